@@ -100,8 +100,8 @@ IN_THE_WATCH = (
     PlantedBug(
         "warning of a second channel taken for the first one's",
         "labharness.line.monitor:Monitor._answer",
-        "(each.channel, each.detail.split(':')[0])",
-        "('', each.detail.split(':')[0])",
+        "(each.channel, _rule(each.detail))",
+        "('', _rule(each.detail))",
         "tests/line/test_warned.py::"
         "test_each_channel_above_a_limit_that_only_warns_is_shown_and_journaled",
         promise=21,

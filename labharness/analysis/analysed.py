@@ -13,6 +13,7 @@ from labharness.analysis.line_table import SILICON_LINE_NAME, ranges_of
 from labharness.analysis.measured import FittedRange, MeasuredLine, measure
 from labharness.analysis.photoluminescence import PlBand
 from labharness.analysis.table import PeakTable
+from labharness.core.vocabulary.texts import Text
 
 __all__ = ["Analysed", "Wanted", "analysed"]
 
@@ -146,13 +147,14 @@ def analysed(
 def _notes(wanted: Wanted, found: Assessment) -> Iterator[str]:
     axis = found.spectra[0].shift_cm1
     if wanted.material not in (None, found.material):
-        yield f"the lines are those of {wanted.material}, as asked; it shows {found.material}"
+        yield Text("note.wanted", wanted=wanted.material, shown=found.material)
     for low, high in wanted.windows_cm1:
         if not ranges_of(found.material, axis, [(low, high)]):
             pixels = int(((axis >= low) & (axis <= high)).sum())
             yield (
-                f"no line is fitted in {low:g}-{high:g} cm⁻¹: the axis has {pixels} pixels there, "
-                f"from {axis[0]:.0f} to {axis[-1]:.0f}"
+                Text(
+                    "note.no_line", low=low, high=high, pixels=pixels, first=axis[0], last=axis[-1]
+                )
             )
 
 

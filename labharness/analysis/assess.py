@@ -30,6 +30,7 @@ from labharness.analysis.stack import Stack
 from labharness.analysis.stress import silicon_stress_mpa
 from labharness.analysis.usable import SATURATED, faults, told
 from labharness.analysis.width import CLEAR_SNR_MIN, bounded
+from labharness.core.vocabulary.texts import Text
 
 __all__ = ["FILM_ROWS", "Assessment", "assess"]
 
@@ -48,7 +49,7 @@ SILICON_SHARE_MIN, LIT_SIGMA_MIN = 0.5, 8.0
 """Silicon calibrates if more than this share of the spectra with any line shows it: in one of
 thousands it is chance, and in a few it may be a crumb."""
 
-FLAT_TOP = "the brightest line has a flat top: the camera was saturated there"
+FLAT_TOP = Text("note.flat_top")
 
 NOT_JUDGED = "not judged"
 """Name in place of a material for a row that is left out."""
@@ -117,9 +118,7 @@ def assess(
     """
     shift_cm1 = recording.shift_cm1()
     if shift_cm1.size < PIXELS_MIN:
-        raise ValueError(
-            f"its spectra have {shift_cm1.size} points; a judgement takes at least {PIXELS_MIN}"
-        )
+        raise ValueError(Text("doubt.points", points=shift_cm1.size, least=PIXELS_MIN))
     _must_be_shift(shift_cm1)
     quiet = quiet_half(recording.intensity)
     kept, left_out, cut_off = _usable(recording, shift_cm1, quiet)
@@ -146,8 +145,7 @@ def assess(
     if recording.looks_like_wavelengths:
         reasons.insert(
             0,
-            f"the axis looks like wavelengths in nm: {recording.axis[0]:g} to "
-            f"{recording.axis[-1]:g}; name the laser, as --laser-nm 532",
+            Text("doubt.wavelengths", low=recording.axis[0], high=recording.axis[-1]),
         )
     if material is not MOS2:
         reasons.append(
@@ -190,11 +188,7 @@ def _must_be_shift(shift_cm1: NDArray[np.float64]) -> None:
     """
     low, high = float(shift_cm1[0]), float(shift_cm1[-1])
     if low > SHIFT_CM1_MAX or high < SHIFT_CM1_MIN or high - low < SPAN_CM1_MIN:
-        raise ValueError(
-            f"the axis goes from {low:g} to {high:g}, which is no Raman shift in cm⁻¹; head its "
-            "column Wavelength (nm), Energy (eV) or Absolute wavenumber (cm-1) where it is that, "
-            "and name the laser, as --laser-nm 532"
-        )
+        raise ValueError(Text("doubt.axis", low=low, high=high))
 
 
 def _usable(
@@ -303,8 +297,8 @@ def _measured(material: Material, names: Sequence[Named]) -> str:
             if name.material is material and (ratio := name.ratio(line, over)) is not None
         ]
         if ratios:
-            told_ratios.append(f"I({line})/I({over}) {median(ratios):.2g}")
-    return f"; here {', '.join(told_ratios)}" if told_ratios else ""
+            told_ratios.append(Text("ratio", line=line, over=over, ratio=median(ratios)))
+    return Text("ratios", ratios=tuple(told_ratios)) if told_ratios else ""
 
 
 def _objections(
@@ -316,25 +310,16 @@ def _objections(
     laser = recording.laser_nm
     reasons = []
     if pixel > PIXEL_MAX_CM1:
-        reasons.append(f"pixels of {pixel:.1f} cm⁻¹ are too coarse; at most {PIXEL_MAX_CM1:g}")
+        reasons.append(Text("doubt.pixels", pixel=pixel, most=PIXEL_MAX_CM1))
     if lines:
         wide = float(np.median([line.instrument_fwhm_cm1 for line in lines]))
         off = float(np.median([line.offset_cm1 for line in lines]))
         if wide > INSTRUMENT_FWHM_MAX_CM1:
-            reasons.append(
-                f"the instrument resolves {wide:.1f} cm⁻¹, seen on silicon; "
-                f"at most {INSTRUMENT_FWHM_MAX_CM1:g} tells layers apart"
-            )
+            reasons.append(Text("doubt.resolution", wide=wide, most=INSTRUMENT_FWHM_MAX_CM1))
         if abs(off) > SILICON_OFFSET_MAX_CM1:
-            reasons.append(
-                f"silicon lies {-off:+.1f} cm⁻¹ from its place; beyond "
-                f"{SILICON_OFFSET_MAX_CM1:g} the axis is not trusted, only shifted"
-            )
+            reasons.append(Text("doubt.silicon", off=-off, most=SILICON_OFFSET_MAX_CM1))
     if laser is not None and not LASER_NM_MIN <= laser <= LASER_NM_MAX:
-        reasons.append(
-            f"the laser has {laser:.1f} nm; the table of layers holds for "
-            f"{LASER_NM_MIN:g}–{LASER_NM_MAX:g} nm"
-        )
+        reasons.append(Text("doubt.laser", laser=laser, low=LASER_NM_MIN, high=LASER_NM_MAX))
     return tuple(reasons)
 
 
@@ -349,43 +334,43 @@ def _notes(
     notes = list(recording.notes)
     lines = [line for line in silicon if line is not None]
     if lines:
-        notes.append(
-            f"axis moved by {round(offset_cm1, 2) + 0.0:+.2f} cm⁻¹ to put silicon at 520.7"
-        )
+        notes.append(Text("note.moved", offset=round(offset_cm1, 2) + 0.0))
         notes.extend(_silicon_notes(lines))
     else:
-        notes.append("no silicon line: the axis is as the file has it")
+        notes.append(Text("note.axis_as_is"))
     if recording.axis_unit == "nm" and not recording.unit_stated:
-        notes.append("the axis looks like wavelengths in nm, and was converted with that laser")
+        notes.append(Text("note.converted"))
     if recording.laser_nm is None:
-        notes.append("the file names no laser; 514–532 nm is assumed")
+        notes.append(Text("note.no_laser"))
     odd = [each for each in scale_notes if each]
     if odd:
         count = len(scale_notes)
-        notes.append(odd[0] if count == 1 else f"{odd[0]} ({len(odd)} of {count})")
+        notes.append(
+            odd[0]
+            if count == 1
+            else Text("note.of_spectra", note=odd[0], count=len(odd), spectra=count)
+        )
     if verdict is not None:
         if reference is None:
-            notes.append("A1g/Si is not used: it needs this instrument's value for one layer")
-        notes.extend(each for each in verdict.notes if not each.startswith("no silicon line"))
+            notes.append(Text("note.no_reference"))
+        notes.extend(each for each in verdict.notes if each.code != "note.no_silicon")
     return tuple(notes)
 
 
-def _silicon_notes(lines: Sequence[SiliconFit]) -> list[str]:
+def _silicon_notes(lines: Sequence[SiliconFit]) -> list[Text]:
     """Return notes on silicon: it is wider than the instrument, or it moves over the map."""
     notes = []
     if median(line.is_wider_than_instrument for line in lines):
         notes.append(
-            f"silicon is {median(line.fwhm_cm1 for line in lines):.1f} cm⁻¹ wide where another "
-            f"line is {lines[0].narrowest_fwhm_cm1:.1f}: doped or strained silicon, whose place "
-            "may be off too"
+            Text(
+                "note.wide_silicon",
+                wide=median(line.fwhm_cm1 for line in lines),
+                narrow=lines[0].narrowest_fwhm_cm1,
+            )
         )
     places = np.array([line.position_cm1 for line in lines])
     spread = float(1.4826 * np.median(np.abs(places - np.median(places))))
     error = median(line.position_sigma_cm1 for line in lines)
     if len(lines) > 2 and spread > max(STRESS_SPREAD_MIN_CM1, STRESS_SIGMA_MIN * error):
-        notes.append(
-            f"silicon moves by ±{spread:.2f} cm⁻¹ from spectrum to spectrum; were it stress, "
-            f"±{abs(silicon_stress_mpa(spread)):.0f} MPa uniaxial (De Wolf 1996, "
-            "10.1088/0268-1242/11/2/001)"
-        )
+        notes.append(Text("note.stress", spread=spread, stress=abs(silicon_stress_mpa(spread))))
     return notes

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
+from labharness.core.vocabulary.texts import Text
+
 __all__ = [
     "CVD_ROW",
     "CVD_ROWS",
@@ -79,7 +81,7 @@ EXFOLIATED_ROW = SeparationRow(
 )
 
 CVD_ROW = SeparationRow(
-    name="CVD as grown",
+    name=Text("rows.as_grown"),
     centre_cm1=(19.9, 22.0, 23.1, 23.9, 24.3, 25.3),
     tau_cm1=(0.75, 0.65, 0.55, 0.50, 0.50, 0.60),
     source="the exfoliated row, widened by strain (10.1021/acs.nanolett.6b02615) and doping "
@@ -87,7 +89,7 @@ CVD_ROW = SeparationRow(
 )
 
 STRAINED_ROW = SeparationRow(
-    name="CVD, strained in every layer",
+    name=Text("rows.strained"),
     centre_cm1=(19.9, 22.5, 23.8, 24.6, 25.1, 26.2),
     tau_cm1=(0.75, 0.85, 0.82, 0.82, 0.82, 0.88),
     source="the exfoliated row moved by 0.35 ± 0.15 % biaxial strain (+3.5 cm⁻¹ per %) and "
@@ -97,7 +99,7 @@ STRAINED_ROW = SeparationRow(
 relaxes. With that row alone five strained layers are called six or more with too much certainty."""
 
 RELAXED_ROW = SeparationRow(
-    name="CVD, relaxed in every layer",
+    name=Text("rows.relaxed"),
     centre_cm1=EXFOLIATED_ROW.centre_cm1,
     tau_cm1=(0.75, 0.75, 0.82, 0.82, 0.82, 0.88),
     source="the exfoliated row, thick films with the scatter of the strained one: films that crept "
@@ -108,7 +110,7 @@ CVD_ROWS = (CVD_ROW, STRAINED_ROW, RELAXED_ROW)
 """A film grown by CVD; the three possibilities are equally likely."""
 
 NANOCRYSTALLINE_ROW = SeparationRow(
-    name="nanocrystalline or ALD",
+    name=Text("rows.disordered"),
     centre_cm1=(21.5, 22.8, 23.6, 24.1, 24.4, 25.2),
     tau_cm1=(0.70, 0.65, 0.60, 0.60, 0.60, 0.60),
     source="ALD films, compare 10.1038/s41598-025-09826-x; judgement",

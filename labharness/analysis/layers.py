@@ -23,6 +23,7 @@ from labharness.analysis.evidence import (
 from labharness.analysis.material import LaOverE
 from labharness.analysis.peaks import PeakFit, SiliconFit, intrinsic_fwhm_cm1
 from labharness.analysis.shares import UNDETERMINED, Claim, Share, claim_of, shares
+from labharness.core.vocabulary.texts import Text
 
 __all__ = ["LayerVerdict", "SpotEvidence", "judge_layers"]
 
@@ -114,8 +115,8 @@ class LayerVerdict:
     shares: Mapping[int, Share]
     posterior: Mapping[int, float]
     credible_set: tuple[int, ...]
-    reasons: tuple[str, ...]
-    notes: tuple[str, ...]
+    reasons: tuple[Text, ...]
+    notes: tuple[Text, ...]
     evidence: tuple[EvidenceTerm, ...]
     quality: float
     peak_distance_cm1: float | None
@@ -158,7 +159,7 @@ def judge_layers(
             shares={},
             posterior={},
             credible_set=(),
-            reasons=complaints or ("no spot was measured",),
+            reasons=complaints or (Text("spot.none"),),
             notes=(),
             evidence=(),
             quality=0.0,
@@ -211,78 +212,83 @@ def judge_layers(
 def _uncounted(claim: Claim) -> Claim:
     """Remove the count from a claim; a mixed film is recognised without one."""
     if claim.kind == "mixed":
-        headline = f"{claim.headline}; which there is more of is open"
+        headline = Text("film.open", headline=claim.headline)
         return replace(claim, layer_class=None, headline=headline)
     return replace(claim, kind="undetermined", layer_class=None, headline=UNDETERMINED)
 
 
 def _doubts(
     claim: Claim, posterior: Mapping[int, float], quality: float, *, alone: bool, strained: bool
-) -> tuple[str, ...]:
+) -> tuple[Text, ...]:
     """Return why the layers are not counted; a mixed film has a count for any shares."""
     best = claim.layer_class or _most_likely(posterior)
     reasons = []
     if claim.kind == "undetermined":
         reasons.append(
-            f"the most likely count, {_name(best)}, has a probability of {claim.probability:.2f}; "
-            f"{POSTERIOR_MIN:g} is needed"
+            Text(
+                "doubt.probability",
+                layers=_name(best),
+                probability=claim.probability,
+                needed=POSTERIOR_MIN,
+            )
         )
     if alone and LAYER_CLASSES[0] < best < LAYER_CLASSES[-1]:
-        reasons.append(
-            "a separation alone tells one layer and bulk, never two to five: "
-            "a strained monolayer looks like a relaxed bilayer"
-        )
+        reasons.append(Text("doubt.separation_alone"))
     if alone and strained and best == LAYER_CLASSES[-1]:
-        reasons.append("a separation alone does not tell bulk from five layers that are strained")
+        reasons.append(Text("doubt.bulk"))
     if alone and claim.kind == "mixed" and claim.probability < POSTERIOR_MIN:
-        reasons.append(
-            "spots differ, and a separation alone does not tell twisted from other bilayers: "
-            "which class there is more of is open"
-        )
+        reasons.append(Text("doubt.twisted"))
     if claim.kind != "mixed" and claim.probability >= POSTERIOR_MIN > claim.probability * quality:
         reasons.append(
-            f"weak lines lower the confidence in {_name(best)} to "
-            f"{claim.probability * quality:.2f}; {POSTERIOR_MIN:g} is needed"
+            Text(
+                "doubt.weak",
+                layers=_name(best),
+                probability=claim.probability * quality,
+                needed=POSTERIOR_MIN,
+            )
         )
     return tuple(reasons)
 
 
-def _objections(spot: SpotEvidence) -> tuple[str, ...]:
+def _objections(spot: SpotEvidence) -> tuple[Text, ...]:
     """Return why a spot cannot be judged; empty if it can."""
     fit, silicon = spot.fit, spot.silicon
     widths = (fit.e_fwhm_cm1, fit.a_fwhm_cm1)
     rules = (
-        (not fit.converged, "fit not converged or at a bound"),
-        (min(fit.snr_e, fit.snr_a) < SNR_MIN, f"signal-to-noise of E or A below {SNR_MIN:g}"),
+        (not fit.converged, Text("spot.not_converged")),
+        (min(fit.snr_e, fit.snr_a) < SNR_MIN, Text("spot.noise", least=SNR_MIN)),
         (
             not _separation_sigma_cm1(fit) <= SEPARATION_SIGMA_MAX_CM1,
-            f"error of the separation above {SEPARATION_SIGMA_MAX_CM1:g} cm⁻¹",
+            Text("spot.separation_error", most=SEPARATION_SIGMA_MAX_CM1),
         ),
         (
             not SEPARATION_MIN_CM1 <= fit.separation_cm1 <= SEPARATION_MAX_CM1,
-            f"separation outside {SEPARATION_MIN_CM1:g}–{SEPARATION_MAX_CM1:g} cm⁻¹",
+            Text("spot.separation", low=SEPARATION_MIN_CM1, high=SEPARATION_MAX_CM1),
         ),
         (
             min(widths) < FWHM_MIN_PIXELS * fit.pixel_cm1 or max(widths) > FWHM_MAX_CM1,
-            f"line narrower than {FWHM_MIN_PIXELS:g} px or wider than {FWHM_MAX_CM1:g} cm⁻¹",
+            Text("spot.width", pixels=FWHM_MIN_PIXELS, most=FWHM_MAX_CM1),
         ),
-        (fit.pixel_cm1 > PIXEL_MAX_CM1, f"pixels wider than {PIXEL_MAX_CM1:g} cm⁻¹"),
-        (fit.cosmic_near_line, "cosmic ray on a line"),
+        (fit.pixel_cm1 > PIXEL_MAX_CM1, Text("spot.pixels", most=PIXEL_MAX_CM1)),
+        (fit.cosmic_near_line, Text("spot.cosmic_ray")),
         (
             silicon is not None and silicon.instrument_fwhm_cm1 > INSTRUMENT_FWHM_MAX_CM1,
-            f"instrument wider than {INSTRUMENT_FWHM_MAX_CM1:g} cm⁻¹",
+            Text("spot.instrument", most=INSTRUMENT_FWHM_MAX_CM1),
         ),
         (
             silicon is not None and abs(silicon.offset_cm1) > SILICON_OFFSET_MAX_CM1,
-            f"silicon more than {SILICON_OFFSET_MAX_CM1:g} cm⁻¹ from its place",
+            Text("spot.silicon", most=SILICON_OFFSET_MAX_CM1),
         ),
     )
     return tuple(text for broken, text in rules if broken)
 
 
-def _count_objections(objections: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def _count_objections(objections: Sequence[tuple[Text, ...]]) -> tuple[Text, ...]:
     counts = Counter(text for spot in objections for text in spot)
-    return tuple(f"{text} at {count} of {len(objections)} spots" for text, count in counts.items())
+    return tuple(
+        Text("spot.count", what=text, count=count, spots=len(objections))
+        for text, count in counts.items()
+    )
 
 
 def _measured(spot: SpotEvidence, *, intensities: bool) -> Measured:
@@ -318,13 +324,18 @@ def _terms(
     low, high = (edge(tau for row in rows for tau in row.tau_cm1) for edge in (min, max))
     terms = [
         EvidenceTerm(
-            "A1g - E2g separation",
+            Text("evidence.separation"),
             separation,
             "cm⁻¹",
             likelihood(Measured(separation, sigma), known, rows),
-            f"strain, doping and paper to paper: tau {low:g}–{high:g} cm⁻¹ "
-            f"({', '.join(row.name for row in rows)}); axis {CALIBRATION_CM1:g} cm⁻¹; "
-            f"{OUTLIER_SHARE:.0%} outliers",
+            Text(
+                "evidence.separation_error",
+                low=low,
+                high=high,
+                rows=tuple(row.name for row in rows),
+                axis=CALIBRATION_CM1,
+                outliers=OUTLIER_SHARE,
+            ),
         )
     ]
     if reference is None:
@@ -335,18 +346,20 @@ def _terms(
         number = Measured(math.nan, 0.0, math.log(ratio), relative)
         terms.append(
             EvidenceTerm(
-                "A1g/Si height ratio",
+                Text("evidence.silicon"),
                 ratio,
                 "1",
                 likelihood(number, reference, rows),
-                "oxide, focus and texture: "
-                + _scale(
-                    reference.a1g_si_monolayer,
-                    reference.a1g_si_uncertainty,
-                    reference.a1g_si_source,
-                    math.hypot(A1G_SI_LN_SD, reference.a1g_si_sample_ln_sd),
-                )
-                + f"; between samples ln spread {reference.a1g_si_sample_ln_sd:g}",
+                Text(
+                    "evidence.silicon_error",
+                    scale=_scale(
+                        reference.a1g_si_monolayer,
+                        reference.a1g_si_uncertainty,
+                        reference.a1g_si_source,
+                        math.hypot(A1G_SI_LN_SD, reference.a1g_si_sample_ln_sd),
+                    ),
+                    spread=reference.a1g_si_sample_ln_sd,
+                ),
             )
         )
     pl = [spot.pl_counts_per_raman for spot in spots if spot.pl_counts_per_raman is not None]
@@ -355,30 +368,32 @@ def _terms(
         number = Measured(math.nan, 0.0, ln_pl_raman=math.log(shine))
         terms.append(
             EvidenceTerm(
-                "PL/Raman height ratio",
+                Text("evidence.glow"),
                 shine,
                 "1",
                 likelihood(number, reference, rows),
-                "defects and doping quench: "
-                + _scale(
-                    reference.pl_raman_monolayer,
-                    reference.pl_raman_uncertainty,
-                    reference.pl_raman_source,
-                    math.hypot(PL_RAMAN_LN_SD, reference.pl_dimmed_ln_sd),
-                )
-                + f"; between samples ln spread {reference.pl_dimmed_ln_sd:g}; "
-                f"two or more layers {reference.pl_quenching:g} times darker, ln spread "
-                f"{reference.pl_quenching_ln_sd:g}",
+                Text(
+                    "evidence.glow_error",
+                    scale=_scale(
+                        reference.pl_raman_monolayer,
+                        reference.pl_raman_uncertainty,
+                        reference.pl_raman_source,
+                        math.hypot(PL_RAMAN_LN_SD, reference.pl_dimmed_ln_sd),
+                    ),
+                    spread=reference.pl_dimmed_ln_sd,
+                    darker=reference.pl_quenching,
+                    darker_spread=reference.pl_quenching_ln_sd,
+                ),
             )
         )
     return tuple(terms)
 
 
-def _scale(value: float, uncertainty: float | None, source: str, ln_sd: float) -> str:
+def _scale(value: float, uncertainty: float | None, source: str, ln_sd: float) -> Text:
     """Return the uncertainty of the ratio of one layer on this microscope, in words."""
     if uncertainty is None:
-        return f"not calibrated on this microscope, ln spread {ln_sd:.1f}"
-    return f"one layer {value:g} ± {uncertainty:g} on {source}"
+        return Text("evidence.uncalibrated", spread=ln_sd)
+    return Text("evidence.calibrated", value=value, error=uncertainty, source=source)
 
 
 def _is_disordered(spots: Sequence[SpotEvidence]) -> bool:
@@ -440,22 +455,25 @@ def _quality(spots: Sequence[SpotEvidence]) -> float:
     return QUALITY_MIN + share * (QUALITY_IMPAIRED_MAX - QUALITY_MIN)
 
 
-def _notes(cluster: Sequence[SpotEvidence], judged: int, common: int) -> tuple[str, ...]:
+def _notes(cluster: Sequence[SpotEvidence], judged: int, common: int) -> tuple[Text, ...]:
     uncalibrated = all(spot.silicon is None for spot in cluster)
     remarks = (
-        (len(cluster) < judged, f"{len(cluster)} of {judged} judged spots are {_name(common)}"),
-        (common == LAYER_CLASSES[-1], "6 means six or more"),
-        (uncalibrated, "no silicon line: positions are uncalibrated, A1g/Si is unknown"),
+        (
+            len(cluster) < judged,
+            Text("note.cluster", count=len(cluster), judged=judged, layers=_name(common)),
+        ),
+        (common == LAYER_CLASSES[-1], Text("note.six")),
+        (uncalibrated, Text("note.no_silicon")),
         (
             _is_disordered(cluster),
-            "lines of disordered film: three rows of the separation table averaged",
+            Text("note.disordered"),
         ),
     )
     return tuple(text for said, text in remarks if said)
 
 
 def _name(layer_class: int) -> str:
-    return "6 or more" if layer_class == LAYER_CLASSES[-1] else str(layer_class)
+    return Text("layers.six") if layer_class == LAYER_CLASSES[-1] else str(layer_class)
 
 
 def _median(values: Iterable[float]) -> float:

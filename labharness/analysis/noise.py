@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from labharness.analysis.despike import despike
 from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import Stack
+from labharness.core.vocabulary.texts import Text
 
 __all__ = ["QuietStretch", "Scaled", "has_noise", "in_electrons", "quiet_half", "rows_in_electrons"]
 
@@ -31,7 +32,7 @@ FLAT_MAX = 1e-9
 CHUNK_SPECTRA = 1000
 """Rows measured together; this bounds the memory for a map of any size."""
 
-NO_NOISE = "the intensities carry no noise, so nothing says how sure a line is"
+NO_NOISE = Text("note.no_noise")
 
 ELECTRONS_MAX = 1e6
 """Most electrons of the brightest pixel: no line shape is accurate to better than 0.1 %."""
@@ -109,17 +110,7 @@ def rows_in_electrons(
     # The gain is unknown: take so many electrons that photon noise adds little to the scatter.
     read_noise = np.where(raw, READ_NOISE_COUNTS, np.where(photons, 0.0, scatter * most))
     notes = tuple(
-        ""
-        if is_raw
-        else (
-            f"intensities are no raw counts: one unit is taken as {gain:.3g} electrons, "
-            "from the scatter of quiet pixels"
-        )
-        if has_level
-        else (
-            "intensities are no raw counts: every pixel gets the scatter of the quiet ones, "
-            "and errors of bright lines may be too small"
-        )
+        "" if is_raw else (Text("note.scaled", gain=gain)) if has_level else (Text("note.scatter"))
         for is_raw, has_level, gain in zip(
             raw.tolist(), photons.tolist(), scale.tolist(), strict=True
         )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labharness.analysis.evidence import LAYER_CLASSES
+from labharness.core.vocabulary.texts import Text
 
 __all__ = [
     "SHARE_CLAIMED",
@@ -35,7 +36,7 @@ JEFFREYS = 0.5
 MENTIONED = 0.05
 """A smaller share is not in a headline."""
 
-UNDETERMINED = "layers undetermined"
+UNDETERMINED = Text("film.undetermined")
 
 NODES = 1024
 ANGLES = (np.arange(NODES) + 0.5) * (math.pi / 2 / NODES)
@@ -132,7 +133,7 @@ def claim_of(weight: Array, counts: Array, level: float) -> Claim:
     if total <= 1:
         at = weight @ counts
         best = int(np.argmax(at))
-        return _stated("place", best, float(at[best]), level, "at the one place measured")
+        return _stated("place", best, float(at[best]), level, "film.place")
     most = np.zeros(len(LAYER_CLASSES))
     first = np.zeros(len(LAYER_CLASSES))
     for part, row in zip(weight, counts, strict=True):
@@ -145,33 +146,37 @@ def claim_of(weight: Array, counts: Array, level: float) -> Claim:
             first[index] += part * beta_above(_round(row[index]) + JEFFREYS, rival + JEFFREYS, 0.5)
     best = int(np.argmax(most))
     if most[best] >= level:
-        said = f"on at least {SHARE_CLAIMED * 100:g} % of the film"
-        return _stated("film", best, float(most[best]), level, said)
+        return _stated("film", best, float(most[best]), level, "film.share")
     mean = weight @ counts / total
     several = 1 - float(weight @ (counts.max(1) >= total - 0.5))
     best = int(np.argmax(first))
     if several >= 0.5:
         return Claim("mixed", LAYER_CLASSES[best], float(first[best]), _mixed(mean))
-    return _stated("mainly", best, float(first[best]), level, "on most of the film")
+    return _stated("mainly", best, float(first[best]), level, "film.most")
 
 
-def _stated(kind: str, index: int, probability: float, level: float, where: str) -> Claim:
+def _stated(kind: str, index: int, probability: float, level: float, code: str) -> Claim:
     name = LAYER_CLASSES[index]
     if probability < min(level, 0.75):
         return Claim("undetermined", None, probability, UNDETERMINED)
-    return Claim(kind, name, probability, f"{class_name(name)} {where}")
+    said = Text(code, layers=class_name(name), percent=SHARE_CLAIMED * 100)
+    return Claim(kind, name, probability, said)
 
 
-def _mixed(mean: Array) -> str:
+def _mixed(mean: Array) -> Text:
     named = sorted(zip(mean.tolist(), LAYER_CLASSES, strict=True), reverse=True)
     words = {1: "one layer", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six or more"}
-    said = [f"{part * 100:.0f} % {words[name]}" for part, name in named if part >= MENTIONED]
-    if "layer" not in said[0]:
-        said[0] += " layers"
-    return "mixed: " + ", ".join(said)
+    first = words[named[0][1]]
+    words[named[0][1]] = first if named[0][1] == 1 else f"{first} layers"
+    parts = [
+        Text("film.part", percent=part * 100, layers=words[name])
+        for part, name in named
+        if part >= MENTIONED
+    ]
+    return Text("film.mixed", parts=parts)
 
 
-def class_name(name: int) -> str:
+def class_name(name: int) -> Text:
     """Return the usual name of a class."""
-    names = {1: "monolayer", 2: "bilayer", 6: "six or more layers"}
-    return names.get(name, f"{name} layers")
+    names = {1: "layers.monolayer", 2: "layers.bilayer", 6: "layers.many"}
+    return Text(names.get(name, "layers.count"), count=name)

@@ -7,12 +7,13 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from labharness.analysis.noise import QuietStretch, has_noise
+from labharness.core.vocabulary.texts import Text
 
 __all__ = ["SATURATED", "faults", "told"]
 
 Array = NDArray[np.float64]
 
-DEAD, SATURATED = "dead, without any noise", "saturated"
+DEAD, SATURATED = Text("spectrum.dead"), Text("spectrum.saturated")
 
 PLATEAU_PIXELS = 5
 PLATEAU_SHARE = 0.005
@@ -52,17 +53,16 @@ def faults(shift_cm1: Array, intensity: Array, quiet: QuietStretch) -> tuple[str
     )
 
 
-def told(found: Sequence[str]) -> tuple[str, ...]:
+def told(found: Sequence[str]) -> tuple[Text, ...]:
     """Return one sentence per fault with its rows, counted from 1; empty when all are good."""
     sentences = []
     for fault in dict.fromkeys(each for each in found if each):
         rows = [str(row + 1) for row, each in enumerate(found) if each == fault]
-        more = f" and {len(rows) - ROWS_TOLD} more" if len(rows) > ROWS_TOLD else ""
-        one = len(rows) == 1
-        sentences.append(
-            f"{'spectrum' if one else 'spectra'} {', '.join(rows[:ROWS_TOLD])}{more} of "
-            f"{len(found)} left out: {fault}"
-        )
+        over = len(rows) - ROWS_TOLD
+        code = "note.left_out.one" if len(rows) == 1 else "note.left_out"
+        more = Text("and_more", count=over) if over > 0 else ""
+        shown = tuple(rows[:ROWS_TOLD])
+        sentences.append(Text(code, rows=shown, more=more, count=len(found), fault=fault))
     return tuple(sentences)
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from labharness.core.vocabulary.texts import coded, revived
+
 __all__ = [
     "FIRST_SEQ",
     "GENESIS",
@@ -90,7 +92,7 @@ def canonical(value: Mapping[str, Any]) -> bytes:
 def record_bytes(seq: int, at_s: float, kind: str, body: Mapping[str, Any]) -> bytes:
     """Return the bytes of a record that enter its hash."""
     # 0 and 0.0 are one instant and must have one text.
-    return canonical({"seq": seq, "at_s": float(at_s), "kind": kind, "body": body})
+    return canonical({"seq": seq, "at_s": float(at_s), "kind": kind, "body": coded(body)})
 
 
 def genesis_of(run: Mapping[str, Any]) -> bytes:
@@ -109,7 +111,7 @@ def unseal(sealed: Sealed) -> Record:
     Raises:
         ValueError: The bytes are not a record.
     """
-    fields = json.loads(sealed.data)
+    fields = json.loads(sealed.data, object_hook=revived)
     if not isinstance(fields, dict) or fields.keys() != {"seq", "at_s", "kind", "body"}:
         raise ValueError(f"record {sealed.seq} is no object of seq, at_s, kind and body")
     seq, at_s, kind, body = (fields[name] for name in ("seq", "at_s", "kind", "body"))

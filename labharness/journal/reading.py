@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from labharness.journal.chain import Head, Record, Sealed, VerifyReport, genesis_of, unseal, verify
-from labharness.journal.store import SELECT, JournalFailed, sqlite_errors
+from labharness.journal.store import FORMAT, SELECT, JournalFailed, sqlite_errors
 
 __all__ = ["about", "export_jsonl", "read", "run_header", "samples", "sealed", "verify_file"]
 
@@ -24,6 +24,9 @@ def read(path: Path) -> Iterator[Record]:
     Raises:
         JournalFailed: The file cannot be opened or read.
     """
+    found = run_header(path).get("format", 1)
+    if not isinstance(found, int) or found > FORMAT:
+        raise JournalFailed(f"{path} is of format {found}; this version reads up to {FORMAT}")
     for record in sealed(path):
         yield _unsealed(path, record)
 

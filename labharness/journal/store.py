@@ -27,6 +27,7 @@ __all__ = [
     "BLOCK_LAB_S",
     "BUSY_TIMEOUT_S",
     "COMMIT_RECORDS",
+    "FORMAT",
     "KEPT_S_MAX",
     "SELECT",
     "Journal",
@@ -35,6 +36,10 @@ __all__ = [
     "block_lab_s",
     "sqlite_errors",
 ]
+
+FORMAT: Final = 2
+"""Of what is written now, in the run's header: texts are codes with parameters. A journal whose
+header has none is of format 1, in which they are English sentences."""
 
 COMMIT_RECORDS: Final = 1_000
 """Number of queued records that triggers a commit."""
@@ -149,7 +154,7 @@ class SqliteJournal:
         with sqlite_errors(path, "open"):
             self._database = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
             try:
-                self._open(run or {}, about or {})
+                self._open({**(run or {}), "format": FORMAT}, about or {})
                 self._opened_ids = self._file_ids()
             except BaseException:
                 self._database.close()

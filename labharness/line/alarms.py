@@ -15,6 +15,7 @@ from typing import Final
 
 from labharness.core.clock import Clock
 from labharness.core.vocabulary import Cause, Trip
+from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.line.line import Line
 from labharness.line.procedures import Verification
@@ -179,16 +180,13 @@ class LineAlarms:
             group, level = still
             name = self.board.calling(group)[0][1]
             if self._given_up.is_set():
-                tell(f"nobody has acknowledged {name}; nobody further is called for it")
+                tell(Text("alarm.nobody_further", alarm=name))
                 break
             if said != (name, level):
                 said = (name, level)
                 waited_s = longest_s(self.board, group, self._waited_s(group))
                 due = self._clock.utc() + level * ESCALATE_AFTER - timedelta(seconds=waited_s)
-                tell(
-                    f"nobody has acknowledged {name}: the next level is called at {due:%H:%M} UTC "
-                    "unless somebody does (labharness alarms ack); Ctrl-C ends the wait"
-                )
+                tell(Text("alarm.next_level", alarm=name, at=f"{due:%H:%M}"))
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._lab_s(HEAR_S)):
                     await self._given_up.wait()
@@ -222,9 +220,13 @@ class LineAlarms:
     def _verified(self, verification: Verification) -> None:
         if verification.complete:
             for name in self._active(UNVERIFIED):
-                self._clear(name, f"{verification.procedure} is verified")
+                self._clear(name, Text("alarm.verified", procedure=verification.procedure))
         else:
-            why = f"{verification.procedure}: {'; '.join(verification.unverified())}"
+            why = Text(
+                "alarm.unverified",
+                procedure=verification.procedure,
+                steps=verification.unverified(),
+            )
             self._raise(UNVERIFIED + verification.procedure, Severity.CRITICAL, why)
 
     def _tick(self) -> None:
@@ -260,9 +262,9 @@ class LineAlarms:
         else:
             self._unlatched_s = None
         if error:
-            self._raise(LATCH, Severity.CRITICAL, f"the latch could not be saved: {error}")
+            self._raise(LATCH, Severity.CRITICAL, Text("latch.unsaved", why=str(error)))
         elif self._active(LATCH):
-            self._clear(LATCH, "the latch is saved")
+            self._clear(LATCH, Text("latch.saved"))
 
     def _clear_what_is_gone(self) -> None:
         now_s = self._clock.now_s()
@@ -271,7 +273,7 @@ class LineAlarms:
                 self._gone_s.pop(name, None)
             elif now_s - self._gone_s.setdefault(name, now_s) >= OFF_DELAY_S:
                 del self._causes[name], self._gone_s[name]
-                self._clear(name, "its cause is gone")
+                self._clear(name, Text("alarm.gone"))
 
     def _stands(self, trip: Trip) -> bool:
         """Return whether a cause is still there; what is not known, is."""
@@ -320,7 +322,7 @@ class LineAlarms:
         Until then it stands, because its trip may still be in force. No journal tells of it: the
         same seed gives the same one, whatever was left.
         """
-        fact = self._fact(AlarmEvent.DEACTIVATE, name, "it is seen anew")
+        fact = self._fact(AlarmEvent.DEACTIVATE, name, Text("alarm.anew"))
         self.board = take(self.board, fact).board
         self._unsaved.append(fact)
 
@@ -378,7 +380,7 @@ class LineAlarms:
         loop = self._clock.loop
         self._saving = loop.run_in_executor(None, self._file.append, facts)
         late = loop.call_later(
-            self._lab_s(SAVE_S_MAX), self._not_saved, f"no answer within {SAVE_S_MAX:g} s"
+            self._lab_s(SAVE_S_MAX), self._not_saved, Text("alarm.no_answer", within_s=SAVE_S_MAX)
         )
         self._saving.add_done_callback(partial(self._saved, facts, late))
 
@@ -396,11 +398,11 @@ class LineAlarms:
             self._unsaved = [*facts, *self._unsaved][-UNSAVED_MAX:]
             self._not_saved(why.strerror or str(why))
             return
-        self._take(self._fact(AlarmEvent.DEACTIVATE, RECORD, "they are saved"))
+        self._take(self._fact(AlarmEvent.DEACTIVATE, RECORD, Text("alarm.saved")))
         self._save()  # what came meanwhile
 
     def _not_saved(self, why: str) -> None:
-        text = f"{self._file.path.name} cannot be written: {why}"
+        text = Text("alarm.unwritten", file=self._file.path.name, why=str(why))
         self._take(self._fact(AlarmEvent.ACTIVATE, RECORD, text, Severity.FAULT, HOUSE))
 
     def _take(self, fact: Fact) -> None:
@@ -464,7 +466,7 @@ class LineAlarms:
         number, loop = self._sent, self._clock.loop
         ended: Callable[[str], None] = partial(self._ended, number, channel, alarm, level)
         self._sending[number] = loop.call_later(
-            self._lab_s(ALERT_S_MAX), ended, f"no answer within {ALERT_S_MAX:g} s"
+            self._lab_s(ALERT_S_MAX), ended, Text("alarm.no_answer", within_s=ALERT_S_MAX)
         )
 
         def done(why: str) -> None:
@@ -481,10 +483,10 @@ class LineAlarms:
         self._ended_one.set()
         self._record("alert", {"channel": channel, "alarm": alarm, "level": level, "error": why})
         if why:
-            text = f"alert channel {channel!r}: {why}"
+            text = Text("alarm.channel", channel=channel, why=str(why))
             self._raise(CHANNEL + channel, Severity.FAULT, text, source=HOUSE)
         elif CHANNEL + channel in self._active(CHANNEL):
-            self._clear(CHANNEL + channel, "it takes messages again")
+            self._clear(CHANNEL + channel, Text("alarm.channel_works"))
 
     def _lab_s(self, real_s: float) -> float:
         """Return a real duration in seconds of this loop."""

@@ -21,6 +21,7 @@ from labharness.core.vocabulary import (
     Refused,
     Request,
 )
+from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.driver import Channel, Exchange
 from labharness.journal import Journal, JournalFailed
 from labharness.line.effects import Idle
@@ -129,7 +130,7 @@ class Writer:
             JournalFailed: The intent could not be recorded; no byte was sent.
         """
         if self._waiting >= WAITING_MAX:
-            why = f"{command.channel}: {WAITING_MAX} commands wait for this line already"
+            why = Text("command.queue", channel=command.channel, count=WAITING_MAX)
             return Outcome(command, Ending.REFUSED, None, why)
         self._waiting += 1
         try:
@@ -142,7 +143,7 @@ class Writer:
             value = command.value if math.isfinite(command.value) else str(command.value)
             asked = {"channel": command.channel, "value": value, "unit": command.unit}
             intent = await self.intend("intent", asked)
-            outcome = Outcome(command, Ending.UNKNOWN, None, "given up before its end was known")
+            outcome = Outcome(command, Ending.UNKNOWN, None, Text("command.given_up"))
             try:
                 outcome = await self._send(command)
             finally:
@@ -179,7 +180,7 @@ class Writer:
         except DeviceFault as why:
             fault = str(why)
         except (ValueError, NoReply) as why:  # BadReply, or a driver that stumbled over a reply
-            unproven = f"no proof that it arrived ({why})"
+            unproven = Text("command.unproven", why=str(why))
         end = await self._read_back(command, f"{instrument.name}.", spec, fault, unproven, many)
         if end.ending is not Ending.CONFIRMED:
             return end
@@ -214,20 +215,26 @@ class Writer:
             if trouble:
                 return Outcome(command, Ending.FAILED if fault else Ending.UNKNOWN, None, trouble)
             self._gate.conclude(command)
-            return Outcome(command, Ending.UNCONFIRMED, None, "nothing can show it")
+            return Outcome(command, Ending.UNCONFIRMED, None, Text("command.unshown"))
         shown_by = owner + spec.readback
         until_s = self._now_s() + spec.settle_s
         while True:
             try:
                 found = await self._read(shown_by)
             except NoReply as why:
-                return Outcome(command, Ending.UNKNOWN, None, f"{trouble}; {why}".strip("; "))
+                return Outcome(command, Ending.UNKNOWN, None, several(trouble, str(why)))
             lost = found == 0 and command.value != 0  # within a step, but 0 may well mean off
             if abs(found - command.value) <= spec.resolution and not lost:
                 self._gate.conclude(command)
                 return Outcome(command, Ending.CONFIRMED, found, trouble)
             if self._now_s() >= until_s or fault:
-                what = f"{shown_by} reads {found:g} {spec.unit}, asked {command.value:g}"
+                what = Text(
+                    "command.mismatch",
+                    channel=shown_by,
+                    found=found,
+                    unit=spec.unit,
+                    asked=command.value,
+                )
                 ending = Ending.FAILED if fault else Ending.MISMATCH
-                return Outcome(command, ending, found, f"{trouble}; {what}".strip("; "))
+                return Outcome(command, ending, found, several(trouble, what))
             await asyncio.sleep(READ_BACK_S)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Cools, Dark, Off
 from labharness.line.exchanges import NoReply
 from labharness.line.instrument import Instrument
@@ -53,7 +54,9 @@ class Idle:
             for name, acts, otherwise in _needed(instrument, channel)
             if await self._hinders(name, acts)
         ]
-        return f"{' and '.join(found)}, so {driven[0].adds.nothing}" if found else ""
+        return (
+            Text("command.no_effect", found=found, nothing=driven[0].adds.nothing) if found else ""
+        )
 
     async def _hinders(self, channel: str, acts: Callable[[float], bool]) -> bool:
         if acts(self._latest(channel)):
@@ -73,7 +76,11 @@ def _needed(
         yield f"{instrument.name}.{acts.channel}", acts.values.__contains__, acts.otherwise
     for each in instrument.fed_by:
         if each.off is not None:
-            yield each.channel, _unlike(each.off), f"{each.channel} is off ({each.off:g})"
+            yield (
+                each.channel,
+                _unlike(each.off),
+                Text("command.off", channel=each.channel, value=each.off),
+            )
 
 
 def _unlike(off: float) -> Callable[[float], bool]:
@@ -107,8 +114,9 @@ class _Source:
     def though(self) -> str:
         """Name the steps that were verified."""
         if not self.steps:
-            return "though every step is verified, and none switches it off"
-        return f"though {', '.join(self.steps)} {'is' if len(self.steps) == 1 else 'are'} verified"
+            return Text("effect.none_off")
+        code = "effect.though.one" if len(self.steps) == 1 else "effect.though"
+        return Text(code, steps=self.steps)
 
 
 class Effects:
@@ -198,27 +206,28 @@ def warmer(name: str, row: Cools, before: float, after: float, *, hot: bool = Tr
         hot: Whether it was hot to begin with: of what is cold, silence is told elsewhere.
     """
     if before != before or after != after:
-        return f"{name} was not read: whether it still rises is not known" if hot else ""
+        return Text("effect.unread", channel=name) if hot else ""
     if after - before <= row.rise_max or after <= row.above:
         return ""
-    return (
-        f"{name} rises, from {before:.0f} to {after:.0f} degC in {row.over_s:g} s, though all that "
-        "heats it is verified as off: a contact or an output stage may be stuck; pull its plug"
-    )
+    return Text("effect.rises", channel=name, before=before, after=after, within_s=row.over_s)
 
 
 def _off_after(steps: Sequence[Step], instruments: Mapping[str, Instrument]) -> Iterator[_Source]:
     last = {each.channel: each.value for each in steps if not each.optional}
     for owner in instruments.values():
         relays = [
-            f"{each.channel} = {each.off:g}"
+            Text("step.to", channel=each.channel, value=each.off)
             for each in owner.fed_by
             if each.off is not None and last.get(each.channel) == each.off
         ]
         for off in owner.driver.off or ():
             own = [(f"{owner.name}.{channel}", value) for channel, value in off.steps]
             all_off = all(last.get(channel) == value for channel, value in own)
-            said = [f"{channel} = {value:g}" for channel, value in own] if all_off else []
+            said = (
+                [Text("step.to", channel=channel, value=value) for channel, value in own]
+                if all_off
+                else []
+            )
             if said or relays or not off.inert:  # whatever its steps: none may end with it on
                 yield _Source(owner, off, (*said, *relays), bool(relays))
 
@@ -226,6 +235,8 @@ def _off_after(steps: Sequence[Step], instruments: Mapping[str, Instrument]) -> 
 def _lit(source: _Source, name: str, value: float | None) -> str:
     doing = source.off.adds.doing
     if value is None:
-        return f"{name} was not read: whether {source.owner.name} is still {doing} is not known"
+        return Text("effect.unknown", channel=name, source=source.owner.name, doing=doing)
     unit = source.owner.driver.channels[name.partition(".")[2]].unit
-    return f"{name} reads {value:.4g} {unit}, {source.though}: it may still be {doing}"
+    return Text(
+        "effect.still", channel=name, value=value, unit=unit, though=source.though, doing=doing
+    )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from labharness.core.vocabulary import Cause, Trip
+from labharness.core.vocabulary.texts import Text
 from labharness.line.procedures import Verification
 from labharness.line.trip_response import TripResponse
 from labharness.safety.kernel import Envelope
@@ -65,9 +66,7 @@ class Hold:
     def said(self) -> str:
         """Say that the line is held, and what ends that if nobody does."""
         minutes = HOLD_S_MAX / 60
-        return (
-            f"held; unless it is resumed within {minutes:g} min, it ends and the line is made safe"
-        )
+        return Text("hold.held", minutes=minutes)
 
     def total_s(self) -> float:
         """Return the lab time for which the line has been held so far."""
@@ -76,7 +75,7 @@ class Hold:
     def check(self) -> None:
         """Raise ``HoldTooLong`` if the hold has lasted for longer than is allowed."""
         if self._this_s() > HOLD_S_MAX:
-            raise HoldTooLong(f"the line was held for {HOLD_S_MAX:g} s, the longest allowed")
+            raise HoldTooLong(Text("hold.too_long", most_s=HOLD_S_MAX))
 
     def _this_s(self) -> float:
         return 0.0 if self._since_s is None else self._now_s() - self._since_s
@@ -141,21 +140,21 @@ async def bring_down(
                 async with asyncio.timeout(IN_FLIGHT_S_MAX):
                     await held()
             except TimeoutError:
-                passed.append(f"{stage}: a command was still in flight after {IN_FLIGHT_S_MAX:g} s")
+                passed.append(Text("down.in_flight", stage=stage, within_s=IN_FLIGHT_S_MAX))
                 continue
             return Reached(stage, ())
         procedure = envelope.procedure_of[cause]
         if stage is DownStage.TRIP:
-            why = f"not verified by {'; '.join(passed)}"
+            why = Text("down.unverified", passed=tuple(passed))
             trip_response.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s(), why))
             break
         missing = _missing(await trip_response.make_safe(procedure))
         if trip_response.in_force is not None:
-            passed.append(f"{stage}: a trip came meanwhile")
+            passed.append(Text("down.tripped", stage=stage))
         elif not missing:
             return Reached(stage, tuple(passed))
         else:
-            passed.append(f"{stage}: {missing}")
+            passed.append(Text("down.missing", stage=stage, missing=missing))
     await trip_response.verified()
     return Reached(DownStage.TRIP, tuple(passed))
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from labharness.core.vocabulary import BadReply, DeviceFault, Request
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Identity
 from labharness.line.instrument import BoundScan, Instrument, channel_of, query_of
 from labharness.safety.guard import Guard, NotPermitted
@@ -178,12 +179,12 @@ class Reader:
         scan = self._scan_of.get(channel)
         if scan is None:
             channel_of(self._instruments, channel)
-            raise LookupError(f"{channel} is in no scan, so it cannot be read")
+            raise LookupError(Text("read.no_scan", channel=channel))
         only = scan.scan.only_while
         if only is not None:
             await self.read(f"{scan.instrument}.{only.channel}", patient=patient)
             if not scan.answers:
-                raise NoReply(f"{channel}: {only.otherwise}")
+                raise NoReply(Text("pair", what=channel, why=only.otherwise))
         why = ""
         for _ in range(READ_TRIES):
             try:
@@ -193,7 +194,7 @@ class Reader:
                 why = str(error)
                 continue
             return self._memory.tracks[channel].value
-        raise NoReply(f"{channel}: {why}")
+        raise NoReply(Text("pair", what=channel, why=str(why)))
 
     async def read_all(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
         """Measure channels now, ports side by side and each scan once; give those that answered.
@@ -240,7 +241,9 @@ class Reader:
                 return query.decode(reply)
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
-        raise NoReply(f"{instrument} ({owner.kind}): {why}")
+        raise NoReply(
+            Text("instrument.wrong", instrument=instrument, kind=owner.kind, why=str(why))
+        )
 
     async def identify(self, name: str) -> Identity:
         """Ask one instrument who it is.
@@ -250,7 +253,7 @@ class Reader:
         """
         instrument = self._instruments[name]
         identity = await self.query(name, "identity")
-        wrong = "it does not say who it is"
+        wrong: str = Text("instrument.no_name")
         if isinstance(identity, Identity):
             wrong = instrument.wrong_in(identity)
             if not wrong:
@@ -258,4 +261,4 @@ class Reader:
                 said = {"model": identity.model, "firmware": identity.firmware}
                 self._record("identified", {"instrument": name, **said})
                 return identity
-        raise NoReply(f"{name} ({instrument.kind}): {wrong}")
+        raise NoReply(Text("instrument.wrong", instrument=name, kind=instrument.kind, why=wrong))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from labharness.core.vocabulary import Allowed, Command, Program, Refused, Verdict
 from labharness.core.vocabulary.channels import split_channel
+from labharness.core.vocabulary.texts import Text
 from labharness.line.instrument import Instrument
 from labharness.safety.kernel import Memory, begin, conclude, judge, judge_program
 
@@ -66,11 +67,11 @@ class Gate:
             return verdict  # one that is held goes on as it was judged; all it takes is watched
         stored = self.stored.get(name)
         if stored is None or self._now_s() - stored[1] > READ_S_MAX:
-            why = f"{name}: no program was uploaded, or read back within {READ_S_MAX:g} s"
+            why = Text("program.not_uploaded", instrument=name, within_s=READ_S_MAX)
             return Refused(command, RULE, why)
         if not self.chosen(name):
             number, slot = self._programmers[name].number, self._programmers[name].slot
-            why = f"{name}.{number} does not read {slot}, the program uploaded"
+            why = Text("program.not_chosen", instrument=name, channel=number, slot=slot)
             return Refused(command, RULE, why)
         return self.judge_program(name, stored[0])
 
@@ -82,7 +83,7 @@ class Gate:
         if barred is not None:
             return barred
         if self._memory.track(setpoint).unconfirmed:
-            why = f"{setpoint} was set and is not confirmed, so no program is judged from it"
+            why = Text("program.unconfirmed", channel=setpoint)
             return Refused(Command(setpoint, program.highest_c, "degC"), RULE, why)
         commands: list[tuple[int, Command]] = []
         for number, (segment, (target_c, rate_c_per_min)) in enumerate(
@@ -95,8 +96,12 @@ class Gate:
         if isinstance(verdict, Allowed):
             return verdict
         number = next(n for n, each in commands if each is verdict.command)
-        why = verdict.reason.partition(": ")[2]
-        said = f"segment {number} ({program.segments[number - 1]}): {why}"
+        said = Text(
+            "program.segment_of",
+            number=number,
+            segment=str(program.segments[number - 1]),
+            why=verdict.reason.params["why"],
+        )
         return Refused(verdict.command, verdict.rule, said)
 
     def held(self, name: str) -> bool:
@@ -133,7 +138,7 @@ class Gate:
 
     def look(self) -> list[str]:
         """Say which programs are over: their setpoint counts as what it reads again."""
-        said = []
+        said: list[str] = []
         for name, going in tuple(self._going.items()):
             programmer = self._programmers[name]
             status = self._memory.track(f"{name}.{programmer.status}")
@@ -143,10 +148,10 @@ class Gate:
                 del self._going[name]
                 setpoint = f"{name}.{programmer.setpoint}"
                 conclude(self._memory, Command(setpoint, math.nan, "degC"))  # where it left it
-                said.append(f"{name}: its program is over")
+                said.append(Text("program.over", instrument=name))
             elif status.value == programmer.complete and not going.told:
                 going.told = True
-                said.append(f"{name}: its program has ended and stays where it ended; reset it")
+                said.append(Text("program.stays", instrument=name))
         return said
 
     def _barred(self, command: Command) -> Refused | None:
@@ -154,7 +159,7 @@ class Gate:
         port = self._ports.get(split_channel(command.channel)[0], "")
         if port not in self.unprepared or self.unprepared[port] is command:
             return None
-        why = f"the link of port {port} was lost, and what stands behind it is not prepared again"
+        why = Text("link.unprepared", port=port)
         return Refused(command, LOST_LINK, why)
 
     def _starts(self, command: Command) -> str:

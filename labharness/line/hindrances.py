@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from labharness.core.vocabulary import Cause, Trip
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import Link
 from labharness.line.instrument import Instrument, channel_of
 from labharness.safety.kernel import Bound, Memory, lost
@@ -24,9 +25,9 @@ __all__ = [
 
 HERE, GUARD_PROCESS = "this process", "the guard process"
 
-NEVER = "nothing says that it may energise"
-TAKES_A_GUARD = "energising on it takes the guard process"
-TAKES_A_PERSON = "its driver dies with this process, so it may energise only where a person attends"
+NEVER = Text("energise.never")
+TAKES_A_GUARD = Text("energise.guard")
+TAKES_A_PERSON = Text("energise.person")
 
 ENERGISES: dict[tuple[str, str], str] = {
     ("loopback", HERE): "",
@@ -69,19 +70,18 @@ class Room:
     def hindrance(self, memory: Memory, now: float) -> str:
         """Return why no line may be armed by this pressure; ``""`` for no reason."""
         if self.ambient is None:
-            return (
-                "the pressure of the room is not known, against which the envelope states others: "
-                "give ambient_torr in the lab file"
-            )
+            return Text("room.unknown")
         if not self.channel or not all(memory.holds(each, now) for each in self.during):
             return ""
         track = memory.tracks[self.channel]
         if not track.fresh(now) or abs(track.value - self.ambient) <= self.differ_max:
             return ""
-        return (
-            f"the room has {self.ambient:g} by the lab file (ambient_torr), and {self.channel} "
-            f"reads {track.value:g} in a cold tube that is open to it, more than "
-            f"{self.differ_max:g} away"
+        return Text(
+            "room.differs",
+            stated=self.ambient,
+            channel=self.channel,
+            found=track.value,
+            most=self.differ_max,
         )
 
 
@@ -100,7 +100,13 @@ def causes_of(
 def active_trips(memory: Memory, now: float) -> tuple[str, ...]:
     """Return which trip conditions hold; a reading that is stale or missing says nothing."""
     return tuple(
-        f"{row.name}: {row.channel} is {memory.track(row.channel).value:g} {row.unit}".rstrip()
+        Text(
+            "cause.stands",
+            row=row.name,
+            channel=row.channel,
+            value=memory.track(row.channel).value,
+            unit=f" {row.unit}" if row.unit else "",
+        )
         for row in _active_rows(memory, now)
     )
 
@@ -147,7 +153,7 @@ def _unknown(memory: Memory, channel: str, now: float) -> tuple[str, ...]:
         rows.append(channel)
     tracks = (memory.track(each) for each in dict.fromkeys(rows))
     return tuple(
-        f"not known: {track.channel} was not read"
+        Text("cause.unread", channel=track.channel)
         for track in tracks
         if track.value != track.value or not track.fresh(now)
     )
@@ -169,4 +175,7 @@ def _lost_contacts(
             spec = channel_of(instruments, condition.channel)[2]
             if not spec.unit and not spec.settable:
                 absent.setdefault(condition, row.name)
-    return tuple(f"{name}: {condition} does not hold" for condition, name in absent.items())
+    return tuple(
+        Text("cause.contact", row=name, condition=str(condition))
+        for condition, name in absent.items()
+    )

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from labharness.core.clock import Clock
 from labharness.core.vocabulary import Cause, Command, Outcome
 from labharness.core.vocabulary.channels import owner_of
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Identity
 from labharness.instruments.link import Link
 from labharness.journal import Journal
@@ -181,13 +182,13 @@ class Line:
         try:
             await self.guard.arm()
         except OSError as why:
-            raise NotArmed(f"the guard does not arm: {why.strerror or why}") from None
+            raise NotArmed(Text("arm.guard", why=str(why.strerror or why))) from None
         self.check()
         self._mode(Mode.ARMING)
         self.monitor.record("armed", {"safe_table": safe_table})
         verification = await self.trip_response.make_safe(safe_table)
         if missing := verification.unverified():
-            wrong = f"the safe table does not hold: {'; '.join(missing)}"
+            wrong: str = Text("arm.table", missing=missing)
         else:
             wrong = await prepare(
                 instruments=self.instruments.values(),
@@ -197,7 +198,7 @@ class Line:
                 read_all=self.read_all,
             )
         if not wrong and (lost := self._reconnecting.missing()):
-            wrong = f"a link was lost meanwhile: {', '.join(lost)}"
+            wrong = Text("arm.lost", ports=lost)
         if wrong:
             self.disarm()
             raise NotArmed(wrong)
@@ -227,7 +228,7 @@ class Line:
 
         def held() -> bool:
             if self.memory.mode is not Mode.RUNNING:
-                raise NotArmed(f"the line is {self.memory.mode}, and only a running line is held")
+                raise NotArmed(Text("hold.mode", mode=self.memory.mode))
             if not may():
                 return False
             self.holding.begin()
@@ -432,11 +433,11 @@ class Line:
         found += filter(None, [self._room.hindrance(self.memory, self._loop.time())])
         latch = self.guard.latch
         if latch.trip is not None:
-            found.append(f"latched since {latch.trip.detail}: reset it first")
+            found.append(Text("reset.first", why=latch.trip.detail))
         try:
             latch.probe()
         except OSError as why:
-            found.append(f"a latch could not be written: {why.strerror}")
+            found.append(Text("latch.unwritten", why=str(why.strerror)))
         return tuple(found)
 
     def unguarded(self) -> tuple[str, ...]:
@@ -445,7 +446,7 @@ class Line:
         for port, link in self._links.items():
             why = may_not_energise(link, attended=self._attended)
             if why:
-                found.append(f"port {port} is a real link ({link.kind}), and {why}")
+                found.append(Text("link.real", port=port, kind=link.kind, why=str(why)))
         return tuple(found)
 
     def _mode(self, to: Mode) -> None:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from labharness.core.vocabulary import Cause, Trip
+from labharness.core.vocabulary.texts import Text
 from labharness.journal import Journal, JournalFailed
 from labharness.line.events import Events
 from labharness.line.instrument import BoundScan
@@ -47,7 +48,7 @@ class Monitor:
         self._journal = journal
         self._loop = loop
         self._events = events
-        self._warned: set[tuple[str, str]] = set()
+        self._warned: set[tuple[str, object]] = set()
         self._changes = 0
         guard.on_offline_log = self.keep
 
@@ -124,10 +125,15 @@ class Monitor:
         for each in severe:
             self._events.on_trip(each)  # the gravest runs before anybody is told (law 2)
         for each in mild:
-            about = (each.channel, each.detail.split(":")[0])  # a rule may bear on many channels
+            about = (each.channel, _rule(each.detail))  # a rule may bear on many channels
             if about not in self._warned:
                 self._warned.add(about)
                 self.note("warning", {"detail": each.detail})
                 self._events.on_warning(each.detail)
         for each in mild:
             self._events.on_abnormal(each)
+
+
+def _rule(detail: str) -> object:
+    """Return the row that a warning is of; of one without a row all that it says."""
+    return detail.params.get("row", detail) if isinstance(detail, Text) else detail

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.core.vocabulary.channels import split_channel
+from labharness.core.vocabulary.texts import Text, several
 from labharness.journal import JournalFailed
 from labharness.line.events import Events
 from labharness.line.exchanges import NoReply
@@ -54,14 +55,14 @@ async def prepare(
         for command in prepare_commands(instrument, memory.envelope):
             outcome = await perform(command)
             if outcome.ending is not Ending.CONFIRMED:
-                what = f"{command.channel} = {command.value:g}"
-                return f"prepare {what} {outcome.ending}: {outcome.detail}"
+                what = Text("step.to", channel=command.channel, value=command.value)
+                return Text("prepare.ended", what=what, ending=outcome.ending, why=outcome.detail)
     answered = await read_all(polled, FULL_POLL_S_MAX)
     silent = [each for each in polled if each in memory.envelope.watches and each not in answered]
     adopt(memory, answered)
     if not silent:
         return ""
-    return f"not read within {FULL_POLL_S_MAX:g} s of prepare: {', '.join(silent)}"
+    return Text("prepare.unread", within_s=FULL_POLL_S_MAX, channels=tuple(silent))
 
 
 RETURN_S_MAX = 30.0  # from a loss to everything prepared again; a stage may move for as long
@@ -181,25 +182,25 @@ class Reconnecting:
             self._tasks[port] = loop.create_task(self._serve(port), name=f"prepare {port} again")
 
     async def _serve(self, port: str) -> None:
-        wrong = f"its instruments were not prepared again within {RETURN_S_MAX:g} s"
+        wrong: str = Text("link.not_back", within_s=RETURN_S_MAX)
         try:
             async with asyncio.timeout(RETURN_S_MAX):
                 wrong = await self._prepare(port)
         except TimeoutError:
             if self._memory.mode is Mode.HELD:
-                wrong += "; a line that is held sets nothing"
+                wrong = several(wrong, Text("link.held"))
         except JournalFailed as why:
             wrong = str(why)
         finally:  # whatever broke here: nobody knows what stands behind that link
             if wrong and port not in self._left and self._memory.mode in SERVED:
-                self._trip(port, f"the link of port {port} was lost, and {wrong}")
+                self._trip(port, Text("link.lost", port=port, why=wrong))
 
     async def _prepare(self, port: str) -> str:
         """Prepare all behind a port until no loss has come between; return what is wrong."""
         while True:
             losses = self._losses[port]
             if losses > LOSSES_MAX:
-                return f"it was lost {losses} times"
+                return Text("link.losses", count=losses)
             await self._ask(port)
             wrong = await self._perform_all(port, losses)
             if losses == self._losses[port]:
@@ -230,26 +231,24 @@ class Reconnecting:
         while True:
             await self._let_go(port)
             if losses != self._losses[port]:
-                return "it was lost again"
+                return Text("link.again")
             if port in self._left:
-                return "it was left as it is"
+                return Text("link.left")
             self._gate.unprepared[port] = command
             outcome = await self._perform(command)
             if outcome.ending is Ending.CONFIRMED:
                 return ""
             if outcome.ending is not Ending.REFUSED or self._memory.mode is not Mode.HELD:
-                what = f"{command.channel} = {command.value:g}"
-                return f"prepare {what} {outcome.ending}: {outcome.detail}"
+                what = Text("step.to", channel=command.channel, value=command.value)
+                return Text("prepare.ended", what=what, ending=outcome.ending, why=outcome.detail)
 
     async def _let_go(self, port: str) -> None:
         """Wait while the line is held; its caller bounds it in time."""
         told = False
         while self._memory.mode is Mode.HELD and port not in self._left:
             if not told:
-                what = f"the link of port {port} was lost, and its instruments are not prepared"
-                self._events.on_warning(
-                    f"{what}: resume within {RETURN_S_MAX:g} s of the loss, or it trips"
-                )
+                what = Text("link.not_prepared", port=port)
+                self._events.on_warning(Text("link.resume", what=what, within_s=RETURN_S_MAX))
                 told = True
             await asyncio.sleep(ASK_AGAIN_S)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from labharness.core.vocabulary import Nothing
+from labharness.core.vocabulary.texts import Text
 from labharness.line.instrument import Instrument, channel_of
 from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Envelope, EnvelopeInvalid, Procedure
@@ -46,7 +47,13 @@ class Verification:
     def unverified(self) -> tuple[str, ...]:
         """Name the steps that are not verified, with what is known, and what contradicts others."""
         steps = (
-            f"{channel} = {wanted:g}: {state}" + ("" if found is None else f" (reads {found:g})")
+            Text(
+                "step.state",
+                channel=channel,
+                value=wanted,
+                state=state,
+                found="" if found is None else Text("step.reads", value=found),
+            )
             for channel, wanted, found, state in self.steps
             if state is not StepState.VERIFIED
         )

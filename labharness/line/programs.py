@@ -19,6 +19,7 @@ from labharness.core.vocabulary import (
     Refused,
 )
 from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Block, Programmer
 from labharness.line.command import Writer
 from labharness.line.exchanges import READ_TRIES, Exchanges, NoReply
@@ -94,7 +95,7 @@ class Programs:
             return uploaded
         reset = await self.reset(name)
         detail = f": {reset.detail}" if reset.detail else ""
-        why = f"{uploaded.detail}; nothing is started, and its reset was {reset.ending}{detail}"
+        why = Text("upload.reset", why=uploaded.detail, ending=reset.ending, detail=detail)
         return Uploaded(uploaded.ending, uploaded.written, why)
 
     async def start(self, name: str) -> Outcome:
@@ -117,7 +118,7 @@ class Programs:
             except _NotStored as why:
                 return Outcome(command, Ending.REFUSED, None, str(why))
             if differ:
-                changed = f"{differ[0].name} is not as it was uploaded: upload it again"
+                changed = Text("upload.differs", block=differ[0].name)
                 return Outcome(command, Ending.REFUSED, None, changed)
             self._gate.stored[name] = (stored[0], self._now_s())
         if not self._gate.chosen(name):
@@ -141,7 +142,7 @@ class Programs:
         asked = {"instrument": name, **program.written()}
         intent = await self._writer.intend("program", asked)
         self._gate.stored.pop(name, None)
-        uploaded = Uploaded(Ending.UNKNOWN, 0, "given up before its end was known")
+        uploaded = Uploaded(Ending.UNKNOWN, 0, Text("command.given_up"))
         try:
             uploaded = await self._store(name, programmer, program)
         finally:
@@ -187,7 +188,9 @@ class Programs:
             # from here to the frame's hand-over there is no await: the verdict still holds
             verdict = self._gate.judge_program(name, program)
             if isinstance(verdict, Refused):
-                raise _NotStored(Ending.UNKNOWN, f"{block.name}: {verdict.reason}")
+                raise _NotStored(
+                    Ending.UNKNOWN, Text("upload.refused", block=block.name, why=verdict.reason)
+                )
             try:
                 reply = await lease.send(block.write, command=True)
                 instrument.driver.accept(block.name, reply)
@@ -195,7 +198,13 @@ class Programs:
                 trouble = f" ({why})"
         found = await self._found(name, block)
         if found != block.holds:
-            what = f"{block.name} reads {found}, written {block.holds}{trouble}"
+            what = Text(
+                "upload.mismatch",
+                block=block.name,
+                found=str(found),
+                written=str(block.holds),
+                trouble=trouble,
+            )
             raise _NotStored(Ending.MISMATCH, what)
 
     async def _found(self, name: str, block: Block) -> object:
@@ -209,7 +218,7 @@ class Programs:
                 return block.read.decode(reply)
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
-        raise _NotStored(Ending.UNKNOWN, f"{block.name} cannot be read back: {why}")
+        raise _NotStored(Ending.UNKNOWN, Text("upload.unread", block=block.name, why=str(why)))
 
 
 def programmer_of(instruments: Mapping[str, Instrument], name: str) -> Programmer:
@@ -224,8 +233,8 @@ def programmer_of(instruments: Mapping[str, Instrument], name: str) -> Programme
         return instrument.driver.programmer
     known = ", ".join(able) or "none"
     what = (
-        f"no instrument {name!r}{meant(name, list(instruments))}"
+        Text("upload.no_instrument", instrument=name, meant=meant(name, list(instruments)))
         if instrument is None
-        else f"{name} runs no programs"
+        else Text("upload.no_programs", instrument=name)
     )
-    raise LookupError(f"{what}; on this line these run programs: {known}")
+    raise LookupError(Text("upload.able", what=what, known=known))

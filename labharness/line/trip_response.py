@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from labharness.core.clock import Clock
 from labharness.core.vocabulary import Trip
+from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.line.effects import Effects
 from labharness.line.events import Events
@@ -282,10 +283,10 @@ class TripResponse:
             return
         self.verifications.append(verification)
         self._tell(verification)
-        what = "every step" if verification.complete else ", ".join(sorted(new))
-        text = f"{verification.procedure}: {what} verified"
+        what = Text("verified.all") if verification.complete else Text("items", parts=sorted(new))
+        text = Text("verified.steps_late", procedure=verification.procedure, what=what)
         with suppress(JournalFailed):  # whoever is told may write it down; the line goes on
-            self._events.on_warning(f"{text} {verification.within_s:.0f} s after the trip")
+            self._events.on_warning(Text("verified.late", what=text, after_s=verification.within_s))
         self._look_at_effect(verification)
 
     def _look_at_effect(self, verification: Verification | None) -> None:
@@ -316,7 +317,9 @@ class TripResponse:
         self._tell(told)
         for each in found:
             with suppress(JournalFailed):  # whoever is told may write it down; the line goes on
-                self._events.on_warning(f"{verified.procedure}: {each}")
+                self._events.on_warning(
+                    Text("verified.contradicted", procedure=verified.procedure, why=each)
+                )
 
     async def _verify(self, name: str, since_s: float) -> Verification:
         """Look at all steps and repeat what is open, within the procedure's own time.
@@ -414,4 +417,4 @@ async def latch_lost(guard: Guard, clock: Clock) -> str:
         if latch.saved() or not not_tried(latch.write_error):
             break
         await asyncio.sleep(LATCH_LOOK_S)
-    return latch.write_error and f"the latch could not be saved: {latch.write_error}"
+    return latch.write_error and Text("latch.unsaved", why=latch.write_error)

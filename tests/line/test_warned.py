@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from alarmed import Watched, watch
+from labharness.core.vocabulary.texts import Text
 from rig import approved_copy
 
-WARM = "temperature above the safety envelope: "
+WARM = "temperature above the safety envelope"
 
 
 @pytest.mark.promise(21)
@@ -27,5 +28,7 @@ def test_each_channel_above_a_limit_that_only_warns_is_shown_and_journaled(tmp_p
         watched.lab.line.events.warnings,
         [w["detail"] for w in watched.journaled("warning")],
     ):
-        about = [each.removeprefix(WARM).split()[0] for each in said if each.startswith(WARM)]
-        assert sorted(about) == ["furnace.temperature", "sulfur.temperature"]
+        texts = [each for each in said if isinstance(each, Text)]
+        assert texts == list(said)
+        about = [str(each.params["channel"]) for each in texts if each.params.get("row") == WARM]
+        assert sorted(about) == ["furnace.temperature", "sulfur.temperature"], "each once"

@@ -30,6 +30,7 @@ from labharness.core.vocabulary.requests import (
     unfinished,
 )
 from labharness.core.vocabulary.shares import share_text
+from labharness.core.vocabulary.texts import Text
 from labharness.core.vocabulary.trips import Cause, Trip
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "Request",
     "Rtu",
     "Segment",
+    "Text",
     "Transaction",
     "Trip",
     "Until",

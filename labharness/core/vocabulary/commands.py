@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from labharness.core.vocabulary.texts import Text
+
 __all__ = ["OPERATOR", "Allowed", "Command", "Ending", "Outcome", "Refused", "Verdict"]
 
 OPERATOR = "operator"  # owns the channels that no wire sets: a person opens these valves by hand
@@ -22,6 +24,12 @@ class Command:
     channel: str
     value: float
     unit: str
+
+    @property
+    def text(self) -> Text:
+        """The command in words."""
+        unit = f" {self.unit}" if self.unit else ""
+        return Text("asked", channel=self.channel, value=self.value, unit=unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +51,7 @@ class Refused:
 
     command: Command
     rule: str
-    reason: str
+    reason: Text
 
 
 Verdict = Allowed | Refused

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from labharness.core.vocabulary.texts import Text
+
 __all__ = ["meant"]
 
 NAME_CHARACTERS_MAX = 80
@@ -22,4 +24,4 @@ def meant(name: str, known: Mapping[str, str] | Iterable[str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(name, list(shown), n=1)
-    return f" (did you mean {shown[near[0]]}?)" if near else ""
+    return Text("meant", name=shown[near[0]]) if near else ""

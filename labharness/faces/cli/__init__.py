@@ -56,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     settle_streams()
     chosen = make_parser().parse_args(arguments)
+    TERMINAL.language = getattr(chosen, "lang", None) or TERMINAL.language
     if chosen.command == "run" and is_live():  # what it takes to begin is read for most of a second
         TERMINAL.pin(sys.stderr, f"reading {chosen.task}")
     try:

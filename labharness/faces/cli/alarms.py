@@ -5,6 +5,7 @@ import threading
 from functools import partial
 
 from labharness.core.clock import utc_text, wall_clock_utc
+from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.show import chosen_lab, complain, latched, say
 from labharness.lab import LabPlan
@@ -69,7 +70,8 @@ def _row(board: Board, alarm: Alarm) -> str:
     since = "" if alarm.since is None else f" since {utc_text(alarm.since)}"
     until = "" if alarm.until is None else f" until {utc_text(alarm.until)}"
     state = f"{described(alarm.state)}{until}{since}{after}"
-    return f"{alarm.severity:8} {alarm.name}: {state}: {alarm.detail}"
+    what = f"{alarm.severity:8} {alarm.name}: {state}"
+    return Text("pair", what=what, why=alarm.detail)
 
 
 def _act(plan: LabPlan, chosen: argparse.Namespace) -> int:

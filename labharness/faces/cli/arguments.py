@@ -3,6 +3,7 @@
 import argparse
 from functools import cache
 
+from labharness.core.vocabulary.texts import LANGUAGES
 from labharness.faces.cli import BY_HAND
 from labharness.faces.cli.parser import Parser, Version
 from labharness.faces.cli.values import (
@@ -38,6 +39,7 @@ def make_parser() -> Parser:
     )
     run.add_argument("task", metavar="TASK.json")
     _add_lab(run)
+    _add_language(run)
     run.add_argument(
         "--out",
         metavar="DIR",
@@ -182,7 +184,10 @@ def make_parser() -> Parser:
         ("show", "print the records as text"),
         ("export", "print the records as JSON Lines"),
     ):
-        verbs.add_parser(name, help=text).add_argument("folder", metavar="DIR")
+        verb = verbs.add_parser(name, help=text)
+        verb.add_argument("folder", metavar="DIR")
+        if name == "show":
+            _add_language(verb)
 
     artifact = commands.add_parser("artifact", help="find the file of an artifact's URI")
     artifact.add_argument("uri", metavar="URI")
@@ -193,7 +198,7 @@ def make_parser() -> Parser:
 
     report = commands.add_parser("report", help="write the report of a run as one HTML page")
     report.add_argument("folder", metavar="DIR")
-    report.add_argument("--lang", choices=("en", "zh"), default="en", help="language shown first")
+    _add_language(report, "language shown first (default en)")
     report.add_argument("--out", metavar="FILE", help="where to write it (default DIR/report.html)")
 
     history = commands.add_parser("history", help="list the runs of a folder")
@@ -205,9 +210,7 @@ def make_parser() -> Parser:
     compare.add_argument("one", metavar="DIR")
     compare.add_argument("other", metavar="DIR")
     compare.add_argument("--out", metavar="FILE", help="also draw both runs on one HTML page")
-    compare.add_argument(
-        "--lang", choices=("en", "zh"), help="language shown first on the page (default en)"
-    )
+    _add_language(compare, "language shown first on the page (default en)")
 
     analyse = commands.add_parser(
         "analyse", help="analyse spectra: lines, materials, layers of MoS2"
@@ -384,13 +387,19 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
         verb.add_argument("--reason", default="", help="why; it is recorded")
 
 
+def _add_language(
+    parser: argparse.ArgumentParser, text: str = "language of what is printed (default en)"
+) -> None:
+    parser.add_argument("--lang", choices=LANGUAGES, help=text)
+
+
 def _add_alarms(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|test|ack|shelve|...")
-    _add_lab(
-        verbs.add_parser(
-            "list", help="print the alarms that are active, unacknowledged or silenced"
-        )
+    listed = verbs.add_parser(
+        "list", help="print the alarms that are active, unacknowledged or silenced"
     )
+    _add_lab(listed)
+    _add_language(listed)
     _add_lab(verbs.add_parser("test", help="send a test message on every alert channel"))
     for name, text in (
         ("ack", "acknowledge one alarm, or all"),

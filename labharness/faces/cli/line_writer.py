@@ -10,6 +10,8 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import TextIO
 
+from labharness.core.vocabulary.texts import ENGLISH
+
 __all__ = ["FLUSH_S_MAX", "LINES_MAX", "TERMINAL", "LineWriter"]
 
 LINES_MAX = 1000  # that wait; of more the oldest are left out, and counted
@@ -24,10 +26,12 @@ class LineWriter:
 
     Attributes:
         left_out: Lines that did not wait any more, since the last that was written.
+        language: Of what is printed.
     """
 
     def __init__(self) -> None:
         self.left_out = 0
+        self.language = ENGLISH
         self._lines: SimpleQueue[tuple[TextIO, str] | Event | None] = SimpleQueue()
         self._pinned: tuple[TextIO, str] | None = None
         self._shown: tuple[TextIO, str] | None = None

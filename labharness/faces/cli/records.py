@@ -5,7 +5,9 @@ import os
 from pathlib import Path
 
 from labharness.core.vocabulary.durations import clock_text
+from labharness.core.vocabulary.texts import in_language
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.show import complain, looking, output, say
 from labharness.journal import JournalFailed
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
@@ -53,11 +55,20 @@ def _verify(path: Path) -> int:
 
 def _show(path: Path) -> int:
     for record in read(path):
-        body = ", ".join(f"{name}={value}" for name, value in record.body.items())
+        body = ", ".join(f"{name}={_in_language(value)}" for name, value in record.body.items())
         if len(body) > VALUE_CHARACTERS_MAX:
             body = body[: VALUE_CHARACTERS_MAX - 1] + "…"
         say(f"{record.seq:6} {clock_text(record.at_s):>9} {record.kind:14} {body}")
     return EXIT_COMPLETED
+
+
+def _in_language(value: object) -> object:
+    """Return a value of a record with every text in it in the language that was asked for."""
+    if isinstance(value, str):
+        return in_language(value, TERMINAL.language)
+    if isinstance(value, dict):
+        return {name: _in_language(each) for name, each in value.items()}
+    return list(map(_in_language, value)) if isinstance(value, list) else value
 
 
 def _artifact(uri: str, runs: Path, cat: bool) -> int:

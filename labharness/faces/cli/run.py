@@ -9,6 +9,7 @@ from typing import Any
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.durations import clock_text, parse_duration
+from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import (
     EXIT_ABORTED,
     EXIT_COMPLETED,
@@ -205,14 +206,23 @@ class _Progress:
             self._show(phase=plain("phase.preflight"))
         elif kind == "progress" and self._live is not None:
             self._percent = data["percent"]
-            words = {"phase": phase_text(str(data["stage"])), "step": str(data["message"])}
+            words = {
+                "phase": phase_text(str(data["stage"])),
+                "step": in_language(data["message"], TERMINAL.language),
+            }
             self._show(data["percent"], **words, values="", left="")
         elif kind == "progress":
             stage = phase_text(str(data["stage"]))
             shown = stage if stage != self._stage else ""
             self._stage = stage
             self._ticks = 0
-            complain(f"{data['percent']:5.0f} %  {shown:18} {data['message']}")
+            said = Text(
+                "cli.progress",
+                percent=data["percent"],
+                stage=f"{shown:18}",
+                message=data["message"],
+            )
+            complain(said)
         elif kind == "tick":
             self._ticks += 1
             values = ", ".join(
@@ -230,10 +240,10 @@ class _Progress:
                 f"{'':8}then: labharness approvals approve {name} --name WHO --reason WHY{lab}"
             )
         elif kind == "task_accepted":
-            reasons = "; ".join(data["risk_reasons"])
-            complain(f"accepted at {data['risk_level']} ({reasons})")
+            level, reasons = data["risk_level"], data["risk_reasons"]
+            complain(Text("cli.accepted", level=level, reasons=reasons))
         elif kind in ("warning", "error", "log"):
-            complain(f"{'':8}{kind}: {data['message']}")
+            complain(Text("cli.event", kind=kind, message=data["message"]))
 
     def report(self) -> None:
         """Say that the report is made; the line goes away with the answer."""
@@ -250,28 +260,28 @@ def _print(result: RunResult, capability: str) -> None:
         _print_rejected(body)
     elif result.message.type == "event":
         unverified = body["data"].get("warnings", [])
-        state = "NOT verified safe" if unverified else "in its safe state, verified"
-        say(f"aborted: {body['data']['reason']}; the line is {state}")
+        state = Text("cli.not_safe" if unverified else "cli.safe")
+        say(Text("cli.aborted", why=body["data"]["reason"], state=state))
         for each in unverified:
-            say(f"  {each}")
+            say(Text("cli.item", text=each))
     elif result.message.type == "task_failed":
-        say(f"failed ({body['error_code']}): {body['error_message']}")
+        say(Text("cli.failed", code=body["error_code"], why=body["error_message"]))
         if body.get("suggestion"):
-            say(f"suggestion: {body['suggestion']}")
+            say(Text("cli.suggestion", text=body["suggestion"]))
     else:
         for line in face_of(capability).lines(body["outputs"], body["execution_summary"]):
             say(line)
     if "execution_summary" in body:
         done = body["execution_summary"]
         took = clock_text(parse_duration(done["duration"]))
-        say(f"{done['steps_executed']} steps in {took} of lab time")
+        say(Text("cli.steps", count=done["steps_executed"], took=took))
         for each in done["risk_events"]:
-            say(f"risk event: {each}")
+            say(Text("cli.risk_event", text=each))
         for each in body["artifacts"]:
             say(f"  {each['name']:20} {each['size_bytes']:>9} bytes  {each['uri']}")
     say(_kept(result.folder))
     if (result.folder / REPORT_NAME).exists():
-        say(f"open {result.folder / REPORT_NAME}")
+        say(Text("cli.open", path=str(result.folder / REPORT_NAME)))
 
 
 def _kept(folder: Path) -> str:
@@ -283,6 +293,6 @@ def _kept(folder: Path) -> str:
 
 
 def _print_rejected(body: Mapping[str, Any]) -> None:
-    say(f"rejected ({body['reason_code']}): {body['reason_message']}")
+    say(Text("cli.rejected", code=body["reason_code"], why=body["reason_message"]))
     if body.get("suggestion"):
-        say(f"suggestion: {body['suggestion']}")
+        say(Text("cli.suggestion", text=body["suggestion"]))

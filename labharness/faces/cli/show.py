@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from labharness.core.vocabulary.texts import in_language
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.lab import LabPlan, default_lab_path, read_lab
 
@@ -61,7 +62,7 @@ def say(text: str) -> None:
     TERMINAL.unpin()
     TERMINAL.flush()  # what was said before stands before
     with _lost():
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(in_language(text, TERMINAL.language) + "\n")
         sys.stdout.flush()
 
 
@@ -106,12 +107,12 @@ def complain(text: str) -> None:
     A run outlives the terminal that watches it, so nobody to read is no error, and nobody waits
     until it is read.
     """
-    TERMINAL.put(sys.stderr, text)
+    TERMINAL.put(sys.stderr, in_language(text, TERMINAL.language))
 
 
 def say_queued(text: str) -> None:
     """Print a result while a line is driven, which waits for no reader and asks for none."""
-    TERMINAL.put(sys.stdout, text)
+    TERMINAL.put(sys.stdout, in_language(text, TERMINAL.language))
 
 
 def write_whole(path: Path, data: bytes) -> None:

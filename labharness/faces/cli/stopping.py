@@ -4,6 +4,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli.show import complain
 
 __all__ = ["stoppable"]
@@ -20,7 +21,9 @@ def stoppable(stop: Callable[[str], None]) -> Iterator[None]:
     """
 
     def interrupted(number: int, frame: object) -> None:
-        stop(f"stop request ({signal.Signals(number).name})")  # first: words keep no stop back
+        stop(
+            Text("stop.signal", name=signal.Signals(number).name)
+        )  # first: words keep no stop back
         complain("stop request: bringing the line to its safe state")
 
     stops = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]

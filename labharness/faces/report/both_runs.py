@@ -15,10 +15,9 @@ from labharness.faces.report.figures import WIDTH_PX, Drawn, axes_of, curves_fig
 from labharness.faces.report.film import FIT_WINDOW_CM1, film_in_brief, of_raman
 from labharness.faces.report.html import Html, el, joined, table
 from labharness.faces.report.quantities import quantities, unit_text
-from labharness.faces.report.sentences import both
 from labharness.faces.report.svg import COLOURS, GAP_S_MAX, Frame, clock_ticks, thinned
 from labharness.faces.report.verdict import in_brief
-from labharness.faces.report.words import PHRASES, known, plain, say
+from labharness.faces.report.words import PHRASES, both, known, plain, say
 
 __all__ = ["both_runs"]
 

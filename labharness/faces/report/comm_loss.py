@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from labharness.core.vocabulary.comm_loss import safe_within_s
 from labharness.faces.report.svg import exact
 from labharness.faces.report.words import PHRASES
 
@@ -23,11 +24,14 @@ def comm_loss(
     """
     said = []
     for each in stays:
-        way, _, within = str(each["does"]).removesuffix(")").partition("(")
-        key = f"killed.{each['what']}.{way if way in ('hold', 'safe') else 'unknown'}"
+        within_s = safe_within_s(str(each["does"]))
+        way = "safe" if within_s is not None else "hold" if each["does"] == "hold" else "unknown"
+        key = f"killed.{each['what']}.{way}"
         if each["what"] == "heats" and way != "safe" and not hardware:
             key += ".bare"
         value = f"{exact(float(each['value']))} {unit_text(str(each['unit']))}".rstrip()
         if key in PHRASES:
-            said.append((key, {"name": str(each["name"]), "value": value, "within": within}))
+            said.append(
+                (key, {"name": str(each["name"]), "value": value, "within": exact(within_s or 0.0)})
+            )
     return said or [("killed.nothing", {})]

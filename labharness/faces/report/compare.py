@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from labharness.core.vocabulary.texts import Text
 from labharness.faces.report.facts import Points, RunFacts
 from labharness.faces.report.quantities import unit_text
 from labharness.faces.report.svg import clock, exact, number
@@ -54,7 +55,9 @@ def differences(one: RunFacts, other: RunFacts) -> list[Difference]:
     for (part, mine), (_, yours) in zip(_parts(one, phase), _parts(other, phase), strict=True):
         if not (mine and yours):
             if mine or yours:
-                sizes = (f"{len(each)} entries" if each else ABSENT for each in (mine, yours))
+                sizes = (
+                    Text("entries", count=len(each)) if each else ABSENT for each in (mine, yours)
+                )
                 found.append(Difference(part, "all", *sizes))
             continue
         for name in dict.fromkeys((*mine, *yours)):
@@ -102,10 +105,10 @@ def _key_values(facts: RunFacts, phase: str) -> Iterator[tuple[str, str]]:
         values = [value for _, value in points if not math.isnan(value)]
         if not unit or not values:
             continue
-        yield f"{channel}, highest", f"{_three_digits(max(values))} {unit}"
+        yield Text("highest", channel=channel), f"{_three_digits(max(values))} {unit}"
         mean = None if within is None else _mean(points, within.start_s, within.end_s)
         if mean is not None:
-            yield f"{channel}, mean in {phase}", f"{_three_digits(mean)} {unit}"
+            yield Text("mean", channel=channel, phase=phase), f"{_three_digits(mean)} {unit}"
 
 
 def _three_digits(value: float) -> str:

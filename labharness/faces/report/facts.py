@@ -48,11 +48,12 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something that a reader should know of, in the words that were recorded."""
+    """Something that a reader should know of, as it was recorded; a chart has room for a label."""
 
     at_s: float
     kind: str
     text: str
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,9 @@ from labharness.faces.report.fitted import (
     upright_name,
 )
 from labharness.faces.report.html import Html, el, joined, table
-from labharness.faces.report.sentences import both
 from labharness.faces.report.shares import LAYER_CLASSES, LAYER_COLOURS, area, share_bars
 from labharness.faces.report.svg import Frame, Scale, number, rounded_ticks, significant
-from labharness.faces.report.words import say
+from labharness.faces.report.words import both, say
 
 __all__ = [
     "FIT_WINDOW_CM1",

@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.texts import Text
 from labharness.faces.report.facts import Happening
 from labharness.journal.chain import Record
 
 __all__ = ["UNSHOWN", "happenings", "unshown"]
 
 QUIET_ENDINGS: Final = {"confirmed", "unconfirmed"}  # the latter are counted: no read-back exists
-UNSHOWN: Final = "nothing can show it"
+UNSHOWN: Final = Text("command.unshown")
 """What the line says of a command whose channel has no read-back."""
 
 
@@ -22,7 +24,7 @@ def happenings(records: Iterable[Record], origin_s: float) -> Iterator[Happening
         at_s, body = each.at_s - origin_s, each.body
         if each.kind == "intent":
             intents[each.seq] = body
-            if hand.startswith(f"set {_asked(body)} by hand"):
+            if _set_by(hand) == _asked(body):
                 by_hand.add(each.seq)
                 hand = ""
         elif each.kind == "outcome":
@@ -30,10 +32,11 @@ def happenings(records: Iterable[Record], origin_s: float) -> Iterator[Happening
             if not quiet:
                 yield _ended(at_s, body, intents.get(body["intent"], {}))
         elif each.kind == "trip":
-            yield Happening(at_s, "trip", f"{body['cause']}: {body['detail']}")
+            said = Text("trip.event", cause=body["cause"], why=body["detail"])
+            yield Happening(at_s, "trip", said, body["cause"])
         elif each.kind == "approved":
             who = ", ".join(body["by"])
-            yield Happening(at_s, "approved", f"{who}: {body['reason']}")
+            yield Happening(at_s, "approved", Text("pair", what=who, why=body["reason"]))
         elif each.kind == "by_hand":
             hand = str(body["text"])
             yield Happening(at_s, "by_hand", hand)
@@ -60,32 +63,48 @@ def unshown(outcomes: Iterable[Record], intents: Iterable[Record]) -> dict[str, 
     return found
 
 
-def _asked(intent: Mapping[str, Any]) -> str:
-    value = intent.get("value")
-    shown = f"{value:g}" if isinstance(value, int | float) else value
-    return f"{intent.get('channel')} = {shown} {intent.get('unit', '')}".rstrip()
+def _set_by(hand: str) -> object:
+    """Return what a person set, if that is what a text says."""
+    what = hand.params.get("what") if isinstance(hand, Text) else None
+    return what.params.get("asked") if isinstance(what, Text) else None
+
+
+def _asked(intent: Mapping[str, Any]) -> Text:
+    return Command(
+        intent.get("channel", "?"), intent.get("value", "?"), intent.get("unit", "")
+    ).text
 
 
 def _ended(at_s: float, outcome: Mapping[str, Any], intent: Mapping[str, Any]) -> Happening:
     ending = str(outcome["ending"])
     shown = ending.upper() if ending not in QUIET_ENDINGS else ending
-    read_back = outcome.get("read_back")
-    if read_back is not None:
-        shown += f", reads {read_back:g}"
-    detail = f": {outcome['detail']}" if outcome["detail"] else ""
-    kind = "command" if ending in QUIET_ENDINGS else "unconfirmed"
-    return Happening(at_s, kind, f"{_asked(intent)}: {shown}{detail}")
+    read_back, detail = outcome.get("read_back"), outcome["detail"]
+    said = Text(
+        "command.ended",
+        asked=_asked(intent),
+        ending=shown,
+        reads="" if read_back is None else Text("command.reads", value=read_back),
+        detail=Text("after", parts=[detail]) if detail else "",
+    )
+    return Happening(at_s, "command" if ending in QUIET_ENDINGS else "unconfirmed", said)
 
 
-def _verified(body: Mapping[str, Any]) -> str:
-    missed = [f"{row[0]} = {row[1]:g}: {row[3]}" for row in body["steps"] if row[3] != "verified"]
-    count = f"{len(body['steps']) - len(missed)}/{len(body['steps'])}"
-    return f"{body['procedure']}: {count}" + "".join(f"; {each}" for each in missed)
+def _verified(body: Mapping[str, Any]) -> Text:
+    missed = [
+        Text("pair", what=Command(row[0], row[1], "").text, why=row[3])
+        for row in body["steps"]
+        if row[3] != "verified"
+    ]
+    count = len(body["steps"])
+    shown = Text("verified.count", good=count - len(missed), count=count)
+    return Text("verified.steps", procedure=body["procedure"], parts=[shown, *missed])
 
 
 def _told(at_s: float, kind: str, data: Mapping[str, Any]) -> Iterable[Happening]:
     if kind == "state_changed":
-        what = f"{data['from_state']} → {data['to_state']}: {data['reason']}"
+        what = Text(
+            "session.became", before=data["from_state"], to=data["to_state"], why=data["reason"]
+        )
         yield Happening(at_s, "state", what)
     elif kind in ("warning", "error", "log"):
         yield Happening(at_s, kind, str(data["message"]))

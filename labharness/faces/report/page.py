@@ -10,12 +10,11 @@ from labharness.faces.report.document import document, section
 from labharness.faces.report.facts import RunFacts, StepRow
 from labharness.faces.report.film import evidence, film, of_raman
 from labharness.faces.report.html import Html, el, joined, table, text
-from labharness.faces.report.sentences import both
 from labharness.faces.report.svg import clock, exact
 from labharness.faces.report.tables import extremes, phase_table
 from labharness.faces.report.traces import charts
 from labharness.faces.report.verdict import intent, verdict
-from labharness.faces.report.words import PHRASES, cell, known, plain, say
+from labharness.faces.report.words import PHRASES, both, cell, known, plain, say
 
 __all__ = ["page"]
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from labharness.faces.report.html import Html, el, joined
-from labharness.faces.report.sentences import both
-from labharness.faces.report.words import PHRASES, say
+from labharness.faces.report.words import PHRASES, both, say
 
 __all__ = ["LAYER_CLASSES", "LAYER_COLOURS", "area", "headline", "share_bars"]
 

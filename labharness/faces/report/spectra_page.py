@@ -9,9 +9,8 @@ from labharness.core.vocabulary.measured import measured_text
 from labharness.faces.report.document import document, section
 from labharness.faces.report.html import Html, el, joined, table
 from labharness.faces.report.line_texts import line_texts, times_of_line
-from labharness.faces.report.sentences import both
 from labharness.faces.report.spectra_drawn import fits_drawn, maps_drawn, pl_drawn, whole_drawn
-from labharness.faces.report.words import plain, say
+from labharness.faces.report.words import both, plain, say
 
 __all__ = ["FileShown", "spectra_page"]
 

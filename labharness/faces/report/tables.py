@@ -7,9 +7,8 @@ from labharness.faces.report.comm_loss import comm_loss
 from labharness.faces.report.facts import Phase, RecordedPrediction, RunFacts
 from labharness.faces.report.html import Html, el, joined, table
 from labharness.faces.report.quantities import acting, quantities, unit_text
-from labharness.faces.report.sentences import both
 from labharness.faces.report.svg import clock, exact, number
-from labharness.faces.report.words import cell, known, say
+from labharness.faces.report.words import both, cell, known, say
 from labharness.work.desk.rules_record import Bar
 
 __all__ = ["extremes", "phase_table"]
@@ -112,6 +111,5 @@ def _does(killed: Sequence[str]) -> Html:
     """List channels and what each does, in the page's words where they are the drivers'."""
     parts: list[object] = []
     for each in killed:
-        what, colon, does = each.rpartition(": ")
-        parts += ["; " if parts else "", what, colon, both(does)]
+        parts += ["; " if parts else "", both(each)]
     return joined(*parts)

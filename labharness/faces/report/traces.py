@@ -256,7 +256,7 @@ def _marks(frame: Frame, facts: RunFacts) -> Html:
                     "text",
                     say("trip_at", tag="tspan"),
                     " ",
-                    each.text.partition(":")[0],
+                    each.label,
                     x=at - 5 if late else at + 5,
                     y=bottom - 6,
                     text_anchor="end" if late else "start",

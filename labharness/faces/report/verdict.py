@@ -6,10 +6,9 @@ from typing import Any, Final
 from labharness.faces.report.facts import RunFacts, took_s
 from labharness.faces.report.film import layers_text, percent
 from labharness.faces.report.html import Html, el, joined
-from labharness.faces.report.sentences import both
 from labharness.faces.report.shares import headline
 from labharness.faces.report.svg import clock
-from labharness.faces.report.words import known, say
+from labharness.faces.report.words import both, known, say
 
 __all__ = ["in_brief", "intent", "verdict"]
 

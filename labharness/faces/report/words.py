@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from labharness.faces.report.html import Html, el, text
+from labharness.core.vocabulary.texts import in_language
+from labharness.faces.report.html import Html, el, joined, text
 from labharness.faces.report.words_of_spectra import SPECTRA
 
-__all__ = ["LANGUAGES", "PHRASES", "cell", "known", "phase_text", "plain", "say"]
+__all__ = ["LANGUAGES", "PHRASES", "both", "cell", "known", "phase_text", "plain", "say"]
 
 LANGUAGES: Final = {"en": "English", "zh": "中文"}
 
@@ -429,6 +430,19 @@ def known(group: str, word: str, *, tag: str = "span") -> Html:
 def plain(key: str, language: str = "en", **fields: object) -> str:
     """Return a phrase in one language as plain text: a page's title, a line of a terminal."""
     return PHRASES[key][list(LANGUAGES).index(language)].format(**fields)
+
+
+def both(raw: object) -> Html:
+    """Return a recorded text in both languages; one that has no code, as it was recorded."""
+    recorded = raw if isinstance(raw, str) else str(raw)
+    english, chinese = (in_language(recorded, each) for each in LANGUAGES)
+    if english == chinese:
+        return text(recorded)
+    shown = (
+        el("span", english, class_="en", lang="en"),
+        el("span", chinese, class_="zh", lang="zh"),
+    )
+    return joined(*shown)
 
 
 def cell(key: str, *children: object, class_: str | None = None) -> Html:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from labharness.core.vocabulary import OPERATOR
+from labharness.core.vocabulary import OPERATOR, Command, Text
+from labharness.core.vocabulary.comm_loss import comm_loss_text
 from labharness.instruments.driver import Channel
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.safety.kernel import Envelope
@@ -25,8 +26,8 @@ def if_killed(plan: LabPlan, latest: Latest) -> tuple[str, ...]:
         spec = _spec(plan, channel)
         value = _shown(plan, channel, latest)
         if value == value and abs(value - wanted) > spec.resolution:
-            what = f"{channel} = {value:g} {spec.unit}".rstrip()
-            found.append(f"{what}: {spec.on_comm_loss}")
+            what = Command(channel, value, spec.unit).text
+            found.append(Text("pair", what=what, why=comm_loss_text(spec.on_comm_loss)))
     return tuple(found)
 
 

@@ -199,7 +199,7 @@ def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
         hands = ByHand(lab.line, Nobody())
         with suppress(BadLabFile):  # who has no channel to people sees the line all the same
             line_alarms(lab)
-        unknown = dict(each.split(": ", 1) for each in await _open_links(lab))
+        unknown = await _open_links(lab)
 
         async def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
             done = await hands.answer(asked)
@@ -229,7 +229,7 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
     """
 
     async def act(lab: Lab) -> dict[str, Any]:
-        unopened = await _open_links(lab)
+        unopened = [f"{name}: {why}" for name, why in (await _open_links(lab)).items()]
         line = lab.line
         rows = line.envelope.procedures.values()
         depends = [each.channel for row in rows for each in (*row.when, row.unless) if each]
@@ -252,8 +252,8 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
         return done
 
 
-async def _open_links(lab: Lab) -> list[str]:
-    """Open all links at once, each for so long at most; name those that did not open."""
+async def _open_links(lab: Lab) -> dict[str, str]:
+    """Open all links at once, each for so long at most; say of ports that did not open why."""
 
     async def open_one(port: str) -> str:
         link = lab.links[port]
@@ -262,10 +262,11 @@ async def _open_links(lab: Lab) -> list[str]:
             async with asyncio.timeout(None if guarded else OPEN_S_MAX):
                 await link.open()
         except (LinkLost, TimeoutError) as why:
-            return f"port {port}: {str(why) or f'not open within {OPEN_S_MAX:g} s'}"
+            return str(why) or f"not open within {OPEN_S_MAX:g} s"
         return ""
 
-    return [each for each in await asyncio.gather(*map(open_one, lab.links)) if each]
+    found = await asyncio.gather(*map(open_one, lab.links))
+    return {f"port {port}": why for port, why in zip(lab.links, found, strict=True) if why}
 
 
 async def _identify_others(lab: Lab, unknown: dict[str, str]) -> None:

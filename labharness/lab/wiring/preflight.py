@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.core.vocabulary import Command, Outcome
 from labharness.core.vocabulary.channels import owner_of, split_channel
+from labharness.core.vocabulary.comm_loss import safe_within_s
 from labharness.instruments.driver import Driver
 from labharness.journal.null_journal import NullJournal
 from labharness.lab.config.comm_loss import hardware, if_killed, what_stays
@@ -332,8 +333,8 @@ def _polls_s(lab: LabPlan, instructions: InstructionSet, tube_s: float) -> dict[
     )
     for name, channel in energising:
         spec = drivers[name].channels.get(channel) if name in drivers else None
-        if spec is not None and spec.on_comm_loss.startswith("safe("):
-            within_s = float(spec.on_comm_loss.removeprefix("safe(").removesuffix(")"))
+        within_s = None if spec is None else safe_within_s(spec.on_comm_loss)
+        if within_s is not None:
             polls_s[name] = min(polls_s[name], max(FINE_TICK_S, math.floor(within_s / 2)))
     return polls_s
 

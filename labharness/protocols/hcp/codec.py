@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, NoReturn, get_args
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.messages import PAYLOADS, Payload, TaskSubmit
 from labharness.protocols.hcp.numbers import value_fault
 from labharness.protocols.hcp.terms import Rejected, Submission
@@ -85,7 +86,7 @@ class BadPayload(ValueError):
 
     def rejected(self) -> Rejected:
         """Return the answer to an invalid submission."""
-        return Rejected("invalid_input", str(self), None, f"Correct {self.where} and submit again")
+        return Rejected("invalid_input", str(self), None, Text("input.correct", where=self.where))
 
 
 @dataclass(frozen=True, slots=True)

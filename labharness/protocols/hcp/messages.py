@@ -8,9 +8,12 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     model_validator,
 )
 
+from labharness.core.vocabulary import texts
 from labharness.protocols.hcp.terms import DataClass, RiskLevel
 
 __all__ = [
@@ -31,6 +34,14 @@ __all__ = [
     "TaskRejected",
     "TaskSubmit",
 ]
+
+
+def _kept(value: object, check: ValidatorFunctionWrapHandler) -> object:
+    return value if isinstance(value, texts.Text) else check(value)
+
+
+Said = Annotated[str, WrapValidator(_kept)]
+"""A text of ours keeps its code for the journal; in a message it is its English."""
 
 ERROR_CODES: Final = (
     "execution_error",
@@ -106,9 +117,9 @@ class TaskRejected(Payload):
     """``task_rejected``: the reason, and a suggestion."""
 
     reason_code: Text
-    reason_message: str
+    reason_message: Said
     assessed_risk_level: RiskLevel | None = None
-    suggestion: str | None = None
+    suggestion: Said | None = None
     in_reply_to: Identifier | None = None
 
 
@@ -128,7 +139,7 @@ class ExecutionSummary(Payload):
     duration: str | None = None
     steps_executed: int | None = None
     checkpoints_created: int | None = None
-    risk_events: list[str] = []
+    risk_events: list[Said] = []
     warnings: list[str] = []
 
 
@@ -144,8 +155,8 @@ class TaskFailed(Payload):
     """``task_failed``: the error, and the partial results."""
 
     error_code: Text
-    error_message: str
-    suggestion: str | None = None
+    error_message: Said
+    suggestion: Said | None = None
     error_details: dict[str, Any] | None = None
     partial_outputs: dict[str, Any] | None = None
     artifacts: list[ArtifactReference] = []

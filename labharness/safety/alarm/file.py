@@ -17,6 +17,7 @@ from typing import Final
 
 from labharness.core.clock import utc_text
 from labharness.core.files.durable import sync_folder
+from labharness.core.vocabulary.texts import coded, revived
 from labharness.safety.alarm.board import Fact
 from labharness.safety.alarm.states import Actor, AlarmEvent, Severity
 
@@ -150,7 +151,7 @@ def _line(fact: Fact) -> str:
         "at": utc_text(fact.at),
         "role": fact.role.value,
         "who": fact.who[:TEXT_MAX],
-        "why": fact.why[:TEXT_MAX],
+        "why": coded(fact.why if len(fact.why) <= TEXT_MAX else fact.why[:TEXT_MAX]),
         "severity": fact.severity.value,
         "source": fact.source,
         "rank": fact.rank,
@@ -163,7 +164,7 @@ def _fact(line: bytes) -> Fact | None:
     if len(line) > LINE_BYTES_MAX:
         return None
     try:
-        body = json.loads(line)
+        body = json.loads(line, object_hook=revived)
         at = datetime.fromisoformat(body["at"].replace("Z", "+00:00"))
         if at.tzinfo is None or at.year not in YEARS:
             return None

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.files.named import is_there, open_named, open_own
 from labharness.core.vocabulary import Request, Trip
+from labharness.core.vocabulary.texts import coded
 from labharness.safety.guard.core import NotPermitted, Permit, SafeFrame
 from labharness.safety.guard.messages import (
     BadFields,
@@ -97,7 +98,7 @@ class HarnessSession:
             "moves": self._moves,
             "armed": core.armed,
             "latched": core.latched,
-            "write_error": self._guard.latch.write_error,
+            "write_error": coded(self._guard.latch.write_error),
             "free": self._guard.ports.free(),
             "shut": self._guard.ports.shut(),
             "heard": self.heard,

@@ -18,6 +18,7 @@ from threading import Thread
 from labharness.core.files.durable import sync_folder, write_durably
 from labharness.core.files.named import is_there, open_named
 from labharness.core.vocabulary import Cause, Trip
+from labharness.core.vocabulary.texts import Text, several
 from labharness.safety.guard.messages import Fields, read_trip, write_trip
 from labharness.safety.guard.port_records import LEFT_ARMED, PortLatch, PortRecord
 
@@ -33,7 +34,6 @@ __all__ = [
 ]
 
 MARKER_FILE = "guard.armed"
-NOT_YET = "not written yet"
 LATCH_BYTES_MAX = 65_536  # a trip has a few hundred; what is longer is none
 PROBE_BYTES = 4096  # a trip and its sentence are shorter; a full disk still takes an empty file
 
@@ -90,11 +90,11 @@ class Latch:
             self.trip = _read(path)
         elif self.marker is not None:
             self.trip = Trip(Cause.COMMUNICATION, self.marker, "guard", None, 0.0, LEFT_ARMED)
-            self.write_error = f"{path}: {NOT_YET}"
+            self.write_error = Text("latch.not_yet", path=str(path))
         found = None if ports is None else _found(ports)
         if found is not None and self.trip is None:
             self.trip = found.trip  # its own file was lost with its folder, or was another lab's
-            self.write_error = f"{path}: {NOT_YET}"
+            self.write_error = Text("latch.not_yet", path=str(path))
 
     @classmethod
     def or_shut(cls, path: Path, procedure: str = "", ports: PortLatch | None = None) -> "Latch":
@@ -132,7 +132,7 @@ class Latch:
         if fresh == self.trip or self.unreadable:
             return False
         self.trip = fresh
-        self.write_error = f"{self._path}: {NOT_YET}"
+        self.write_error = Text("latch.not_yet", path=str(self._path))
         return True
 
     def saved(self) -> bool:
@@ -144,7 +144,7 @@ class Latch:
             if self._ports is not None:  # its folder may be gone, and the ports are there
                 ports = self._ports
                 found.append(_trouble(Path("a port's record"), lambda: ports.close(trip)))
-            self.write_error = "; ".join(filter(None, found))
+            self.write_error = several(*found)
         return not self.write_error
 
     def probe(self) -> None:
@@ -206,7 +206,7 @@ class Latch:
 
 def not_tried(write_error: str) -> bool:
     """Return whether a latch is not on the disk only because nobody has tried: bytes go first."""
-    return write_error.endswith(NOT_YET)
+    return isinstance(write_error, Text) and write_error.code == "latch.not_yet"
 
 
 def joined(first: Trip | None, later: Trip) -> Trip:
@@ -248,7 +248,7 @@ def _trouble(where: Path, write: Callable[[], None]) -> str:
     try:
         write()
     except OSError as why:
-        return f"{where}: {why.strerror or why}"
+        return Text("pair", what=str(where), why=str(why.strerror or why))
     return ""
 
 

@@ -31,6 +31,7 @@ from labharness.core.vocabulary import (
     Trip,
     Until,
 )
+from labharness.core.vocabulary.texts import coded, revived
 from labharness.safety.guard.core import Permit, SafeFrame
 
 __all__ = [
@@ -83,6 +84,8 @@ class Fields:
     def text(self, key: str) -> str:
         """Take a text."""
         value = self.take(key)
+        if isinstance(value, dict):  # a code with parameters
+            value = revived(value)
         if not isinstance(value, str):
             raise BadFields(f"{self.where}: {key} {value!r} is no text")
         return value
@@ -310,7 +313,7 @@ def write_trip(trip: Trip) -> dict[str, object]:
         "channel": trip.channel,
         "value": trip.value if known else None,
         "at_s": trip.at_s,
-        "detail": trip.detail,
+        "detail": coded(trip.detail),
     }
 
 

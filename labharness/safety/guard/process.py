@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from labharness.core.vocabulary import Cause, Trip
+from labharness.core.vocabulary.texts import coded
 from labharness.instruments.link.descriptors import Descriptor
 from labharness.safety.guard.armed import SOCKET_FILE, Armed
 from labharness.safety.guard.core import NotPermitted, SafeFrame
@@ -149,7 +150,7 @@ class ProcessGuard:
             return
         procedure = self._known(trip.procedure)
         self._send_procedure(procedure)
-        self.log.add("began with the safe table", procedure=procedure, why=trip.detail)
+        self.log.add("began with the safe table", procedure=procedure, why=coded(trip.detail))
         self._be_alone()
 
     def _nap_s(self) -> float:
@@ -242,7 +243,7 @@ class ProcessGuard:
             self.latch.hold(self._trip_of("harness", str(why), procedure))
             raise
         self.latch.hold(trip)
-        self.log.add("tripped", procedure=procedure, why=trip.detail)
+        self.log.add("tripped", procedure=procedure, why=coded(trip.detail))
 
     def repeat(self, frames: Iterable[SafeFrame]) -> None:
         """Send frames of a procedure for a harness that has it in force, and goes on by itself."""

@@ -190,7 +190,7 @@ class RemoteGuard(Tells):
                 if not said:
                     self._kept = not self._child.running()
                     return
-                if said == "armed with other files":
+                if said == "other_files":
                     self._write_arming()  # it makes place for one that reads it
                     self._tell({"do": "bye", "retire": True})
                 if said == "busy":
@@ -400,7 +400,7 @@ class RemoteGuard(Tells):
 
     def _take_welcome(self, fields: Fields) -> bool:
         if fields.text("digest") != arming_digest(self._text):
-            self._greeted("armed with other files")
+            self._greeted("other_files")
             return False
         self._met_s = self._loop.time()
         self._key = fields.raw("key")

@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from labharness.core.vocabulary.texts import Text
+
 __all__ = ["Bound", "EnvelopeInvalid", "positive"]
 
 
@@ -38,7 +40,7 @@ class Bound:
 
     def __str__(self) -> str:
         if self.high == math.inf:
-            return f"{self.channel} at least {self.low:g}"
+            return Text("bound.at_least", channel=self.channel, low=self.low)
         if self.low == -math.inf:
-            return f"{self.channel} at most {self.high:g}"
-        return f"{self.channel} from {self.low:g} to {self.high:g}"
+            return Text("bound.at_most", channel=self.channel, high=self.high)
+        return Text("bound.between", channel=self.channel, low=self.low, high=self.high)

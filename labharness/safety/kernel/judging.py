@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 
 from labharness.core.vocabulary import Allowed, Command, Refused, Verdict
+from labharness.core.vocabulary.texts import Text
 from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.memory import InterlockRule, Memory
 from labharness.safety.kernel.modes import ADMITS, ALWAYS
@@ -34,17 +35,26 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
     channel, value = command.channel, command.value
     limit = memory.envelope.limits.get(channel)
     if limit is None:
-        return Refused(command, "unknown channel", f"{channel} has no limit, so it is not set")
+        return Refused(command, "unknown channel", Text("limit.none", channel=channel))
     unit = limit.unit
     if command.unit != unit:
-        return Refused(command, "unit", f"{channel}: asked in {command.unit!r}, it is in {unit!r}")
+        return Refused(
+            command, "unit", Text("limit.unit", channel=channel, asked=command.unit, unit=unit)
+        )
     if not limit.low <= value <= limit.high:  # also refuses NaN
-        why = f"{channel}: asked {value:g} {unit}, allowed {limit.low:g} to {limit.high:g} {unit}"
+        why = Text(
+            "limit.outside",
+            channel=channel,
+            asked=value,
+            unit=unit,
+            low=limit.low,
+            high=limit.high,
+        )
         return Refused(command, "limit", why)
     if value in limit.always_safe and memory.mode in ALWAYS:
         return Allowed(command)
     if limit.role not in ADMITS.get(memory.mode, ()):
-        return Refused(command, "mode", f"{channel} is not set while the line is {memory.mode}")
+        return Refused(command, "mode", Text("limit.mode", channel=channel, mode=memory.mode))
     if limit.step_max < math.inf and (
         refused := _step(command, limit, before or _present(memory, channel, now))
     ):
@@ -68,15 +78,19 @@ def judge_program(segments: Sequence[Command], memory: Memory, now: float) -> Ve
     for number, segment in enumerate(segments, 1):
         verdict = judge(segment, memory, now, before.get(segment.channel, ()))
         if isinstance(verdict, Refused):
-            return Refused(segment, verdict.rule, f"segment {number}: {verdict.reason}")
+            return Refused(
+                segment, verdict.rule, Text("program.segment", number=number, why=verdict.reason)
+            )
         before[segment.channel] = (segment.value,)
     return Allowed(segments[-1])
 
 
-def lacks(row: Interlock, condition: Condition, memory: Memory, now: float) -> str:
+def lacks(row: Interlock, condition: Condition, memory: Memory, now: float) -> Text:
     """Return what a row asks for and does not find, as the end of a sentence."""
-    says = "is forbidden at" if condition in row.forbid else "takes"
-    return f"{says} {condition}; {_found(condition, memory, now)}"
+    says = Text("lacks.forbidden" if condition in row.forbid else "lacks.takes")
+    return Text(
+        "lacks.found", says=says, condition=str(condition), found=_found(condition, memory, now)
+    )
 
 
 def _step(command: Command, limit: Limit, before: tuple[float, ...]) -> Refused | None:
@@ -84,9 +98,11 @@ def _step(command: Command, limit: Limit, before: tuple[float, ...]) -> Refused 
     step = max(abs(command.value - each) for each in before)
     if step <= limit.step_max:
         return None
-    why = f"{command.channel}: a step of {step:g} {limit.unit}, allowed {limit.step_max:g}"
+    why = Text(
+        "limit.step", channel=command.channel, step=step, unit=limit.unit, most=limit.step_max
+    )
     if not math.isfinite(step):
-        why = f"{command.channel}: its present value is not known, so its step is not either"
+        why = Text("limit.step_unknown", channel=command.channel)
     return Refused(command, "step", why)
 
 
@@ -110,9 +126,16 @@ def _held_up(
             continue  # it is above the band, and stays there
         condition = memory.missing(rule, now)
         if condition is not None:
-            goes = f" passes {row.above:g} to {row.upto:g}, which" if passes else ""
-            why = f"{channel} to {value:g} {command.unit}{goes} "
-            return Refused(command, row.name, why + lacks(row, condition, memory, now))
+            goes = Text("interlock.passes", low=row.above, high=row.upto) if passes else ""
+            why = Text(
+                "interlock.missing",
+                channel=channel,
+                value=value,
+                unit=command.unit,
+                passes=goes,
+                lacks=lacks(row, condition, memory, now),
+            )
+            return Refused(command, row.name, why)
     return None
 
 
@@ -127,10 +150,10 @@ def _found(condition: Condition, memory: Memory, now: float) -> str:
         return memory.proofs.found(condition)
     track = memory.tracks[condition.channel]
     if math.isnan(track.value):
-        return "it was never read"
+        return Text("reading.never")
     if not track.fresh(now):
-        return f"its last reading is {now - track.at_s:.1f} s old, allowed {track.stale_s:g} s"
+        return Text("reading.stale", age_s=now - track.at_s, allowed_s=track.stale_s)
     if track.unconfirmed:
         sent = ", ".join(f"{value:g}" for value in track.unconfirmed)
-        return f"it reads {track.value:g}, and {sent} was sent and is not confirmed"
-    return f"it reads {track.value:g}"
+        return Text("reading.unconfirmed", value=track.value, sent=sent)
+    return Text("reading.value", value=track.value)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from labharness.core.vocabulary import Cause, Command, Trip
+from labharness.core.vocabulary.texts import Text
 from labharness.safety.kernel.memory import Memory
 from labharness.safety.kernel.rows import TripRow
 from labharness.safety.kernel.tracks import Track, may_be
@@ -64,9 +65,13 @@ def observe(
 
 def _outside(row: TripRow, value: float, now: float) -> Trip:
     """Say which bound of a row a reading is at."""
-    bound = f"most {row.high:g}" if value > row.high else f"least {row.low:g}"
-    found = f"{value:g} {row.unit}".strip()
-    why = f"{row.name}: {row.channel} is {found}, at {bound}"
+    bound = (
+        Text("bound.most", bound=row.high)
+        if value > row.high
+        else Text("bound.least", bound=row.low)
+    )
+    found = Text("quantity", value=value, unit=f" {row.unit}" if row.unit else "")
+    why = Text("trip.outside", row=row.name, channel=row.channel, found=found, bound=bound)
     return Trip(row.cause, row.procedure, row.channel, value, now, why)
 
 
@@ -79,6 +84,7 @@ def _foreign(memory: Memory, track: Track, before: float, now: float) -> tuple[T
     procedure = limit.on_foreign if at_stake else ""
     if value == before and not procedure:
         return ()
-    found = f"{track.channel} reads {value:g} {limit.unit}".strip()
-    why = f"{found}, and {track.told:g} was confirmed: somebody else has set it, or it restarted"
+    shown = Text("quantity", value=value, unit=f" {limit.unit}" if limit.unit else "")
+    found = Text("reading.of", channel=track.channel, found=shown)
+    why = Text("trip.foreign", found=found, confirmed=track.told)
     return (Trip(Cause.INTERLOCK_LOST, procedure, track.channel, value, now, why),)

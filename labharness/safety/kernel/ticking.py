@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from labharness.core.vocabulary import Cause, Trip
+from labharness.core.vocabulary.texts import Text
 from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.judging import lacks
 from labharness.safety.kernel.memory import Memory, Window
@@ -38,7 +39,7 @@ def lost(memory: Memory, now: float) -> Iterator[tuple[Interlock, Trip]]:
             continue
         condition = memory.missing(rule, now)
         if condition is not None and not memory.silent(condition, now):
-            why = f"{row.name}: lost what {lacks(row, condition, memory, now)}"
+            why = Text("trip.lost", row=row.name, lacks=lacks(row, condition, memory, now))
             at = condition.channel if isinstance(condition, Bound) else "purge"
             yield row, Trip(Cause.INTERLOCK_LOST, does, at, None, now, why)
 
@@ -48,7 +49,7 @@ def _silent(memory: Memory, now: float) -> Iterator[Trip]:
     for channel, watch in memory.envelope.watches.items():
         age_s = now - memory.tracks[channel].at_s
         if age_s > watch.stale_s and watch.procedure:
-            why = f"{channel} was last heard {age_s:.1f} s ago, allowed {watch.stale_s:g} s"
+            why = Text("trip.silent", channel=channel, age_s=age_s, allowed_s=watch.stale_s)
             yield Trip(Cause.COMMUNICATION, watch.procedure, channel, None, now, why)
 
 
@@ -73,7 +74,9 @@ def _implausible(memory: Memory, row: Plausible, window: Window, now: float) -> 
     window.restart(value, now if counts else math.inf)
     if not (begun and wrong):
         return ()
-    why = f"{row.name}: {track.channel} is {value:g} and moved by {span:g} within {age_s:g} s"
+    why = Text(
+        "trip.implausible", row=row.name, channel=track.channel, value=value, span=span, age_s=age_s
+    )
     return (Trip(row.cause, row.procedure, track.channel, value, now, why),)
 
 

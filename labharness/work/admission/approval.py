@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from labharness.core.vocabulary.digests import digest_of, joined
 from labharness.core.vocabulary.persons import bad_name, same_person
+from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import RiskLevel
 from labharness.work.admission.risk import points_of
 from labharness.work.admission.strict import NotStrict, read_strict
@@ -162,16 +163,18 @@ def verify(
         now_utc: World time, with its zone.
     """
     if not _signature_fits(approval, public_key):
-        return NotApproved(f"approval {approval.id}: the signature does not fit")
+        return NotApproved(Text("approval.signature", id=approval.id))
     until = _until(approval)
     if now_utc >= until:
-        return NotApproved(f"approval {approval.id} expired at {approval.until}", expired=True)
+        return NotApproved(
+            Text("approval.expired", id=approval.id, until=approval.until), expired=True
+        )
     unedited = replace(
         facts, envelope_digest=approval.envelope_digest, lab_digest=approval.lab_digest
     )
     lacking = list(_faults(approval, unedited))
     for fault in lacking or _faults(approval, facts):
-        return NotApproved(f"approval {approval.id}: {fault}", edited=not lacking)
+        return NotApproved(Text("approval.fault", id=approval.id, why=fault), edited=not lacking)
     return Approved((approval.given_by,), approval.reason)
 
 
@@ -194,7 +197,7 @@ def verify_personal(
     names: list[str] = []
     reasons: list[str] = []
     if why := bad_name(requester):
-        return NotApproved(f"nobody can agree for a requester whose name misleads: {why}")
+        return NotApproved(Text("approval.misleads", why=str(why)))
     for one in approvals:
         fits = one.digest == digest and one.reason.strip() and not bad_name(one.name)
         if fits and not any(same_person(one.name, known) for known in (requester, *names)):
@@ -202,10 +205,7 @@ def verify_personal(
             reasons.append(one.reason)
     needed = APPROVERS_NEEDED.get(risk_level, 1)
     if len(names) < needed:
-        return NotApproved(
-            f"{len(names)} of {needed} persons other than the requester agreed, with a reason, "
-            f"to this plan, envelope and lab file ({digest})"
-        )
+        return NotApproved(Text("approval.too_few", count=len(names), needed=needed, digest=digest))
     return Approved(tuple(names), "; ".join(reasons))
 
 
@@ -213,22 +213,24 @@ def _faults(approval: StandingApproval, facts: RequestFacts) -> Iterable[str]:
     if why := bad_name(approval.given_by) or bad_name(facts.requester):
         yield why
     if same_person(approval.given_by, facts.requester):
-        yield f"{approval.given_by!r} cannot approve for {facts.requester!r}"
+        yield Text("approval.same", by=approval.given_by, requester=facts.requester)
     if not facts.link_kinds or any(kind != "loopback" for kind in facts.link_kinds):
         kinds = ", ".join(sorted(set(facts.link_kinds))) or "none stated"
-        yield f"it holds for a lab whose links are all loopback; they are: {kinds}"
+        yield Text("approval.links", kinds=kinds)
     if facts.envelope_digest != approval.envelope_digest:
-        yield f"the envelope is {facts.envelope_digest}, approved was {approval.envelope_digest}"
+        yield Text(
+            "approval.envelope", found=facts.envelope_digest, approved=approval.envelope_digest
+        )
     if facts.lab_digest != approval.lab_digest:
-        yield f"the lab file is {facts.lab_digest}, approved was {approval.lab_digest}"
+        yield Text("approval.lab", found=facts.lab_digest, approved=approval.lab_digest)
     if facts.capability != approval.capability:
-        yield f"it covers {approval.capability}, not {facts.capability}"
+        yield Text("approval.covers", covered=approval.capability, asked=facts.capability)
     if points_of(facts.risk_level) > points_of(approval.risk_max):
-        yield f"it covers up to {approval.risk_max}, not {facts.risk_level}"
+        yield Text("approval.risk", covered=approval.risk_max, asked=facts.risk_level)
     allowed = {gas.strip().lower() for gas in approval.gases_allowed}
     for gas in facts.gases:
         if gas.strip().lower() not in allowed:
-            yield f"it covers the gases {', '.join(sorted(allowed)) or 'none'}, not {gas}"
+            yield Text("approval.gases", covered=", ".join(sorted(allowed)) or "none", asked=gas)
     yield from _limit_faults(approval.input_limits, facts.quantities)
 
 
@@ -236,19 +238,19 @@ def _limit_faults(limits: Mapping[str, float], quantities: Mapping[str, float]) 
     for name in sorted(limits.keys() | quantities.keys()):
         limit, asked = limits.get(name), quantities.get(name)
         if limit is None:
-            yield f"it states no limit for {name}"
+            yield Text("approval.no_limit", name=name)
         elif asked is None:
-            yield f"the plan does not say its {name}"
+            yield Text("approval.unsaid", name=name)
         elif not (math.isfinite(limit) and math.isfinite(asked)):
-            yield f"{name}: {asked} against {limit} is no comparison of numbers"
+            yield Text("approval.no_numbers", name=name, asked=asked, limit=limit)
         elif name.endswith("_max"):
             if asked > limit:
-                yield f"{name} is {asked:g}, approved up to {limit:g}"
+                yield Text("approval.up_to", name=name, asked=asked, limit=limit)
         elif name.endswith("_min"):
             if asked < limit:
-                yield f"{name} is {asked:g}, approved from {limit:g}"
+                yield Text("approval.from", name=name, asked=asked, limit=limit)
         else:
-            yield f"{name} is no limit: its name ends neither in _max nor in _min"
+            yield Text("approval.not_a_limit", name=name)
 
 
 def _signature_fits(approval: StandingApproval, public_key: bytes) -> bool:

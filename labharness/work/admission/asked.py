@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.texts import Text
 
 __all__ = ["unheard"]
 
@@ -44,8 +45,9 @@ def unheard(wanted: Mapping[str, Any], produced: Mapping[str, Any]) -> str:
     """
     outputs = {**produced, "additionalProperties": False}
     found = tuple(dict.fromkeys(_unheard(wanted, outputs, "expected_output.schema", wanted)))
-    more = f"; and {len(found) - _TOLD_MAX} more" if len(found) > _TOLD_MAX else ""
-    return "; ".join(found[:_TOLD_MAX]) + more
+    over = len(found) - _TOLD_MAX
+    more = [Text("schema.more", count=over)] if over > 0 else []
+    return Text("parts", parts=(*found[:_TOLD_MAX], *more)) if found else ""
 
 
 def _unheard(
@@ -57,15 +59,20 @@ def _unheard(
     for key in sorted(rule.keys() - _KNOWN):
         if len(key) <= _CHARACTERS_MAX:
             for near in get_close_matches(key, _MISTAKEN, n=1, cutoff=_NEAR):
-                yield f"{place}: {key!r} is no rule of a schema (did you mean {near}?)"
+                yield Text("schema.no_rule", place=place, key=key, near=near)
     known = produced.get("properties", {})
     closed = produced.get("additionalProperties") is False
     for key in _NAMING:
         for name, inner in rule.get(key, {}).items():
             here = f"{place}.{key}"
             if closed and name not in known:
-                shown = repr(name[:_CHARACTERS_MAX]) + meant(name, tuple(known))
-                yield f"{here}: no answer has {shown}; it has {', '.join(known)}"
+                yield Text(
+                    "schema.no_answer",
+                    place=here,
+                    name=name[:_CHARACTERS_MAX],
+                    meant=meant(name, tuple(known)),
+                    known=tuple(known),
+                )
             described = known.get(name, {}) if key == "properties" else produced
             yield from _unheard(inner, described, f"{here}.{name}"[:200], root)
     for key in _LISTS:

@@ -7,6 +7,7 @@ from typing import Final
 
 from labharness.core.vocabulary.durations import NotADuration, format_duration, parse_duration
 from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import (
     DATA_CLASSES,
     PRIORITIES,
@@ -161,12 +162,9 @@ def weigh(
         down = way_down(risk, points_of(caller.risk_max))
         return Rejected(
             "risk_too_high",
-            f"Task parameters indicate {risk.level} risk level, but caller is only authorized "
-            f"for {allowed}: {'; '.join(risk.reasons)}",
+            Text("risk.caller", level=risk.level, allowed=allowed, reasons=tuple(risk.reasons)),
             risk.level,
-            down
-            or f"No change of inputs brings this below {risk.level}; submit it as a caller that "
-            f"is authorized for {risk.level}",
+            down or Text("risk.no_way_down", level=risk.level),
         )
     harmful = context.physical and context.hazardous
     needs = declaration.safety.requires_human_approval or harmful
@@ -177,17 +175,15 @@ def _authenticated(
     submission: Submission, caller: Caller | None, callers: Collection[str]
 ) -> Caller:
     if caller is None:
-        way_out = "Submit with the credentials of a caller that the callers file names"
+        way_out = Text("caller.credentials")
         if callers:
-            way_out = f"caller_id must be one of {', '.join(sorted(callers)[:CALLERS_SHOWN_MAX])}"
-        raise _Reject(
-            "unauthorized", f"caller {submission.caller_id!r} is not authenticated", way_out
-        )
+            way_out = Text("caller.one_of", callers=", ".join(sorted(callers)[:CALLERS_SHOWN_MAX]))
+        raise _Reject("unauthorized", Text("caller.unknown", caller=submission.caller_id), way_out)
     if caller.id != submission.caller_id:
         raise _Reject(
             "unauthorized",
-            f"payload.caller_id is {submission.caller_id!r}, but {caller.id!r} is authenticated",
-            f"Write caller_id {caller.id!r}",
+            Text("caller.other", claimed=submission.caller_id, caller=caller.id),
+            Text("caller.write", caller=caller.id),
         )
     return caller
 
@@ -203,14 +199,14 @@ def _capability(
     if not versions:
         raise _Reject(
             "invalid_input",
-            f"there is no capability {name[:80]!r}; offered to this caller: {listed}",
-            f"Choose one of: {listed}" if offered else "Ask for access to a capability",
+            Text("capability.none", name=name[:80], listed=listed),
+            Text("choose.one_of", listed=listed) if offered else Text("capability.ask"),
         )
     if name not in caller.capabilities:
         raise _Reject(
             "forbidden",
-            f"caller {caller.id!r} may not invoke {name}; it may invoke: {listed}",
-            f"Choose one of: {listed}" if offered else "Ask for access to a capability",
+            Text("capability.forbidden", caller=caller.id, name=name, listed=listed),
+            Text("choose.one_of", listed=listed) if offered else Text("capability.ask"),
         )
     return _matching(submission.capability_version, versions)
 
@@ -219,22 +215,22 @@ def _matching(wanted: str | None, versions: list[Declaration]) -> Declaration:
     from semantic_version import NpmSpec, Version
 
     exist = ", ".join(sorted(one.version for one in versions))
-    advice = f"Choose a range that holds one of: {exist}"
+    advice = Text("version.choose", exist=exist)
     if wanted is None:
         return max(versions, key=lambda one: Version(one.version))
     try:
         if not 0 < len(wanted) <= RANGE_CHARACTERS_MAX:
-            raise ValueError(f"a range has 1 to {RANGE_CHARACTERS_MAX} characters")
+            raise ValueError(Text("version.length", most=RANGE_CHARACTERS_MAX))
         spec = NpmSpec(wanted)
     except ValueError as error:
         raise _Reject(
-            "invalid_input", f"capability_version {wanted[:64]!r} is no version range", advice
+            "invalid_input", Text("version.no_range", wanted=wanted[:64]), advice
         ) from error
     found = [one for one in versions if spec.match(Version(one.version))]
     if not found:
         raise _Reject(
             "invalid_input",
-            f"no version of {versions[0].name} is in {wanted!r}; there are: {exist}",
+            Text("version.none", name=versions[0].name, wanted=wanted, exist=exist),
             advice,
         )
     return max(found, key=lambda one: Version(one.version))
@@ -242,10 +238,12 @@ def _matching(wanted: str | None, versions: list[Declaration]) -> Declaration:
 
 def _inputs(submission: Submission, declaration: Declaration) -> None:
     if not submission.intent.strip():
-        raise _Reject("invalid_input", "intent is empty", "Say in words what is wanted")
+        raise _Reject("invalid_input", Text("intent.empty"), Text("intent.say"))
     fault = input_fault(declaration.input_schema, submission.inputs)
     if fault is not None:
-        raise _Reject("invalid_input", f"{fault.where}: {fault.reason}", fault.remedy)
+        raise _Reject(
+            "invalid_input", Text("pair", what=fault.where, why=fault.reason), fault.remedy
+        )
 
 
 def _heeded(submission: Submission) -> None:
@@ -255,9 +253,14 @@ def _heeded(submission: Submission) -> None:
         if names:
             raise _Reject(
                 "invalid_input",
-                f"{where}: {names[0][:80]!r} is not known{meant(names[0], known)}; "
-                f"it takes {', '.join(known)}",
-                f"Leave out of {where}: {', '.join(name[:80] for name in names)}",
+                Text(
+                    "name.unknown",
+                    where=where,
+                    name=names[0][:80],
+                    meant=meant(names[0], known),
+                    known=", ".join(known),
+                ),
+                Text("name.leave_out", where=where, names=", ".join(name[:80] for name in names)),
             )
 
 
@@ -269,8 +272,8 @@ def _expected_output(
         listed = ", ".join(sorted(formats)) or "none"
         raise _Reject(
             "invalid_input",
-            f"expected_output.format {wanted[:80]!r} is not registered; there are: {listed}",
-            f"Leave the format out, or choose one of: {listed}",
+            Text("format.unknown", format=wanted[:80], listed=listed),
+            Text("format.choose", listed=listed),
         )
     schema = submission.output_schema
     if schema is not None:
@@ -278,29 +281,33 @@ def _expected_output(
         if reason is not None:
             raise _Reject(
                 "invalid_input",
-                f"expected_output.schema is not used: {reason}",
-                "Leave expected_output.schema out, or write a plain, self-contained schema",
+                Text("schema.unused", why=reason),
+                Text("schema.plain"),
             )
         dropped = unheard(schema, declaration.output_schema)
         if dropped:
-            raise _Reject("invalid_input", dropped, "Write it as it is called, or leave it out")
+            raise _Reject("invalid_input", dropped, Text("name.as_called"))
     required = {*submission.required_fields, *(schema or {}).get("required", ())}
     missing = sorted(required - declaration.produces())
     if missing:
         produced = ", ".join(sorted(declaration.produces()))
         raise _Reject(
             "invalid_input",
-            f"{declaration.name} produces no {', '.join(missing)}"
-            f"{meant(missing[0], sorted(declaration.produces()))}; it produces: {produced}",
-            f"Require only what is produced: {produced}",
+            Text(
+                "output.missing",
+                capability=declaration.name,
+                missing=", ".join(missing),
+                meant=meant(missing[0], sorted(declaration.produces())),
+                produced=produced,
+            ),
+            Text("output.require", produced=produced),
         )
     never = None if schema is None else contradiction(schema, declaration.output_schema)
     if never is not None:
         raise _Reject(
             "invalid_input",
-            f"expected_output.schema fits no answer of {declaration.name}: {never}",
-            "Leave expected_output.schema out, or ask for what the output_schema of "
-            f"{declaration.name} {declaration.version} describes",
+            Text("schema.never", capability=declaration.name, why=never),
+            Text("schema.ask", capability=declaration.name, version=declaration.version),
         )
 
 
@@ -312,21 +319,23 @@ def _data_class(submission: Submission, caller: Caller) -> DataClass:
     if found is None:
         raise _Reject(
             "invalid_input",
-            f"data_classification {declared[:80]!r} is none of {', '.join(DATA_CLASSES)}",
-            f"Declare one of: {', '.join(_BUILT)}",
+            Text("data.unknown", declared=declared[:80], classes=", ".join(DATA_CLASSES)),
+            Text("data.declare", classes=", ".join(_BUILT)),
         )
     if found not in _BUILT:
         raise _Reject(
             "forbidden",
-            f"{found} data need encryption that this service does not offer",
-            f"Declare {_BUILT[-1]} at most, if the data allow it",
+            Text("data.encryption", found=found),
+            Text("data.at_most", most=_BUILT[-1]),
         )
     if DATA_CLASSES.index(found) > DATA_CLASSES.index(caller.data_class_max):
-        said = "" if submission.data_classification else " (taken when none is declared)"
+        said = "" if submission.data_classification else Text("data.taken")
         raise _Reject(
             "forbidden",
-            f"{found} data{said} are above the {caller.data_class_max} of caller {caller.id!r}",
-            f"Declare data_classification {caller.data_class_max}, if the data allow it",
+            Text(
+                "data.above", found=found, taken=said, most=caller.data_class_max, caller=caller.id
+            ),
+            Text("data.declare_at_most", most=caller.data_class_max),
         )
     return found
 
@@ -336,16 +345,15 @@ def _max_duration_s(submission: Submission, declaration: Declaration) -> float:
     if submission.max_duration is None:
         return longest_s
     longest = format_duration(longest_s)
-    advice = f"Write a duration of at most {longest}, for example PT4H"
+    advice = Text("duration.write", longest=longest)
     try:
         asked_s = parse_duration(submission.max_duration)
     except NotADuration as error:
-        raise _Reject("invalid_input", f"constraints.max_duration: {error}", advice) from error
+        raise _Reject("invalid_input", Text("duration.bad", why=str(error)), advice) from error
     if not 0 < asked_s <= longest_s:
         raise _Reject(
             "invalid_input",
-            f"constraints.max_duration {submission.max_duration} is not above PT0S and at most "
-            f"{longest}",
+            Text("duration.outside", asked=submission.max_duration, longest=longest),
             advice,
         )
     return asked_s
@@ -358,8 +366,8 @@ def _confidence(submission: Submission) -> float | None:
     if not (math.isfinite(asked) and 0.0 <= asked <= 1.0):
         raise _Reject(
             "invalid_input",
-            f"constraints.confidence_threshold {asked} is not between 0 and 1",
-            "Write a probability, for example 0.95",
+            Text("confidence.outside", asked=asked),
+            Text("confidence.write"),
         )
     return asked
 
@@ -371,7 +379,7 @@ def _priority(submission: Submission) -> Priority:
         listed = ", ".join(PRIORITIES)
         raise _Reject(
             "invalid_input",
-            f"constraints.priority {asked[:80]!r} is none of {listed}",
-            f"Write one of: {listed}",
+            Text("priority.unknown", asked=asked[:80], listed=listed),
+            Text("write.one_of", listed=listed),
         )
     return found

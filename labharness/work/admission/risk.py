@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final, Literal
 
+from labharness.core.vocabulary.comm_loss import safe_within_s
+from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import RISK_LEVELS, RiskLevel
 from labharness.work.admission.declaration import Declaration
 
@@ -90,9 +92,8 @@ def categories_of_gas(gas: str) -> tuple[str, ...]:
 
 def safe_in_time(on_comm_loss: str) -> bool:
     """Return whether ``safe(<s>)``, ``hold`` or ``unknown`` will do unattended."""
-    if not on_comm_loss.startswith("safe("):
-        return False
-    return float(on_comm_loss.removeprefix("safe(").removesuffix(")")) <= COMM_LOSS_S_MAX
+    within_s = safe_within_s(on_comm_loss)
+    return within_s is not None and within_s <= COMM_LOSS_S_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,9 +179,9 @@ class RiskAssessment:
     @property
     def reasons(self) -> tuple[str, ...]:
         """One sentence for each rule that applies, in the order of the rules."""
-        sign = {"at least": "at least R", "add": "+"}
+        codes = {"at least": "risk.at_least", "add": "risk.plus"}
         return tuple(
-            f"{sign[one.rule.effect]}{one.rule.points}: {one.finding.reason}"
+            Text(codes[one.rule.effect], points=one.rule.points, why=one.finding.reason)
             for one in self.applied
         )
 
@@ -222,8 +223,8 @@ def way_down(assessment: RiskAssessment, points_max: int) -> str | None:
         for dropped in combinations(removable, count):
             points = _total(tuple(one for one in assessment.applied if one not in dropped))
             if points <= points_max:
-                steps = " and ".join(str(one.finding.remedy) for one in dropped)
-                return f"{steps[:1].upper()}{steps[1:]} to qualify for R{points}"
+                steps = Text("both", parts=[str(one.finding.remedy) for one in dropped])
+                return Text("risk.way_down", steps=steps, points=points)
     return None
 
 
@@ -239,26 +240,24 @@ def _refusal(
         hazards = ", ".join(context.safeguards_missing)
         return RiskRefusal(
             "safety_violation",
-            f"an unattended run needs a hardware safeguard, tested in time, against: {hazards}",
-            "Run it in attended hours, or install the safeguard, test it, and record that: "
-            "labharness hazards proof HAZARD --name WHO --reason HOW",
+            Text("risk.unguarded", hazards=hazards),
+            Text("risk.proof"),
         )
     if context.stays_energised and not context.attended:
         channels = "; ".join(context.stays_energised)
         return RiskRefusal(
             "safety_violation",
-            "an unattended run needs instruments that go to their safe state within "
-            f"{COMM_LOSS_S_MAX:g} s when nobody talks to them; these do not: {channels}",
-            "Run it in attended hours, or set and declare the instrument's own watchdog",
+            Text("risk.watchdog", within_s=COMM_LOSS_S_MAX, channels=channels),
+            Text("risk.set_watchdog"),
         )
     ceiling = declaration.safety.risk_ceiling
     if assessment.points > points_of(ceiling):
-        asked = f"R{assessment.points}" if assessment.points <= 5 else "a risk beyond R5"
+        asked = f"R{assessment.points}" if assessment.points <= 5 else Text("risk.beyond")
         down = way_down(assessment, points_of(ceiling))
         return RiskRefusal(
             "risk_too_high",
-            f"Task parameters indicate {asked}, but {declaration.name} runs up to {ceiling}",
-            down or f"No change of inputs brings this below {ceiling}; ask for another capability",
+            Text("risk.ceiling", asked=asked, capability=declaration.name, ceiling=ceiling),
+            down or Text("risk.other_capability", ceiling=ceiling),
         )
     return None
 
@@ -269,7 +268,7 @@ def _without_effects(
     safety = declaration.safety
     if context.physical or safety.involves_physical_resources or safety.side_effects != "none":
         return None
-    return RiskFinding("the capability has no side effects")
+    return RiskFinding(Text("risk.no_effects"))
 
 
 def _sandboxed(
@@ -278,16 +277,16 @@ def _sandboxed(
     safety = declaration.safety
     if context.physical or safety.involves_physical_resources or safety.side_effects == "none":
         return None
-    return RiskFinding("the capability has reversible effects in a sandbox")
+    return RiskFinding(Text("risk.sandbox"))
 
 
 def _physical(
     declaration: Declaration, _: Mapping[str, Any], context: RiskContext
 ) -> RiskFinding | None:
     if declaration.safety.involves_physical_resources:
-        return RiskFinding("the capability controls physical resources")
+        return RiskFinding(Text("risk.physical"))
     if context.physical:
-        return RiskFinding("the plan commands instruments, though the capability declares none")
+        return RiskFinding(Text("risk.undeclared"))
     return None
 
 
@@ -303,19 +302,24 @@ def _hot(
         highest = max((value for value in bounds if isinstance(value, int | float)), default=None)
         if highest is not None and highest >= limit:
             return RiskFinding(
-                f"temperature_range.max is {highest:g} {unit}, not below {limit:g} {unit}",
-                f"reduce temperature_range.max to below {limit:g} {unit}",
+                Text(
+                    "risk.hot_asked",
+                    highest=highest,
+                    unit=unit,
+                    limit=limit,
+                ),
+                Text("remedy.cooler", limit=limit, unit=unit),
             )
     planned_c = context.temperature_c_max
     if planned_c is not None and not planned_c < HOT["celsius"]:
-        reaches = "a temperature that nothing bounds"
+        reaches = Text("risk.unbounded")
         if math.isfinite(planned_c):
-            reaches = f"{planned_c:g} celsius"
+            reaches = Text("celsius", value=planned_c)
         takes_range = "temperature_range" in declaration.input_schema.get("properties", {})
         return RiskFinding(
-            f"the plan reaches {reaches}, not below {HOT['celsius']:g} celsius",
+            Text("risk.hot_planned", reaches=reaches, limit=HOT["celsius"]),
             # of a capability that takes no such input the advice would be untrue
-            f"set temperature_range.max below {HOT['celsius']:g} celsius" if takes_range else None,
+            Text("remedy.range", limit=HOT["celsius"]) if takes_range else None,
         )
     return None
 
@@ -331,26 +335,27 @@ def _hazardous_gas(
     grave = [gas for gas, what in hazards.items() if what not in _HARMLESS]
     if not grave:
         return None
-    unsaid = " (by the plan's commands; not declared)"
+    unsaid = Text("risk.gas_unsaid")
     undeclared = [gas for gas in grave if gas in context.undeclared_gases]
-    found = [f"{gas} is {hazards[gas]}{unsaid if gas in undeclared else ''}" for gas in grave]
+    found = [
+        Text("risk.gas", gas=gas, hazard=hazards[gas], unsaid=unsaid if gas in undeclared else "")
+        for gas in grave
+    ]
     # whoever does not say that it uses a gas takes no recipe without it
-    remedy = None if undeclared else f"choose a recipe without {' and '.join(grave)}"
-    return RiskFinding(f"process gas: {', '.join(found)}", remedy)
+    remedy = None if undeclared else Text("remedy.without_gas", gases=tuple(grave))
+    return RiskFinding(Text("risk.gases", gases=tuple(found)), remedy)
 
 
 def _unattended(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:
     if context.attended:
         return None
-    return RiskFinding("nobody attends the whole run", "run it in attended hours")
+    return RiskFinding(Text("risk.unattended"), Text("remedy.attended"))
 
 
 def _shared(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:
     if not context.shared_instrument:
         return None
-    return RiskFinding(
-        "an instrument is shared with another task", "wait until the instrument is free"
-    )
+    return RiskFinding(Text("risk.shared"), Text("remedy.free"))
 
 
 def _unguarded(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:
@@ -358,8 +363,8 @@ def _unguarded(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> R
         return None
     hazards = ", ".join(context.safeguards_missing)
     return RiskFinding(
-        f"a hardware safeguard is missing or past its proof test: {hazards}",
-        "proof-test the hardware safeguard",
+        Text("risk.safeguard", hazards=hazards),
+        Text("remedy.proof"),
     )
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.admission.schemas import TYPES_IN_WORDS
 
 __all__ = ["contradiction"]
@@ -66,16 +67,18 @@ class _Search:
         for each in self._flat(schemas):
             if isinstance(each, bool):
                 if not each:
-                    return f"nothing may stand at {place}"
+                    return Text("schema.nothing", place=place)
             elif each.get("not") in ({}, True):
-                return f"nothing may stand at {place}"
+                return Text("schema.nothing", place=place)
             else:
                 rules.append(each)
         types = _ALL
         for rule in rules:
             allowed = _types(rule)
             if not types & allowed:
-                return f"{place} is {_listed(types)}, never {_listed(allowed)}"
+                return Text(
+                    "schema.types", place=place, types=_listed(types), allowed=_listed(allowed)
+                )
             types &= allowed
         return (
             self._values(place, rules)
@@ -112,20 +115,20 @@ class _Search:
         validators = [Draft202012Validator({**rule, **drawers}) for rule in rules]
         if any(all(one.is_valid(value) for one in validators) for value in finite[0]):
             return None
-        return f"{place} is never one of {str(finite[-1])[:80]}"
+        return Text("schema.values", place=place, values=str(finite[-1])[:80])
 
     def _members(self, place: str, rules: Sequence[Mapping[str, Any]], top: bool) -> str | None:
         required = {name for rule in rules for name in rule.get("required", ())}
         if top:
             never = sorted(required - self._names)
             if never:
-                return f"{place} never hold {', '.join(never)}"
+                return Text("schema.never_hold", place=place, names=", ".join(never))
             required |= self._delivered
             most = min((rule.get("maxProperties", math.inf) for rule in rules), default=math.inf)
             if most < len(required):
-                return f"{place} hold {len(required)} values, more than {most}"
+                return Text("schema.too_many", place=place, count=len(required), most=most)
             if max((rule.get("minProperties", 0) for rule in rules), default=0) > len(self._names):
-                return f"{place} hold no more than {len(self._names)} values"
+                return Text("schema.too_few", place=place, count=len(self._names))
         for name in sorted(required):
             found = [
                 rule["properties"][name] for rule in rules if name in rule.get("properties", {})
@@ -144,7 +147,7 @@ class _Search:
             for key in _BRANCHES:
                 reasons = [self.clash(place, [*plain, each], top=top) for each in rule.get(key, ())]
                 if reasons and None not in reasons:
-                    return f"{reasons[0]}, and no other {key} fits"
+                    return Text("schema.no_other", why=reasons[0], key=key)
         return None
 
 
@@ -156,9 +159,9 @@ def _types(rule: Mapping[str, Any]) -> frozenset[str]:
     return frozenset().union(*(_TYPES[name] for name in names))
 
 
-def _listed(types: frozenset[str]) -> str:
+def _listed(types: frozenset[str]) -> Text:
     shown = types - {"integer"} if "number" in types else types
-    return " or ".join(TYPES_IN_WORDS[each] for each in sorted(shown))
+    return Text("either", parts=[TYPES_IN_WORDS[each] for each in sorted(shown)])
 
 
 def _bounds(place: str, rules: Sequence[Mapping[str, Any]], types: frozenset[str]) -> str | None:
@@ -168,11 +171,11 @@ def _bounds(place: str, rules: Sequence[Mapping[str, Any]], types: frozenset[str
         above = max((rule.get("exclusiveMinimum", -math.inf) for rule in rules), default=-math.inf)
         below = min((rule.get("exclusiveMaximum", math.inf) for rule in rules), default=math.inf)
         if low > high or low >= below or above >= high or above >= below:
-            return f"{place} is never at least {max(low, above):g} and at most {min(high, below):g}"
+            return Text("schema.bounds", place=place, low=max(low, above), high=min(high, below))
     for kind, (least, most) in _LENGTHS.items():
         if types == {kind}:
             few = max((rule.get(least, 0) for rule in rules), default=0)
             many = min((rule.get(most, math.inf) for rule in rules), default=math.inf)
             if few > many:
-                return f"{place} never has at least {few} and at most {many} parts"
+                return Text("schema.parts", place=place, few=few, many=many)
     return None

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.numbers import PLACE_CHARACTERS, value_fault
 
 __all__ = [
@@ -64,7 +65,7 @@ def input_fault(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> SchemaF
     """Return the first input that the capability's schema refuses, or None."""
     unfit = value_fault(inputs, "inputs")
     if unfit is not None:
-        return SchemaFault(*unfit, f"Write {unfit[0]} as a finite number")
+        return SchemaFault(*unfit, Text("schema.finite", place=unfit[0]))
     return _validation_fault(schema, inputs, "inputs")
 
 
@@ -86,35 +87,33 @@ def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:
 
     depth = _depth(schema)
     if depth > SCHEMA_DEPTH_MAX:
-        return f"it is nested {depth} deep; at most {SCHEMA_DEPTH_MAX}"
+        return Text("schema.depth", depth=depth, most=SCHEMA_DEPTH_MAX)
     for key, value in _members(schema):
         if key in _REFERENCES and not (isinstance(value, str) and _LOCAL.fullmatch(value)):
-            return f"{key} {str(value)[:80]!r} is not fetched; refer to '#/$defs/<name>' only"
+            return Text("schema.fetched", key=key, value=str(value)[:80])
         if key == "$schema" and value not in _DIALECTS:
-            return f"$schema {str(value)[:80]!r} is not read; leave it out or write {_DIALECTS[0]}"
+            return Text("schema.dialect", value=str(value)[:80], dialect=_DIALECTS[0])
         if key in ("$id", "id") and isinstance(value, str):
-            return f"{key} {value[:80]!r} would change what references mean; leave it out"
+            return Text("schema.id", key=key, value=value[:80])
         patterns = [value] if key == "pattern" and isinstance(value, str) else []
         if key == "patternProperties" and isinstance(value, Mapping):
             patterns = list(value)
         for pattern in patterns:
             reason = _pattern_fault(pattern)
             if reason is not None:
-                return f"pattern {str(pattern)[:80]!r}: {reason}"
+                return Text("schema.pattern", pattern=str(pattern)[:80], why=reason)
     try:
         if _written_out(schema, schema, ()) > SCHEMA_NODES_MAX:
             return _TOO_LARGE
         Draft202012Validator.check_schema(dict(schema))  # takes seconds where the size has no bound
     except SchemaError as error:
-        return f"it is no JSON Schema (draft 2020-12): {error.message[:200]}"
+        return Text("schema.invalid", why=error.message[:200])
     except _Unusable as error:
         return str(error)
     return None
 
 
-_TOO_LARGE: Final = (
-    f"it has more than {SCHEMA_NODES_MAX} values once its references are written out"
-)
+_TOO_LARGE: Final = Text("schema.too_large", most=SCHEMA_NODES_MAX)
 
 
 class _Unusable(Exception):
@@ -147,7 +146,7 @@ def _not_known(error: Any) -> str:  # noqa: ANN401 - jsonschema is imported when
     extra = next(str(name) for name in error.instance if name not in known)
     inner = {name: path for key, one in known.items() for name, path in _leaves(key, one)}
     shown = meant(extra, {**inner, **{name: name for name in known}})
-    return f"{extra[:80]!r} is no input{shown}; it takes {', '.join(known)}"
+    return Text("input.unknown", name=extra[:80], meant=shown, known=", ".join(known))
 
 
 def _leaves(key: str, schema: object) -> Iterator[tuple[str, str]]:
@@ -159,20 +158,20 @@ def _leaves(key: str, schema: object) -> Iterator[tuple[str, str]]:
 def _remedy(error: Any, place: str) -> str:  # noqa: ANN401 - jsonschema is imported when needed
     rule, allowed = error.validator, error.validator_value
     if rule == "enum":
-        return f"Set {place} to one of: {', '.join(str(each) for each in allowed)}"
+        return Text("input.one_of", place=place, allowed=", ".join(str(each) for each in allowed))
     if rule == "type":
         kinds = [allowed] if isinstance(allowed, str) else allowed
-        return f"Write {place} as {' or '.join(TYPES_IN_WORDS[kind] for kind in kinds)}"
+        return Text("input.type", place=place, types=tuple(TYPES_IN_WORDS[kind] for kind in kinds))
     if rule in ("minimum", "maximum"):
-        return f"Set {place} to at {'least' if rule == 'minimum' else 'most'} {allowed:g}"
+        return Text(f"input.{rule}", place=place, bound=allowed)
     if rule == "required":
         missing = [name for name in allowed if name not in error.instance]
-        return f"Add to {place}: {', '.join(missing)}"
+        return Text("input.add", place=place, names=", ".join(missing))
     if rule == "additionalProperties":
         known = error.schema.get("properties", {})
         extra = ", ".join(str(name)[:80] for name in error.instance if name not in known)
-        return f"Leave out of {place}: {extra}; it takes: {', '.join(known)}"
-    return f"Make {place} fit {rule} {str(allowed)[:80]}"
+        return Text("input.leave_out", place=place, names=extra, known=", ".join(known))
+    return Text("input.fit", place=place, rule=rule, allowed=str(allowed)[:80])
 
 
 def _members(schema: object) -> Iterator[tuple[str, Any]]:
@@ -211,38 +210,38 @@ def _written_out(node: object, root: Mapping[str, Any], within: tuple[str, ...])
 
 def _referred(target: str, root: Mapping[str, Any], within: tuple[str, ...]) -> int:
     if target in within:
-        raise _Unusable(f"the reference {target!r} leads in a circle")
+        raise _Unusable(Text("schema.circle", target=target))
     if len(within) >= SCHEMA_DEPTH_MAX:
-        raise _Unusable(f"references follow each other more than {SCHEMA_DEPTH_MAX} deep")
+        raise _Unusable(Text("schema.chain", most=SCHEMA_DEPTH_MAX))
     _, drawer, name = target.split("/")
     definitions = root.get(drawer)
     if not isinstance(definitions, Mapping) or name not in definitions:
-        raise _Unusable(f"the reference {target!r} leads nowhere")
+        raise _Unusable(Text("schema.nowhere", target=target))
     return _written_out(definitions[name], root, (*within, target))
 
 
 def _pattern_fault(pattern: str) -> str | None:
     if len(pattern) > PATTERN_CHARACTERS_MAX:
-        return f"longer than {PATTERN_CHARACTERS_MAX} characters"
+        return Text("pattern.length", most=PATTERN_CHARACTERS_MAX)
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        return f"it is no regular expression: {error}"
+        return Text("pattern.bad", why=str(error))
     # What is left once escapes and classes stand for one character each.
     bare = _CLASS.sub("x", re.sub(r"\\[^0-9]", "x", pattern))
     if re.search(r"\\[0-9]", bare):
-        return "references to groups are not used"
+        return Text("pattern.groups")
     if re.search(r"\(\?(?!:)", bare):
-        return "of the extensions only (?:...) is used"
+        return Text("pattern.extensions")
     bare = bare.replace("(?:", "(")
     if re.search(r"\)[*+{]", bare):
-        return "a repeated group may take time without bound"
+        return Text("pattern.unbounded")
     if any(int(count) > _COUNT_MAX for count in re.findall(r"[{,]([0-9]{1,9})", bare)):
-        return f"a count above {_COUNT_MAX}"
+        return Text("pattern.count", most=_COUNT_MAX)
     anchored = bare.startswith("^") and "|" not in bare
     repeats = len(re.findall(r"[*+]|\{[0-9]*,[0-9]*\}", bare))
     if repeats + (not anchored) > OPEN_REPEATS_MAX:
-        return f"at most {OPEN_REPEATS_MAX} open repeats after ^, or one fewer without"
+        return Text("pattern.repeats", most=OPEN_REPEATS_MAX)
     if len(re.findall(r"[?|]", bare)) > CHOICES_MAX:
-        return f"more than {CHOICES_MAX} optional parts and alternatives"
+        return Text("pattern.choices", most=CHOICES_MAX)
     return None

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 
 from labharness.core.clock import Clock
 from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.comm_loss import comm_loss_text
 from labharness.core.vocabulary.durations import format_duration
+from labharness.core.vocabulary.texts import Text
 from labharness.line import Line
 from labharness.protocols.hcp.codec import submission_of
 from labharness.protocols.hcp.messages import TaskSubmit
@@ -98,7 +100,7 @@ class Admitting:
                 submission.inputs, constraints, facts.line_facts[screened.declaration.name]
             )
         except ValueError as why:  # what the lab file says of this capability cannot be
-            return Rejected("resource_unavailable", f"The lab file is wrong: {why}")
+            return Rejected("resource_unavailable", Text("lab.wrong", why=str(why)))
         if isinstance(planned, CannotDo):
             return Rejected(
                 planned.reason_code, planned.message, suggestion=planned.suggestion or None
@@ -107,7 +109,7 @@ class Admitting:
         try:
             commands = stated(planned.instructions, highest)
         except BadPlan as why:
-            return Rejected("resource_unavailable", f"The capability's plan is wrong: {why}")
+            return Rejected("resource_unavailable", Text("plan.wrong", why=str(why)))
         least_s = least_duration_s(planned.instructions)
         planned = replace(planned, duration_s=max(planned.duration_s, least_s))
         longest_s = screened.max_duration_s
@@ -173,8 +175,12 @@ class Admitting:
         if violation is not None:
             return Rejected(
                 "safety_violation",
-                f"Pre-flight, step {violation.instruction_id} ({violation.stage}): "
-                f"{violation.detail}",
+                Text(
+                    "preflight.violation",
+                    step=violation.instruction_id,
+                    stage=violation.stage,
+                    why=violation.detail,
+                ),
                 weighed.admitted.risk.level,
             )
         too_long = self._too_long(screened, prediction.duration_s, screened.max_duration_s)
@@ -191,10 +197,9 @@ class Admitting:
         if latched is not None:
             return Rejected(
                 "resource_unavailable",
-                f"The line is latched: {latched.detail}",
+                Text("line.latched", why=latched.detail),
                 admitted.risk.level,
-                "Clear the cause; then a person resets it: labharness reset --name NAME "
-                f"--reason REASON{self._facts.lab_option}",
+                Text("advice.reset_it", lab=self._facts.lab_option),
             )
         unguarded = self._line.unguarded()
         if unguarded:
@@ -202,7 +207,7 @@ class Admitting:
                 "resource_unavailable",
                 unguarded[0],
                 admitted.risk.level,
-                "Run it on a lab whose links are all loopback",
+                Text("advice.loopback"),
             )
         return None
 
@@ -212,13 +217,15 @@ class Admitting:
             return None
         asked, needed = format_duration(screened.max_duration_s), format_duration(needed_s)
         longest_s = screened.declaration.max_duration_s
-        way_out = f"Set constraints.max_duration to {needed} or more"
+        way_out = Text("duration.set", needed=needed)
         if needed_s > longest_s:
             longest = format_duration(longest_s)
-            way_out = f"{screened.declaration.name} runs for at most {longest}: ask for less"
+            way_out = Text(
+                "duration.shorten", capability=screened.declaration.name, longest=longest
+            )
         return Rejected(
             "invalid_input",
-            f"The plan takes {needed}, max_duration is {asked}",
+            Text("duration.too_long", needed=needed, asked=asked),
             suggestion=way_out,
         )
 
@@ -228,18 +235,24 @@ class Admitting:
         for name, command in commands:
             limit = limits.get(command.channel)
             if limit is None:
-                why = f"{command.channel} cannot be set on this line"
+                why = Text("plan.cannot_set", channel=command.channel)
             elif command.unit != limit.unit or not limit.low <= command.value <= limit.high:
-                why = (
-                    f"{command.channel} = {command.value:g} {command.unit}, allowed "
-                    f"{limit.low:g} to {limit.high:g} {limit.unit} ({limit.source})"
+                why = Text(
+                    "plan.beyond",
+                    channel=command.channel,
+                    value=command.value,
+                    unit=command.unit,
+                    low=limit.low,
+                    high=limit.high,
+                    limit_unit=limit.unit,
+                    source=limit.source,
                 )
             else:
                 continue
             return Rejected(
                 "safety_violation",
-                f"Step {name}: {why}",
-                suggestion=f"Change what leads to {command.channel}, to within the limit",
+                Text("plan.step", step=name, why=str(why)),
+                suggestion=Text("plan.change", channel=command.channel),
             )
         return None
 
@@ -277,7 +290,9 @@ class Admitting:
                 row.on_loss and command.channel in row.guards and command.value > row.above
                 for row in self._line.envelope.interlocks
             ):
-                found[command.channel] = f"{command.channel}: {does}"
+                found[command.channel] = Text(
+                    "pair", what=command.channel, why=comm_loss_text(does)
+                )
         return tuple(found.values())
 
     def approve(
@@ -308,7 +323,7 @@ class Admitting:
             edited |= verdict.edited
             reasons.append(verdict.reason)
         return approvals.NotApproved(
-            "; ".join(reasons) or "there is no standing one",
+            Text("parts", parts=reasons) if reasons else Text("approval.none"),
             expired=expired and len(reasons) == 1,
             edited=edited,
         )
@@ -333,12 +348,13 @@ class Admitting:
                 changed = {k: v for k, v in inputs.items() if v != payload.inputs.get(k)}
                 gone = [k for k in payload.inputs if k not in inputs]
                 how = json.dumps(changed, ensure_ascii=False)
-                how += "".join(f" and no {name}" for name in gone)
-                text = f"With inputs {how} the task is accepted (tried by pre-flight)"
+                if gone:
+                    how = Text("tried.without", changed=how, names=gone)
+                text = Text("tried.accepted", how=how)
                 return replace(rejected, suggestion=_joined(rejected.suggestion, text))
         if rejected.suggestion or not tried:
             return rejected
-        text = f"None of the {tried} nearby changes of inputs that were tried is accepted"
+        text = Text("tried.none", count=tried)
         return replace(rejected, suggestion=text)
 
     async def _would_pass(self, payload: TaskSubmit) -> bool:
@@ -354,4 +370,4 @@ class Admitting:
 
 
 def _joined(first: str | None, second: str) -> str:
-    return ". ".join(part.rstrip(".") for part in (first or "", second) if part)
+    return Text("sentences", parts=(first, second)) if first else second

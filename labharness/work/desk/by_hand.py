@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from labharness.core.vocabulary import BadProgram, Cause, Command, Ending, Trip, read_program
+from labharness.core.vocabulary.texts import Text, several
 from labharness.journal import JournalFailed
 from labharness.line import Line, NoReply, NotArmed, Tripped
 from labharness.line.hindrances import lost_states, stop_procedure
@@ -56,15 +57,15 @@ class Nobody:
 
     def abort(self, reason: str) -> None:
         """Refuse: nothing runs, and nobody may think that it was stopped."""
-        raise NotArmed("nobody drives this line; labharness safe makes it safe")
+        raise NotArmed(Text("by_hand.nobody_stop"))
 
     async def hold(self, reason: str) -> str:
         """Refuse: nothing runs."""
-        raise NotArmed("nobody drives this line")
+        raise NotArmed(Text("by_hand.nobody"))
 
     async def resume(self, reason: str) -> None:
         """Refuse: nothing runs."""
-        raise NotArmed("nobody drives this line")
+        raise NotArmed(Text("by_hand.nobody"))
 
     def about(self) -> Mapping[str, Any]:
         """Say that nothing runs."""
@@ -101,7 +102,7 @@ class ByHand:
         work = self._words.get(word) if isinstance(word, str) else None
         try:
             if work is None:
-                raise NotUnderstood(f"no word {word!r}; there are {', '.join(self._words)}")
+                raise NotUnderstood(Text("by_hand.word", word=word, words=", ".join(self._words)))
             return {"ok": True, **await work(asked)}
         except (
             NotUnderstood,
@@ -147,7 +148,7 @@ class ByHand:
     async def _read(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         channel = _text(asked, "channel")
         if self._reads >= READS_MAX:
-            raise PortBusy(f"too many ask at once: {READS_MAX} reads wait already; ask again")
+            raise PortBusy(Text("by_hand.too_many", count=READS_MAX))
         self._reads += 1
         try:  # the line's own polls and commands come first
             value = await self._line.read(channel, patient=True)
@@ -160,25 +161,27 @@ class ByHand:
         channel, unit = _text(asked, "channel"), asked.get("unit", "")
         value = asked.get("value")
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise NotUnderstood(f"value {str(value)[:40]!r} is no number")
+            raise NotUnderstood(Text("by_hand.no_number", value=str(value)[:40]))
         if isinstance(value, int) and abs(value) > VALUE_MAX:  # of any length it passes as JSON
-            raise NotUnderstood(f"a value is a number up to {VALUE_MAX:g}")
+            raise NotUnderstood(Text("by_hand.too_great", most=VALUE_MAX))
         if not isinstance(unit, str) or not unit.isprintable():
-            raise NotUnderstood(f"unit {unit!r} is no text that can be read")
+            raise NotUnderstood(Text("by_hand.unit", unit=unit))
         self._line.check()
-        what = f"{channel} = {value:g} {unit}".rstrip()
-        self._wished(asked, f"set {what}")
-        told = f"by hand ({asked['by']}): {what}"
+        command = Command(channel, float(value), unit)
+        self._wished(asked, Text("by_hand.set", asked=command.text))
+        told = Text("by_hand.told", by=str(asked["by"]), what=command.text)
         try:
-            outcome = await self._line.perform(Command(channel, float(value), unit))
+            outcome = await self._line.perform(command)
         except (NotArmed, NoReply, PortBusy, Tripped, LookupError) as why:
-            self._line.events.on_warning(f"{told} FAILED: {why.args[0] if why.args else why}")
+            said = _after(str(why.args[0] if why.args else why))
+            self._line.events.on_warning(
+                Text("by_hand.ended", told=told, ending="FAILED", detail=said)
+            )
             raise
         ending = outcome.ending.value
-        said = "; ".join(filter(None, (outcome.detail, outcome.warning)))
-        detail = f": {said}" if said else ""
         shown = ending if outcome.ending is Ending.CONFIRMED else ending.upper()
-        self._line.events.on_warning(f"{told} {shown}{detail}")
+        detail = _after(outcome.detail, outcome.warning)
+        self._line.events.on_warning(Text("by_hand.ended", told=told, ending=shown, detail=detail))
         return {
             "channel": channel,
             "ending": ending,
@@ -194,41 +197,43 @@ class ByHand:
         self._line.check()
         if act == "upload":
             program = read_program(asked.get("program"))
-            self._wished(asked, f"upload a program of {len(program.segments)} segments to {name}")
+            count = len(program.segments)
+            self._wished(asked, Text("by_hand.upload", count=count, instrument=name))
             stored = await programs.upload(name, program)
             ending, detail, more = stored.ending, stored.detail, {"written": stored.written}
         elif isinstance(act, str) and act in acts:
-            self._wished(asked, f"{act} the program of {name}")
+            self._wished(asked, Text("by_hand.program", act=act, instrument=name))
             outcome = await acts[act](name)
             ending, detail, more = outcome.ending, outcome.detail, {}
         else:
-            raise NotUnderstood(f"a program is one of upload, {', '.join(acts)}, not {act!r}")
+            raise NotUnderstood(Text("by_hand.program_act", acts=", ".join(acts), act=act))
         shown = ending.value if ending is Ending.CONFIRMED else ending.value.upper()
-        said = f": {detail}" if detail else ""
+        what = Text("by_hand.of_program", instrument=name, act=str(act))
+        told = Text("by_hand.told", by=str(asked["by"]), what=what)
         self._line.events.on_warning(
-            f"by hand ({asked['by']}): {name}: program {act} {shown}{said}"
+            Text("by_hand.ended", told=told, ending=shown, detail=_after(detail))
         )
         return {"instrument": name, "act": act, "ending": ending.value, "detail": detail, **more}
 
     async def _hold(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        said = await self._owner.hold(self._by_hand(asked, "hold"))
+        said = await self._owner.hold(self._by_hand(asked, Text("by_hand.hold")))
         return {"said": said}
 
     async def _resume(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        await self._owner.resume(self._by_hand(asked, "resume"))
-        return {"said": "going on"}
+        await self._owner.resume(self._by_hand(asked, Text("by_hand.resume")))
+        return {"said": Text("hold.going_on")}
 
     async def _stop(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        text = _said("stop request by hand", asked)
+        text = _said(Text("by_hand.stop"), asked)
         self._owner.abort(text)  # first: nothing about the words may keep a stop back
         self._line.trip_response.repeat()  # of a line that has tripped; of another nothing
         self._note(text)
         self._line.events.on_warning(text)
         trip = self._line.memory.trip
         if trip is None:
-            return {"said": "stop requested: the line is being made safe"}
-        again = f"{trip.procedure} is sent again; labharness safe says what of it is verified"
-        return {"said": f"stop requested; the line has tripped ({trip.detail}): {again}"}
+            return {"said": Text("stop.requested")}
+        again = Text("stop.again", procedure=trip.procedure)
+        return {"said": Text("stop.tripped", why=trip.detail, again=again)}
 
     async def _safe(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Run the stop procedure now: bytes first, then whatever is said of it.
@@ -239,7 +244,7 @@ class ByHand:
         line = self._line
         now_s = line.clock.now_s()
         procedure = stop_procedure(line.memory, line.guard.latch.trip, now_s)
-        why = _said("made safe by hand", asked)
+        why = _said(Text("by_hand.safe"), asked)
         trip = Trip(Cause.STOP_REQUEST, procedure, "by_hand", None, now_s, why)
         line.trip_response.repeat()  # of a line that has tripped; of another nothing
         owned = not isinstance(self._owner, Nobody)
@@ -290,38 +295,47 @@ class ByHand:
         found = [text for each in last for text in each.contradicted]
         return {"known": trip_response.cooling_known, "contradicted": found}
 
-    def _by_hand(self, asked: Mapping[str, Any], what: str) -> str:
+    def _by_hand(self, asked: Mapping[str, Any], what: Text) -> Text:
         """Record and tell who asked for what, and why; return it as one text."""
         text = self._wished(asked, what)
         self._line.events.on_warning(text)
         return text
 
-    def _wished(self, asked: Mapping[str, Any], what: str) -> str:
+    def _wished(self, asked: Mapping[str, Any], what: Text) -> Text:
         """Record who asked for what, and why, before it is done; return it as one text."""
         _text(asked, "by")
         reason = asked.get("reason") or ""
         if not isinstance(reason, str) or len(reason) > TEXT_MAX:
-            raise NotUnderstood(f"a reason is a text of at most {TEXT_MAX} characters")
-        text = _said(f"{what} by hand", asked)
+            raise NotUnderstood(Text("by_hand.reason", most=TEXT_MAX))
+        text = _said(what, asked)
         self._note(text)
         return text
 
-    def _note(self, text: str) -> None:
+    def _note(self, text: Text) -> None:
         with suppress(JournalFailed):  # the line trips on it; what a person wants goes on
             self._line.journal.append("by_hand", {"text": text}, self._line.clock.now_s())
 
 
-def _said(what: str, asked: Mapping[str, Any]) -> str:
+def _said(what: Text, asked: Mapping[str, Any]) -> Text:
     """Put who asks, and why, into one text that can be written down, whatever they are."""
-    by, reason = (str(asked.get(name) or "")[:TEXT_MAX] for name in ("by", "reason"))
-    text = f"{what} ({by})" + (f": {reason}" if reason else "")
+    by, reason = (_readable(str(asked.get(name) or "")[:TEXT_MAX]) for name in ("by", "reason"))
+    return Text("by_hand", what=what, by=by, reason=_after(reason))
+
+
+def _readable(text: str) -> str:
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+
+
+def _after(*said: str) -> str:
+    """Return what follows after a colon; nothing where nothing is said."""
+    text = several(*said)
+    return Text("after", parts=[text]) if text else ""
 
 
 def _text(asked: Mapping[str, Any], name: str) -> str:
     value = asked.get(name)
     if not isinstance(value, str) or not value.strip() or len(value) > TEXT_MAX:
-        raise NotUnderstood(f"{name}: a text of 1 to {TEXT_MAX} characters is needed")
+        raise NotUnderstood(Text("by_hand.text", name=name, most=TEXT_MAX))
     if not value.isprintable():
-        raise NotUnderstood(f"{name}: {value!r} has characters that nobody can read")
+        raise NotUnderstood(Text("by_hand.unreadable", name=name, value=value))
     return value

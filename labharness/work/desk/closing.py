@@ -7,6 +7,7 @@ from typing import Any
 from labharness.core.clock import Chance, Clock, utc_text
 from labharness.core.vocabulary import Cause
 from labharness.core.vocabulary.durations import format_duration
+from labharness.core.vocabulary.texts import Text
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.reading import export_jsonl
 from labharness.journal.store import JournalFailed, SqliteJournal
@@ -33,7 +34,10 @@ def summary(line: Line, records: Sequence[StepRecord], run_s: float) -> dict[str
         "duration": format_duration(run_s),
         "steps_executed": sum(record.status is Status.COMPLETED for record in records),
         "checkpoints_created": 0,
-        "risk_events": [f"{trip.cause.value}: {trip.detail}" for trip in line.trip_response.trips],
+        "risk_events": [
+            Text("trip.event", cause=trip.cause.value, why=trip.detail)
+            for trip in line.trip_response.trips
+        ],
         "warnings": list(line.events.warnings),
     }
 
@@ -71,7 +75,7 @@ class Closing:
             except OSError as why:
                 said = {
                     "code": "artifact_lost",
-                    "message": f"{name}: {why.strerror}",
+                    "message": Text("pair", what=name, why=why.strerror),
                     "details": {},
                 }
                 self._session.event("warning", said)
@@ -92,7 +96,7 @@ class Closing:
         summary_["warnings"] += answer.warnings
         if answer.finding:
             summary_["finding"] = answer.finding
-        self._session.become("COMPLETED", "results delivered")
+        self._session.become("COMPLETED", Text("session.delivered"))
         self._keep_logs(self.log, f"{self.log}.csv")
         return self._record(
             answers.task_completed(
@@ -219,7 +223,7 @@ def _error(ended: BaseException) -> tuple[str, str]:
         refused = ended.kind is FailureKind.REFUSED
         return ("safety_violation" if refused else "execution_error"), str(ended)
     if isinstance(ended, TimeoutError):
-        return "timeout", "max_duration has passed"
+        return "timeout", Text("session.overtime")
     if isinstance(ended, ConnectionError | RuntimeError):
         return "execution_error", str(ended) or type(ended).__name__
-    return "internal_error", f"{type(ended).__name__}: {ended}"
+    return "internal_error", Text("pair", what=type(ended).__name__, why=str(ended))

@@ -11,6 +11,7 @@ from typing import Any
 
 from labharness.core.clock import Chance, Clock, failure_of, utc_text
 from labharness.core.vocabulary.durations import format_duration
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import LinkLost
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.store import JournalFailed, SqliteJournal
@@ -50,10 +51,7 @@ from labharness.work.plan import (
 __all__ = ["ABORT_S_MAX", "Desk"]
 
 ABORT_S_MAX = 300.0  # the abort_timeout we promise: heat off, reactive gases closed, inert open
-UNFIT = (
-    "The outputs are in partial_outputs: change what is done (inputs), or what "
-    "expected_output asks of it"
-)
+UNFIT = Text("advice.outputs")
 HOLD_ANSWER_S = 2.0  # who asks for a hold is told so soon, held or not yet
 
 
@@ -125,12 +123,12 @@ class Desk:
             NotArmed: Nothing runs that could be held.
         """
         if not self._executing or self.session.state != "RUNNING" or self._holding is not None:
-            raise NotArmed("no plan is being carried out that could be held, or it is held already")
+            raise NotArmed(Text("hold.nothing"))
         self._holding = self._clock.loop.create_task(self._hold(reason))
         await asyncio.wait({self._holding}, timeout=HOLD_ANSWER_S)
         if self._line.holding.on:
             return self._line.holding.said()
-        return f"held as soon as it can stand still; now: {self._reporter.doing}"
+        return Text("hold.soon", doing=self._reporter.doing)
 
     async def _hold(self, reason: str) -> None:
         try:
@@ -139,9 +137,9 @@ class Desk:
             if self._executing:
                 self.session.become("PAUSED", reason)
             else:
-                self._reporter.warned("not held: the plan came to its end first")
+                self._reporter.warned(Text("hold.too_late"))
         except (Tripped, NotArmed) as why:
-            self._reporter.warned(f"not held: {why}")
+            self._reporter.warned(Text("hold.not", why=str(why)))
         finally:
             self._holding = None
 
@@ -161,7 +159,7 @@ class Desk:
             return
         self._line.check()
         if self.session.state != "PAUSED" or not self._executing:
-            raise NotArmed(f"the session is {self.session.state}, and only a held one resumes")
+            raise NotArmed(Text("hold.not_held", state=self.session.state))
         self.session.become("RUNNING", reason)
         self._line.start()
 
@@ -223,10 +221,9 @@ class Desk:
         except (LinkLost, NoReply, NotArmed) as why:
             return Rejected(
                 "resource_unavailable",
-                f"The line cannot be used: {why}",
+                Text("line.unusable", why=str(why)),
                 weighed.admitted.risk.level,
-                f"labharness lab check --connect{self._facts.lab_option} says which instrument, "
-                "and what to do",
+                Text("advice.which_instrument", lab=self._facts.lab_option),
             )
         readings = {channel: self._line.latest(channel) for channel in self._line.memory.tracks}
         flown = await admitting.predict(weighed, readings)
@@ -236,12 +233,12 @@ class Desk:
         if prediction is not None:
             self._journal.append("prediction", prediction.to_json(), self._clock.now_s())
             self._reporter.expect(prediction)
-        self._reporter.progress("awaiting_approval", 0, "looking for an approval")
+        self._reporter.progress("awaiting_approval", 0, Text("approval.looking"))
         approved: Approved | NotApproved | Rejected | None
         approved = admitting.approve(weighed, payload.caller_id)
         if isinstance(approved, NotApproved):
             request = self._request(payload, weighed, prediction, approved)
-            self._reporter.progress("awaiting_approval", 0, "waiting for an approval")
+            self._reporter.progress("awaiting_approval", 0, Text("approval.waiting"))
             approved = await self._approvers.decide(request)
         if isinstance(approved, Rejected):
             return await admitting.advise(payload, approved)
@@ -325,7 +322,7 @@ class Desk:
         }
         ended = await self._execute(executor, screened.max_duration_s)
         if self.session.state == "PAUSED":  # ruling 10b: it goes on in order to end
-            self.session.become("RUNNING", f"the hold has ended: {ended}")
+            self.session.become("RUNNING", Text("hold.ended", why=str(ended)))
         await self._leave_safe(ended)
         await self._line.close()
         if self._line.memory.trip is not None:
@@ -356,7 +353,7 @@ class Desk:
         """Run the plan; return the exception that ended it, ``None`` for a good end."""
         try:
             async with asyncio.timeout(max_duration_s):
-                self._reporter.progress("arming", 0, "safe table and instruments' settings")
+                self._reporter.progress("arming", 0, Text("arming.table"))
                 await self._line.arm(self._facts.safe_procedure)
                 self._line.start()
                 self._executing = True
@@ -388,19 +385,17 @@ class Desk:
                 },
             )
         for step in verification.unverified():
-            self._reporter.warned(f"{verification.procedure}: {step}")
+            self._reporter.warned(Text("pair", what=verification.procedure, why=step))
         if lost := await latch_lost(line.guard, line.clock):
             self._reporter.warned(lost)
         if ended is not None or line.memory.trip is not None:
-            self._reporter.progress(
-                "cooling_under_watch", 100, "polling and trips stay until it is cold"
-            )
+            self._reporter.progress("cooling_under_watch", 100, Text("cooling.watch"))
             await line.watch_until_cold()
         if line.memory.trip is not None:  # of the watch, or verified in it
             await line.trip_response.verified()
             verification = line.trip_response.verifications[-1]
         steps = verification.unverified()
-        self._unverified = [f"{verification.procedure}: {each}" for each in steps]
+        self._unverified = [Text("pair", what=verification.procedure, why=each) for each in steps]
         if lost := await latch_lost(
             line.guard, line.clock
         ):  # the disk may have been mended while the line cooled
@@ -421,11 +416,11 @@ class Desk:
     async def _broken(self, submit: HcpMessage, failure: BaseException) -> HcpMessage:
         """End a session because something of ours broke; the line is made safe all the same."""
         if self.session.state == "PENDING":
-            why = f"internal failure: {failure!r}"
+            why = Text("failure.internal", what=repr(failure))
             return self._rejected(submit, Rejected("resource_unavailable", why))
         await self._line.close()
         if self.session.state == "PAUSED":
-            self.session.become("RUNNING", "the hold has ended with a failure")
+            self.session.become("RUNNING", Text("hold.failed"))
         done = summary(self._line, (), 0.0)
         return self._closing.failed(failure, (), None, done)
 
@@ -460,9 +455,9 @@ class Desk:
         submission = screened.submission
         missing = [name for name in submission.required_fields if name not in outputs]
         if missing:
-            return f"the outputs lack the required fields {', '.join(missing)}"
+            return Text("outputs.lack", fields=", ".join(missing))
         if submission.output_schema is not None:
             fault = output_fault(submission.output_schema, outputs)
             if fault is not None:
-                return f"the outputs do not fit expected_output.schema: {fault[0]}: {fault[1]}"
+                return Text("outputs.unfit", where=fault[0], why=fault[1])
         return ""

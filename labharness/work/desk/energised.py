@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Adds
 from labharness.work.admission.risk import categories_of_gas, common_name
 from labharness.work.plan import InstructionSet, Prediction, stated_commands
@@ -109,11 +110,13 @@ def stated(
                     value = highest.get(command.channel, 1.0)
                     command = Command(command.channel, value, command.unit)
                 if type(command.value) not in (int, float) or not isinstance(command.channel, str):
-                    raise TypeError(f"{command.channel} = {command.value!r} is no number")
+                    raise TypeError(
+                        Text("plan.no_number", channel=command.channel, value=command.value)
+                    )
                 found.append((each.instruction_id, command))
         except (KeyError, TypeError, ValueError) as why:
             raise BadPlan(
-                f"step {each.instruction_id} ({each.action}) does not say what it sets: {why}"
+                Text("plan.unsaid", step=each.instruction_id, action=each.action, why=str(why))
             ) from None
     return tuple(found)
 
@@ -184,11 +187,19 @@ def scope(commands: Iterable[Command], sources: Sequence[EnergySource]) -> Calla
         values = weighed.get(command.channel, [])
         if command.value in values or any(0 <= command.value <= each for each in values):
             return ""
-        up_to = f"up to {max(values):g} {command.unit}".rstrip() if values else "nothing of it"
+        up_to = (
+            Text("energy.up_to", value=max(values), unit=command.unit).rstrip()
+            if values
+            else Text("energy.none")
+        )
         names = ", ".join(dict.fromkeys(each.name for each in adding))
-        return (
-            f"{command.channel} = {command.value:g} {command.unit} adds energy ({names}), and the "
-            f"plan that was weighed and approved states {up_to}"
+        return Text(
+            "energy.beyond",
+            channel=command.channel,
+            value=command.value,
+            unit=command.unit,
+            hazards=names,
+            up_to=up_to,
         )
 
     return why_not

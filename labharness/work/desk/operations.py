@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from labharness.core.vocabulary import Command, Ending, Outcome
+from labharness.core.vocabulary.texts import Text
 from labharness.line import Line
 from labharness.work.plan import Operator
 
@@ -58,7 +59,7 @@ class LineOperations:
             if not stopping:
                 await self._line.released()
             if not self._authorised():
-                raise TimeoutError("the session's token is not in force")
+                raise TimeoutError(Text("token.void"))
             outcome = await self._line.perform(command)
             self._line.check()
             # a hold may have come while it waited for its turn: nothing left, so it may go later

@@ -1,5 +1,6 @@
 """What would do after a run that failed, as a rejection says what would do."""
 
+from labharness.core.vocabulary.texts import Text
 from labharness.line import HoldTooLong, Tripped
 from labharness.work.capability import NoAnswer
 from labharness.work.plan import FailureKind, StepFailed
@@ -16,22 +17,13 @@ def suggestion(ended: BaseException, answer: NoAnswer | None, lab_option: str) -
         lab_option: How a command names this lab.
     """
     if isinstance(ended, Tripped):
-        return (
-            "Clear the cause; then a person resets the line: labharness reset --name NAME "
-            f"--reason REASON{lab_option}"
-        )
+        return Text("advice.reset", lab=lab_option)
     if answer is not None and answer.suggestion:
         return answer.suggestion
     if isinstance(ended, HoldTooLong):
-        return "Submit the task again: a hold has an end, so that a line is not left half done"
+        return Text("advice.hold")
     if isinstance(ended, StepFailed) and ended.kind is FailureKind.REFUSED:
-        return (
-            "Change what the step asks for, or the state that the limit names; labharness envelope "
-            "show lists the line's rules"
-        )
+        return Text("advice.step")
     if isinstance(ended, TimeoutError):
-        return "Set constraints.max_duration to more than the plan takes: labharness plan TASK.json"
-    return (
-        f"See that every instrument answers: labharness lab check --connect{lab_option}; then "
-        "submit the task again"
-    )
+        return Text("advice.duration")
+    return Text("advice.connect", lab=lab_option)

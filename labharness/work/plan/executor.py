@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.plan.instructions import Instruction, InstructionSet, resolve
 from labharness.work.plan.operations import Operations
 from labharness.work.plan.step import FailureKind, RunningStep, StepFailed, Verb
@@ -163,7 +164,7 @@ class Executor:
         try:
             return await self._verbs[instruction.action](step)
         except ConnectionError as why:
-            raise step.failed(f"an instrument does not answer: {why}") from why
+            raise step.failed(Text("instrument.silent", why=str(why))) from why
 
     def _put(self, index: int, **changes: Any) -> None:  # noqa: ANN401 - fields of a record
         self._records[index] = replace(self._records[index], **changes)

@@ -158,6 +158,8 @@ def resolve(value: object, results: Mapping[str, Mapping[str, Any]]) -> Any:  # 
         whole = _REFERENCE.fullmatch(value)
         if whole:
             return _found(whole, results)
+        if not _REFERENCE.search(value):
+            return value
         return _REFERENCE.sub(lambda match: str(_found(match, results)), value)
     if isinstance(value, Mapping):
         return {key: resolve(each, results) for key, each in value.items()}

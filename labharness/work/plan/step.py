@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from labharness.core.vocabulary import Command, Ending
+from labharness.core.vocabulary.texts import Text
 from labharness.work.plan.instructions import Instruction
 from labharness.work.plan.operations import Operations
 
@@ -36,7 +37,7 @@ class StepFailed(RuntimeError):
     """
 
     def __init__(self, instruction_id: str, stage: str, reason: str, kind: FailureKind) -> None:
-        super().__init__(f"{stage}, {instruction_id}: {reason}")
+        super().__init__(Text("step.failed", stage=stage, step=instruction_id, why=reason))
         self.instruction_id = instruction_id
         self.stage = stage
         self.reason = reason
@@ -63,14 +64,17 @@ class RunningStep:
         Raises:
             StepFailed: It did not end confirmed (or unconfirmed, where nothing can show it).
         """
-        self.check_time(f"setting {channel}")
-        outcome = await self.operations.perform(Command(channel, value, unit))
+        self.check_time(Text("wait.set", channel=channel))
+        command = Command(channel, value, unit)
+        outcome = await self.operations.perform(command)
         if outcome.ending not in (Ending.CONFIRMED, Ending.UNCONFIRMED):
             kind = FailureKind.EXECUTION
             if outcome.ending is Ending.REFUSED:
                 kind = FailureKind.REFUSED
-            asked = f"{channel} = {value:g} {unit}".rstrip()
-            raise self.failed(f"{asked} ended {outcome.ending}: {outcome.detail}", kind)
+            raise self.failed(
+                Text("step.ended", asked=command.text, ending=outcome.ending, why=outcome.detail),
+                kind,
+            )
 
     async def tick(self, waiting_for: str) -> None:
         """Wait for the next poll.
@@ -84,8 +88,10 @@ class RunningStep:
     def check_time(self, waiting_for: str) -> None:
         """Raise ``StepFailed`` when the time of the instruction is over."""
         if self.operations.now_s() - self.operations.held_s() >= self.deadline_s:
-            allowed = f"{self.instruction.timeout_s:g} s were allowed"
-            raise self.failed(f"{waiting_for}: {allowed}", FailureKind.TIMEOUT)
+            raise self.failed(
+                Text("step.timeout", what=waiting_for, allowed_s=self.instruction.timeout_s),
+                FailureKind.TIMEOUT,
+            )
 
     def failed(self, reason: str, kind: FailureKind = FailureKind.EXECUTION) -> StepFailed:
         """Make the error that ends this step."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.texts import Text
 from labharness.work.plan.step import FailureKind, RunningStep, Verb
 
 __all__ = ["PHYSICAL_VERBS", "stated_commands"]
@@ -40,7 +41,7 @@ async def ramp(step: RunningStep) -> Mapping[str, Any]:
         if sign * (to - value) <= tolerance:  # false for NaN: a stale reading is no arrival
             took_s = step.operations.now_s() - started_s
             return {"from": start, "to": to, "reached": value, "took_s": took_s}
-        await step.tick(f"{process} is {value:g}, on its way to {to:g} {asked['unit']}")
+        await step.tick(Text("wait.ramp", channel=process, value=value, to=to, unit=asked["unit"]))
 
 
 async def wait(step: RunningStep) -> Mapping[str, Any]:
@@ -48,13 +49,13 @@ async def wait(step: RunningStep) -> Mapping[str, Any]:
     channel = step.parameters["channel"]
     low = step.parameters.get("at_least", -math.inf)
     high = step.parameters.get("at_most", math.inf)
-    wanted = f"at least {low:g}" if low > -math.inf else f"at most {high:g}"
+    wanted = Text("at_least", value=low) if low > -math.inf else Text("at_most", value=high)
     started_s = step.operations.now_s()
     while True:
         value = step.operations.latest(channel)
         if low <= value <= high:
             return {"value": value, "took_s": step.operations.now_s() - started_s}
-        await step.tick(f"{channel} is {value:g}, waiting for {wanted}")
+        await step.tick(Text("wait.channel", channel=channel, value=value, wanted=wanted))
 
 
 async def hold(step: RunningStep) -> Mapping[str, Any]:
@@ -71,7 +72,7 @@ async def hold(step: RunningStep) -> Mapping[str, Any]:
         left_s = until_s - step.operations.now_s()
         if left_s <= 0:
             break
-        await step.tick(f"holding for another {left_s:.0f} s")
+        await step.tick(Text("wait.hold", left_s=left_s))
     return {
         "duration_s": step.parameters["duration_s"],
         "measured": {
@@ -94,7 +95,7 @@ async def purge(step: RunningStep) -> Mapping[str, Any]:
         passed = step.operations.volumes_purged(contaminant) - start
         if passed >= volumes:
             return {"contaminant": contaminant, "volumes": passed}
-        await step.tick(f"{passed:.2f} of {volumes:g} volumes have purged {contaminant}")
+        await step.tick(Text("wait.purge", passed=passed, volumes=volumes, contaminant=contaminant))
 
 
 async def rate_of_rise(step: RunningStep) -> Mapping[str, Any]:
@@ -107,17 +108,19 @@ async def rate_of_rise(step: RunningStep) -> Mapping[str, Any]:
     end_s = begin_s + step.parameters["duration_s"]
     readings: list[tuple[float, float]] = []  # bounded by the timeout: one a tick
     while step.operations.now_s() < end_s:
-        await step.tick(f"watching {channel} rise")
+        await step.tick(Text("wait.rise", channel=channel))
         now_s, value = step.operations.now_s(), step.operations.latest(channel)
         if now_s >= begin_s and value == value:
             readings.append((now_s - begin_s, value))
     if len(readings) < SAMPLES_MIN:
-        raise step.failed(f"{channel}: {len(readings)} readings, {SAMPLES_MIN} make a slope")
+        raise step.failed(
+            Text("step.readings", channel=channel, count=len(readings), least=SAMPLES_MIN)
+        )
     per_minute = _slope(readings) * S_PER_MIN
     if per_minute > limit:
         unit = step.parameters["unit"]
         raise step.failed(
-            f"{channel} rises {per_minute:.3g} {unit}/min, allowed {limit:.3g}: look for a leak"
+            Text("step.rises", channel=channel, per_minute=per_minute, unit=unit, limit=limit)
         )
     return {"per_minute": per_minute, "limit": limit, "readings": len(readings)}
 
@@ -131,14 +134,16 @@ async def ask_operator(step: RunningStep) -> Mapping[str, Any]:
     started_s = step.operations.now_s()
     try:
         while not answer.done():
-            await step.tick(f"waiting for an operator to {asked['action']}")
+            await step.tick(Text("wait.operator", action=asked["action"]))
     finally:
         answer.cancel()
         await asyncio.gather(answer, return_exceptions=True)  # a trip may have ended it as well
     try:
         return {"confirmed_by": answer.result(), "took_s": step.operations.now_s() - started_s}
     except PermissionError as why:  # the line may not be opened now; nobody was asked
-        raise step.failed(f"{asked['action']}: {why}", FailureKind.REFUSED) from None
+        raise step.failed(
+            Text("pair", what=asked["action"], why=str(why)), FailureKind.REFUSED
+        ) from None
 
 
 def stated_commands(action: str, asked: Mapping[str, Any]) -> tuple[Command, ...]:

@@ -1,5 +1,6 @@
 """The report of a run: what it shows, that nothing hostile gets in, and that it repeats."""
 
+import lzma
 import math
 import re
 from dataclasses import replace
@@ -9,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from hostile import grown, hostile_journal
+from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import main
 from labharness.faces.report.compare import differences
 from labharness.faces.report.facts import Points, RunFacts
 from labharness.faces.report.page import page
 from labharness.faces.report.quantities import quantities
 from labharness.faces.report.reading import read_run
-from labharness.faces.report.sentences import chinese
 from labharness.faces.report.svg import (
     Frame,
     Scale,
@@ -27,7 +28,9 @@ from labharness.journal import SqliteJournal
 from labharness.lab import Lab
 from labharness.work.desk.folder import JOURNAL_NAME
 from markup import parsed
+from rig import HERE
 
+FORMAT_1 = HERE / "data" / "journals" / "format_1.sqlite.xz"
 VOID = {"br", "input", "meta"}
 
 
@@ -361,7 +364,7 @@ def test_nothing_of_our_own_vocabulary_is_english_in_the_chinese_page(
         run = facts[name]
         assert run.prediction is not None
         for step in run.steps:
-            assert chinese(step.description) != step.description
+            assert in_language(step.description, "zh") != step.description
         of_files = [bar.source for bar in run.rules.bars] + list(run.prediction.hardware)
         of_files += [run.asked["intent"], *run.approval["by"], run.approval["reason"]]
         left = []
@@ -385,9 +388,25 @@ def chinese_texts(html: str) -> list[str]:
 def test_a_stopped_run_says_who_stopped_it_and_a_rejected_one_that_it_is(
     facts: dict[str, RunFacts],
 ) -> None:
-    reason = "stop request by hand (Ada): smell"
+    stop = Text("by_hand.stop")
+    reason = Text("by_hand", what=stop, by="Ada", reason=Text("after", parts=["smell"]))
     html = page(replace(facts["failed"], ending="aborted", answer={"data": {"reason": reason}}))
     assert f'>Stopped: <span class="en" lang="en">{reason}<' in html
     assert "手动停止请求（Ada）：smell" in html
     headline = page(facts["rejected"]).partition('class="big long">')[2][:60]
     assert headline.startswith('<span class="en" lang="en">Rejected: ')
+
+
+def test_a_journal_of_format_1_still_opens_and_reports(tmp_path: Path) -> None:
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(lzma.decompress(FORMAT_1.read_bytes()))
+    run = read_run(path)
+    assert "format" not in run.header
+    assert run.chain.ok
+    assert run.ending == "task_failed"
+    (trip,) = run.happened("trip")
+    said = "temperature above the safety envelope: furnace.temperature is 1004.8 degC, at most 1000"
+    assert trip.text == f"over_temperature: {said}"
+    assert said in page(run)
+    assert said in page(run, "zh"), "a text of that time is shown as it was recorded"
+    assert main(["journal", "verify", str(path)]) == 0

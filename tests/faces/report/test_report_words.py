@@ -16,13 +16,12 @@ from labharness.faces.report.html import Html, el, text
 from labharness.faces.report.limits import apart
 from labharness.faces.report.page import page
 from labharness.faces.report.reading import read_run
-from labharness.faces.report.sentences import SENTENCES, both, chinese
 from labharness.faces.report.svg import (
     clock_ticks,
     rounded_ticks,
     significant,
 )
-from labharness.faces.report.words import LANGUAGES, PHRASES
+from labharness.faces.report.words import LANGUAGES, PHRASES, both
 from labharness.journal import SqliteJournal
 from labharness.work.desk.folder import JOURNAL_NAME
 from markup import parsed
@@ -73,26 +72,6 @@ def test_labels_beside_a_chart_lie_apart_and_not_below_it(places: list[float]) -
     assert all(each <= 210.0 for each in found)
     if all(later - one >= 13.0 for one, later in pairwise(places)):
         assert found == places, "nothing moves without need"
-
-
-def test_a_sentence_of_ours_has_its_chinese_with_the_same_blanks() -> None:
-    for english, ours in SENTENCES.items():
-        wanted = english.count("{}")
-        used = {
-            at if not name else int(name)
-            for at, (_, name, _, _) in enumerate(
-                each for each in string.Formatter().parse(ours) if each[1] is not None
-            )
-        }
-        assert used == set(range(wanted)), english
-    assert (
-        chinese("Heat the furnace to 522 degC at 15 degC/min") == "以 15 °C/min 将炉子加热至 522 °C"
-    )
-    assert (
-        chinese("RUNNING → PAUSED: hold by hand (Ada): tea")
-        == "运行中 → 已暂停：手动暂停（Ada）：tea"
-    )
-    assert chinese("somebody else's words") == "somebody else's words"
 
 
 @settings(deadline=None, max_examples=60)

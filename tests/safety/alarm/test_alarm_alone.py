@@ -10,6 +10,7 @@ from alarms_alone import Alone, trip
 from kernel_line import ENVELOPE, see
 from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary import Cause
+from labharness.core.vocabulary.texts import Text
 from labharness.line.alarms import alarm_name
 from labharness.line.procedures import StepState, Verification
 from labharness.safety.alarm import Severity
@@ -349,7 +350,7 @@ def test_a_procedure_that_is_not_verified_is_critical_until_one_is() -> None:
     ]
 
 
-NOT_YET = "latch.json: not written yet"
+NOT_YET = Text("latch.not_yet", path="latch.json")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ around: what lets it in takes the leak check back as well.
 import math
 from collections.abc import Callable
 
+from labharness.core.vocabulary.texts import Text
 from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.proofs.leak import LeakProof
 from labharness.safety.kernel.proofs.purged import Meter, PurgeProof
@@ -97,15 +98,15 @@ class Proofs:
     def found(self, proof: Proof) -> str:
         """Return how far a proof has come, for a refusal."""
         if isinstance(proof, LeakTight):
-            return self.leak.void or "no such check was passed"
+            return self.leak.void or Text("leak.none")
         fills = self.purged.backfills[proof.contaminant]
-        backfills = f", and {fills} backfills" if self._row.backfill else ""
+        backfills = Text("purge.backfills", count=fills) if self._row.backfill else ""
         volumes = self.purged.volumes(proof.contaminant)
-        return f"proven by measured flow: {volumes:.2f}{backfills}"
+        return Text("purge.found", volumes=volumes, backfills=backfills)
 
     def _fill(self, fill: Backfill, track: Track, pressure: float, now: float) -> None:
         share, volume_cm3 = fill.unmeasured_max, self._row.volume_cm3
         if self.purged.unmeasured_cm3(fill, track, pressure, now) > share * volume_cm3:
             self.take_back(self._row.outside)
-            self.leak.void = f"over {share:g} of {volume_cm3:g} cm3 came in unmeasured"
+            self.leak.void = Text("leak.unmeasured", share=share, volume=volume_cm3)
         self.purged.count_cycle(fill, track, pressure)

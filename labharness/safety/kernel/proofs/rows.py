@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from labharness.core.vocabulary.texts import Text
 from labharness.safety.kernel.conditions import Bound, EnvelopeInvalid, positive
 
 __all__ = ["Backfill", "LeakCheck", "LeakTight", "Proof", "Purge", "PurgedOf"]
@@ -27,8 +28,13 @@ class PurgedOf:
         positive(self.volumes, f"purged of {self.contaminant!r}: volumes")
 
     def __str__(self) -> str:
-        inferred = ", from which oxygen is inferred" if self.contaminant == "air" else ""
-        return f"tube purged of {self.contaminant} by {self.volumes:g} volumes{inferred}"
+        inferred = Text("purge.oxygen") if self.contaminant == "air" else ""
+        return Text(
+            "purge.needed",
+            contaminant=self.contaminant,
+            volumes=self.volumes,
+            inferred=inferred,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,7 @@ class LeakTight:
     contaminant: str
 
     def __str__(self) -> str:
-        return f"tube leak-checked since it was open to {self.contaminant}"
+        return Text("leak.needed", contaminant=self.contaminant)
 
 
 Proof = PurgedOf | LeakTight

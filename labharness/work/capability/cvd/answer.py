@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from labharness.core.vocabulary import share_text
+from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Answer, ArtifactContent, NoAnswer
 from labharness.work.capability.cvd.intent import met
 from labharness.work.capability.cvd.verdict import distribution
@@ -15,22 +16,10 @@ __all__ = ["compose", "growth_log"]
 
 SIX_OR_MORE = 6
 
-MORE_FILM = (
-    "Grow for longer (inputs.recipe.dwell_s), hotter, or with more MoO3, and see that the boats "
-    "were loaded"
-)
-CALIBRATE = (
-    "Calibrate the microscope on a known monolayer (labharness calibrate), or ask for a lower "
-    "constraints.confidence_threshold; partial_outputs.film holds what was found"
-)
-EVENER = (
-    "The film is mixed: change the growth, or leave constraints.confidence_threshold out to be "
-    "answered with its shares, which are in partial_outputs.film"
-)
-LOOK_AT_SPECTRA = (
-    "Look at the spectra (artifact raw_spectrum): focus, exposure and the laser's spot decide "
-    "whether lines can be fitted"
-)
+MORE_FILM = Text("advice.more_film")
+CALIBRATE = Text("advice.calibrate")
+EVENER = Text("advice.evener")
+LOOK_AT_SPECTRA = Text("advice.spectra")
 """What would do, for each way to have no answer."""
 
 
@@ -46,7 +35,7 @@ def compose(records: Sequence[StepRecord], threshold: float, intent: str = "") -
     log = growth_log(records)
     found, analysis = results.get("survey"), results.get("analysis")
     if found is None or analysis is None:
-        return NoAnswer("the run ended before its analysis", {"growth_log": log})
+        return NoAnswer(Text("answer.too_early"), {"growth_log": log})
     verdict = analysis["verdict"]
     raman = _raman_analysis(found, verdict)
     film = distribution(found, verdict)
@@ -69,9 +58,9 @@ def compose(records: Sequence[StepRecord], threshold: float, intent: str = "") -
         "raman_analysis": raman,
         "growth_log": log,
     }
-    warnings = [note for note in verdict["notes"] if note != "6 means six or more"]
+    warnings = [note for note in verdict["notes"] if note.code != "note.six"]
     if verdict["layer_count"] == SIX_OR_MORE:
-        warnings.append("layer_count 6: 6 or more")
+        warnings.append(Text("answer.six"))
     wish = met(intent, film, verdict["layer_count"])
     outputs["intent"] = wish
     if wish["said"]:
@@ -141,18 +130,21 @@ def _why_not(
 ) -> tuple[str, str]:
     """Return why there is no answer, and what would do; both empty where there is one."""
     if not found["film"]:
-        return f"no film at any of {found['places']} surveyed places", MORE_FILM
+        return Text("answer.no_film", places=found["places"]), MORE_FILM
     spots = len(verdict["spots"])
     if verdict["layer_count"] is None:
-        reasons = "; ".join(verdict["reasons"])
-        return f"the layer count is undetermined after {spots} spots: {reasons}", (
+        return Text("answer.undetermined", spots=spots, reasons=tuple(verdict["reasons"])), (
             CALIBRATE if verdict["claim"] is not None else LOOK_AT_SPECTRA
         )
     if verdict["confidence"] < threshold:
         sure = share_text(verdict["confidence"])
-        reason = (
-            f"confidence {sure} in {verdict['layer_count']} layers is below "
-            f"the threshold {threshold:g} after {spots} spots ({film['headline']})"
+        reason = Text(
+            "answer.unsure",
+            confidence=sure,
+            layers=verdict["layer_count"],
+            threshold=threshold,
+            spots=spots,
+            headline=film["headline"],
         )
         return reason, EVENER if film["claim"] == "mixed" else CALIBRATE
     return "", ""

@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from labharness.core.vocabulary.texts import Text
+
 __all__ = ["met", "named"]
 
 FEW: tuple[int, ...] = (2, 3, 4, 5)
@@ -66,5 +68,5 @@ def met(text: str, film: Mapping[str, Any], layer_count: int | None) -> dict[str
         return {"words": "", "met": None, "said": ""}
     words, classes = wish
     good = film["claim"] in ("film", "place") and layer_count in classes
-    said = "" if good else f'the intent says "{words}", and that was not met: {film["headline"]}'
+    said = "" if good else Text("film.not_as_intended", words=words, headline=film["headline"])
     return {"words": words, "met": good, "said": said}

@@ -1,5 +1,6 @@
 """The part of the plan that looks at what has grown: survey, Raman, photoluminescence, verdict."""
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.capability.cvd.settings import GrowthFacts
 from labharness.work.capability.cvd.steps import Steps
 from labharness.work.plan import InstructionKind
@@ -33,13 +34,13 @@ def add_look(steps: Steps, facts: GrowthFacts, threshold: float) -> None:
     """Add the steps from the survey to the verdict; the laser is on only inside of them."""
     raman_nm = round(1e7 / (1e7 / facts.laser_nm - RAMAN_CENTRE_CM1), 2)
     steps.stage = "characterisation"
-    steps.set("laser_power", "laser.power", LASER_W, "W", "Set a power that does not heat the film")
-    steps.set("to_raman", "spectrometer.wavelength", raman_nm, "nm", "Turn to the Raman lines")
+    steps.set("laser_power", "laser.power", LASER_W, "W", Text("step.power"))
+    steps.set("to_raman", "spectrometer.wavelength", raman_nm, "nm", Text("step.to_raman"))
     steps.holdable = False  # the laser is on in there, and would stand on one spot
     steps.add(
         "survey",
         "survey",
-        "Look for film on a grid of places",
+        Text("step.survey"),
         {
             "sets": [LASER_ON],
             "laser_nm": facts.laser_nm,
@@ -52,17 +53,17 @@ def add_look(steps: Steps, facts: GrowthFacts, threshold: float) -> None:
     steps.add(
         "raman_map",
         "raman_map",
-        f"Take Raman spectra at up to {SPOTS} places with film",
+        Text("step.spectra", spots=SPOTS),
         {"sets": [LASER_ON], "survey": "${dependencies.survey.result}", "spots": SPOTS},
         expected_s=SPOT_S * SPOTS,
         timeout_s=7200.0,
         uses=("survey",),
     )
-    steps.set("to_pl", "spectrometer.wavelength", PL_NM, "nm", "Turn to the photoluminescence")
+    steps.set("to_pl", "spectrometer.wavelength", PL_NM, "nm", Text("step.to_glow"))
     steps.add(
         "photoluminescence",
         "photoluminescence",
-        "Take the photoluminescence of the same places",
+        Text("step.glow"),
         {
             "sets": [LASER_ON],
             "spots": "${dependencies.raman_map.result.spots}",
@@ -72,12 +73,14 @@ def add_look(steps: Steps, facts: GrowthFacts, threshold: float) -> None:
         timeout_s=7200.0,
         uses=("survey", "raman_map"),
     )
-    steps.set("back_to_raman", "spectrometer.wavelength", raman_nm, "nm", "Turn back to Raman")
+    steps.set(
+        "back_to_raman", "spectrometer.wavelength", raman_nm, "nm", Text("step.back_to_raman")
+    )
     steps.stage = "analysis"
     steps.add(
         "analysis",
         "analyse",
-        "Judge the number of layers, with more spots if these leave doubt",
+        Text("step.judge"),
         {
             "sets": [LASER_ON],
             "spots": "${dependencies.raman_map.result.spots}",
@@ -93,4 +96,4 @@ def add_look(steps: Steps, facts: GrowthFacts, threshold: float) -> None:
         uses=("survey", "raman_map", "photoluminescence"),
     )
     steps.holdable = True
-    steps.set("laser_off", "laser.emission", 0, "", "See the laser off")
+    steps.set("laser_off", "laser.emission", 0, "", Text("step.laser_off"))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Planned
 from labharness.work.capability.cvd.looking import add_look
 from labharness.work.capability.cvd.recipe import Recipe, growth_facts
@@ -92,24 +93,28 @@ def _load(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
         steps.add(
             f"load_{heater}_cold",
             "wait",
-            f"Wait until the {heater} is cold enough to open the tube",
+            Text("step.cold", heater=heater),
             {"channel": f"{heater}.temperature", "at_most": open_below_c},
             timeout_s=OPERATOR_S_MAX,
             kind=InstructionKind.QUERY,
         )
     # nobody knows what an earlier run, or a person, left in the tube
-    what = f"Flush {volumes:g} tube volumes against hydrogen before the lid opens"
+    what = Text("step.flush", volumes=volumes, contaminant="hydrogen")
     _prove(steps, "load_flush_hydrogen", what, "hydrogen", facts, growth)
-    steps.set("load_flow", "argon.setpoint", IDLE_SCCM, "sccm", "Leave a little argon flowing")
+    steps.set("load_flow", "argon.setpoint", IDLE_SCCM, "sccm", Text("step.idle_flow"))
     steps.add(
         "load",
         "ask_operator",
-        "Have an operator load boats and substrate",
+        Text("step.load"),
         {
             "action": "load",
             "text": (
-                f"Load {recipe.moo3_mass_mg:g} mg MoO3 and the {recipe.substrate} substrate above "
-                f"it, {recipe.sulfur_mass_mg:g} mg sulfur upstream, and shut the lid."
+                Text(
+                    "operator.load",
+                    moo3_mg=recipe.moo3_mass_mg,
+                    substrate=recipe.substrate,
+                    sulfur_mg=recipe.sulfur_mass_mg,
+                )
             ),
             "details": {
                 "moo3_mass_mg": recipe.moo3_mass_mg,
@@ -121,27 +126,31 @@ def _load(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
         expected_s=growth["operator_s"],
         timeout_s=OPERATOR_S_MAX,
     )
-    steps.wait("load_lid_shut", "See the lid shut", 5.0, channel="box.lid_shut", at_least=1)
+    steps.wait("load_lid_shut", Text("step.lid_shut"), 5.0, channel="box.lid_shut", at_least=1)
 
 
 def _leak_check(steps: Steps, facts: GrowthFacts, growth: Mapping[str, float]) -> None:
     litres = facts.tube_volume_cm3 / 1000.0
     torr_per_min_max = growth["leak_mbar_l_per_s"] / litres * 60.0 * TORR_PER_MBAR
     steps.stage = "leak_check"
-    steps.set("bypass_shut", "box.nitrogen_bypass_shut", 1, "", "Shut the nitrogen bypass")
-    steps.set("argon_off", "argon.setpoint", 0, "sccm", "Stop argon")
-    steps.set("argon_shut", "box.argon_valve", 0, "", "Shut the argon valve: it may leak too")
-    steps.set("vent_shut", "box.vent", 0, "", "Shut the vent, or the pump draws oil")
-    steps.set("pump_on", "box.pump", 1, "", "Start the pump")
-    steps.set("pump_open", "box.pump_isolation", 1, "", "Open the tube to the pump")
+    steps.set("bypass_shut", "box.nitrogen_bypass_shut", 1, "", Text("step.bypass_shut"))
+    steps.set("argon_off", "argon.setpoint", 0, "sccm", Text("step.argon_stop"))
+    steps.set("argon_shut", "box.argon_valve", 0, "", Text("step.argon_shut"))
+    steps.set("vent_shut", "box.vent", 0, "", Text("step.vent_shut"))
+    steps.set("pump_on", "box.pump", 1, "", Text("step.pump_start"))
+    steps.set("pump_open", "box.pump_isolation", 1, "", Text("step.pump_open"))
     steps.wait(
-        "pumped_down", "Pump down", 30.0 * litres, channel="gauge.pressure", at_most=VACUUM_TORR
+        "pumped_down",
+        Text("step.pump_down"),
+        30.0 * litres,
+        channel="gauge.pressure",
+        at_most=VACUUM_TORR,
     )
-    steps.set("pump_shut", "box.pump_isolation", 0, "", "Isolate the tube")
+    steps.set("pump_shut", "box.pump_isolation", 0, "", Text("step.isolate"))
     steps.add(
         "leak_rate",
         "rate_of_rise",
-        "Measure how fast the isolated tube fills",
+        Text("step.leak_check"),
         {
             "channel": "gauge.pressure",
             "unit": "Torr",
@@ -153,16 +162,16 @@ def _leak_check(steps: Steps, facts: GrowthFacts, growth: Mapping[str, float]) -
         timeout_s=RISE_SETTLE_S + RISE_S + SWITCH_S,
         kind=InstructionKind.ANALYSIS,
     )
-    steps.set("pump_off", "box.pump", 0, "", "Stop the pump")
+    steps.set("pump_off", "box.pump", 0, "", Text("step.pump_stop"))
 
 
 def _purge(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str, float]) -> None:
     steps.stage = "purge"
     expected_s = facts.tube_volume_cm3 / _fill_sccm(facts, growth) * 60.0
     _fill(steps, "", facts, growth, FULL_TORR_GAUGE, expected_s=expected_s)
-    what = f"Purge {growth['purge_volumes']:g} tube volumes by measured flow"
+    what = Text("step.purge", volumes=growth["purge_volumes"])
     _prove(steps, "purge_air", what, "air", facts, growth)
-    steps.set("argon_flow", "argon.setpoint", recipe.argon_sccm, "sccm", "Set the carrier gas")
+    steps.set("argon_flow", "argon.setpoint", recipe.argon_sccm, "sccm", Text("step.carrier"))
 
 
 def _fill_sccm(facts: GrowthFacts, growth: Mapping[str, float]) -> float:
@@ -180,22 +189,22 @@ def _fill(
 ) -> None:
     """Fill the tube with argon, open the vent, and let the purge flow through."""
     fill_sccm = _fill_sccm(facts, growth)
-    steps.set(f"{prefix}argon_open", "box.argon_valve", 1, "", "Open the argon valve")
+    steps.set(f"{prefix}argon_open", "box.argon_valve", 1, "", Text("step.argon_open"))
     steps.holdable = False  # argon runs into a shut tube until the vent is open
-    steps.set(f"{prefix}fill", "argon.setpoint", fill_sccm, "sccm", "Fill the tube with argon")
+    steps.set(f"{prefix}fill", "argon.setpoint", fill_sccm, "sccm", Text("step.fill"))
     steps.add(
         f"{prefix}filled",
         "wait",
-        "Wait for the pressure of the room",
+        Text("step.room_pressure"),
         {"channel": "gauge.pressure", "at_least": facts.ambient_torr + until_torr_gauge},
         expected_s=expected_s,
         timeout_s=SLACK * facts.tube_volume_cm3 / fill_sccm * 60.0 + SPARE_S,
         kind=InstructionKind.QUERY,
     )
-    steps.set(f"{prefix}vent_open", "box.vent", 1, "", "Open the vent to the bubbler")
+    steps.set(f"{prefix}vent_open", "box.vent", 1, "", Text("step.vent_open"))
     steps.holdable = True
     purge_sccm = growth["purge_sccm"]
-    steps.set(f"{prefix}purge_flow", "argon.setpoint", purge_sccm, "sccm", "Set the purge flow")
+    steps.set(f"{prefix}purge_flow", "argon.setpoint", purge_sccm, "sccm", Text("step.purge_flow"))
 
 
 def _prove(
@@ -223,12 +232,16 @@ def _heat(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
     ramp_c_per_min, top_c = recipe.ramp_c_per_min, recipe.temperature_c
     sulfur_c, sulfur_c_per_min = recipe.sulfur_temperature_c, growth["sulfur_ramp_c_per_min"]
     steps.stage = "ramp"
-    steps.set("furnace_mains", "box.furnace_contactor", 1, "", "Give the furnace mains")
-    steps.set("sulfur_mains", "box.sulfur_contactor", 1, "", "Give the sulfur heater mains")
+    steps.set("furnace_mains", "box.furnace_contactor", 1, "", Text("step.furnace_mains"))
+    steps.set("sulfur_mains", "box.sulfur_contactor", 1, "", Text("step.sulfur_mains"))
     if recipe.hydrogen_sccm > 0:
-        steps.set("hydrogen_open", "box.hydrogen_valve", 1, "", "Open the hydrogen valve")
+        steps.set("hydrogen_open", "box.hydrogen_valve", 1, "", Text("step.hydrogen_open"))
         steps.set(
-            "hydrogen_flow", "hydrogen.setpoint", recipe.hydrogen_sccm, "sccm", "Set hydrogen"
+            "hydrogen_flow",
+            "hydrogen.setpoint",
+            recipe.hydrogen_sccm,
+            "sccm",
+            Text("step.hydrogen"),
         )
     gate_c = min(MOO3_C, top_c - BELOW_GROWTH_C)
     lead_s = (sulfur_c - ROOM_C) / sulfur_c_per_min * 60.0 + SULFUR_SETTLE_S
@@ -242,13 +255,13 @@ def _heat(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
         "sulfur.setpoint_rate",
         sulfur_c_per_min,
         "degC/min",
-        "Limit the sulfur's rate",
+        Text("step.sulfur_rate"),
     )
-    steps.set("sulfur_heat", "sulfur.setpoint", sulfur_c, "degC", "Start to heat the sulfur")
+    steps.set("sulfur_heat", "sulfur.setpoint", sulfur_c, "degC", Text("step.sulfur_heat"))
     steps.furnace("heat_to_gate", at_c, gate_c, ramp_c_per_min)
     steps.wait(
         "sulfur_hot",
-        "See the sulfur at temperature before MoO3 evaporates",
+        Text("step.sulfur_hot"),
         max(lead_s - (gate_c - at_c) / ramp_c_per_min * 60.0, 0.0),
         channel="sulfur.temperature",
         at_least=sulfur_c - SULFUR_TOLERANCE_C,
@@ -268,14 +281,14 @@ def _grow(steps: Steps, recipe: Recipe) -> None:
     steps.add(
         "dwell",
         "hold",
-        f"Grow for {recipe.dwell_s:g} s",
+        Text("step.grow", duration_s=recipe.dwell_s),
         {"duration_s": recipe.dwell_s, "channels": channels},
         expected_s=recipe.dwell_s,
         timeout_s=recipe.dwell_s + SPARE_S,
     )
     if recipe.hydrogen_sccm > 0:
-        steps.set("hydrogen_stop", "hydrogen.setpoint", 0, "sccm", "Stop hydrogen")
-        steps.set("hydrogen_shut", "box.hydrogen_valve", 0, "", "Shut the hydrogen valve")
+        steps.set("hydrogen_stop", "hydrogen.setpoint", 0, "sccm", Text("step.hydrogen_stop"))
+        steps.set("hydrogen_shut", "box.hydrogen_valve", 0, "", Text("step.hydrogen_shut"))
 
 
 def _cool(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str, float]) -> None:
@@ -292,24 +305,24 @@ def _cool(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
     if sulfur_until_c < recipe.temperature_c:
         steps.wait(
             "film_cool",
-            f"Keep sulfur over the film until the furnace is below {sulfur_until_c:g} degC",
+            Text("step.film_cool", below_c=sulfur_until_c),
             cooling_s(recipe.temperature_c, sulfur_until_c),
             channel="furnace.temperature",
             at_most=sulfur_until_c,
         )
     _heat_off(steps, "cool", "sulfur", facts)
     _rest(steps, "sulfur", facts)
-    steps.set("cool_flow", "argon.setpoint", growth["purge_sccm"], "sccm", "Flush while cooling")
+    steps.set("cool_flow", "argon.setpoint", growth["purge_sccm"], "sccm", Text("step.cool_flow"))
     steps.wait(
         "furnace_cold",
-        "Wait until the furnace is cold enough to open the tube",
+        Text("step.furnace_cold"),
         cooling_s(min(recipe.temperature_c, sulfur_until_c), open_below_c),
         channel="furnace.temperature",
         at_most=open_below_c,
     )
     steps.wait(
         "sulfur_cold",
-        "Wait until the sulfur is cold enough too",
+        Text("step.sulfur_cold"),
         0.0,
         channel="sulfur.temperature",
         at_most=open_below_c,
@@ -321,7 +334,7 @@ def _cool(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
         steps.add(
             f"flush_{contaminant}",
             "purge",
-            f"Flush {volumes:g} tube volumes against {contaminant} before the lid opens",
+            Text("step.flush", volumes=volumes, contaminant=contaminant),
             {"contaminant": contaminant, "volumes": volumes, "from_now": contaminant == "air"},
             timeout_s=3600.0,
         )
@@ -329,24 +342,23 @@ def _cool(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
 
 def _transfer(steps: Steps, growth: Mapping[str, float]) -> None:
     steps.stage = "transfer"
-    steps.set("idle_flow", "argon.setpoint", IDLE_SCCM, "sccm", "Leave a little argon flowing")
+    steps.set("idle_flow", "argon.setpoint", IDLE_SCCM, "sccm", Text("step.idle_flow"))
     steps.add(
         "transfer",
         "ask_operator",
-        "Have an operator bring the sample to the microscope",
+        Text("step.transfer"),
         {
             "action": "move_to_microscope",
-            "text": "Take the sample out of the tube, put it under the microscope, and shut the "
-            "lid and the laser enclosure.",
+            "text": Text("operator.transfer"),
             "details": {},
         },
         expected_s=growth["operator_s"],
         timeout_s=OPERATOR_S_MAX,
     )
-    steps.wait("lid_shut", "See the lid shut", 5.0, channel="box.lid_shut", at_least=1)
+    steps.wait("lid_shut", Text("step.lid_shut"), 5.0, channel="box.lid_shut", at_least=1)
     steps.wait(
         "enclosure_shut",
-        "See the laser enclosure shut",
+        Text("step.enclosure_shut"),
         5.0,
         channel="box.enclosure_shut",
         at_least=1,
@@ -365,19 +377,19 @@ def _heat_off(steps: Steps, when: str, heater: str, facts: GrowthFacts) -> None:
         f"box.{heater}_contactor",
         0,
         "",
-        f"{name}: open the contactor",
+        Text("step.mains_off", heater=name),
     )
     fastest = facts.limits.get(f"{heater}.setpoint_rate")
     if fastest is not None:
         _, rate, unit = fastest
-        what = f"{name}: let the setpoint fall by {rate:g} {unit}"
+        what = Text("step.rate", heater=name, rate=rate, unit=unit)
         steps.set(f"{when}_{heater}_rate", f"{heater}.setpoint_rate", rate, unit, what)
     steps.set(
         f"{when}_{heater}_setpoint",
         f"{heater}.setpoint",
         COLD_C,
         "degC",
-        f"{name}: setpoint to {COLD_C:g} degC",
+        Text("step.setpoint", heater=name, to_c=COLD_C),
     )
 
 
@@ -390,5 +402,7 @@ def _rest(steps: Steps, heater: str, facts: GrowthFacts) -> None:
     if not {f"{heater}.mode", f"{heater}.output"} <= facts.limits.keys():
         return
     name = heater.capitalize()
-    steps.set(f"cool_{heater}_manual", f"{heater}.mode", 1, "", f"{name}: controller to manual")
-    steps.set(f"cool_{heater}_output", f"{heater}.output", 0, "%", f"{name}: output to 0 %")
+    steps.set(f"cool_{heater}_manual", f"{heater}.mode", 1, "", Text("step.manual", heater=name))
+    steps.set(
+        f"cool_{heater}_output", f"{heater}.output", 0, "%", Text("step.output_off", heater=name)
+    )

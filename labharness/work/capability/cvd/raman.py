@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.texts import Text
 from labharness.work.capability.cvd.verdict import (
     judge,
     peak_over_background,
@@ -78,7 +79,9 @@ async def survey(step: RunningStep) -> Mapping[str, Any]:
             try:
                 height = sees_film(shift, [value - dark_counts for value in counts])
             except ValueError as why:
-                raise step.failed(f"survey at {x_um:g}, {y_um:g} um: {why}") from None
+                raise step.failed(
+                    Text("raman.survey", x_um=x_um, y_um=y_um, why=str(why))
+                ) from None
             looked += 1
             if height is not None:
                 per_s = height / exposure_s
@@ -115,7 +118,7 @@ async def photoluminescence(step: RunningStep) -> Mapping[str, Any]:
                         wavelength_nm, [value - dark_counts for value in counts]
                     )
                 except ValueError as why:
-                    raise step.failed(f"photoluminescence: {why}") from None
+                    raise step.failed(Text("raman.glow", why=str(why))) from None
                 heights.append(height / exposure_s)
                 spectra.append(
                     {
@@ -147,7 +150,7 @@ async def analyse(step: RunningStep) -> Mapping[str, Any]:
                 asked["threshold"],
             )
         except ValueError as why:
-            raise step.failed(f"a spectrum cannot be judged: {why}") from None
+            raise step.failed(Text("raman.unjudged", why=str(why))) from None
         sure = verdict["layer_count"] is not None and verdict["confidence"] >= asked["threshold"]
         if sure or len(spots) >= most:
             return {"verdict": verdict, "spots": spots, "threshold": asked["threshold"]}
@@ -194,7 +197,7 @@ async def _move(step: RunningStep, x_um: float, y_um: float) -> None:
     for channel, value_um in (("stage.x", x_um), ("stage.y", y_um)):
         await step.perform(channel, value_um, "um")
         while await step.operations.read("stage.moving"):
-            await step.tick(f"{channel} is near {value_um:g} um and still moves")
+            await step.tick(Text("raman.still_moves", channel=channel, value_um=value_um))
 
 
 async def _expose(
@@ -207,9 +210,7 @@ async def _expose(
         if max(counts) < SATURATED_COUNTS:
             return wavelength_nm, counts, exposure_ms / 1000
         exposure_s /= SATURATED_CUT
-    raise step.failed(
-        f"the camera saturates in {EXPOSURES_MAX} exposures, the last {exposure_ms} ms"
-    )
+    raise step.failed(Text("raman.saturated", exposures=EXPOSURES_MAX, exposure_ms=exposure_ms))
 
 
 async def _acquire(step: RunningStep, exposure_ms: int) -> tuple[Sequence[float], Sequence[float]]:
@@ -224,12 +225,12 @@ async def _acquire(step: RunningStep, exposure_ms: int) -> tuple[Sequence[float]
         if not await operations.read("spectrometer.acquisition_busy"):
             break
         if operations.now_s() > ready_s + READ_OUT_S_MAX:
-            late = f"{READ_OUT_S_MAX:g} s after its {exposure_ms} ms exposure"
-            raise step.failed(f"the spectrometer is still busy {late}")
+            late = Text("raman.busy_after", after_s=READ_OUT_S_MAX, exposure_ms=exposure_ms)
+            raise step.failed(Text("raman.busy", late=late))
     found: Any = await operations.query("spectrometer", "spectrum")
     wavelength_nm, counts = found  # the driver's Query gives two rows of finite numbers
     if not len(wavelength_nm) == len(counts) > 0:
-        raise step.failed("the spectrometer gave no spectrum")
+        raise step.failed(Text("raman.no_spectrum"))
     return wavelength_nm, counts
 
 

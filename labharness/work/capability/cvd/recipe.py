@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from labharness.core.vocabulary.texts import Text
 from labharness.core.vocabulary.units import ZERO_CELSIUS_K, celsius_from_kelvin
 from labharness.work.capability import CannotDo
 from labharness.work.capability.cvd.settings import GrowthFacts
@@ -55,17 +56,16 @@ ABSOLUTE_ZERO_C = -ZERO_CELSIUS_K
 
 NAME_MAX = 60  # characters of a name that is told back
 
-USUAL_RANGE = "ask for a temperature_range within 700 to 800 celsius"
+USUAL_RANGE = Text("remedy.usual_range")
 
 MATERIAL, SUBSTRATE = "mos2", "sio2/si"
 
 LACKS = {
-    "mose2": "a detector for hydrogen selenide (H2Se, 0.05 ppm) and a selenium source",
-    "wse2": "a detector for hydrogen selenide (H2Se, 0.05 ppm), a selenium source, a WO3 source "
-    "with salt, and another marker than A1g - E2g, which coincide in WSe2",
-    "ws2": "a WO3 source with salt, and a layer table for WS2",
-    "graphene": "a methane supply and its detector, and a layer table for graphene",
-    "hbn": "an ammonia borane source, and a layer table for hBN",
+    "mose2": Text("lacks.mose2"),
+    "wse2": Text("lacks.wse2"),
+    "ws2": Text("lacks.ws2"),
+    "graphene": Text("lacks.graphene"),
+    "hbn": Text("lacks.hbn"),
 }
 
 BOUNDS = (
@@ -122,9 +122,9 @@ def growth_misfits(facts: GrowthFacts) -> Iterator[str]:
     for name, value in facts.growth.items():
         if name not in GROWTH_DEFAULTS:
             known = ", ".join(GROWTH_DEFAULTS)
-            yield f"growth.{name}: no growth takes it; there are {known}"
+            yield Text("recipe.no_value", name=name, known=known)
         elif not (math.isfinite(value) and value > 0):
-            yield f"growth.{name} is {value}, allowed is above 0"
+            yield Text("recipe.not_positive", name=name, value=value)
 
 
 def make_recipe(inputs: Mapping[str, Any], facts: GrowthFacts) -> Recipe | CannotDo:
@@ -158,12 +158,11 @@ def make_recipe(inputs: Mapping[str, Any], facts: GrowthFacts) -> Recipe | Canno
         return CannotDo("invalid_input", str(why), why.way_out)
     chosen["hydrogen_sccm"] = hydrogen_sccm
     if hydrogen_sccm and chosen["argon_sccm"] < BESIDE_HYDROGEN_SCCM:
-        least = f"at least {BESIDE_HYDROGEN_SCCM:g}"
+        least = Text("at_least", value=BESIDE_HYDROGEN_SCCM)
         return CannotDo(
             "invalid_input",
-            f"recipe.argon_sccm is {chosen['argon_sccm']:g}, allowed beside hydrogen is {least}: "
-            "air that leaks in unseen must not make an ignitable mixture",
-            f"Set inputs.recipe.argon_sccm to {least}, or leave hydrogen_sccm out",
+            Text("recipe.argon", argon=chosen["argon_sccm"], least=least),
+            Text("recipe.set_argon", least=least),
         )
     hottest = temperature_c if highest_c is None else max(temperature_c, highest_c)
     asked = [("temperature_range.max", "furnace.setpoint", hottest)]
@@ -173,18 +172,18 @@ def make_recipe(inputs: Mapping[str, Any], facts: GrowthFacts) -> Recipe | Canno
         if refusal is not None:
             return refusal
     if hydrogen_sccm > HYDROGEN_SCCM_MAX:
-        most = f"at most {HYDROGEN_SCCM_MAX:g}"
+        most = Text("at_most", value=HYDROGEN_SCCM_MAX)
         return CannotDo(
             "invalid_input",
-            f"recipe.hydrogen_sccm is {hydrogen_sccm:g}, allowed over hot sulfur is {most}: it "
-            "makes hydrogen sulfide, and the exhaust dilutes no more of it",
-            f"Set inputs.recipe.hydrogen_sccm to {most}",
+            Text("recipe.hydrogen", hydrogen=hydrogen_sccm, most=most),
+            Text("recipe.set_hydrogen", most=most),
         )
     if temperature_c < GROWTH_C_MIN:
-        cold = f"MoS2 does not grow at {temperature_c:g} degC; that takes {GROWTH_C_MIN:g} degC"
-        return CannotDo(
-            "invalid_input", cold + _in_kelvin(_mapping(inputs, "temperature_range")), USUAL_RANGE
+        in_kelvin = _in_kelvin(_mapping(inputs, "temperature_range"))
+        cold = Text(
+            "recipe.too_cold", temperature=temperature_c, least=GROWTH_C_MIN, in_kelvin=in_kelvin
         )
+        return CannotDo("invalid_input", cold, USUAL_RANGE)
     return Recipe(
         sample_id=str(given.get("sample_id", "sample")), temperature_c=temperature_c, **chosen
     )
@@ -195,25 +194,24 @@ def _in_kelvin(asked: Mapping[str, Any]) -> str:
     if asked.get("unit") != "kelvin":
         return ""
     bounds = [f"{asked[name]:g}" for name in ("min", "max") if name in asked]
-    return f" (you wrote {' to '.join(bounds)} kelvin)" if bounds else ""
+    return Text("recipe.kelvin", bounds=tuple(bounds)) if bounds else ""
 
 
 def _stranger(inputs: Mapping[str, Any]) -> CannotDo | None:
     material, substrate = inputs.get("target_material"), inputs.get("substrate")
-    can = "this line grows MoS2 on SiO2/Si"
+    can = Text("recipe.can")
     if _plain(material) != MATERIAL:
-        lacks = LACKS.get(_plain(material), "a source and a layer table for it")
+        lacks = LACKS.get(_plain(material), Text("lacks.unknown"))
         return CannotDo(
             "invalid_input",
-            f"target_material {_clipped(material)}: {can}; for this one it lacks {lacks}",
-            "ask for target_material 'MoS2'",
+            Text("recipe.material", material=_clipped(material), can=can, lacks=lacks),
+            Text("remedy.material"),
         )
     if _plain(substrate) != SUBSTRATE:
         return CannotDo(
             "invalid_input",
-            f"substrate {_clipped(substrate)}: {can}; for this one it lacks a known film to "
-            "compare Raman intensities with",
-            "ask for substrate 'SiO2/Si'",
+            Text("recipe.substrate", substrate=_clipped(substrate), can=can),
+            Text("remedy.substrate"),
         )
     return None
 
@@ -236,17 +234,17 @@ def _beyond(name: str, channel: str, value: float, facts: GrowthFacts) -> Cannot
             return None
         return CannotDo(
             "resource_unavailable",
-            f"this line has no channel {channel} that may be set, {name} takes it",
-            "ask a line that has it",
+            Text("recipe.no_channel", channel=channel, name=name),
+            Text("remedy.other_line"),
         )
     low, high, unit = limit
     if low <= value <= high:
         return None
-    allowed = f"{low:g} to {high:g} {unit}"
+    allowed = Text("span", low=low, high=high, unit=unit)
     return CannotDo(
         "safety_violation",
-        f"{name}: {value:g} {unit} is outside the safety envelope; {channel} allows {allowed}",
-        f"keep {name} within {allowed} (limit of {channel})",
+        Text("recipe.outside", name=name, value=value, unit=unit, channel=channel, allowed=allowed),
+        Text("remedy.keep", name=name, allowed=allowed, channel=channel),
     )
 
 
@@ -259,9 +257,8 @@ def _temperature_c(
         high = math.inf if highest_c is None else highest_c
         if not low <= wanted <= high:
             raise _Bad(
-                f"recipe.temperature_c {wanted:g} is outside temperature_range, "
-                f"{low:g} to {high:g} degC",
-                "Set inputs.recipe.temperature_c within temperature_range, or leave it out",
+                Text("recipe.outside_range", value=wanted, low=low, high=high),
+                Text("recipe.set_within"),
             )
         return wanted
     if lowest_c is not None and highest_c is not None:
@@ -275,8 +272,8 @@ def _range_c(asked: Mapping[str, Any]) -> tuple[float | None, float | None]:
     unit = asked.get("unit", "celsius")
     if unit not in ("celsius", "kelvin"):
         raise _Bad(
-            f"temperature_range.unit is {unit!r}, allowed are 'celsius' and 'kelvin'",
-            "Set inputs.temperature_range.unit to one of: celsius, kelvin",
+            Text("recipe.unit", unit=unit),
+            Text("recipe.set_unit"),
         )
     bounds: list[float | None] = []
     for name in ("min", "max"):
@@ -286,14 +283,14 @@ def _range_c(asked: Mapping[str, Any]) -> tuple[float | None, float | None]:
             bound = celsius_from_kelvin(bound) if unit == "kelvin" else bound
             if bound < ABSOLUTE_ZERO_C:
                 raise _Bad(
-                    f"temperature_range.{name}: {asked[name]:g} {unit} is below 0 K",
+                    Text("recipe.below_zero", name=name, value=asked[name], unit=unit),
                     USUAL_RANGE,
                 )
         bounds.append(bound)
     lowest_c, highest_c = bounds
     if lowest_c is not None and highest_c is not None and lowest_c > highest_c:
         raise _Bad(
-            f"temperature_range: min {asked['min']:g} is above max {asked['max']:g} {unit}",
+            Text("recipe.crossed", low=asked["min"], high=asked["max"], unit=unit),
             USUAL_RANGE,
         )
     return lowest_c, highest_c
@@ -303,19 +300,24 @@ def _number(
     values: Mapping[str, Any], name: str, where: str, default: float, least: float
 ) -> float:
     value = values.get(name, default)
-    way_out = f"Set inputs.{where}.{name} to a finite number"
-    way_out += f" of at least {least:g}" if math.isfinite(least) else ""
+    way_out = Text("recipe.set_number", name=f"{where}.{name}")
+    if math.isfinite(least):
+        way_out = Text("recipe.set_least", name=f"{where}.{name}", least=least)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Bad(f"{where}.{name} is {value!r}, not a number", way_out)
+        raise _Bad(Text("recipe.no_number", where=where, name=name, value=value), way_out)
     if not math.isfinite(value):
-        raise _Bad(f"{where}.{name} is {value}, not a finite number", way_out)
+        raise _Bad(Text("recipe.not_finite", where=where, name=name, value=value), way_out)
     if value < least:
-        raise _Bad(f"{where}.{name} is {value:g}, allowed is at least {least:g}", way_out)
+        raise _Bad(
+            Text("recipe.too_small", where=where, name=name, value=value, least=least), way_out
+        )
     return float(value)
 
 
 def _mapping(inputs: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = inputs.get(name, {})
     if not isinstance(value, Mapping):
-        raise _Bad(f"{name} is {value!r}, not an object", f"Set inputs.{name} to a JSON object")
+        raise _Bad(
+            Text("recipe.no_object", name=name, value=value), Text("recipe.set_object", name=name)
+        )
     return value

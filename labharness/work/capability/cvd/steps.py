@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.plan import Instruction, InstructionKind
 
 __all__ = ["SLACK", "SPARE_S", "SWITCH_S", "Steps"]
@@ -85,7 +86,7 @@ class Steps:
         self.add(
             name,
             "ramp",
-            f"Heat the furnace to {to_c:g} degC at {rate_c_per_min:g} degC/min",
+            Text("step.heat", to_c=to_c, rate=rate_c_per_min),
             {
                 "setpoint": "furnace.setpoint",
                 "process": "furnace.temperature",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from labharness.analysis import LayerVerdict, Reference, Spectrum, SpotEvidence
 
+from labharness.core.vocabulary.texts import Text
+
 __all__ = ["distribution", "judge", "peak_over_background", "raman_shift", "sees_film"]
 
 SHIFT_DECIMALS = 3
@@ -146,7 +148,7 @@ def distribution(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[s
     area = {name: covered * judged * each["share"] for name, each in verdict["shares"].items()}
     bare = share(places - film, places)
     claim = verdict["claim"]
-    headline = "no film" if not film else "film that could not be judged"
+    headline = Text("film.none") if not film else Text("film.unjudged")
     return {
         "headline": headline if claim is None else claim["headline"],
         "claim": "no_film" if not film else "undetermined" if claim is None else claim["kind"],

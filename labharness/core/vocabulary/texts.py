@@ -1,0 +1,134 @@
+"""A text that carries its code and parameters: programs read those, people read any language.
+
+A `Text` is its English sentence wherever a string is wanted: in an error, an HCP message, a log.
+The journal keeps code and parameters; a face renders them in the reader's language.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from labharness.core.vocabulary.catalogue import TEXTS, WORDS
+
+__all__ = ["ENGLISH", "LANGUAGES", "Text", "coded", "in_language", "revived", "several"]
+
+ENGLISH: Final = "en"
+LANGUAGES: Final = (ENGLISH, "zh")
+SEPARATORS: Final = (", ", "、")
+CAPITAL: Final = "C"
+"""Format of a parameter that begins a sentence."""
+
+FIELDS: Final = frozenset({"code", "with"})
+"""Of a text in JSON."""
+
+Param = str | int | float | None | Sequence["Param"]
+
+
+class Text(str):
+    """A code of the catalogue with its parameters, and the English sentence that they make.
+
+    Args:
+        code: Its name in the catalogue, for example ``limit.outside``.
+        params: The values for its templates: JSON scalars, other texts, or sequences of these.
+    """
+
+    __slots__ = ("code", "params")
+    code: str
+    params: Mapping[str, Param]
+
+    def __new__(cls, code: str, /, **params: Param) -> "Text":
+        """Render the English sentence; an unknown code is shown as it is."""
+        self = super().__new__(cls, _rendered(code, params, ENGLISH))
+        self.code, self.params = code, params
+        return self
+
+    def __str__(self) -> str:
+        """Keep code and parameters where a string is made sure of."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy a text by its code and parameters."""
+        return _made, (self.code, dict(self.params))
+
+
+def _made(code: str, params: Mapping[str, Param]) -> Text:
+    return Text(code, **params)
+
+
+def in_language(value: str, language: str) -> str:
+    """Return a text in one of `LANGUAGES`; of plain strings the words of the catalogue alone."""
+    if isinstance(value, Text):
+        return value[:] if language == ENGLISH else _rendered(value.code, value.params, language)
+    return WORDS.get(value, value) if language != ENGLISH else value
+
+
+def several(*said: str) -> str:
+    """Return several texts as one; those that are empty say nothing."""
+    parts = [each for each in said if each]
+    if len(parts) > 1:
+        return Text("parts", parts=parts)
+    return parts[0] if parts else ""
+
+
+def coded(value: object) -> object:
+    """Return a JSON value in which each text is an object of its code and parameters."""
+    if isinstance(value, str):
+        if not isinstance(value, Text):
+            return value
+        return {
+            "code": value.code,
+            "with": {key: _scalar(each) for key, each in value.params.items()},
+        }
+    if isinstance(value, Mapping):
+        return {key: coded(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [coded(each) for each in value]
+    return value
+
+
+def revived(fields: dict[str, Any]) -> object:
+    """Return the text that an object of JSON stands for; any other object as it is."""
+    if fields.keys() != FIELDS:
+        return fields
+    code, params = fields["code"], fields["with"]
+    if not isinstance(code, str) or not isinstance(params, dict):
+        return fields
+    return _made(code, params)
+
+
+def _scalar(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value:g}"  # JSON has no such number
+    return coded(value)
+
+
+def _rendered(code: str, params: Mapping[str, Param], language: str) -> str:
+    found = TEXTS.get(code)
+    if found is None:
+        return f"{code} {dict(sorted(params.items()))}" if params else code
+    fields = {key: _Shown(each, language) for key, each in params.items()}
+    try:
+        return found[LANGUAGES.index(language)].format_map(fields)
+    except (KeyError, TypeError, ValueError):  # another version's parameters
+        return f"{code} {dict(sorted(params.items()))}"
+
+
+class _Shown:
+    """A parameter as a template shows it: a number by its format, all else in the language."""
+
+    __slots__ = ("_language", "_value")
+
+    def __init__(self, value: Param, language: str) -> None:
+        self._value, self._language = value, language
+
+    def __format__(self, spec: str) -> str:
+        if isinstance(self._value, str):
+            shown = in_language(self._value, self._language)
+            return shown[:1].upper() + shown[1:] if spec == CAPITAL else shown
+        if isinstance(self._value, Sequence):
+            joint = spec or SEPARATORS[LANGUAGES.index(self._language)]
+            return joint.join(format(_Shown(each, self._language)) for each in self._value)
+        return format(self._value, spec)
+
+    def __repr__(self) -> str:
+        return repr(self._value)

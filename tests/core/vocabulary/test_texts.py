@@ -1,0 +1,125 @@
+"""Texts are codes: each that is used is in the catalogue, whole in both languages."""
+
+import ast
+import copy
+import json
+import math
+import re
+import string
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from labharness.core.vocabulary.catalogue import TEXTS, WORDS
+from labharness.core.vocabulary.texts import LANGUAGES, Text, coded, in_language, revived
+from labharness.journal import JournalFailed, SqliteJournal
+from labharness.journal.reading import read, run_header
+from labharness.journal.store import FORMAT
+from rig import HERE
+
+OURS = re.compile(r"vocabulary.* import .*\bText\b")
+WORD = re.compile(r"[A-Za-z]{2}")
+NAMES = re.compile(r"constraints\.max_duration")
+CODE = HERE.parent / "labharness"
+LIMIT = Text(
+    "limit.outside", channel="argon.setpoint", asked=600.0, low=0.0, high=490.0, unit="sccm"
+)
+
+
+def used() -> Iterator[tuple[str, str, set[str]]]:
+    """Return where a text is made, its code, and the names of its parameters."""
+    for path in CODE.rglob("*.py"):
+        code = path.read_text("utf-8")
+        if not OURS.search(code):
+            continue
+        for node in ast.walk(ast.parse(code)):
+            if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "Text"):
+                continue
+            said, names = node.args[0], {str(each.arg) for each in node.keywords}
+            where = f"{path.relative_to(CODE)}:{node.lineno}"
+            if isinstance(said, ast.Constant):
+                yield where, str(said.value), names
+
+
+def blanks(template: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
+
+
+def test_every_code_that_is_used_is_in_the_catalogue_with_the_parameters_that_it_takes() -> None:
+    found = list(used())
+    assert len(found) > 300
+    wrong = [
+        f"{where}: {code} {names}"
+        for where, code, names in found
+        if code not in TEXTS or names != blanks(TEXTS[code][0])
+    ]
+    assert wrong == []
+
+
+def test_every_code_of_the_catalogue_is_used() -> None:
+    said = "".join(
+        path.read_text("utf-8") for path in CODE.rglob("*.py") if "catalogue" not in str(path)
+    )
+    made = ("input.minimum", "input.maximum")
+    assert [each for each in TEXTS if f'"{each}"' not in said and each not in made] == []
+
+
+def test_both_languages_are_whole() -> None:
+    for code, templates in TEXTS.items():
+        assert len(templates) == len(LANGUAGES), code
+        assert blanks(templates[0]) == blanks(templates[1]), code
+        chinese = any("\u4e00" <= each <= "\u9fff" for each in templates[1])
+        assert chinese or not WORD.search(NAMES.sub("", _bare(templates[0]))), code
+    assert all(WORDS.values())
+
+
+def _bare(template: str) -> str:
+    """Return what a template says beside its parameters."""
+    return "".join(text for text, *_ in string.Formatter().parse(template))
+
+
+def test_a_text_is_its_english_and_keeps_its_code_wherever_it_goes() -> None:
+    said = "argon.setpoint: asked 600 sccm, allowed 0 to 490 sccm"
+    assert said == LIMIT
+    assert json.dumps(LIMIT) == f'"{said}"'
+    whole = Text("line.latched", why=LIMIT)
+    for one in (copy.deepcopy(whole), str(whole), str(ValueError(whole)), str(str(whole))):
+        assert isinstance(one, Text)
+        assert (one.code, one.params["why"]) == ("line.latched", LIMIT)
+    assert (
+        in_language(whole, "zh") == "设备已锁定：argon.setpoint：请求 600 sccm，允许 0 至 490 sccm"
+    )
+    assert in_language("somebody else's words", "zh") == "somebody else's words"
+
+
+def test_a_journal_holds_codes_and_gives_texts_back(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    several = Text("parts", parts=[LIMIT, Text("line.latched", why="x")])
+    endless = Text("energy.up_to", value=math.inf, unit="sccm")
+    with SqliteJournal(path) as journal:
+        journal.append("event", {"message": several, "endless": endless, "of": [LIMIT]}, 0.0)
+    assert run_header(path) == {"format": FORMAT}
+    assert coded([LIMIT]) == [{"code": "limit.outside", "with": dict(LIMIT.params)}]
+    (record,) = read(path)
+    message = record.body["message"]
+    assert isinstance(message, Text)
+    assert message == several
+    assert in_language(message, "zh") == in_language(several, "zh")
+    assert in_language(record.body["endless"], "zh") == "至多 inf sccm"
+    assert record.body["of"] == [LIMIT]
+
+
+def test_what_another_version_wrote_is_shown_and_a_later_format_is_not_read(tmp_path: Path) -> None:
+    said = revived({"code": "not.yet", "with": {"value": 1}})
+    assert said == "not.yet {'value': 1}"
+    assert revived({"code": "limit.outside", "with": {}}) == "limit.outside {}"
+    for other in ({"code": 1, "with": {}}, {"code": "x"}, {"code": "x", "with": []}):
+        assert revived(dict(other)) == other
+    path = tmp_path / "run.sqlite"
+    with SqliteJournal(path) as journal:
+        journal.append("mode", {}, 0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("labharness.journal.reading.FORMAT", FORMAT - 1)
+        with pytest.raises(JournalFailed, match="this version reads up to"):
+            list(read(path))
