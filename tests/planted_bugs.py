@@ -400,7 +400,7 @@ PLANTED = (
         "await self._journal.durable(intent)",
         "",
         "tests/line/test_failpoints.py::"
-        "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
+        "test_after_any_failing_write_a_restart_grows_again"
         "[purge: journal commit 1: dies within]",
         promise=16,
         detector="journal audit",
@@ -412,7 +412,7 @@ PLANTED = (
         "OSError",
         "ZeroDivisionError",
         "tests/line/test_failpoints.py::"
-        "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
+        "test_after_any_failing_write_a_restart_grows_again"
         "[ramp: fsync answer.new 1: full]",
         promise=20,
         detector="referee",

@@ -161,7 +161,7 @@ def test_after_a_failing_write_a_restart_finds_the_line_as_it_is(
     assert found.growths[-1] == "event ABORTED"
 
 
-@pytest.mark.promise(16)
+@pytest.mark.promise(16, 20)
 @pytest.mark.soak
 @pytest.mark.parametrize("point", POINTS, ids=str)
 def test_after_any_failing_write_a_restart_grows_again(

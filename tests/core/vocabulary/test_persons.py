@@ -1,5 +1,7 @@
 """Names that look like another's: the same person where they are compared, refused where given."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -124,7 +126,7 @@ def test_a_name_that_misleads_is_refused_in_one_sentence(name: str, why: str) ->
 def test_whatever_is_taken_is_seen_and_whoever_is_written_is_oneself(name: str) -> None:
     assert same_person(name, name)
     if not bad_name(name):
-        assert any(each.isalpha() for each in name)
+        assert any(each.isalpha() for each in unicodedata.normalize("NFKC", name))
         assert name.replace("\u3000", " ").replace("\xa0", " ").strip()
 
 
