@@ -50,8 +50,9 @@ class WaveshareRelay(ModbusDriver):
         if len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
             raise ValueError(f"names of relays and inputs must differ and be words: {names}")
         self.renamed = dict(zip(relays, RELAYS, strict=False))
-        rows: dict[str, ModbusRow] = {name: _relay(coil) for coil, name in enumerate(relays)}
-        super().__init__(unit=unit, rows=rows | {n: _input(at) for at, n in enumerate(inputs)})
+        self.rows = {name: _relay(coil) for coil, name in enumerate(relays)}
+        self.rows |= {name: _input(at) for at, name in enumerate(inputs)}
+        super().__init__(unit=unit)
 
     def known(self, words: Sequence[int]) -> Identity:
         """Read the version."""

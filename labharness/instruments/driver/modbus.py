@@ -193,11 +193,11 @@ class ModbusDriver(TableDriver):
     blocks: ClassVar[tuple[ReadBlock, ...]] = ()
     who: ClassVar[ReadBlock]
 
-    def __init__(self, *, unit: int = 1, rows: Mapping[str, ModbusRow] | None = None) -> None:
+    def __init__(self, *, unit: int = 1) -> None:
         if not 1 <= unit <= 247:
             raise ValueError(f"Modbus address {unit} is not within 1 to 247")
         self.unit = unit
-        super().__init__(rows)
+        super().__init__()
         split = self.split(self.who)
         asks = self.read(self.who)
         self._identity = Query("identity", asks, lambda reply: self.known(split(reply)))

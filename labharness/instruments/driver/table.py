@@ -168,13 +168,13 @@ class TableDriver(Driver):
     A subclass calls ``super().__init__()`` after its settings are set.
 
     Attributes:
-        rows: Every row, by its channel's name.
+        rows: Every row, by its channel's name; a driver whose lab file names them sets its own.
         document: Where a row stands that names no source; its attributes may be in braces.
         wants: What its identity must show.
     """
 
     _identity: Query
-    rows: ClassVar[Mapping[str, ChannelRow]] = MappingProxyType({})
+    rows: Mapping[str, ChannelRow] = MappingProxyType({})
     document: ClassVar[str] = ""
     wants: ClassVar[Wants]
 
@@ -192,9 +192,8 @@ class TableDriver(Driver):
         if wrong:
             raise TypeError(f"rows of {cls.__name__} are wrong: {'; '.join(wrong)}")
 
-    def __init__(self, rows: Mapping[str, ChannelRow] | None = None) -> None:
-        stated = self.rows if rows is None else rows
-        bound = {name: row.bound(name, self) for name, row in stated.items()}
+    def __init__(self) -> None:
+        bound = {name: row.bound(name, self) for name, row in self.rows.items()}
         fitted = {name: row for name, row in bound.items() if row.fitted}
         self.channels = {n: row for n, row in fitted.items() if not (row.is_query or row.hidden)}
         read = {n: row for n, row in fitted.items() if row.is_read and not row.is_query}
@@ -212,7 +211,12 @@ class TableDriver(Driver):
         """Return the scans that read these rows."""
 
     @abstractmethod
-    def commands(self, channel: str, row: Any, value: float) -> tuple[Request, ...]:  # noqa: ANN401
+    def commands(
+        self,
+        channel: str,
+        row: Any,  # noqa: ANN401 - each base has rows of its own
+        value: float,
+    ) -> tuple[Request, ...]:
         """Return the frames that set a row to a value that it takes."""
 
     def scans(self) -> tuple[Scan, ...]:
@@ -244,7 +248,7 @@ class TableDriver(Driver):
         return self.commands(channel, row, value)
 
 
-def resolved(stated: Any, driver: object) -> Any:  # noqa: ANN401
+def resolved(stated: Any, driver: object) -> Any:  # noqa: ANN401 - whatever a row states
     """Return what stands for a driver's attribute as that attribute is."""
     if isinstance(stated, _Setting):
         return getattr(driver, stated.name)

@@ -199,7 +199,9 @@ def test_a_driver_that_does_not_say_what_is_off_is_a_finding(tmp_path: Path) -> 
     furnace = replace(plan.instruments[0], driver=silent())
     found = unproven(plan.envelope, (furnace, *plan.instruments[1:]), ())
     assert [each.where for each in found] == ["instrument 'furnace'"]
-    assert "does not say which of setpoint, output, setpoint_rate, mode" in found[0].what
+    assert (
+        "does not say which of setpoint, output, output_high, setpoint_rate, mode" in found[0].what
+    )
     assert "off = ()" in found[0].paste
 
 
