@@ -269,7 +269,9 @@ def _print(result: RunResult, capability: str) -> None:
         if body.get("suggestion"):
             say(Text("cli.suggestion", text=body["suggestion"]))
     else:
-        for line in face_of(capability).lines(body["outputs"], body["execution_summary"]):
+        for line in face_of({"capability": capability}).lines(
+            body["outputs"], body["execution_summary"]
+        ):
             say(line)
     if "execution_summary" in body:
         done = body["execution_summary"]

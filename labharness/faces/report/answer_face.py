@@ -3,14 +3,20 @@
 Entry points of the group ``labharness.reports`` are named like a capability and lead to its face.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
 from labharness.core.vocabulary import share_text
+from labharness.faces.report.compared_run import ComparedRun
+from labharness.faces.report.document import section
+from labharness.faces.report.facts import RunFacts
+from labharness.faces.report.html import Html
 from labharness.faces.report.svg import exact
+from labharness.faces.report.values import data
 
-__all__ = ["AnswerFace", "face_of", "output_text"]
+__all__ = ["AnswerFace", "face_of", "output_text", "percent"]
 
 
 class AnswerFace:
@@ -27,6 +33,38 @@ class AnswerFace:
         if summary.get("finding"):
             yield str(summary["finding"])
 
+    def headline(self, facts: RunFacts) -> Html | None:
+        """Return what was found, for the top of the report; None where nothing was."""
+        return None
+
+    def confidence(self, facts: RunFacts) -> object:
+        """Return the confidence of what was found; None where there is none."""
+        return facts.results.get("confidence")
+
+    def beneath(self, facts: RunFacts) -> Iterator[Html]:
+        """Return what stands below the headline and its confidence."""
+        return iter(())
+
+    def glance(self, facts: RunFacts) -> Iterator[tuple[Html, object]]:
+        """Return rows for the short table of the verdict: name and value."""
+        return iter(())
+
+    def conditions(self, facts: RunFacts) -> Iterator[tuple[str, object]]:
+        """Return rows for the table of conditions: the key of the words, and the value."""
+        return iter(())
+
+    def sections(self, facts: RunFacts) -> Iterator[Html]:
+        """Return the sections that show what was found."""
+        if facts.results:
+            yield section("results", data(facts.results))
+
+    def compared(self, runs: Sequence[ComparedRun]) -> Iterator[Html]:
+        """Return the sections that show what two runs found, beside each other."""
+        return iter(())
+
+
+PLAIN = AnswerFace()
+
 
 def output_text(name: str, value: float | str) -> str:
     """Return one output in words; a confidence is rounded down."""
@@ -35,8 +73,18 @@ def output_text(name: str, value: float | str) -> str:
     return f"{name} {exact(value) if isinstance(value, float) else value}"
 
 
-def face_of(capability: str) -> AnswerFace:
-    """Return the face of a capability; the plain one where it has none that can be imported."""
+def percent(share: float) -> str:
+    """Write a probability in percent, rounded down: not even 1 is 100 %."""
+    return f"{float(share_text(share, 4)) * 100:.4g} %"
+
+
+def face_of(asked: Mapping[str, Any]) -> AnswerFace:
+    """Return the face of what was asked for, by the payload of its submission."""
+    return _face(str(asked.get("capability", "")))
+
+
+@cache  # what is installed does not change while a process runs
+def _face(capability: str) -> AnswerFace:
     for point in entry_points(group="labharness.reports", name=capability):
         try:
             face = point.load()
@@ -44,4 +92,4 @@ def face_of(capability: str) -> AnswerFace:
             break
         if isinstance(face, AnswerFace):
             return face
-    return AnswerFace()
+    return PLAIN

@@ -1,21 +1,19 @@
 """Two runs on one page: what differs, and the pictures of both over each other."""
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from labharness.core.vocabulary.channels import owner_of
-from labharness.faces.report.beside import Clearest, Spectrum, clearest, spectrum_figure, within
+from labharness.faces.report.answer_face import face_of
 from labharness.faces.report.compare import Difference, differences
+from labharness.faces.report.compared_run import ComparedRun, legend
 from labharness.faces.report.conditions import masthead
 from labharness.faces.report.document import document, section
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.figures import WIDTH_PX, Drawn, axes_of, curves_figure
-from labharness.faces.report.film import FIT_WINDOW_CM1, film_in_brief, of_raman
 from labharness.faces.report.html import Html, el, joined, table
 from labharness.faces.report.quantities import quantities, unit_text
-from labharness.faces.report.svg import COLOURS, GAP_S_MAX, Frame, clock_ticks, thinned
+from labharness.faces.report.svg import GAP_S_MAX, Frame, clock_ticks, thinned
 from labharness.faces.report.verdict import in_brief
 from labharness.faces.report.words import PHRASES, both, known, plain, say
 
@@ -27,29 +25,6 @@ COLUMNS: Final = 400
 TICKS: Final = 5
 ROWS_MAX: Final = 300
 ENDINGS: Final = ("task_completed", "task_failed", "task_rejected", "aborted")
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """One of the two, with its place and its name on the page."""
-
-    at: int
-    name: str
-    facts: RunFacts
-
-    @property
-    def colour(self) -> str:
-        return COLOURS[self.at]
-
-    @property
-    def trace(self) -> str:
-        """Return the class of a measured curve: the upper one lets the lower one through."""
-        return "trace over" if self.at else "trace"
-
-    @property
-    def label(self) -> Html:
-        """Return its name with its colour: the legend."""
-        return joined(el("i", "●", class_=f"c{self.at}"), f" {self.at + 1}: {self.name}")
 
 
 def both_runs(one: RunFacts, other: RunFacts, names: tuple[str, str], language: str = "en") -> str:
@@ -65,28 +40,23 @@ def both_runs(one: RunFacts, other: RunFacts, names: tuple[str, str], language: 
         KeyError: There is no such language.
     """
     title = f"{plain('two_runs', language)}: {names[0]}, {names[1]}"
-    runs = (_Run(0, names[0], one), _Run(1, names[1], other))
+    runs = (ComparedRun(0, names[0], one), ComparedRun(1, names[1], other))
     return document(title, _sections(runs), language)
 
 
-def _sections(runs: Sequence[_Run]) -> Iterator[Html]:
+def _sections(runs: Sequence[ComparedRun]) -> Iterator[Html]:
     yield el("h1", say("two_runs"))
     yield el("div", *map(_head, runs), class_="pair")
     yield section("differs", _differences(runs))
     shown = list(_charts(runs))
     if shown:
-        yield section("traces", _legend(runs), _key(runs), el("div", *shown, class_="pair"))
-    spectra = list(_spectra(runs))
-    if spectra:
-        drawn = el("div", *spectra, class_="pair")
-        yield section("spectra", _legend(runs), drawn, el("p", say("spectra_key"), class_="note"))
-    films = [of_raman(film_in_brief, each.facts) for each in runs]
-    if any(films):
-        yield section("film", el("div", *map(_film, runs, films), class_="pair"))
+        yield section("traces", legend(runs), _key(runs), el("div", *shown, class_="pair"))
+    for face in dict.fromkeys(face_of(each.facts.asked) for each in runs):
+        yield from face.compared(runs)
     yield el("footer", say("foot_two"))
 
 
-def _head(run: _Run) -> Html:
+def _head(run: ComparedRun) -> Html:
     """Return which run it is and how it ended."""
     chain = run.facts.chain
     parts = [el("h3", run.label), masthead(run.facts), *in_brief(run.facts)]
@@ -99,14 +69,10 @@ def _head(run: _Run) -> Html:
     return el("div", *parts, class_=f"verdict {run.facts.ending}")
 
 
-def _legend(runs: Sequence[_Run]) -> Html:
-    return el("p", *(el("span", each.label) for each in runs), class_="legend")
-
-
 # ---- what differs
 
 
-def _differences(runs: Sequence[_Run]) -> Html:
+def _differences(runs: Sequence[ComparedRun]) -> Html:
     found = differences(runs[0].facts, runs[1].facts)
     if not found:
         return el("p", say("differs_nothing"))
@@ -134,7 +100,7 @@ def _value(value: str) -> Html:
 # ---- charts
 
 
-def _charts(runs: Sequence[_Run]) -> Iterator[Html]:
+def _charts(runs: Sequence[ComparedRun]) -> Iterator[Html]:
     """Draw each channel of the charts of either run, with what was set beside it."""
     units: dict[str, dict[str, None]] = {}
     for run in runs:
@@ -154,7 +120,7 @@ def _charts(runs: Sequence[_Run]) -> Iterator[Html]:
                 yield curves_figure(caption, frame, curves, trips, across="time_axis", ticks=ticks)
 
 
-def _curves(run: _Run, channel: str, unit: str, end_s: float) -> Iterator[Drawn]:
+def _curves(run: ComparedRun, channel: str, unit: str, end_s: float) -> Iterator[Drawn]:
     owner = owner_of(channel)
     set_ = [
         name
@@ -169,7 +135,7 @@ def _curves(run: _Run, channel: str, unit: str, end_s: float) -> Iterator[Drawn]
             yield Drawn(points, run.colour, class_, GAP_S_MAX)
 
 
-def _trips(run: _Run, frame: Frame) -> Iterator[Html]:
+def _trips(run: ComparedRun, frame: Frame) -> Iterator[Html]:
     """Draw where the line tripped, with the number of the run."""
     for each in run.facts.happened("trip"):
         at = frame.x(each.at_s)
@@ -187,41 +153,7 @@ def _trips(run: _Run, frame: Frame) -> Iterator[Html]:
         )
 
 
-def _key(runs: Sequence[_Run]) -> Html:
+def _key(runs: Sequence[ComparedRun]) -> Html:
     trips = any(each.facts.happened("trip") for each in runs)
     said = [say("two_charts_key")] + ([" ", say("two_trips_key")] if trips else [])
     return el("p", *said, class_="note")
-
-
-# ---- spectra and films
-
-
-def _spectra(runs: Sequence[_Run]) -> Iterator[Html]:
-    """Draw the spectra of both clearest spots over each other, in counts a second."""
-    spots = [(run, of_raman(clearest, run.facts)) for run in runs]
-    shown = [(run, spot) for run, spot in spots if spot is not None]
-    drawn: tuple[tuple[str, str, Callable[[Clearest], tuple[Spectrum, float]]], ...] = (
-        ("spectrum_raman", "shift_axis", _lines),
-        ("spectrum_silicon_two", "shift_axis", lambda spot: (spot.silicon, spot.raman_s)),
-        ("spectrum_pl_two", "wavelength_axis", lambda spot: (spot.glow, spot.glow_s)),
-    )
-    for key, across, of in drawn:
-        curves = [_a_second(run, *of(spot)) for run, spot in shown]
-        curves = [each for each in curves if each.points]
-        if curves:
-            yield spectrum_figure(key, across, curves, up="counts_a_second")
-
-
-def _lines(spot: Clearest) -> tuple[Spectrum, float]:
-    return within(spot.raman, *FIT_WINDOW_CM1), spot.raman_s
-
-
-def _a_second(run: _Run, spectrum: Spectrum, exposure_s: float) -> Drawn:
-    if not exposure_s > 0 or not math.isfinite(exposure_s):
-        return Drawn(())
-    points = [(x, counts / exposure_s) for x, counts in spectrum]
-    return Drawn(points, run.colour, run.trace)
-
-
-def _film(run: _Run, drawn: Html | None) -> Html:
-    return el("div", el("h3", run.label), drawn or el("p", say("no_film_drawn")))

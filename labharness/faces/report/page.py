@@ -1,26 +1,21 @@
 """The report of one run as one page."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from labharness.faces.report.beside import spectra_beside
+from labharness.faces.report.answer_face import face_of
 from labharness.faces.report.conditions import conditions, masthead
 from labharness.faces.report.document import document, section
 from labharness.faces.report.facts import RunFacts, StepRow
-from labharness.faces.report.film import evidence, film, of_raman
-from labharness.faces.report.html import Html, el, joined, table, text
-from labharness.faces.report.svg import clock, exact
+from labharness.faces.report.html import Html, el, joined, table
+from labharness.faces.report.svg import clock
 from labharness.faces.report.tables import extremes, phase_table
 from labharness.faces.report.traces import charts
+from labharness.faces.report.values import data
 from labharness.faces.report.verdict import intent, verdict
 from labharness.faces.report.words import PHRASES, both, cell, known, plain, say
 
 __all__ = ["page"]
-
-LINES_MAX: Final = 100
-LIST_SHOWN_MAX: Final = 20
-"""Lines of a JSON value, and items of a list of numbers or words, that the page shows."""
 
 EVENTS_MAX: Final = 300
 """Rows of the table of events; a line that warns every second would hide what matters."""
@@ -50,7 +45,7 @@ def _sections(facts: RunFacts) -> Iterable[Html]:
         yield section("asked", _asked(facts))
     if facts.plan:
         yield section("traces", charts(facts), extremes(facts), phase_table(facts))
-    yield from _found(facts)
+    yield from face_of(facts.asked).sections(facts)
     if facts.steps:
         yield section("steps", _steps(facts.steps))
     if facts.happenings:
@@ -58,18 +53,6 @@ def _sections(facts: RunFacts) -> Iterable[Html]:
     yield section("instruments", _instruments(facts))
     yield section("provenance", _provenance(facts))
     yield el("footer", say("foot"), f" labharness {facts.about.get('labharness', '')}")
-
-
-def _found(facts: RunFacts) -> Iterator[Html]:
-    drawn = of_raman(film, facts)
-    if drawn is not None:
-        yield section("film", drawn)
-        if not facts.results["raman_analysis"]["spots"]:
-            return
-        beside = of_raman(spectra_beside, facts) or Html("")
-        yield section("evidence", beside, of_raman(evidence, facts) or Html(""))
-    elif facts.results:
-        yield section("results", _data(facts.results))
 
 
 # ---- the sections
@@ -82,13 +65,13 @@ def _asked(facts: RunFacts) -> Html:
         ("intent", asked.get("intent", "")),
         ("capability", capability.strip()),
         ("caller", asked.get("caller_id", "")),
-        ("inputs", _data(asked.get("inputs", {}))),
-        ("constraints", _data(asked.get("constraints", {}))),
+        ("inputs", data(asked.get("inputs", {}))),
+        ("constraints", data(asked.get("constraints", {}))),
     ]
     if facts.plan.get("recipe"):
-        rows.append(("recipe", _data(facts.plan["recipe"])))
+        rows.append(("recipe", data(facts.plan["recipe"])))
     if asked.get("context"):
-        rows.append(("context", el("div", _data(asked["context"]), class_="quoted")))
+        rows.append(("context", el("div", data(asked["context"]), class_="quoted")))
     if facts.approval:
         who = ", ".join(str(each) for each in facts.approval["by"])
         rows.append(("approval", f"{who}: {facts.approval['reason']}"))
@@ -222,32 +205,6 @@ def _files(facts: RunFacts) -> Html:
 def _facts(rows: Iterable[tuple[str, object]]) -> Html:
     cells = [joined(el("dt", say(key)), el("dd", value, class_="said")) for key, value in rows]
     return el("dl", *cells, class_="facts")
-
-
-def _data(value: object) -> Html:
-    """Show a JSON value: a line for each scalar, what it is part of before it."""
-    if isinstance(value, str):
-        return text(value)
-    lines = islice(_lines(value, ""), LINES_MAX + 1)
-    return el("pre", "\n".join("…" if at == LINES_MAX else one for at, one in enumerate(lines)))
-
-
-def _lines(value: object, name: str) -> Iterator[str]:
-    if isinstance(value, Mapping) and value:
-        for each, part in value.items():
-            yield from _lines(part, f"{name}.{each}" if name else str(each))
-    elif isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
-        for index, part in enumerate(value):
-            yield from _lines(part, f"{name}[{index}]")
-    else:
-        yield f"{name}: {_scalar(value)}"
-
-
-def _scalar(value: object) -> str:
-    if isinstance(value, list):
-        more = [] if len(value) <= LIST_SHOWN_MAX else [f"… ({len(value)})"]
-        return ", ".join([*map(_scalar, value[:LIST_SHOWN_MAX]), *more])
-    return exact(value) if isinstance(value, float) else str(value)
 
 
 def _digest(value: object) -> Html:

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from labharness.faces.report.answer_face import face_of, percent
 from labharness.faces.report.facts import RunFacts, took_s
-from labharness.faces.report.film import layers_text, percent
 from labharness.faces.report.html import Html, el, joined
-from labharness.faces.report.shares import headline
 from labharness.faces.report.svg import clock
 from labharness.faces.report.words import both, known, say
 
@@ -18,17 +17,11 @@ QUIET: Final = {"confirmed", "unconfirmed"}
 
 def verdict(facts: RunFacts) -> Html:
     """Return the box at the top."""
-    parts = in_brief(facts)
-    confidence = _analysis(facts).get("confidence", facts.results.get("confidence"))
+    parts, face = in_brief(facts), face_of(facts.asked)
+    confidence = face.confidence(facts)
     if isinstance(confidence, float | int) and confidence > 0:
         parts.append(_sureness(float(confidence), facts))
-    credible = _analysis(facts).get("credible_set")
-    if isinstance(credible, list) and len(credible) > 1 and _undetermined(facts):
-        parts.append(el("p", say("credible", set=", ".join(str(each) for each in credible))))
-    unmet = _mapping(facts.results.get("intent")).get("said")
-    if unmet:
-        parts.append(el("p", both(unmet), class_="alarm"))
-    parts += [*_whys(facts), _glance(facts)]
+    parts += [*face.beneath(facts), *_whys(facts), _glance(facts)]
     if facts.answer and not facts.answer_chained:
         parts.append(el("p", say("unchained"), class_="alarm"))
     seed = facts.header.get("seed")
@@ -65,23 +58,12 @@ def _headline(facts: RunFacts) -> Html:
     if answer.get("reason_message"):
         rejected = say("rejected", reason=both(answer["reason_message"]))
         return el("div", rejected, class_="big long")
-    if answer.get("error_message") and not _has_count(facts):
-        return el("div", both(answer["error_message"]), class_="big long")
-    if _has_count(facts):
-        count = _analysis(facts)["layer_count"]
-        film = _mapping(facts.results.get("film"))
-        said = headline(film, count) if "claim" in film else layers_text(count)
+    said = face_of(facts.asked).headline(facts)
+    if said is not None:
         return el("div", said, class_="big")
+    if answer.get("error_message"):
+        return el("div", both(answer["error_message"]), class_="big long")
     return el("div", intent(facts), class_="big long")
-
-
-def _has_count(facts: RunFacts) -> bool:
-    count = _analysis(facts).get("layer_count", "")
-    return count is None or isinstance(count, int)
-
-
-def _undetermined(facts: RunFacts) -> bool:
-    return _analysis(facts).get("layer_count") is None
 
 
 def _sureness(confidence: float, facts: RunFacts) -> Html:
@@ -105,7 +87,7 @@ def _whys(facts: RunFacts) -> Iterable[Html]:
         where = say(
             "failed_in", phase=known("phase", str(details.get("phase"))), step=details.get("step")
         )
-        if _has_count(facts):
+        if face_of(facts.asked).headline(facts) is not None:
             yield el("p", el("b", say("reason")), ": ", both(message), " ", where)
         else:
             yield el("p", el("b", say("where")), ": ", where)
@@ -126,14 +108,7 @@ def _made_safe(facts: RunFacts) -> Html:
 
 
 def _glance(facts: RunFacts) -> Html:
-    analysis = _analysis(facts)
-    rows: list[tuple[Html, object]] = []
-    distance, sigma = analysis.get("peak_distance_cm1"), analysis.get("peak_distance_sigma_cm1")
-    if isinstance(distance, float | int) and isinstance(sigma, float | int):
-        rows.append((say("distance"), f"{distance:.2f} ± {sigma:.2f} cm⁻¹"))
-    spots, carried = analysis.get("spots"), analysis.get("spots_of_class")
-    if isinstance(spots, list) and spots and isinstance(carried, int):
-        rows.append((say("spots_agree"), say("of", count=carried, total=len(spots))))
+    rows = list(face_of(facts.asked).glance(facts))
     if facts.accepted or facts.by_hand:
         rows.append((say("duration"), clock(took_s(facts.answer, facts.duration_s))))
     risk = facts.accepted.get("risk_level") or facts.answer.get("assessed_risk_level")
@@ -162,7 +137,3 @@ def intent(facts: RunFacts) -> str:
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _analysis(facts: RunFacts) -> Mapping[str, Any]:
-    return _mapping(facts.results.get("raman_analysis"))

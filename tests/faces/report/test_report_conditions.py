@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from commands import say
-from labharness.faces.report.conditions import _spread, conditions, masthead
+from labharness.faces.report.conditions import conditions, masthead
+from labharness.faces.report.cvd.conditions import _spread
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.page import page
 from labharness.faces.report.reading import read_run

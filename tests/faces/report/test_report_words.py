@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from labharness.core.vocabulary import share_text
 from labharness.faces.cli import main
-from labharness.faces.report.film import percent
+from labharness.faces.report.answer_face import percent
 from labharness.faces.report.html import Html, el, text
 from labharness.faces.report.limits import apart
 from labharness.faces.report.page import page

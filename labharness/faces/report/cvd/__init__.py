@@ -1,10 +1,20 @@
 """The face of a growth's answer: layers, film and spectra."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from labharness.core.vocabulary import share_text
 from labharness.faces.report.answer_face import AnswerFace
+from labharness.faces.report.compared_run import ComparedRun
+from labharness.faces.report.cvd.beside import spectra_beside
+from labharness.faces.report.cvd.compared import growths_compared
+from labharness.faces.report.cvd.conditions import growth_conditions
+from labharness.faces.report.cvd.film import evidence, film, layers_text, of_raman
+from labharness.faces.report.document import section
+from labharness.faces.report.facts import RunFacts
+from labharness.faces.report.html import Html, el
+from labharness.faces.report.shares import headline
+from labharness.faces.report.words import both, say
 
 __all__ = ["FACE", "GrowthFace"]
 
@@ -23,6 +33,65 @@ class GrowthFace(AnswerFace):
             yield f"the film: {summary['finding']}"
         if outputs.get("intent", {}).get("said"):
             yield outputs["intent"]["said"]
+
+    def headline(self, facts: RunFacts) -> Html | None:
+        """Return what the film is, or that this is undetermined."""
+        count = _analysis(facts).get("layer_count", "")
+        if count is not None and not isinstance(count, int):
+            return None
+        found = _mapping(facts.results.get("film"))
+        return headline(found, count) if "claim" in found else layers_text(count)
+
+    def confidence(self, facts: RunFacts) -> object:
+        """Return the confidence in the layer count."""
+        return _analysis(facts).get("confidence", super().confidence(facts))
+
+    def beneath(self, facts: RunFacts) -> Iterator[Html]:
+        """Return the layer counts that are credible, and whether the words of the task were met."""
+        analysis = _analysis(facts)
+        credible = analysis.get("credible_set")
+        if isinstance(credible, list) and len(credible) > 1 and analysis.get("layer_count") is None:
+            yield el("p", say("credible", set=", ".join(str(each) for each in credible)))
+        unmet = _mapping(facts.results.get("intent")).get("said")
+        if unmet:
+            yield el("p", both(unmet), class_="alarm")
+
+    def glance(self, facts: RunFacts) -> Iterator[tuple[Html, object]]:
+        """Return the separation of the two lines, and how many spots carry the answer."""
+        analysis = _analysis(facts)
+        distance, sigma = analysis.get("peak_distance_cm1"), analysis.get("peak_distance_sigma_cm1")
+        if isinstance(distance, float | int) and isinstance(sigma, float | int):
+            yield say("distance"), f"{distance:.2f} ± {sigma:.2f} cm⁻¹"
+        spots, carried = analysis.get("spots"), analysis.get("spots_of_class")
+        if isinstance(spots, list) and spots and isinstance(carried, int):
+            yield say("spots_agree"), say("of", count=carried, total=len(spots))
+
+    def conditions(self, facts: RunFacts) -> Iterator[tuple[str, object]]:
+        """Return what the film was grown under and looked at with."""
+        return growth_conditions(facts)
+
+    def sections(self, facts: RunFacts) -> Iterator[Html]:
+        """Return film and evidence; the plain results where there is no film to draw."""
+        drawn = of_raman(film, facts)
+        if drawn is None:
+            yield from super().sections(facts)
+            return
+        yield section("film", drawn)
+        if facts.results["raman_analysis"]["spots"]:
+            beside = of_raman(spectra_beside, facts) or Html("")
+            yield section("evidence", beside, of_raman(evidence, facts) or Html(""))
+
+    def compared(self, runs: Sequence[ComparedRun]) -> Iterator[Html]:
+        """Return the spectra and films of both."""
+        return growths_compared(runs)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _analysis(facts: RunFacts) -> Mapping[str, Any]:
+    return _mapping(facts.results.get("raman_analysis"))
 
 
 FACE = GrowthFace()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from labharness.core.vocabulary import share_text
+from labharness.faces.report.answer_face import percent
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.fitted import (
     FIT_PX,
@@ -27,7 +27,6 @@ __all__ = [
     "film_in_brief",
     "layers_text",
     "of_raman",
-    "percent",
 ]
 
 T = TypeVar("T")
@@ -146,11 +145,6 @@ def layers_text(count: int | None) -> Html:
     if count in (1, 2):
         return say(f"layers_{count}")
     return say("layers_many") if count >= SIX_OR_MORE else say("layers_n", count=count)
-
-
-def percent(share: float) -> str:
-    """Write a probability in percent, rounded down: not even 1 is 100 %."""
-    return f"{float(share_text(share, 4)) * 100:.4g} %"
 
 
 def _share(value: float) -> str:

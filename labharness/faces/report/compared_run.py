@@ -1,0 +1,39 @@
+"""One of two runs on a page: its place, its name and its colour."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from labharness.faces.report.facts import RunFacts
+from labharness.faces.report.html import Html, el, joined
+from labharness.faces.report.svg import COLOURS
+
+__all__ = ["ComparedRun", "legend"]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """One of the two, with its place and its name on the page."""
+
+    at: int
+    name: str
+    facts: RunFacts
+
+    @property
+    def colour(self) -> str:
+        """Return the colour of its curves."""
+        return COLOURS[self.at]
+
+    @property
+    def trace(self) -> str:
+        """Return the class of a measured curve: the upper one lets the lower one through."""
+        return "trace over" if self.at else "trace"
+
+    @property
+    def label(self) -> Html:
+        """Return its name with its colour: the legend."""
+        return joined(el("i", "●", class_=f"c{self.at}"), f" {self.at + 1}: {self.name}")
+
+
+def legend(runs: Sequence[ComparedRun]) -> Html:
+    """Return the names of both with their colours."""
+    return el("p", *(el("span", each.label) for each in runs), class_="legend")
