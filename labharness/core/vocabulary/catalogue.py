@@ -567,8 +567,22 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "cli.open": ("open {path}", "打开 {path}"),
     "cli.rejected": ("rejected ({code}): {why}", "已拒绝（{code}）：{why}"),
     "stop.signal": ("stop request ({name})", "停止请求（{name}）"),
-    # ---- x
-    # ---- x
+    # ---- an annealing
+    "anneal.no_channel": ("{channel} is not a channel that this line can set", "{channel} 不是此设备可设定的通道"),
+    "anneal.nothing": ("nothing was measured of the dwell", "未测得任何保温数据"),
+    "anneal.found": ("{finding} for {duration_s:g} s", "{finding}，历时 {duration_s:g} s"),
+    "anneal.unstated": ("the lab states nothing of its annealing", "实验室没有说明其退火"),
+    "anneal.outside": ("{channel} = {value:g} {unit} is not within {low:g} to {high:g} {unit}", "{channel} = {value:g} {unit} 不在 {low:g} 至 {high:g} {unit} 之内"),
+    "anneal.ask": ("Ask for {low:g} to {high:g} {unit}", "请要求 {low:g} 至 {high:g} {unit}"),
+    "anneal.flow": ("Let {flow:g} sccm of {gas} flow", "通入 {flow:g} sccm {gas}"),
+    "anneal.flush": ("Flush the tube", "冲洗石英管"),
+    "anneal.heat": ("Heat to {to_c:g} degC at {rate:g} degC/min", "以 {rate:g} °C/min 加热至 {to_c:g} °C"),
+    "anneal.keep": ("Keep {at_c:g} degC for {duration_s:g} s", "在 {at_c:g} °C 保持 {duration_s:g} s"),
+    "anneal.fall": ("Let it fall by {rate:g} degC/min", "以 {rate:g} °C/min 下降"),
+    "anneal.off": ("Setpoint to 0 degC", "设定值降至 0 °C"),
+    "anneal.wait": ("Wait for less than {below_c:g} degC", "等待低于 {below_c:g} °C"),
+    "anneal.kept": ("{at_c:g} degC was kept within {within_c:g} degC", "{at_c:g} °C 保持在 {within_c:g} °C 之内"),
+    "anneal.not_kept": ("{at_c:g} degC was NOT kept within {within_c:g} degC", "{at_c:g} °C 未保持在 {within_c:g} °C 之内"),
 }
 
 WORDS: Final[dict[str, str]] = {

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Answer, CannotDo, LineFacts, NoAnswer, Planned
 from labharness.work.capability.annealing.answer import compose
 from labharness.work.capability.annealing.declaration import DECLARATION
@@ -26,7 +27,7 @@ class Annealing:
         settings = facts.settings
         if isinstance(settings, AnnealingSettings):
             yield from (
-                f"{channel} is not a channel that this line can set"
+                Text("anneal.no_channel", channel=channel)
                 for channel in settings.channels
                 if channel not in facts.limits
             )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Answer, NoAnswer
 from labharness.work.capability.recorded import curve_of
 from labharness.work.plan import StepRecord
@@ -20,7 +21,7 @@ def compose(records: Sequence[StepRecord]) -> Answer | NoAnswer:
     temperature, wanted_c = ramp["process"], ramp["to"]
     measured = {} if dwell.result is None else dwell.result["measured"].get(temperature, {})
     if not measured:
-        return NoAnswer("nothing was measured of the dwell", {}, (curve,))
+        return NoAnswer(Text("anneal.nothing"), {}, (curve,))
     reached = all(abs(measured[end] - wanted_c) <= DWELL_TOLERANCE_C for end in ("min", "max"))
     highest = max(
         row[temperature]
@@ -34,7 +35,9 @@ def compose(records: Sequence[StepRecord]) -> Answer | NoAnswer:
         "dwell_mean_c": round(measured["mean"], 2),
         "dwell_reached": reached,
     }
-    held = "was" if reached else "was NOT"
-    finding = f"{wanted_c:g} degC {held} kept within {DWELL_TOLERANCE_C:g} degC"
+    code = "anneal.kept" if reached else "anneal.not_kept"
+    finding = Text(code, at_c=wanted_c, within_c=DWELL_TOLERANCE_C)
     warnings = () if reached else (finding,)
-    return Answer(outputs, (curve,), warnings, f"{finding} for {dwell_s:g} s")
+    return Answer(
+        outputs, (curve,), warnings, Text("anneal.found", finding=finding, duration_s=dwell_s)
+    )

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import Field, StrictFloat
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import CannotDo, LineFacts, Planned, Settings
 from labharness.work.plan import Instruction, InstructionSet
 
@@ -80,7 +81,7 @@ def plan_annealing(inputs: Mapping[str, Any], facts: LineFacts) -> Planned | Can
     """Return the instructions of one annealing, or why the line cannot do it."""
     settings = facts.settings
     if not isinstance(settings, AnnealingSettings):
-        raise ValueError("the lab states nothing of its annealing")
+        raise ValueError(Text("anneal.unstated"))
     recipe = {
         "temperature_c": float(inputs["temperature_c"]),
         "duration_s": float(inputs["duration_s"]),
@@ -91,8 +92,12 @@ def plan_annealing(inputs: Mapping[str, Any], facts: LineFacts) -> Planned | Can
     for channel, value in zip(settings.channels, asked, strict=True):
         low, high, unit = facts.limits[channel]
         if not low <= value <= high:
-            message = f"{channel} = {value:g} {unit} is not within {low:g} to {high:g} {unit}"
-            return CannotDo("safety_violation", message, f"Ask for {low:g} to {high:g} {unit}")
+            message = Text(
+                "anneal.outside", channel=channel, value=value, unit=unit, low=low, high=high
+            )
+            return CannotDo(
+                "safety_violation", message, Text("anneal.ask", low=low, high=high, unit=unit)
+            )
     made = _steps(recipe, settings, facts.limits[settings.channels[1]][1])
     return Planned(
         instructions=InstructionSet(tuple(made)),
@@ -113,9 +118,9 @@ def _steps(
     sccm, c_per_min = recipe["flow_sccm"], recipe["ramp_c_per_min"]
     steps = _Steps((temperature, flow))
     steps.stage = "flush"
-    steps.set("flow", gas, sccm, "sccm", f"Let {sccm:g} sccm of {settings.gas_name} flow")
+    steps.set("flow", gas, sccm, "sccm", Text("anneal.flow", flow=sccm, gas=settings.gas_name))
     held = {"duration_s": settings.flush_s, "channels": [flow]}
-    steps.add("flush", "hold", "Flush the tube", held, settings.flush_s)
+    steps.add("flush", "hold", Text("anneal.flush"), held, settings.flush_s)
     steps.stage = "heating"
     near_c, slowly = to_c - LAST_C, min(c_per_min, LAST_C_PER_MIN)
     for name, from_c, until_c, how in (
@@ -133,14 +138,14 @@ def _steps(
             "tolerance": TOLERANCE_C,
         }
         heating_s = max(until_c - from_c, 0.0) / how * 60.0
-        steps.add(name, "ramp", f"Heat to {until_c:g} degC at {how:g} degC/min", ramp, heating_s)
+        steps.add(name, "ramp", Text("anneal.heat", to_c=until_c, rate=how), ramp, heating_s)
     steps.stage = "dwell"
     held = {"duration_s": dwell_s, "channels": [temperature, flow]}
-    steps.add("dwell", "hold", f"Keep {to_c:g} degC for {dwell_s:g} s", held, dwell_s)
+    steps.add("dwell", "hold", Text("anneal.keep", at_c=to_c, duration_s=dwell_s), held, dwell_s)
     steps.stage = "cooling"
-    steps.set("cool_rate", rate, fastest, "degC/min", f"Let it fall by {fastest:g} degC/min")
-    steps.set("heat_off", setpoint, 0.0, "degC", "Setpoint to 0 degC")
+    steps.set("cool_rate", rate, fastest, "degC/min", Text("anneal.fall", rate=fastest))
+    steps.set("heat_off", setpoint, 0.0, "degC", Text("anneal.off"))
     cold = {"channel": temperature, "at_most": settings.cold_c}
     cooling_s = (to_c - ROOM_C) * COOL_S_PER_C
-    steps.add("cold", "wait", f"Wait for less than {settings.cold_c:g} degC", cold, cooling_s)
+    steps.add("cold", "wait", Text("anneal.wait", below_c=settings.cold_c), cold, cooling_s)
     return steps.made
