@@ -3,7 +3,7 @@
 import argparse
 from functools import cache
 
-from labharness.core.vocabulary.texts import LANGUAGES
+from labharness.core.vocabulary.texts import ENGLISH, LANGUAGES
 from labharness.faces.cli import BY_HAND
 from labharness.faces.cli.parser import Parser, Version
 from labharness.faces.cli.values import (
@@ -199,6 +199,7 @@ def make_parser() -> Parser:
     report = commands.add_parser("report", help="write the report of a run as one HTML page")
     report.add_argument("folder", metavar="DIR")
     _add_language(report, "language shown first (default en)")
+    report.set_defaults(lang=ENGLISH)
     report.add_argument("--out", metavar="FILE", help="where to write it (default DIR/report.html)")
 
     history = commands.add_parser("history", help="list the runs of a folder")

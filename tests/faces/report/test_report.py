@@ -409,4 +409,4 @@ def test_a_journal_of_format_1_still_opens_and_reports(tmp_path: Path) -> None:
     assert trip.text == f"over_temperature: {said}"
     assert said in page(run)
     assert said in page(run, "zh"), "a text of that time is shown as it was recorded"
-    assert main(["journal", "verify", str(path)]) == 0
+    assert main(["journal", "verify", str(tmp_path)]) == 0
