@@ -1,6 +1,7 @@
 """The small labs that ship: each is whole, short, and used by the commands of the first one."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,23 @@ def test_the_plan_of_its_example_is_flown_beforehand(name: str) -> None:
     said = say("plan", ROOT / "examples" / SMALL[name], "--lab", lab_of(name))
     assert said.code == 0, said.err
     assert "stays within every limit on the nominal plant" in said.out
+
+
+def test_all_rows_that_are_missing_are_named_at_once_and_what_is_named_can_be_pasted(
+    tmp_path: Path,
+) -> None:
+    for each in (*(LABS / "iv_bench").iterdir(), LINES / "iv_bench.toml"):
+        text = each.read_text("utf-8").replace('line = "iv_bench"', 'line = "iv_bench.toml"')
+        (tmp_path / each.name).write_text(text, "utf-8")
+    envelope = tmp_path / "iv_bench.toml"
+    whole = envelope.read_text("utf-8")
+    begin, end = whole.index("limit = ["), whole.index("watch = [")
+    envelope.write_text(whole[:begin] + "limit = []\n" + whole[end:], "utf-8")
+    said = say("lab", "check", "--lab", tmp_path / "lab.toml")
+    named = [f"smu.{each}" for each in ("voltage", "compliance", "output")]
+    said.is_one_plain_error(*(f"{each} can be set and has no limit" for each in named))
+    rows = re.findall(r"limit = \[ \]: (\{ .*? \})", said.err)
+    assert len(rows) == len(named)
+    envelope.write_text(whole[:begin] + f"limit = [{', '.join(rows)}]\n" + whole[end:], "utf-8")
+    said = say("lab", "check", "--lab", tmp_path / "lab.toml")
+    said.is_one_plain_error("smu may harm: name the hardware", "smu may harm: say who may ask")

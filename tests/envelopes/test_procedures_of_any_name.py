@@ -41,6 +41,9 @@ def test_of_two_procedures_the_envelope_says_which_answers_and_which_is_safe(
         "emergency_procedures has no procedure for ",
         "'over_temperature', ",
         "safe_procedure is missing: which of make_safe, hold_still makes the line safe",
+        'write safe_procedure = "make_safe"',
+        'for make_safe write ',
+        'over_temperature = "make_safe"',
     )
     answers = "\n".join(f'{cause.value} = "make_safe"' for cause in Cause)
     contract = f"[safety_envelope.emergency_procedures]\n{answers}\n\n[quantities]"

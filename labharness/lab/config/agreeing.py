@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from labharness.core.vocabulary import OPERATOR
 from labharness.core.vocabulary.channels import split_channel
 from labharness.instruments.driver import Cools
-from labharness.lab.config.envelopes import LineFile
+from labharness.lab.config.envelopes import KindLimits, LineFile
 from labharness.line import Contact, Instrument
 from labharness.line.instrument import channel_of
 from labharness.safety.kernel import Bound, Envelope, Role
@@ -28,13 +28,24 @@ def addresses(instruments: Sequence[Instrument]) -> Iterator[str]:
         others[address] = each.name
 
 
-def limited(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
-    """Name what can be set on a line, though nothing says how far."""
+def limited(
+    line: LineFile, instruments: Sequence[Instrument], kinds: Mapping[str, KindLimits]
+) -> Iterator[str]:
+    """Name each channel that can be set though nothing says how far, with the row to paste."""
     rows = {row.channel for row in line.limit}
     for each in instruments:
         for channel, spec in each.driver.channels.items():
             if spec.settable and f"{each.name}.{channel}" not in rows:
-                yield f"{each.name}.{channel} can be set and has no limit; give it a [[limit]]"
+                own = kinds[each.name].limits.get(channel)
+                low, high = ("LOW", "HIGH") if own is None else (f"{own.low:g}", f"{own.high:g}")
+                row = (
+                    f'channel = "{each.name}.{channel}", unit = "{spec.unit}", low = {low}, '
+                    f'high = {high}, source = "WHY"'
+                )
+                yield (
+                    f"{each.name}.{channel} can be set and has no limit; give it a [[limit]], in "
+                    f"one line of limit = [ ]: {{ {row} }}"
+                )
 
 
 def there(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:

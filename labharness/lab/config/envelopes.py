@@ -174,19 +174,26 @@ def build_envelope(
 
 def _unanswered(file: LineFile, volume_cm3: float | None) -> Iterator[str]:
     procedure_of = file.contract.emergency_procedures
-    there = ", ".join(file.procedures)
+    there, first = ", ".join(file.procedures), next(iter(file.procedures))
     missing = [cause.value for cause in Cause if cause not in procedure_of]
     if missing:
-        yield f"emergency_procedures has no procedure for {', '.join(map(repr, missing))}"
+        paste = "; ".join(f'{name} = "{first}"' for name in missing)
+        yield (
+            f"emergency_procedures has no procedure for {', '.join(map(repr, missing))}; for "
+            f"{first} write {paste}"
+        )
     for cause, named in procedure_of.items():
         if named not in file.procedures:
             yield f"emergency_procedures.{cause.value}: {named!r} is none of {there}"
     if file.purge is not None and volume_cm3 is None:
-        yield "the [purge] counts volumes of the tube, and the lab file has no [tube] volume_cm3"
+        yield (
+            "the [purge] counts volumes of the tube, and the lab file has no [tube] volume_cm3; "
+            "measure it and write tube = { volume_cm3 = 1000 }"
+        )
     if not file.safe:
         yield (
             f"safe_procedure is missing: which of {there} makes the line safe before and after "
-            "each run"
+            f'each run? For the first write safe_procedure = "{first}"'
         )
     elif file.safe not in file.procedures:
         yield f"safe_procedure: {file.safe!r} is none of {there}"

@@ -290,7 +290,7 @@ def read_lab(path: Path) -> LabPlan:
     if wrong or rules is None or hazards is None or state_dir is None or kinds is None:
         raise _bad(path, wrong)
     (line, line_texts), (limits, kind_texts) = rules, kinds
-    wrong += agreeing.limited(line, instruments)
+    wrong += agreeing.limited(line, instruments, limits)
     wrong += agreeing.there(line, instruments)
     wrong += agreeing.wiring(line, instruments)
     units = units_of(instruments)

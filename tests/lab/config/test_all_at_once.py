@@ -70,7 +70,8 @@ def test_rows_that_do_not_agree_with_the_instruments_are_told_of_together(tmp_pa
     )
     said = say("lab", "check", "--lab", lab)
     said.is_one_plain_error(
-        "furnace.output_high can be set and has no limit; give it a [[limit]]",
+        "furnace.output_high can be set and has no limit; give it a [[limit]], in one line of "
+        'limit = [ ]: { channel = "furnace.output_high", unit = "%", low = 0, high = 100, source',
         "procedure 'make_safe' sets 'furnace.mod': furnace (eurotherm_2400) has no",
         "procedure 'make_safe' sets 'oven.mode': no instrument 'oven'",
         "limit furnace.setpoint: 0 to 8500 degC is not within",

@@ -120,7 +120,7 @@ BAD: dict[str, tuple[str, str, str]] = {
     "an unknown plant": (
         'kind = "cvd_tube"',
         'kind = "cvd_tub"',
-        "plant.kind: 'cvd_tub' is none of cvd_tube",
+        "plant.kind: 'cvd_tub' is none of annealing_tube, cvd_tube, diode_bench",
     ),
     "an unknown setting of the plant": (
         "tube_volume_l = ",
