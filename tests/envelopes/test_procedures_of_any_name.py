@@ -42,7 +42,7 @@ def test_of_two_procedures_the_envelope_says_which_answers_and_which_is_safe(
         "'over_temperature', ",
         "safe_procedure is missing: which of make_safe, hold_still makes the line safe",
         'write safe_procedure = "make_safe"',
-        'for make_safe write ',
+        "for make_safe write ",
         'over_temperature = "make_safe"',
     )
     answers = "\n".join(f'{cause.value} = "make_safe"' for cause in Cause)

@@ -34,7 +34,7 @@ def report(chosen: argparse.Namespace) -> int:
     """Carry out one of the three commands."""
     try:
         if chosen.command == "report":
-            return _report(Path(chosen.folder), chosen.out, chosen.lang)
+            return _report(Path(chosen.folder), chosen.out, chosen.lang or "en")
         if chosen.command == "history":
             return _history(Path(chosen.runs))
         return _compare(Path(chosen.one), Path(chosen.other), chosen.out, chosen.lang)
