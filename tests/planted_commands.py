@@ -74,7 +74,7 @@ OF_COMMANDS = (
     PlantedBug(
         "stale reading a cause for ever",
         "labharness.line.hindrances:_active_rows",
-        "not row.procedure or value != value or (not memory.fresh(track, now))",
+        "not row.procedure or value != value or (not track.fresh(now))",
         "not row.procedure or value != value",
         "tests/line/test_active_causes.py::test_a_reading_that_is_stale_is_no_cause_and_is_told_as_not_known",
         promise=14,
