@@ -18,6 +18,7 @@ from typing import Any
 
 from labharness.core.clock import steady_s
 from labharness.core.vocabulary import Request, Until
+from labharness.core.vocabulary.texts import revived
 from labharness.instruments.link import LinkLost
 from labharness.safety.guard import Permit, SafeFrame
 from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, ArmedPort, read_armed
@@ -204,7 +205,8 @@ class Caller:
             while not self._left:
                 data = self.socket.recv(1 << 16)
                 assert data, "the guard hung up"
-                self._left += [dict(each) for each in self._lines.feed(data) if each]  # type: ignore[call-overload]  # each is an object
+                found = [json.dumps(each) for each in self._lines.feed(data) if each]
+                self._left += [json.loads(each, object_hook=revived) for each in found]
             message = self._left.pop(0)
             self.epoch = message.get("epoch", 0)
             if not what or message["say"] == what:

@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 from guard_stubs import ARMED, KEY, Descriptor
 from labharness.core.vocabulary import Request
+from labharness.core.vocabulary.texts import revived
 from labharness.safety.guard import Permit, PortState, latch, ports, service
 from labharness.safety.guard.armed import Armed
 from labharness.safety.guard.messages import LineSplitter, line_of, seal, write_request
@@ -96,7 +97,9 @@ class Harness:
                 return heard
             if not data:
                 return [*heard, {"say": "hung up"}]
-            heard += [json.loads(json.dumps(each)) for each in self._lines.feed(data)]
+            heard += [
+                json.loads(json.dumps(each), object_hook=revived) for each in self._lines.feed(data)
+            ]
 
     def arm(self) -> None:
         assert last(self.say(do="arm", lost="stop"), "armed")["error"] == ""

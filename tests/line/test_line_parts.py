@@ -16,6 +16,7 @@ from labharness.core.vocabulary import (
     Outcome,
     Request,
 )
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Identity
 from labharness.journal.null_journal import NullJournal
 from labharness.line.escalation import Hold, HoldTooLong
@@ -428,6 +429,9 @@ def test_a_link_energises_by_its_row_and_without_one_not_at_all(
     assert may_not_energise(unknown, attended=False) == "", "this process holds what says nothing"
 
 
+NOT_YET = Text("latch.not_yet", path="latch.json")
+
+
 @pytest.mark.parametrize(
     ("speed", "saved_s", "waited_s", "said"),
     [
@@ -440,7 +444,7 @@ def test_a_latch_is_waited_for_so_long_in_real_time(
     speed: float | None, saved_s: float, waited_s: float, said: str
 ) -> None:
     scene = Scene()
-    latch = SimpleNamespace(write_error="latch.json: not written yet", saved=lambda: False)
+    latch = SimpleNamespace(write_error=NOT_YET, saved=lambda: False)
     scene.loop.call_later(saved_s - 0.05, setattr, latch, "write_error", "")
     guard: Any = SimpleNamespace(latch=latch)
     clock: Any = SimpleNamespace(speed=speed)
@@ -450,7 +454,7 @@ def test_a_latch_is_waited_for_so_long_in_real_time(
 
 def test_a_latch_that_is_saved_or_refused_is_not_waited_for() -> None:
     for error, saved, said in (
-        ("latch.json: not written yet", True, "the latch could not be saved"),
+        (NOT_YET, True, "the latch could not be saved"),
         ("full", False, "the latch could not be saved: full"),
         ("", False, ""),
     ):

@@ -93,7 +93,13 @@ def revived(fields: dict[str, Any]) -> object:
     code, params = fields["code"], fields["with"]
     if not isinstance(code, str) or not isinstance(params, dict):
         return fields
-    return _made(code, params)
+    return _made(code, {key: _alive(each) for key, each in params.items()})
+
+
+def _alive(value: Any) -> Any:  # noqa: ANN401 - a parameter, as JSON has it
+    if isinstance(value, dict):
+        return revived(value)
+    return [_alive(each) for each in value] if isinstance(value, list) else value
 
 
 def _scalar(value: object) -> object:

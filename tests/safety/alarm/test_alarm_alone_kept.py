@@ -10,6 +10,7 @@ import pytest
 from alarms_alone import LEVELS, Alone, Disk, SlowLoop, trip
 from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary import Cause
+from labharness.core.vocabulary.texts import Text
 from labharness.line import alarms as kept_by
 from labharness.line.alarms import alarm_name
 from labharness.line.procedures import Verification
@@ -327,7 +328,7 @@ def test_real_times_are_longer_on_a_loop_that_is_faster() -> None:
         await asyncio.sleep(20)
         await alone.ticks(1)
         assert "boss" in alone.told()
-        alone.latch.write_error = "latch.json: not written yet"
+        alone.latch.write_error = Text("latch.not_yet", path="latch.json")
         await alone.ticks(149)
         assert "latch_not_saved" not in alone.active()
         await alone.ticks(3)

@@ -16,6 +16,7 @@ from commands import COMMAND, TIMEOUT_S, edited_lab, say
 from guard_rig import until
 from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.core.vocabulary import Cause, Trip
+from labharness.core.vocabulary.texts import Text
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.wiring.alarms import line_alarms
@@ -86,7 +87,7 @@ def test_a_latch_that_waits_for_its_turn_at_the_disk_calls_only_when_it_waits_to
 ) -> None:
     async def work(watched: Watched) -> None:
         latch = watched.lab.line.guard.latch
-        latch.write_error = "latch.json: not written yet"
+        latch.write_error = Text("latch.not_yet", path="latch.json")
         await asyncio.sleep(waits_s)
         latch.write_error = ""
         await asyncio.sleep(5)
@@ -102,7 +103,7 @@ def test_what_is_said_of_a_latch_waits_for_its_turn_at_the_disk(
 ) -> None:
     async def work(watched: Watched) -> None:
         line = watched.lab.line
-        line.guard.latch.write_error = "latch.json: not written yet"
+        line.guard.latch.write_error = Text("latch.not_yet", path="latch.json")
         asyncio.get_running_loop().call_later(4, setattr, line.guard.latch, "write_error", "")
         assert await latch_lost(line.guard, line.clock) == ""
         line.guard.latch.write_error = "latch.json: No space left on device"
