@@ -8,6 +8,7 @@ import numpy as np
 
 from labharness.analysis.film import peak_height
 from labharness.analysis.layers import SpotEvidence, judge_layers
+from labharness.core.errors import LabError
 
 __all__ = ["Calibration", "Glow", "NotOneLayer", "a1g_si_of", "pl_raman_of"]
 
@@ -19,7 +20,7 @@ SEPARATION_MAX_CM1 = 21.0
 """A strained monolayer stays below (CVD row, two standard deviations); two layers lie above."""
 
 
-class NotOneLayer(ValueError):
+class NotOneLayer(LabError, ValueError, code="not_one_layer"):
     """The spectra cannot calibrate; the message says why."""
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from labharness.core.errors import LabError
 from labharness.core.files.durable import sync_folder
 from labharness.core.vocabulary.digests import digest_of
 
@@ -20,7 +21,7 @@ _SESSION: Final = r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}"
 _URI: Final = re.compile(rf"hcp://session-({_SESSION})/artifacts/({_FILENAME})")
 
 
-class ArtifactRefused(ValueError):
+class ArtifactRefused(LabError, ValueError, code="artifact_refused"):
     """A file name that may not be written, or an address without an artifact."""
 
 

@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
+from labharness.core.errors import LabError
 from labharness.journal.chain import (
     FIRST_SEQ,
     Head,
@@ -75,7 +76,7 @@ _TABLES: Final = (
 )
 
 
-class JournalFailed(Exception):
+class JournalFailed(LabError, code="journal_failed"):
     """The journal cannot write or read records: full disk, lock, damaged or removed file."""
 
 

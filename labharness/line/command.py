@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import (
     OPERATOR,
     Command,
@@ -37,7 +38,7 @@ T = TypeVar("T")
 READ_BACK_S = 0.25  # pause between two looks at a channel that is still settling
 
 
-class NotOpened(PermissionError):
+class NotOpened(LabError, PermissionError, code="not_opened"):
     """The envelope does not let a person open the line by hand; nobody was asked."""
 
 

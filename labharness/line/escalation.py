@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.texts import Text
 from labharness.line.procedures import Verification
@@ -33,7 +34,7 @@ IN_FLIGHT_S_MAX = (
 )
 
 
-class HoldTooLong(RuntimeError):
+class HoldTooLong(LabError, RuntimeError, code="hold_too_long"):
     """The line was held for longer than is allowed."""
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import BadReply, DeviceFault, Request
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Identity
@@ -13,7 +14,7 @@ from labharness.safety.kernel import Memory
 __all__ = ["READ_TRIES", "Exchanges", "NoReply", "PortLease", "Reader"]
 
 
-class NoReply(ConnectionError):
+class NoReply(LabError, ConnectionError, code="no_reply"):
     """An instrument did not answer, or not in form."""
 
 

@@ -6,6 +6,7 @@ A cause must be gone before a reset, and a stop request is answered as the grave
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import Link
@@ -40,7 +41,7 @@ ENERGISES: dict[tuple[str, str], str] = {
 }
 
 
-class NotArmed(RuntimeError):
+class NotArmed(LabError, RuntimeError, code="not_armed"):
     """The line cannot be armed as it stands; the message names what stands in the way."""
 
 

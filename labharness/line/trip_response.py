@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from labharness.core.clock import Clock
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import Trip
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
@@ -36,7 +37,7 @@ AGAIN_S = 5.0  # between two tries of what that time has left open, for as long 
 Found = dict[int, tuple[float | None, StepState]]
 
 
-class Tripped(RuntimeError):
+class Tripped(LabError, RuntimeError, code="tripped"):
     """The line has tripped; nothing but reading and making safe is left."""
 
     def __init__(self, trip: Trip) -> None:

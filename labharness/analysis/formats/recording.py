@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labharness.analysis.spectrum import shift_from_wavelength
+from labharness.core.errors import LabError
 
 __all__ = [
     "LASER_NM_MAX",
@@ -51,7 +52,7 @@ NUMBER_MAX = 1e30
 damaged."""
 
 
-class BadFile(ValueError):
+class BadFile(LabError, ValueError, code="bad_file"):
     """A file that cannot be read; the message says in one line what was expected where.
 
     Args:

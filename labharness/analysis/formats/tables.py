@@ -50,7 +50,7 @@ ROWS_TO_TELL = 10
 """With fewer rows a second axis may look like a spectrum that rises by chance."""
 
 
-class NoTable(BadFile):
+class NoTable(BadFile, code="no_table"):
     """A text in which no line holds two numbers."""
 
 

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from labharness.core.clock.process import steady_s
+from labharness.core.errors import LabError
 
 __all__ = ["Deadlock", "PacedLoop", "VirtualLoop", "begin", "failure_of", "finish", "run"]
 
@@ -36,7 +37,7 @@ REAL_SELECT_S_MAX = 0.05  # longest sleep of a paced loop between two looks at t
 SWITCH_S = 0.00025
 
 
-class Deadlock(RuntimeError):
+class Deadlock(LabError, RuntimeError, code="deadlock"):
     """Every task waits and no timer is set: the virtual loop would idle for ever."""
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.spelling import meant
 
 __all__ = ["BadTable", "all_errors", "keys_of", "read_table", "read_toml"]
@@ -16,7 +17,7 @@ T = TypeVar("T", bound=BaseModel)
 ERRORS_MAX = 20  # of one file at once; a file with more is of another kind
 
 
-class BadTable(ValueError):
+class BadTable(LabError, ValueError, code="bad_table"):
     """No TOML, or a table that is not as its model says."""
 
 

@@ -3,6 +3,8 @@
 import math
 import re
 
+from labharness.core.errors import LabError
+
 __all__ = [
     "DURATION_CHARACTERS_MAX",
     "NotADuration",
@@ -24,7 +26,7 @@ _DURATION = re.compile(
 _CALENDAR = re.compile(r"P[0-9.,YMWD]*[YM]")
 
 
-class NotADuration(ValueError):
+class NotADuration(LabError, ValueError, code="not_a_duration"):
     """A text that states no definite length of time."""
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.spelling import meant
 
 __all__ = ["BadProgram", "Program", "Segment", "read_program"]
@@ -16,7 +17,7 @@ KEYS = ("title", "holdback_c", "segment")
 TITLE_MAX = 200  # characters
 
 
-class BadProgram(ValueError):
+class BadProgram(LabError, ValueError, code="bad_program"):
     """A program that is not valid; the message names the place and the allowed values."""
 
 

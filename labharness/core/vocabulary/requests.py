@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
+from labharness.core.errors import LabError
+
 __all__ = [
     "BadReply",
     "DeviceFault",
@@ -43,11 +45,11 @@ SHOWN_BYTES_MAX = 40  # shown of a reply in an error
 REPLY_BYTES_MAX = 1_048_576
 
 
-class BadReply(ValueError):
+class BadReply(LabError, ValueError, code="bad_reply"):
     """The received bytes are not the expected reply."""
 
 
-class DeviceFault(RuntimeError):
+class DeviceFault(LabError, RuntimeError, code="device_fault"):
     """The instrument answered in the right form, with a refusal or an error of its own."""
 
 

@@ -47,6 +47,26 @@ MODULES: dict[str, tuple[str, ...]] = {
 """The commands of each module; its function has the module's name."""
 
 
+USAGE_CODES = frozenset(
+    {
+        "bad_arming",
+        "bad_channel",
+        "bad_file",
+        "bad_lab_file",
+        "bad_output",
+        "bad_path",
+        "bad_program",
+        "bad_served_folder",
+        "bad_simulation_request",
+        "bad_table",
+        "cannot_guard",
+        "cannot_serve",
+        "not_hcp",
+    }
+)
+"""Errors in what was typed, or in a file that was named; all others say that it failed."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; return its exit code."""
     from labharness.faces.cli.arguments import make_parser
@@ -89,21 +109,16 @@ def _answered(chosen: argparse.Namespace) -> int:
             raise
         complain(f"labharness {chosen.command}: {advice}")
         return EXIT_USAGE
-    except ValueError as why:
-        from labharness.faces.cli.show import BadPath, complain
-        from labharness.lab import BadLabFile
+    except Exception as why:
+        from labharness.core.errors import LabError
+        from labharness.core.vocabulary.texts import in_language
 
-        if not isinstance(why, BadLabFile | BadPath):
+        if not isinstance(why, LabError):
             raise
-        complain(f"labharness {chosen.command}: {why}")
-        return EXIT_USAGE
-    except OSError as why:
-        from labharness.faces.cli.show import OutputLost, complain
-
-        if not isinstance(why, OutputLost):
-            raise
-        complain(f"labharness {chosen.command}: {why}")
-        return EXIT_FAILED
+        first, end, rest = in_language(str(why), TERMINAL.language).partition("\n")
+        said = f"labharness {chosen.command}: {first} [{why.code}]{end}{rest}"
+        TERMINAL.put(sys.stderr, said)
+        return EXIT_USAGE if why.code in USAGE_CODES else EXIT_FAILED
 
 
 def _carry_out(chosen: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.show import chosen_lab, complain, latched, say
 from labharness.lab import LabPlan
 from labharness.lab.doctor.machine import seen_latch
-from labharness.lab.wiring.alarms import NotDone, channel_answers, channels, do, listed, senders
+from labharness.lab.wiring.alarms import channel_answers, channels, do, listed, senders
 from labharness.safety.alarm import (
     ALERT_S_MAX,
     Actor,
@@ -36,16 +36,12 @@ EVENTS = {
 
 def alarms(chosen: argparse.Namespace) -> int:
     """List alarms, act on one, or try the channels of alert."""
-    try:
-        plan = chosen_lab(chosen.lab)
-        if chosen.verb == "list":
-            return _list(plan)
-        if chosen.verb == "test":
-            return _test(plan)
-        return _act(plan, chosen)
-    except NotDone as why:
-        complain(f"labharness alarms: {why}")
-        return EXIT_FAILED
+    plan = chosen_lab(chosen.lab)
+    if chosen.verb == "list":
+        return _list(plan)
+    if chosen.verb == "test":
+        return _test(plan)
+    return _act(plan, chosen)
 
 
 def _list(plan: LabPlan) -> int:

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.extras import EXTRAS
 from labharness.faces.cli.analyse_own import in_the_way
@@ -31,7 +32,7 @@ REPORT_AS = (".html",)
 HDF5 = b"\x89HDF"
 
 
-class CannotWrite(Exception):
+class CannotWrite(LabError, code="cannot_write"):
     """One plain line about a file that cannot be written."""
 
 

@@ -4,11 +4,12 @@ import argparse
 import json
 from collections.abc import Iterator
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.durations import clock_text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.plan import prediction_lines
-from labharness.faces.cli.show import OutputLost, account, chosen_lab, complain, say
-from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Pending
+from labharness.faces.cli.show import account, chosen_lab, complain, say
+from labharness.lab.wiring.approvals import ApprovalFolder, Pending
 
 __all__ = ["approvals"]
 
@@ -26,10 +27,7 @@ def approvals(chosen: argparse.Namespace) -> int:
                 say(line)
         else:
             _decide(folder, chosen)
-    except BadDecision as why:
-        complain(f"labharness approvals: {why}")
-        return EXIT_FAILED
-    except (BrokenPipeError, OutputLost):
+    except (BrokenPipeError, LabError):
         raise  # the command line's own matter
     except OSError as why:
         complain(f"labharness approvals: {why.filename or plan.state_dir}: {why.strerror}")

@@ -7,7 +7,6 @@ from labharness.core.files.named import is_there
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.faces.cli.show import complain, say
 from labharness.lab import read_lab
-from labharness.lab.config.lock import LineBusy
 from labharness.lab.wiring.arming import GUARDED, armed_of, write_armed
 from labharness.safety.guard.latch import MARKER_FILE
 
@@ -38,9 +37,6 @@ def arm(chosen: argparse.Namespace) -> int:
                 )
                 return EXIT_FAILED
             path = write_armed(plan.state_dir, armed)
-    except LineBusy as why:
-        complain(f"labharness arm: {why}")
-        return EXIT_FAILED
     except OSError as why:
         complain(f"labharness arm: {why.filename or plan.state_dir}: {why.strerror}")
         return EXIT_USAGE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from labharness.core.clock import wall_clock_utc
 from labharness.core.files.named import open_named
-from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.faces.cli import EXIT_COMPLETED, EXIT_USAGE
 from labharness.faces.cli.show import complain, say, write_whole
 from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.lab_file import BadLabFile, LabFile, parse
@@ -30,7 +30,7 @@ class _Unreadable(Exception):
 
 def calibrate(chosen: argparse.Namespace) -> int:
     """Print the tables of the lab file, or write them; 1 where the sample is no monolayer."""
-    from labharness.analysis.calibration import NotOneLayer, a1g_si_of, pl_raman_of
+    from labharness.analysis.calibration import a1g_si_of, pl_raman_of
 
     day: date = chosen.date or wall_clock_utc().date()
     spots: list[SpotEvidence] = []
@@ -53,9 +53,6 @@ def calibrate(chosen: argparse.Namespace) -> int:
             say(text.rstrip("\n"))
             return EXIT_COMPLETED
         _write(Path(chosen.write), text, tuple(tables))
-    except NotOneLayer as why:
-        complain(f"labharness calibrate: {why}")
-        return EXIT_FAILED
     except _Unreadable as why:
         complain(f"labharness calibrate: {why}")
         return EXIT_USAGE

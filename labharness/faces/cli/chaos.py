@@ -26,8 +26,9 @@ from labharness.chaos import (
 )
 from labharness.chaos.search import WORKERS
 from labharness.core.clock import wall_clock_utc
+from labharness.core.errors import LabError
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.faces.cli.show import OutputLost, chosen_lab, complain, looking, say
+from labharness.faces.cli.show import chosen_lab, complain, looking, say
 from labharness.lab import BadLabFile, LabPlan
 
 __all__ = ["chaos"]
@@ -50,11 +51,11 @@ def chaos(chosen: argparse.Namespace) -> int:
                 plan, _scenario(plan, chosen.replay, chosen.faults), smaller=chosen.shrink
             )
         return _search(plan, chosen)
+    except (BrokenPipeError, LabError):
+        raise  # the command line's own matter
     except ValueError as why:
         complain(f"labharness chaos: {why}")
         return EXIT_USAGE
-    except (BrokenPipeError, OutputLost):
-        raise  # the command line's own matter
     except OSError as why:  # a search that goes on without its state would be for nothing
         complain(f"labharness chaos: {why.filename or 'its files'}: {why.strerror or why}")
         return EXIT_FAILED

@@ -1,23 +1,18 @@
 """``labharness guard``: the guard process of one lab. Nothing heavy may be imported here."""
 
 import argparse
-import sys
 from pathlib import Path
 
-from labharness.faces.cli import EXIT_COMPLETED, EXIT_USAGE
+from labharness.faces.cli import EXIT_COMPLETED
 from labharness.safety.guard.armed import BadArming, lab_home
-from labharness.safety.guard.start import CannotGuard, serve
+from labharness.safety.guard.start import serve
 
 __all__ = ["guard"]
 
 
 def guard(chosen: argparse.Namespace) -> int:
     """Serve until told to stop."""
-    try:
-        serve(_home(chosen.lab), once=chosen.once, lab=str(Path(chosen.lab).resolve()))
-    except (BadArming, CannotGuard) as why:
-        sys.stderr.write(f"labharness guard: {why}\n")
-        return EXIT_USAGE
+    serve(_home(chosen.lab), once=chosen.once, lab=str(Path(chosen.lab).resolve()))
     return EXIT_COMPLETED
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import Chance, pause, steady_s
+from labharness.core.errors import LabError
 from labharness.faces.cli import (
     EXIT_COMPLETED,
     EXIT_FAILED,
@@ -22,7 +23,6 @@ from labharness.faces.cli import (
 from labharness.faces.cli.elsewhere import driven_elsewhere, guarded_by, owner_abroad
 from labharness.faces.cli.rising import still_rising
 from labharness.faces.cli.show import (
-    OutputLost,
     account,
     chosen_lab,
     complain,
@@ -32,8 +32,6 @@ from labharness.faces.cli.show import (
 )
 from labharness.faces.cli.stopping import stoppable
 from labharness.faces.cli.watching import value_text, watch_line
-from labharness.instruments.link import LinkLost
-from labharness.journal import JournalFailed
 from labharness.lab import LabPlan, default_lab_path
 from labharness.lab.config.channels import BadChannel, check_readable, check_settable, needed_first
 from labharness.lab.config.lock import (
@@ -43,7 +41,7 @@ from labharness.lab.config.lock import (
     LockOwner,
     read_owner,
 )
-from labharness.lab.operate.attend import Attendance, BrokeOff
+from labharness.lab.operate.attend import Attendance
 from labharness.lab.operate.idle_line import make_safe, read_now
 from labharness.lab.wiring.control import (
     ANSWER_S_MAX,
@@ -54,9 +52,7 @@ from labharness.lab.wiring.control import (
     NoOwner,
     running_beside,
 )
-from labharness.lab.wiring.runs import BadOutput, fresh_folder
-from labharness.line import NoReply, NotArmed
-from labharness.safety.guard import LatchUnreadable
+from labharness.lab.wiring.runs import fresh_folder
 from labharness.safety.guard.armed import lab_home
 from labharness.work.desk.folder import JOURNAL_NAME
 
@@ -74,22 +70,7 @@ def hand(chosen: argparse.Namespace) -> int:
         plan = chosen_lab(chosen.lab)
         work = {"read": _read, "set": _set, "watch": _watch, "safe": _safe}
         return work.get(chosen.command, _ask_owner)(plan, chosen)
-    except BadOutput as why:
-        complain(f"labharness {chosen.command}: {why}")
-        return EXIT_USAGE
-    except (
-        LineBusy,
-        LatchUnreadable,
-        LinkLost,
-        NoReply,
-        NotArmed,
-        NoOwner,
-        JournalFailed,
-        BrokeOff,
-    ) as why:
-        complain(f"labharness {chosen.command}: {why}")
-        return EXIT_FAILED
-    except (BrokenPipeError, OutputLost):
+    except (BrokenPipeError, LabError):
         raise  # the command line's own matter
     except OSError as why:
         where = why.filename or plan.state_dir  # a write to a full disk names no file

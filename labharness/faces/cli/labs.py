@@ -2,16 +2,15 @@
 
 import argparse
 
+from labharness.core.errors import LabError
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.faces.cli.rules import rules
-from labharness.faces.cli.show import OutputLost, chosen_lab, complain, say
+from labharness.faces.cli.show import chosen_lab, complain, say
 from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import house_facts
-from labharness.lab.config.lock import LineBusy
 from labharness.lab.config.usable import unsigned, unusable
 from labharness.lab.config.wires import Finding, port_costs
-from labharness.lab.operate.idle_line import NotReset, identify, reset
-from labharness.safety.guard import LatchUnreadable
+from labharness.lab.operate.idle_line import identify, reset
 
 __all__ = ["labs"]
 
@@ -28,10 +27,7 @@ def labs(chosen: argparse.Namespace) -> int:
             return EXIT_COMPLETED
         house_facts(plan)  # reads callers and approvals
         return _check(plan, connect=chosen.command == "lab" and chosen.connect)
-    except (NotReset, LineBusy, LatchUnreadable) as why:
-        complain(f"labharness {chosen.command}: {why}")
-        return EXIT_FAILED
-    except (BrokenPipeError, OutputLost):
+    except (BrokenPipeError, LabError):
         raise  # the command line's own matter
     except OSError as why:
         where = why.filename or plan.state_dir  # a write to a full disk names no file

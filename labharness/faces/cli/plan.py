@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.vocabulary.durations import clock_text
-from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED, EXIT_USAGE
+from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.run import read_submit
 from labharness.faces.cli.show import chosen_lab, complain, say
 from labharness.faces.report.comm_loss import comm_loss
 from labharness.faces.report.words import phase_text, plain
 from labharness.journal import JournalFailed
 from labharness.lab.wiring.forecast import Forecast, forecast
-from labharness.protocols.hcp.codec import BadPayload, NotHcp
+from labharness.protocols.hcp.codec import BadPayload
 from labharness.protocols.hcp.terms import Rejected
-from labharness.safety.guard import LatchUnreadable
 
 __all__ = ["plan", "prediction_lines"]
 
@@ -29,14 +28,8 @@ def plan(chosen: argparse.Namespace) -> int:
         found = forecast(chosen_lab(chosen.lab), payload)
     except BadPayload as why:
         return _rejected(why.rejected())
-    except NotHcp as why:
-        complain(f"labharness plan: {why}")
-        return EXIT_USAGE
     except (JournalFailed, FileNotFoundError) as why:  # no room for a flight's own files
         complain(f"labharness plan: nothing can be flown: {why}")
-        return EXIT_FAILED
-    except LatchUnreadable as why:
-        complain(f"labharness plan: {why}")
         return EXIT_FAILED
     if isinstance(found, Rejected):
         return _rejected(found)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from labharness.core.vocabulary import BadProgram, Program
+from labharness.core.vocabulary import Program
 from labharness.core.vocabulary.durations import clock_text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED, EXIT_USAGE
 from labharness.faces.cli.show import account, chosen_lab, complain, say
@@ -28,12 +28,9 @@ def program(chosen: argparse.Namespace) -> int:
             if found or chosen.verb == "check":
                 return found
         return _asked(plan, chosen, segments)
-    except (BadProgram, LookupError) as why:
+    except LookupError as why:
         complain(f"labharness program: {why.args[0]}")
         return EXIT_USAGE
-    except NoOwner as why:
-        complain(f"labharness program: {why}")
-        return EXIT_FAILED
     except PermissionError as why:
         complain(f"labharness program: {why.filename}: {why.strerror}")
         return EXIT_USAGE

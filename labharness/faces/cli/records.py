@@ -9,7 +9,6 @@ from labharness.core.vocabulary.texts import in_language
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.show import complain, looking, output, say
-from labharness.journal import JournalFailed
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.reading import export_jsonl, read, verify_file
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
@@ -21,25 +20,21 @@ VALUE_CHARACTERS_MAX = 120
 
 def records(chosen: argparse.Namespace) -> int:
     """Carry out one of the two commands."""
-    try:
-        if chosen.command == "artifact":
-            return _artifact(chosen.uri, Path(chosen.runs), chosen.cat)
-        path = Path(chosen.folder) / JOURNAL_NAME
-        with looking(path):
-            there = path.is_file()
-        if not there:
-            complain(f"labharness journal: {chosen.folder} holds no {JOURNAL_NAME}")
-            return EXIT_USAGE
-        if chosen.verb == "verify":
-            return _verify(path)
-        if chosen.verb == "export":
-            with output() as out:
-                export_jsonl(path, out)
-            return EXIT_COMPLETED
-        return _show(path)
-    except JournalFailed as why:
-        complain(f"labharness {chosen.command}: {why}")
-        return EXIT_FAILED
+    if chosen.command == "artifact":
+        return _artifact(chosen.uri, Path(chosen.runs), chosen.cat)
+    path = Path(chosen.folder) / JOURNAL_NAME
+    with looking(path):
+        there = path.is_file()
+    if not there:
+        complain(f"labharness journal: {chosen.folder} holds no {JOURNAL_NAME}")
+        return EXIT_USAGE
+    if chosen.verb == "verify":
+        return _verify(path)
+    if chosen.verb == "export":
+        with output() as out:
+            export_jsonl(path, out)
+        return EXIT_COMPLETED
+    return _show(path)
 
 
 def _verify(path: Path) -> int:

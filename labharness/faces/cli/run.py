@@ -31,7 +31,6 @@ from labharness.faces.report.answer_face import face_of
 from labharness.faces.report.words import phase_text, plain
 from labharness.journal import JournalFailed
 from labharness.lab.wiring.operators import TerminalOperator
-from labharness.lab.wiring.runs import BadOutput
 from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import (
@@ -94,9 +93,6 @@ def run(chosen: argparse.Namespace) -> int:
             complain(f"labharness run: {chosen.task} holds a message of type {why.message.type!r}")
             return EXIT_USAGE
         return _reject(why, chosen.json)
-    except (NotHcp, BadOutput) as why:
-        complain(f"labharness run: {why}")
-        return EXIT_USAGE
     try:
         if chosen.json:
             say(encode(result.message).decode())

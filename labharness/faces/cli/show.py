@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import in_language
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.lab import LabPlan, default_lab_path, read_lab
@@ -29,11 +30,11 @@ __all__ = [
 ]
 
 
-class OutputLost(OSError):
+class OutputLost(LabError, OSError, code="output_lost"):
     """Standard output cannot be written: its disk is full, or worse."""
 
 
-class BadPath(ValueError):
+class BadPath(LabError, ValueError, code="bad_path"):
     """A path was named at which the operating system does not let this account look."""
 
 

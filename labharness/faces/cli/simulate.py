@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.core.errors import LabError
+from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.show import BadPath, complain, say
 from labharness.instruments.simulation.control import BadRequest, NoSimulatedLab, ask
-from labharness.instruments.simulation.served import CannotServe
-from labharness.lab import BadLabFile, read_lab
-from labharness.lab.wiring.simulate import CONTROL_NAME, BadFolder, serve
+from labharness.lab import read_lab
+from labharness.lab.wiring.simulate import CONTROL_NAME, serve
 
 __all__ = ["simulate"]
 
@@ -38,14 +38,8 @@ def simulate(chosen: argparse.Namespace) -> int:
             tcp=_numbers(chosen.tcp or ()),
             ready=lambda status: say(json.dumps({"ready": True, **status})),
         )
-    except (BadLabFile, BadFolder, CannotServe, BadRequest, BadPath) as why:
-        complain(f"labharness {chosen.command}: {why}")
-        return EXIT_USAGE
-    except NoSimulatedLab as why:
-        complain(f"labharness {chosen.command}: {why}")
-        return EXIT_FAILED
-    except ModuleNotFoundError:  # of an extra: the command line says what to install
-        raise
+    except (ModuleNotFoundError, LabError):
+        raise  # the command line's own matter
     except Exception as why:  # noqa: BLE001 - a plant that broke; no traceback reaches a user
         complain(f"labharness {chosen.command}: it broke: {type(why).__name__}: {why}")
         return EXIT_FAILED

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from labharness.core.clock import Chance, Clock, VirtualLoop
 from labharness.core.clock import run as run_on
+from labharness.core.errors import LabError
 from labharness.faces.testing.faults import Act, Injection, fault, simulated_of
 from labharness.journal import SqliteJournal
 from labharness.lab import BadLabFile, Lab, LabPlan, read_lab
@@ -25,7 +26,7 @@ T = TypeVar("T")
 Task = Path | str | Mapping[str, Any] | tuple[HcpMessage, TaskSubmit]
 
 
-class FaultNeverCame(AssertionError):
+class FaultNeverCame(LabError, AssertionError, code="fault_never_came"):
     """A run ended before an injected fault came: the test would prove nothing."""
 
 

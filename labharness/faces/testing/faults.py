@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from labharness.core.errors import LabError
 from labharness.instruments.simulation import BusFaults
 from labharness.lab import BadLabFile, Lab, LabPlan
 from labharness.lab.config.kinds import load_plant
@@ -28,7 +29,7 @@ Act = Callable[[Lab], None]
 Level = bool | float
 
 
-class UnknownFault(LookupError):
+class UnknownFault(LabError, LookupError, code="unknown_fault"):
     """An unknown fault, port or level; the message lists the known ones."""
 
 

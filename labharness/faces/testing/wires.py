@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import Request
 from labharness.instruments.simulation import SimulatedBus, WireRecord
 from labharness.lab import Lab
@@ -19,7 +20,7 @@ __all__ = ["Passed", "WatchedLabs", "WireLog", "WireProofFailed", "prove_sources
 TEXT_BYTES_MAX = 512  # of one frame in the text; a spectrum is 10 kB, and ``passed`` keeps it all
 
 
-class WireProofFailed(AssertionError):
+class WireProofFailed(LabError, AssertionError, code="wire_proof_failed"):
     """An instrument heard a frame that the guard did not let out in that role."""
 
 

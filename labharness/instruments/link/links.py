@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Protocol
 
+from labharness.core.errors import LabError
+
 __all__ = ["Link", "LinkLost", "RemoteEnd"]
 
 
-class LinkLost(ConnectionError):
+class LinkLost(LabError, ConnectionError, code="link_lost"):
     """The link is gone: port unplugged, connection closed, host away."""
 
 

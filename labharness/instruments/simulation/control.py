@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any, Protocol
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.spelling import meant
 from labharness.instruments.simulation.bus import SimulatedBus
 from labharness.instruments.simulation.conversation import ByteLog
@@ -36,11 +37,11 @@ INTERNAL = frozenset({"injected"})  # a bus's memory of its faults; not a fault 
 Answer = Mapping[str, Any]
 
 
-class BadRequest(ValueError):
+class BadRequest(LabError, ValueError, code="bad_simulation_request"):
     """The simulated lab refuses a request; the message says what it allows."""
 
 
-class NoSimulatedLab(ConnectionError):
+class NoSimulatedLab(LabError, ConnectionError, code="no_simulated_lab"):
     """No served lab answers at this address."""
 
 

@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from labharness.core.errors import LabError
+
 __all__ = ["Face", "JsonFace", "LineFace", "ModbusFace", "ModbusTcpFace", "WireRefusal"]
 
 
@@ -48,12 +50,12 @@ WRITES = (5, 6, 15, 16)  # MODBUS Application Protocol V1.1b3: functions that se
 BUSY = 6  # exception code: server device busy; the client should try again later
 
 
-class WireRefusal(Exception):
+class WireRefusal(LabError, code="wire_refusal"):
     """Raised by a face to answer with a Modbus exception."""
 
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
+    def __init__(self, exception: int) -> None:
+        super().__init__(exception)
+        self.exception = exception
 
 
 def _crc_table() -> tuple[int, ...]:
@@ -149,7 +151,7 @@ class ModbusFace(Face):
                 raise WireRefusal(1)
             return bytes([function]) + self._dispatch(function, pdu)
         except WireRefusal as refusal:
-            return bytes([function | 0x80, refusal.code])
+            return bytes([function | 0x80, refusal.exception])
 
     def _dispatch(self, function: int, pdu: bytes) -> bytes:
         if len(pdu) < 5:

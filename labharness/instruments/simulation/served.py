@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from labharness.core.errors import LabError
 from labharness.instruments.simulation.conversation import Conversation, Outlet
 from labharness.instruments.simulation.openings import DeviceOpenings, Happened
 
@@ -19,7 +20,7 @@ CLIENTS_MAX = 4  # of one TCP port at once; further ones are refused
 UNREAD_BYTES_MAX = 4_194_304  # a client that does not read its replies is disconnected at this size
 
 
-class CannotServe(RuntimeError):
+class CannotServe(LabError, RuntimeError, code="cannot_serve"):
     """A link cannot be opened; the message names it and the reason."""
 
 

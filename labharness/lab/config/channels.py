@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.spelling import meant
 from labharness.lab.config.lab_plan import LabPlan
@@ -15,7 +16,7 @@ PROCESS = ("temperature", "flow", "pressure")
 """What a channel called ``setpoint`` sets."""
 
 
-class BadChannel(ValueError):
+class BadChannel(LabError, ValueError, code="bad_channel"):
     """A name or a unit that cannot be; the message says what can."""
 
 

@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
 from labharness.core.files.tables import BadTable, read_table
 from labharness.core.vocabulary.digests import digest_of, joined
@@ -46,7 +47,7 @@ PLACEHOLDER = "NAME"  # in the line that the doctor prints
 T = TypeVar("T", bound=BaseModel)
 
 
-class BadLabFile(ValueError):
+class BadLabFile(LabError, ValueError, code="bad_lab_file"):
     """A file of the lab cannot be honoured as it stands; the message says where and why."""
 
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
+from labharness.core.errors import LabError
 from labharness.core.files.named import open_named, open_own
 
 if os.name == "posix":
@@ -26,7 +27,7 @@ LEASE_S_MAX = 5.0
 WHO_BYTES_MAX = 4096
 
 
-class Leased(RuntimeError):
+class Leased(LabError, RuntimeError, code="line_leased"):
     """Another process, maybe on another machine, has the lease; the message says which."""
 
 

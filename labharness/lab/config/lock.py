@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
+from labharness.core.errors import LabError
 from labharness.core.files.named import open_named, open_own
 from labharness.instruments.link.identity import LinkIdentity
 from labharness.lab.config.lease import Lease, Leased
@@ -128,7 +129,7 @@ def _owner_of(said: object) -> LockOwner | None:
     return found if whole else None
 
 
-class LineBusy(RuntimeError):
+class LineBusy(LabError, RuntimeError, code="line_busy"):
     """Another process owns the line.
 
     Args:

@@ -14,6 +14,7 @@ from typing import Any
 
 from labharness.core.clock import Chance, Clock, utc_text
 from labharness.core.clock import run as run_on
+from labharness.core.errors import LabError
 from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
@@ -42,7 +43,7 @@ __all__ = ["Attendance", "BrokeOff", "Left"]
 NOT_SET = 1  # the exit code of a command that was not carried out
 
 
-class BrokeOff(RuntimeError):
+class BrokeOff(LabError, RuntimeError, code="broke_off"):
     """Something of ours broke; a line that was armed was made safe on the way out."""
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from labharness.core.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_text, wall_clock_utc
 from labharness.core.clock import run as run_on
+from labharness.core.errors import LabError
 from labharness.core.files.durable import append_durably
 from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.persons import bad_name
@@ -46,7 +47,7 @@ OPEN_S_MAX = 2.0  # for the links, all at once; who is not there by then is left
 LOOK_S_MAX = 1.0  # for the reading that says which state is safe
 
 
-class NotReset(RuntimeError):
+class NotReset(LabError, RuntimeError, code="latch_not_reset"):
     """The latch, or an alarm, stays: the message says what stands in the way."""
 
 

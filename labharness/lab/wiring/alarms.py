@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from labharness.core.clock import Clock, wall_clock_utc
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.spelling import meant
 from labharness.lab.config.lab_file import BadLabFile
@@ -48,7 +49,7 @@ FILE_NAME = "alarms.jsonl"
 ALL = "all"
 
 
-class NotDone(RuntimeError):
+class NotDone(LabError, RuntimeError, code="alarm_not_changed"):
     """Nothing was changed; the message says why."""
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from labharness.core.errors import LabError
 from labharness.core.files.durable import append_durably, sync_folder
 from labharness.core.vocabulary.digests import digest_of
 
@@ -21,7 +22,7 @@ ASKED: Final = "asked"
 """What became of a request that is still open."""
 
 
-class BadLog(ValueError):
+class BadLog(LabError, ValueError, code="bad_approval_log"):
     """The log cannot be read, or is not as it was written; the message says where."""
 
 

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from labharness.core.clock import Clock, utc_text, wall_clock_utc
+from labharness.core.errors import LabError
 from labharness.core.files.durable import append_durably, sync_folder, write_durably
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.persons import bad_name, same_person
@@ -34,7 +35,7 @@ TEXT_MAX = 500  # characters of a name or a reason
 ID_LENGTH = 12
 
 
-class BadDecision(ValueError):
+class BadDecision(LabError, ValueError, code="bad_decision"):
     """What was said cannot count; the message says why and what would do."""
 
 

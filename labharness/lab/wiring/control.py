@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import Clock
+from labharness.core.errors import LabError
 from labharness.lab.config.lock import read_owner
 from labharness.safety.guard.service import LOOK_S, DoorPaths
 
@@ -51,7 +52,7 @@ Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 Late = Sequence[tuple[float, Callable[[], None]]]
 
 
-class NoOwner(ConnectionError):
+class NoOwner(LabError, ConnectionError, code="no_owner"):
     """No process owns the line, or it does not answer; the message says which."""
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import PacedLoop, VirtualLoop, utc_text, wall_clock_utc
+from labharness.core.errors import LabError
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.work.desk.folder import (
@@ -31,7 +32,7 @@ __all__ = [
 SIMULATED_SEED = 1  # what a simulated run takes when nobody names a seed: the example is repeatable
 
 
-class BadOutput(ValueError):
+class BadOutput(LabError, ValueError, code="bad_output"):
     """The output folder cannot take a run."""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from labharness.core.clock import Chance, Clock, PacedLoop
 from labharness.core.clock import run as run_on
+from labharness.core.errors import LabError
 from labharness.instruments.link.identity import LinkAddress
 from labharness.instruments.simulation import JsonFace
 from labharness.instruments.simulation.control import SimulationControl
@@ -35,7 +36,7 @@ STOP_SIGNALS = tuple(
 Tell = Callable[[Mapping[str, Any]], None]
 
 
-class BadFolder(ValueError):
+class BadFolder(LabError, ValueError, code="bad_served_folder"):
     """The folder cannot be served from; the message says why."""
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, NoReturn, get_args
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.messages import PAYLOADS, Payload, TaskSubmit
 from labharness.protocols.hcp.numbers import value_fault
@@ -68,14 +69,14 @@ _CALLER: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _BRACKETS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
-class NotHcp(ValueError):
+class NotHcp(LabError, ValueError, code="not_hcp"):
     """Bytes that are not an HCP message.
 
     They have no sender to answer, so they go to the dead letters.
     """
 
 
-class BadPayload(ValueError):
+class BadPayload(LabError, ValueError, code="bad_payload"):
     """A message with a valid envelope and an invalid payload; its sender gets an answer."""
 
     def __init__(self, where: str, reason: str, message: "MessageEnvelope") -> None:

@@ -2,6 +2,8 @@
 
 from typing import Final, Literal
 
+from labharness.core.errors import LabError
+
 __all__ = [
     "INITIAL",
     "STATES",
@@ -47,7 +49,7 @@ STATES: Final = tuple(TRANSITIONS)
 TERMINAL: Final = frozenset(state for state, onward in TRANSITIONS.items() if not onward)
 
 
-class IllegalTransition(ValueError):
+class IllegalTransition(LabError, ValueError, code="illegal_transition"):
     """A change of state that is not in the table."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.extras import EXTRAS
 from labharness.safety.alarm.states import Severity
 
@@ -40,7 +41,7 @@ Done = Callable[[str], None]
 """Told what went wrong; ``""`` when the channel took the message."""
 
 
-class BadAddress(ValueError):
+class BadAddress(LabError, ValueError, code="bad_address"):
     """A channel's address is none that can be used; says which channel, never the address."""
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary import Protocol, Request, same_frame, why_no_read
 from labharness.instruments.link.identity import LinkAddress
@@ -39,7 +40,7 @@ PLACE_DIGITS = 6  # of a digest: few labs of one account share a name, and a soc
 PROCEDURE_FRAMES_MAX = 256
 
 
-class BadArming(ValueError):
+class BadArming(LabError, ValueError, code="bad_arming"):
     """armed.json is missing, or says something that cannot be; the message says where."""
 
 

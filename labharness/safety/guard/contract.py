@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import Request, Trip
 from labharness.safety.guard.core import Permit, SafeFrame
 
@@ -14,7 +15,7 @@ Done = Callable[[bytes | None, str], None]
 Log = Sequence[Mapping[str, object]]
 
 
-class PortBusy(RuntimeError):
+class PortBusy(LabError, RuntimeError, code="port_busy"):
     """More users wait for a port than ever should."""
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import NamedTuple
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import BadReply, Nothing, Quiet, Request, disobeyed, unfinished
 
 __all__ = [
@@ -42,7 +43,7 @@ DRAIN_S_MAX = 2.0  # a port that babbles is tried again after this much more, an
 BUFFER_BYTES_MAX = 8 * 1024 * 1024
 
 
-class NotPermitted(PermissionError):
+class NotPermitted(LabError, PermissionError, code="not_permitted"):
     """A frame was offered that may not leave; nothing was sent."""
 
 

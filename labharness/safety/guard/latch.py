@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
+from labharness.core.errors import LabError
 from labharness.core.files.durable import sync_folder, write_durably
 from labharness.core.files.named import is_there, open_named
 from labharness.core.vocabulary import Cause, Trip
@@ -40,11 +41,11 @@ PROBE_BYTES = 4096  # a trip and its sentence are shorter; a full disk still tak
 _encode = json.JSONEncoder(sort_keys=True).encode  # json.dumps would make one while a line trips
 
 
-class LatchUnreadable(RuntimeError):
+class LatchUnreadable(LabError, RuntimeError, code="latch_unreadable"):
     """The latch file is there and cannot be read: the line counts as latched."""
 
 
-class LatchedElsewhere(LatchUnreadable):
+class LatchedElsewhere(LatchUnreadable, code="latched_elsewhere"):
     """Another lab's latch holds one of these ports; the message says whose, and what to do.
 
     Args:

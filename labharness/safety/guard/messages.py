@@ -16,6 +16,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import (
     Cause,
     Exactly,
@@ -57,7 +58,7 @@ __all__ = [
 WHOLE_MAX = 2**63 - 1  # what canonical bytes hold
 
 
-class BadFields(ValueError):
+class BadFields(LabError, ValueError, code="bad_fields"):
     """An object says something that cannot be; the message names where, and what is allowed."""
 
 

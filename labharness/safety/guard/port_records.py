@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labharness.core.clock.process import pause
+from labharness.core.errors import LabError
 from labharness.core.files.durable import sync_folder
 from labharness.core.files.named import GROUP_FILE_MODE, is_there, open_named
 from labharness.core.vocabulary import Cause, Trip
@@ -118,7 +119,7 @@ TRY_S = 0.02  # who only looks whether a lock is held has it for as long as that
 Who = Mapping[str, object]
 
 
-class PortTaken(RuntimeError):
+class PortTaken(LabError, RuntimeError, code="port_taken"):
     """Another process has a port.
 
     Args:

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 from labharness.core.clock import Chance, steady_s
+from labharness.core.errors import LabError
 from labharness.core.files.named import is_there, open_own
 from labharness.instruments.link import LinkLost
 from labharness.instruments.link.descriptors import Descriptor, SerialDescriptor, TcpDescriptor
@@ -36,7 +37,7 @@ REAL_TIME_PRIORITY = 1  # the lowest there is: above every ordinary process, bel
 HARNESSES_WAITING_MAX = 4  # at the door; one is let in, the others are told so
 
 
-class CannotGuard(RuntimeError):
+class CannotGuard(LabError, RuntimeError, code="cannot_guard"):
     """The guard process cannot begin; the message says why, and what would help."""
 
 

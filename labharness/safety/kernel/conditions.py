@@ -3,12 +3,13 @@
 import math
 from dataclasses import dataclass
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 
 __all__ = ["Bound", "EnvelopeInvalid", "positive"]
 
 
-class EnvelopeInvalid(ValueError):
+class EnvelopeInvalid(LabError, ValueError, code="envelope_invalid"):
     """The envelope contradicts itself or names what does not exist."""
 
 

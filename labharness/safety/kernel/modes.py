@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from labharness.core.errors import LabError
+
 __all__ = ["ADMITS", "ALWAYS", "CHANGES", "LIVE", "IllegalMode", "Mode", "Role", "change"]
 
 
@@ -22,7 +24,7 @@ class Mode(StrEnum):
     TRIPPED = "tripped"
 
 
-class IllegalMode(RuntimeError):
+class IllegalMode(LabError, RuntimeError, code="illegal_mode"):
     """A change of mode that the table does not have."""
 
 

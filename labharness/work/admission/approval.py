@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, Literal
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.digests import digest_of, joined
 from labharness.core.vocabulary.persons import bad_name, same_person
 from labharness.core.vocabulary.texts import Text
@@ -38,7 +39,7 @@ _SIGNED_AS: Final = b"labharness standing approval, version 1\n"
 _BOUND_AS: Final = b"labharness approved plan, version 1\n"
 
 
-class BadApproval(ValueError):
+class BadApproval(LabError, ValueError, code="bad_approval"):
     """An approval file that cannot be honoured as it stands."""
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.persons import bad_name
 from labharness.protocols.hcp.terms import DataClass, RiskLevel
 from labharness.work.admission.strict import NotStrict, read_strict
@@ -15,7 +16,7 @@ HARMLESS_RISK: RiskLevel = "R3"
 HARMLESS_DATA: DataClass = "T2"
 
 
-class BadCallers(ValueError):
+class BadCallers(LabError, ValueError, code="bad_callers"):
     """A callers file that cannot be honoured as it stands."""
 
 

@@ -4,12 +4,14 @@ import json
 import tomllib
 from typing import TypeVar
 
+from labharness.core.errors import LabError
+
 __all__ = ["NotStrict", "read_strict"]
 
 T = TypeVar("T")
 
 
-class NotStrict(ValueError):
+class NotStrict(LabError, ValueError, code="not_strict"):
     """No TOML, or not as its type says; the message names the file and the key."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import BadProgram, Cause, Command, Ending, Trip, read_program
 from labharness.core.vocabulary.texts import Text, several
 from labharness.journal import JournalFailed
@@ -28,7 +29,7 @@ VALUE_MAX = 1e300  # nothing is set to more; what is no number at all the kernel
 SHOWN = ("temperature", "flow", "pressure", "concentration", "setpoint", "output")
 
 
-class NotUnderstood(ValueError):
+class NotUnderstood(LabError, ValueError, code="not_understood"):
     """What was asked cannot be; the message says what can."""
 
 

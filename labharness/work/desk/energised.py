@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Adds
@@ -30,7 +31,7 @@ CATEGORIES: Mapping[Adds, tuple[str, ...]] = {
 MEASURES = {"hold": ("duration_s",), "rate_of_rise": ("settle_s", "duration_s")}
 
 
-class BadPlan(ValueError):
+class BadPlan(LabError, ValueError, code="bad_plan"):
     """A plan that cannot be held against anything; the message says which step."""
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import Command, Ending
 from labharness.core.vocabulary.texts import Text
 from labharness.work.plan.instructions import Instruction
@@ -26,7 +27,7 @@ class FailureKind(StrEnum):
     """It took longer than the instruction allows."""
 
 
-class StepFailed(RuntimeError):
+class StepFailed(LabError, RuntimeError, code="step_failed"):
     """An instruction did not reach its end.
 
     Attributes:

@@ -125,7 +125,9 @@ def test_a_reset_that_cannot_be_recorded_leaves_the_line_latched() -> None:
     path.with_name("resets.jsonl").mkdir()  # a disk that takes nothing
     said = say("reset", "--name", "Ada", "--reason", "looked", "--lab", SHORT_LINE)
     assert said.code == 1
-    assert said.err == "labharness reset: resets.jsonl cannot be written: Is a directory\n"
+    assert said.err == (
+        "labharness reset: resets.jsonl cannot be written: Is a directory [latch_not_reset]\n"
+    )
     assert path.exists()
 
 

@@ -1,0 +1,21 @@
+"""The one tree of errors: each kind has a code, which programs read, and a text for people."""
+
+from typing import ClassVar
+
+__all__ = ["LabError"]
+
+
+class LabError(Exception):
+    """An error of labharness, which says in one plain sentence why something was not done.
+
+    Attributes:
+        code: Names the kind of error, and stays whatever the text says. A class without one of its
+            own has that of the class it refines.
+    """
+
+    code: ClassVar[str] = "lab_error"
+
+    def __init_subclass__(cls, *, code: str = "") -> None:
+        super().__init_subclass__()
+        if code:
+            cls.code = code

@@ -1,0 +1,85 @@
+"""Every error has a code of its own, and the page of errors lists them all."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+import pytest
+
+import labharness
+from commands import say
+from labharness.core.errors import LabError
+from labharness.faces import cli
+from rig import HERE
+
+PAGE = HERE.parent / "docs" / "reference" / "errors.md"
+
+
+def raised() -> Iterator[type[BaseException]]:
+    """Return each public exception class of the package."""
+    for module in pkgutil.walk_packages(labharness.__path__, "labharness."):
+        if module.name.endswith("__main__"):
+            continue
+        found = importlib.import_module(module.name)
+        for each in vars(found).values():
+            ours = isinstance(each, type) and each.__module__ == found.__name__
+            if ours and issubclass(each, BaseException) and not each.__name__.startswith("_"):
+                yield each
+
+
+ERRORS = sorted((each for each in raised() if each is not LabError), key=lambda each: str(each))
+
+
+def code_of(error: type[BaseException]) -> str:
+    assert issubclass(error, LabError), f"{error} has no code"
+    return error.code
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda each: each.__name__)
+def test_every_public_error_has_a_code_that_it_states_itself(error: type[BaseException]) -> None:
+    assert "code" in vars(error), f"{error.__name__}(..., code=...)"
+    assert code_of(error).isidentifier()
+    assert code_of(error).islower()
+
+
+def test_no_code_names_two_errors() -> None:
+    codes = [code_of(each) for each in ERRORS]
+    assert sorted(codes) == sorted(set(codes))
+    assert set(codes) >= cli.USAGE_CODES
+
+
+def test_an_error_without_a_code_of_its_own_has_that_of_the_one_it_refines() -> None:
+    class Worse(ERRORS[0]):  # type: ignore[misc, valid-type]  # any of them
+        """Somebody else's."""
+
+    assert code_of(Worse) == code_of(ERRORS[0])
+
+
+def test_the_page_of_errors_lists_every_code() -> None:
+    rows = ["| code | exit code | meaning |", "|---|---|---|"]
+    for each in sorted(ERRORS, key=code_of):
+        meaning = (each.__doc__ or "").splitlines()[0]
+        ends = cli.EXIT_USAGE if code_of(each) in cli.USAGE_CODES else cli.EXIT_FAILED
+        rows.append(f"| `{code_of(each)}` | {ends} | {meaning} |")
+    table = "\n".join(rows)
+    assert PAGE.read_text("utf-8").endswith(f"\n\n{table}\n"), f"it should end with\n{table}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("one line", "labharness lab: one line [bad_lab_file]\n"),
+        ("what is wrong\npaste = 1", "labharness lab: what is wrong [bad_lab_file]\npaste = 1\n"),
+    ],
+)
+def test_a_command_prints_the_code_behind_the_first_line(
+    text: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from labharness.lab import BadLabFile
+
+    def fails(chosen: object) -> int:
+        raise BadLabFile(text)
+
+    monkeypatch.setattr(cli, "_carry_out", fails)
+    said = say("lab", "check")
+    assert (said.code, said.out, said.err) == (cli.EXIT_USAGE, "", expected)
