@@ -1,4 +1,4 @@
-"""Masking: faults that the line cannot see or act on, by a word, with the end of each."""
+"""Faults that hide other things from the line, and when each ends."""
 
 import math
 from collections.abc import Callable, Mapping

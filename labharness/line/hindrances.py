@@ -1,4 +1,4 @@
-"""What stands in the way of arming a line, and of a reset after a trip: links, room, causes.
+"""Reasons why a line cannot be armed or reset: links, room pressure, causes.
 
 A cause must be gone before a reset, and a stop request is answered as the gravest cause asks.
 """

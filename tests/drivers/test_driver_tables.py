@@ -1,7 +1,7 @@
 """What each driver says on the wire, word for word: a byte that changes is a decision.
 
-``python tests/drivers/test_driver_tables.py`` writes the tables anew; read the difference against
-the manual that the driver names before you keep it.
+``PYTHONPATH=tests python tests/drivers/test_driver_tables.py`` writes the tables anew; read the
+difference against the manual that the driver names before you keep it.
 """
 
 import json

@@ -103,7 +103,8 @@ def test_the_list_of_redundant_rows_names_rows() -> None:
     ],
 )
 def test_an_interlock_dropped_opens_the_way_to_a_hazard(name: str) -> None:
-    assert found(without(name)) is not None
+    said = "no hazard appears without this row: list it in REDUNDANT with what stands behind it"
+    assert found(without(name)) is not None, said
 
 
 @pytest.mark.soak

@@ -69,6 +69,7 @@ USAGE_CODES = frozenset(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; return its exit code."""
+    from labharness.core.vocabulary.texts import ENGLISH
     from labharness.faces.cli.arguments import make_parser
     from labharness.faces.cli.line_writer import TERMINAL
     from labharness.faces.cli.live import is_live
@@ -76,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     settle_streams()
     chosen = make_parser().parse_args(arguments)
-    TERMINAL.language = getattr(chosen, "lang", None) or TERMINAL.language
+    TERMINAL.language = getattr(chosen, "lang", None) or ENGLISH
     if chosen.command == "run" and is_live():  # what it takes to begin is read for most of a second
         TERMINAL.pin(sys.stderr, f"reading {chosen.task}")
     try:

@@ -1,4 +1,4 @@
-"""Whoever drives a line by another lab file: told of here, and asked to make it safe."""
+"""A line driven through another lab file: name its owner, or ask it to make the line safe."""
 
 from pathlib import Path
 

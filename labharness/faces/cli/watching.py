@@ -1,4 +1,4 @@
-"""``labharness watch``: what a line reads, shown until somebody ends it or its owner does."""
+"""``labharness watch``: show a line's readings until the user or the line's owner ends it."""
 
 import argparse
 import json

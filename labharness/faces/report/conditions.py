@@ -1,4 +1,4 @@
-"""The line above a report, and the table of conditions below its verdict."""
+"""The heading line of a report, and its table of conditions."""
 
 from typing import Final
 

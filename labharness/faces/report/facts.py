@@ -1,4 +1,4 @@
-"""What a run's folder holds, as values that a report is made of."""
+"""The values of a run's folder that a report shows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

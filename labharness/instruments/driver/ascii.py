@@ -1,4 +1,4 @@
-"""What stands in lines of text: numbers, words and arrays, read strictly and written exactly."""
+"""Read and write numbers, words and arrays in lines of text."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What a lab's files say that no task and no alarm could use: for ``lab check`` and the doctor.
+"""Settings that are valid but useless: tasks always rejected, alarms that reach nobody.
 
 None of it can harm: a task would be rejected for it, or a call reach nobody. It is found before.
 """

@@ -1,4 +1,4 @@
-"""An instrument that does not answer: what to look at, in the order in which it is mostly that."""
+"""Advice for an instrument that does not answer: the likeliest cause first."""
 
 from labharness.lab.config.lab_file import PortRow
 from labharness.lab.config.lab_plan import LabPlan

@@ -1,4 +1,4 @@
-"""What the guard process owes those around it: that it can be found, and is known to live.
+"""The guard as a service: watch its socket and folder, report to systemd.
 
 Who removes or replaces a line's socket or its folder has taken every door away: nobody can stop the
 line, and the next one who comes finds neither its owner nor its latch. systemd is told that the

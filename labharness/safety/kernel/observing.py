@@ -1,4 +1,4 @@
-"""Taking in what happens: a command was sent or confirmed, and a reading came, which may trip."""
+"""Update the kernel's memory by commands and readings; a reading may trip."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What a plan energises, by its stated commands and its pre-flight: nobody's word counts for less.
+"""What a plan energises, from its commands and its pre-flight; the graver counts.
 
 A capability declares gases, temperature and hours. What its plan does is in its commands, and in
 what pre-flight saw; the graver of the two is what is weighed, and a command that adds energy and

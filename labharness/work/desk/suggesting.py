@@ -1,4 +1,4 @@
-"""What would do after a run that failed, as a rejection says what would do."""
+"""The suggestion in the answer of a run that failed."""
 
 from labharness.core.vocabulary.texts import Text
 from labharness.line import HoldTooLong, Tripped

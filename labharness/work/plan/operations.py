@@ -1,4 +1,4 @@
-"""What a plan may ask of a line: the only way from an instruction to an instrument."""
+"""The interface through which a plan's instructions reach a line."""
 
 from collections.abc import Mapping
 from typing import Protocol

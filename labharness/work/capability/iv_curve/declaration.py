@@ -1,4 +1,4 @@
-"""What callers see of a curve of current against voltage."""
+"""The declaration of `iv-curve`: inputs, outputs and hazards that callers see."""
 
 from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
 
