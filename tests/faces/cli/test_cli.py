@@ -125,7 +125,10 @@ def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -
             ["capabilities", "show", "cvd-synthesis"],
             "'cvd-synthesis' (did you mean cvd-material-synthesis?); there are",
         ),
-        (["capabilities", "show", "alchemy"], "'alchemy'; there are cvd-material-synthesis"),
+        (
+            ["capabilities", "show", "alchemy"],
+            "'alchemy'; there are annealing, cvd-material-synthesis, iv-curve",
+        ),
         (["reset", "--name", "Ada"], "--reason"),
         (["reset", "--name", " ", "--reason", "x"], "--name: it is empty"),
         (["artifact", "nonsense"], "'nonsense'"),
@@ -272,7 +275,10 @@ def test_drivers_lists_every_installed_kind() -> None:
 def test_capabilities_are_listed_and_shown_as_they_are_declared() -> None:
     said = say("capabilities", "list")
     assert said.code == 0
-    assert said.out.startswith("cvd-material-synthesis       1.0.0 ")
+    names = [line.split()[:2] for line in said.out.splitlines()]
+    assert names == [
+        [each, "1.0.0"] for each in ("annealing", "cvd-material-synthesis", "iv-curve")
+    ]
     shown = json.loads(say("capabilities", "show", "cvd-material-synthesis").out)["capability"]
     assert shown["version"] == "1.0.0"
     assert shown["input_schema"]["required"] == ["target_material", "substrate"]

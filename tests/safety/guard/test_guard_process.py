@@ -30,6 +30,7 @@ FORBIDDEN = ("asyncio", "numpy", "pydantic", "sqlite3", "msgspec", "simpy", "pym
 OURS = {
     "core.files",
     "core.clock",
+    "core.errors",
     "core.vocabulary",
     "faces.cli",
     "instruments.link",
