@@ -8,12 +8,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from labharness.core.languages import ENGLISH, LANGUAGES
 from labharness.core.vocabulary.catalogue import TEXTS, WORDS
 
 __all__ = ["ENGLISH", "LANGUAGES", "Text", "coded", "in_language", "revived", "several"]
 
-ENGLISH: Final = "en"
-LANGUAGES: Final = (ENGLISH, "zh")
 SEPARATORS: Final = (", ", "、")
 CAPITAL: Final = "C"
 """Format of a parameter that begins a sentence."""

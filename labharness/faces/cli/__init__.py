@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 __all__ = [
-    "BY_HAND",
     "EXIT_ABORTED",
     "EXIT_COMPLETED",
     "EXIT_FAILED",
@@ -21,8 +20,6 @@ EXIT_REJECTED = 2
 EXIT_ABORTED = 3
 EXIT_USAGE = 64  # no HCP message, bad lab file, bad output folder, bad arguments
 
-BY_HAND = ("read", "set", "watch", "hold", "resume", "stop", "safe")
-
 MODULES: dict[str, tuple[str, ...]] = {
     "alarms": ("alarms",),
     "analyse": ("analyse",),
@@ -33,7 +30,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "doctor": ("doctor",),
     "example": ("example",),
     "guard": ("guard",),
-    "hand": BY_HAND,
+    "hand": ("read", "set", "watch", "hold", "resume", "stop", "safe"),
     "hazards": ("hazards",),
     "labs": ("lab", "envelope", "reset"),
     "offers": ("drivers", "capabilities"),
@@ -69,16 +66,16 @@ USAGE_CODES = frozenset(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; return its exit code."""
-    from labharness.core.vocabulary.texts import ENGLISH
-    from labharness.faces.cli.arguments import make_parser
-    from labharness.faces.cli.line_writer import TERMINAL
-    from labharness.faces.cli.live import is_live
+    from labharness.core.languages import ENGLISH
+    from labharness.faces.cli.commands import COMMANDS
+    from labharness.faces.cli.line_writer import TERMINAL, is_live
+    from labharness.faces.cli.parser import parse
     from labharness.faces.cli.streams import settle_streams
 
     settle_streams()
-    chosen = make_parser().parse_args(arguments)
+    chosen = parse(COMMANDS, sys.argv[1:] if arguments is None else arguments)
     TERMINAL.language = getattr(chosen, "lang", None) or ENGLISH
-    if chosen.command == "run" and is_live():  # what it takes to begin is read for most of a second
+    if chosen.command == "run" and is_live():  # to import what begins takes most of a second
         TERMINAL.pin(sys.stderr, f"reading {chosen.task}")
     try:
         return _answered(chosen)

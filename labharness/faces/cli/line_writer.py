@@ -5,14 +5,15 @@ line of instruments is driven meanwhile, and a stop request is heard: what it sa
 """
 
 import os
+import sys
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import TextIO
 
-from labharness.core.vocabulary.texts import ENGLISH
+from labharness.core.languages import ENGLISH
 
-__all__ = ["FLUSH_S_MAX", "LINES_MAX", "TERMINAL", "LineWriter"]
+__all__ = ["FLUSH_S_MAX", "LINES_MAX", "TERMINAL", "LineWriter", "is_live"]
 
 LINES_MAX = 1000  # that wait; of more the oldest are left out, and counted
 FLUSH_S_MAX = 2.0  # for a terminal that stands still, once
@@ -117,6 +118,11 @@ class LineWriter:
 
 TERMINAL = LineWriter()
 """This process's: the order of lines holds over both of its streams."""
+
+
+def is_live() -> bool:
+    """Return whether standard error is a terminal on which a line can be written over."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
 
 
 def _write_whole(stream: TextIO, text: str) -> None:

@@ -1,7 +1,6 @@
 """One line on a terminal that says how far a run is, written over as it goes on."""
 
 import io
-import os
 import sys
 from collections.abc import Mapping
 from typing import Literal
@@ -9,15 +8,10 @@ from typing import Literal
 from labharness.core.clock import steady_s
 from labharness.faces.cli.line_writer import TERMINAL
 
-__all__ = ["LiveLine", "is_live"]
+__all__ = ["LiveLine"]
 
 SHOWN_S_MIN = 0.1  # between two looks of it: more often nobody sees
 BAR_CELLS, SHARE_CELLS = 20, 5
-
-
-def is_live() -> bool:
-    """Return whether standard error is a terminal on which a line can be written over."""
-    return sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
 
 
 class LiveLine:

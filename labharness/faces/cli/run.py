@@ -17,8 +17,8 @@ from labharness.faces.cli import (
     EXIT_REJECTED,
     EXIT_USAGE,
 )
-from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.live import LiveLine, is_live
+from labharness.faces.cli.line_writer import TERMINAL, is_live
+from labharness.faces.cli.live import LiveLine
 from labharness.faces.cli.show import (
     OutputLost,
     chosen_lab,

@@ -2,11 +2,13 @@
 
 import argparse
 import re
+from collections.abc import Callable
 from datetime import date
 
 __all__ = [
     "day",
     "number",
+    "one_of",
     "positive",
     "rate",
     "seed",
@@ -103,6 +105,20 @@ def day(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no day written as 2026-01-31") from None
+
+
+def one_of(allowed: tuple[str, ...]) -> Callable[[str], str]:
+    """Return a type that takes one of a few words."""
+
+    def choice(text: str) -> str:
+        if text not in allowed:
+            from labharness.core.vocabulary.spelling import meant  # only an error waits for it
+
+            near = meant(text, allowed)
+            raise argparse.ArgumentTypeError(f"no {text!r}{near}; there are {', '.join(allowed)}")
+        return text
+
+    return choice
 
 
 def words(text: str) -> str:
