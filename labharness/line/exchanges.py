@@ -1,6 +1,7 @@
 """Asking an instrument now: one exchange on its port, and reading on demand beside the polls."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from labharness.core.errors import LabError
@@ -12,6 +13,8 @@ from labharness.safety.guard import Guard, NotPermitted
 from labharness.safety.kernel import Memory
 
 __all__ = ["READ_TRIES", "Exchanges", "NoReply", "PortLease", "Reader"]
+
+LOG = logging.getLogger(__name__)
 
 
 class NoReply(LabError, ConnectionError, code="no_reply"):
@@ -87,6 +90,7 @@ class PortLease:
         ended: asyncio.Future[tuple[bytes | None, str]] = self._loop.create_future()
 
         def done(reply: bytes | None, error: str) -> None:
+            LOG.debug("%s < %r %s", self._port, reply, error)
             if not ended.done():
                 ended.set_result((reply, error))
 
@@ -94,8 +98,10 @@ class PortLease:
             permit = None
             if command:
                 permit = self._guard.permit(self._port, request)
+            LOG.debug("%s > %r%s", self._port, request.frame, " by permit" if permit else "")
             self._guard.exchange(self._port, request, permit, done)
         except NotPermitted as why:
+            LOG.debug("%s: refused by the guard: %s", self._port, why)
             raise NoReply(str(why)) from None
         reply, error = await ended
         if reply is None:

@@ -5,6 +5,7 @@ costs one frame out, one frame in, and no future.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 
 from labharness.core.vocabulary import BadReply, DeviceFault
@@ -13,6 +14,7 @@ from labharness.safety.guard import Guard
 
 __all__ = ["TICK_S", "Poller"]
 
+LOG = logging.getLogger(__name__)
 TICK_S = 1.0  # poll period of a line; the kernel's clock hand
 
 
@@ -140,7 +142,9 @@ class _Chain:
             self._owned = False
             guard.release(self._port)
         elif guard.ready(self._port):
-            guard.exchange(self._port, self._due[self._at].scan.request, None, self._done)
+            request = self._due[self._at].scan.request
+            LOG.debug("%s > %r", self._port, request.frame)
+            guard.exchange(self._port, request, None, self._done)
         else:  # the port settles, drains, or makes safe: stand in the queue again
             guard.when_free(self._port, self._next)
             guard.release(self._port)
@@ -148,11 +152,12 @@ class _Chain:
     def _done(self, reply: bytes | None, error: str) -> None:
         scan = self._due[self._at]
         self._at += 1
+        LOG.debug("%s < %r %s", self._port, reply, error)
         if reply is not None:
             try:
                 self._take(scan, scan.scan.decode(reply))
-            except (BadReply, DeviceFault):
-                pass  # counts as silence: the reading grows stale, and staleness trips
+            except (BadReply, DeviceFault) as why:  # the reading grows stale, and staleness trips
+                LOG.debug("%s: %s counts as silence: %s", self._port, scan.scan.name, why)
             finally:  # what else is wrong here fails the run, but keeps no port from making safe
                 self._next()
         else:

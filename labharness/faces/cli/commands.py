@@ -84,6 +84,12 @@ COMMANDS: Final = {
         ),
         _option("--seed", "SEED", "seed of a simulated run (default 1)", type=seed),
         _flag("--json", "print the answer as one HCP message, and nothing else"),
+        _choice(
+            "--log-level",
+            ("debug", "info", "warning", "error"),
+            "detail of DIR/run.log; debug has each exchange with an instrument (default warning)",
+            "warning",
+        ),
         _option(
             "--approval-timeout",
             "SECONDS",

@@ -84,6 +84,7 @@ def run(chosen: argparse.Namespace) -> int:
             operator=operator,
             approval_wait_s=chosen.approval_timeout,
             tell=told.tell,
+            log_level=chosen.log_level,
         )
         told.head = f"{plan.file.lab.title} · session {task.session_id} · {task.folder}"
         with stoppable(task.abort):

@@ -1,6 +1,7 @@
-"""Running one task on one lab: everything wired, from the message to the answer in its folder."""
+"""Run one task on one lab: everything wired, from the message to the answer in its folder."""
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -23,6 +24,7 @@ from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, Persons
 from labharness.lab.wiring.control import served
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.preflight import flights
+from labharness.lab.wiring.run_log import run_log
 from labharness.lab.wiring.runs import (
     BadOutput,
     about_process,
@@ -46,6 +48,7 @@ from labharness.work.plan import Operator
 
 __all__ = ["RunResult", "TaskRun"]
 
+LOG = logging.getLogger(__name__)
 WAIT = "Wait for the other run, or see what the message names"
 
 
@@ -75,6 +78,7 @@ class TaskRun:
         prepare: Called with the lab before anything is opened; tests inject faults through it.
         sim_lab: The simulated lab, where it was there before this task and outlives it.
         approvals: Standing approvals beside those that the lab file names.
+        log_level: What is written into the run's log (`run_log`).
     """
 
     def __init__(
@@ -92,6 +96,7 @@ class TaskRun:
         prepare: Callable[[Lab], None] = lambda lab: None,
         sim_lab: SimulatedLab | None = None,
         approvals: tuple[StandingApproval, ...] = (),
+        log_level: str = "warning",
     ) -> None:
         self._plan = plan
         self._submit = submit
@@ -106,6 +111,7 @@ class TaskRun:
         self._prepare = prepare
         self._sim_lab = sim_lab
         self._approvals = approvals
+        self._log_level = log_level
         self._desk: Desk | None = None
         self._alarms: LineAlarms | None = None
         self._abort_reason = ""
@@ -125,11 +131,19 @@ class TaskRun:
         except BaseException:
             loop.close()
             raise
+        with run_log(self.folder, self._log_level, loop):
+            return self._run(work, loop)
+
+    def _run(
+        self, work: Coroutine[Any, Any, RunResult], loop: asyncio.AbstractEventLoop
+    ) -> RunResult:
+        """Run it; an error of ours becomes an answer."""
         try:
             return run_on(work, loop)
         except (BadLabFile, BadOutput):
             raise
-        except Exception as why:  # noqa: BLE001 - the line was made safe; no traceback reaches a user
+        except Exception as why:  # the line was made safe; a traceback is for the log alone
+            LOG.exception("the task ended by an error of the harness")
             message = answers.task_failed(
                 message_id=self._chance.uuid4(),
                 timestamp=utc_text(wall_clock_utc()),

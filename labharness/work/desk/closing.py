@@ -1,6 +1,7 @@
 """The end of a session: artifacts, summary, and the one terminal message."""
 
 import io
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from labharness.work.desk.suggesting import suggestion
 from labharness.work.plan import FailureKind, Status, StepFailed, StepRecord
 
 __all__ = ["Closing", "summary"]
+
+LOG = logging.getLogger(__name__)
 
 SUFFIXES = {"application/json": "json", "text/csv": "csv", "application/jsonl": "jsonl"}
 LAST_CHECKPOINT = None  # checkpoints come with durable tasks
@@ -226,4 +229,5 @@ def _error(ended: BaseException) -> tuple[str, str]:
         return "timeout", Text("session.overtime")
     if isinstance(ended, ConnectionError | RuntimeError):
         return "execution_error", str(ended) or type(ended).__name__
+    LOG.error("the task ended by an error of the harness", exc_info=ended)
     return "internal_error", Text("pair", what=type(ended).__name__, why=str(ended))

@@ -41,6 +41,7 @@ def test_a_completed_run_exits_0_and_its_output_is_one_task_completed_and_nothin
     assert said.answer["type"] == "task_completed"
     assert said.answer["payload"]["outputs"]["layer_count"] == 1
     assert json.loads((folder / "answer.json").read_text("utf-8")) == said.answer
+    assert not (folder / "run.log").exists()  # it is made with its first line
 
 
 @pytest.mark.soak
