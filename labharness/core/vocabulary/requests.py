@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import Text
 
 __all__ = [
     "BadReply",
@@ -322,24 +323,28 @@ def unfinished(reply: ReplyRule, buffer: bytes, timeout_s: float) -> str:
     firmware, silence to power or address.
     """
     if not buffer:
-        return f"no reply within {timeout_s} s"
-    asked = ""
+        return Text("reply.none", within_s=timeout_s)
+    asked = None
     if isinstance(reply, Rtu) and len(buffer) > 1:
         refused = buffer[1] != reply.function
         count = reply.byte_count
-        whole = 5 if refused else 4 + len(reply.echo) if count is None else 5 + count
-        asked = f" of {whole}"
+        asked = 5 if refused else 4 + len(reply.echo) if count is None else 5 + count
     elif isinstance(reply, LengthAt) and len(buffer) >= reply.offset + reply.size:
         field = buffer[reply.offset : reply.offset + reply.size]
-        asked = f" of {int.from_bytes(field, 'big') + reply.add}"
+        asked = int.from_bytes(field, "big") + reply.add
     elif isinstance(reply, Exactly):
-        asked = f" of {reply.count}"
-    shown = buffer[:SHOWN_BYTES_MAX].hex(" ")
-    return f"bad reply: short, {len(buffer)}{asked} bytes within {timeout_s} s ({shown})"
+        asked = reply.count
+    return Text(
+        "reply.short",
+        count=len(buffer),
+        asked="" if asked is None else Text("reply.asked", count=asked),
+        within_s=timeout_s,
+        shown=buffer[:SHOWN_BYTES_MAX].hex(" "),
+    )
 
 
 def disobeyed(request: Request, reply: bytes) -> str:
     """Return why a complete reply does not show that the frame was obeyed, or ``""``."""
     if not request.obeyed or re.fullmatch(request.obeyed, reply):
         return ""
-    return f"answered {reply[:SHOWN_BYTES_MAX].hex(' ')}, which does not say that it was done"
+    return Text("reply.disobeyed", shown=reply[:SHOWN_BYTES_MAX].hex(" "))

@@ -5,13 +5,13 @@ The journal keeps code and parameters; a face renders them in the reader's langu
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from labharness.core.languages import ENGLISH, LANGUAGES
 from labharness.core.vocabulary.catalogue import TEXTS, WORDS
 
-__all__ = ["ENGLISH", "LANGUAGES", "Text", "coded", "in_language", "revived", "several"]
+__all__ = ["ENGLISH", "LANGUAGES", "Text", "coded", "in_language", "revived", "several", "texts_in"]
 
 SEPARATORS: Final = (", ", "、")
 CAPITAL: Final = "C"
@@ -67,6 +67,17 @@ def several(*said: str) -> str:
     if len(parts) > 1:
         return Text("parts", parts=parts)
     return parts[0] if parts else ""
+
+
+def texts_in(value: object) -> Iterator[Text]:
+    """Return a text and every text that its parameters hold; of a plain string none."""
+    if isinstance(value, Text):
+        yield value
+        for each in value.params.values():
+            yield from texts_in(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from texts_in(each)
 
 
 def coded(value: object) -> object:

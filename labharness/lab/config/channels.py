@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.texts import Text, texts_in
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.line import Instrument
 from labharness.safety.kernel import Bound
 
 __all__ = ["BadChannel", "check_readable", "check_settable", "needed_first"]
 
+TAKES = Text("lacks.takes")
 PROCESS = ("temperature", "flow", "pressure")
 """What a channel called ``setpoint`` sets."""
 
@@ -67,16 +69,21 @@ def needed_first(plan: LabPlan, channel: str, refusal: str) -> str:
     Args:
         plan: The lab's files, read.
         channel: What was to be set.
-        refusal: Why it was refused; it repeats the condition that does not hold.
+        refusal: The text of its refusal, which holds the condition that does not hold.
 
     Returns:
         What to do first, with the command, or ``""`` where what is lacking is no setting.
     """
+    missing = {
+        each.params["condition"]
+        for each in texts_in(refusal)
+        if each.code == "lacks.found" and TAKES in texts_in(each.params["says"])
+    }
     for row in plan.envelope.interlocks:
         bounds = [each for each in row.require if isinstance(each, Bound)]
         for lacking in bounds if channel in row.guards else ():
             limit = plan.envelope.limits.get(lacking.channel)
-            if limit is None or f" takes {lacking};" not in refusal:
+            if limit is None or str(lacking) not in missing:
                 continue
             same = [each for each in bounds if each.channel == lacking.channel]
             low = max(limit.low, *(each.low for each in same), lacking.low)

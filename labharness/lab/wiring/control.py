@@ -19,6 +19,7 @@ from typing import Any
 
 from labharness.core.clock import Clock
 from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import coded, revived
 from labharness.lab.config.lock import read_owner
 from labharness.safety.guard.service import LOOK_S, DoorPaths
 
@@ -249,7 +250,7 @@ class LineControl:
             raise NoOwner(f"the line's owner has gone ({why.strerror})") from None
         if not text.endswith(b"\n"):
             raise NoOwner("the line's owner has gone")
-        found: dict[str, Any] = json.loads(text)
+        found: dict[str, Any] = json.loads(text, object_hook=revived)
         return found
 
     def close(self) -> None:
@@ -286,4 +287,5 @@ def running_beside(state_dir: Path) -> dict[str, str]:
 
 
 def _line(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body).encode() + b"\n"  # ASCII: no text of anybody's can fail to encode
+    """Write an object as one line, in ASCII: no text of anybody's can fail to encode."""
+    return json.dumps(coded(body)).encode() + b"\n"

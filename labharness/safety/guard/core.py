@@ -22,7 +22,15 @@ from enum import Enum, StrEnum
 from typing import NamedTuple
 
 from labharness.core.errors import LabError
-from labharness.core.vocabulary import BadReply, Nothing, Quiet, Request, disobeyed, unfinished
+from labharness.core.vocabulary import (
+    BadReply,
+    Nothing,
+    Quiet,
+    Request,
+    Text,
+    disobeyed,
+    unfinished,
+)
 
 __all__ = [
     "Finished",
@@ -162,7 +170,7 @@ class Port:
                 raise BadReply(f"more than {BUFFER_BYTES_MAX} bytes and no end")
         except BadReply as why:
             drain_s = max(request.timeout_s, DRAIN_S_MIN)
-            return self._end(None, f"bad reply: {why}", now, drain_s=drain_s)
+            return self._end(None, Text("reply.bad", why=str(why)), now, drain_s=drain_s)
         if taken == 0:
             self._buffer = buffer
             if isinstance(request.reply, Quiet):

@@ -123,12 +123,14 @@ class HarnessSession:
     def ended(self, port: str, number: int, reply: bytes | None, error: str) -> None:
         """Say how an exchange ended."""
         told = None if reply is None else reply.hex()
-        self.say({"say": "ended", "port": port, "number": number, "reply": told, "error": error})
+        self.say(
+            {"say": "ended", "port": port, "number": number, "reply": told, "error": coded(error)}
+        )
 
     def safe(self, frame: SafeFrame, error: str) -> None:
         """Say how the exchange of a safe frame ended; the guard's own readings are its own."""
         if frame in self._places:
-            self.say({"say": "safe", "frame": list(self._places[frame]), "error": error})
+            self.say({"say": "safe", "frame": list(self._places[frame]), "error": coded(error)})
 
     def lost(self, port: str, why: str) -> None:
         """Say that a link was lost."""

@@ -17,12 +17,14 @@ from commands import (
     spawn_without_privilege,
     wrote,
 )
+from labharness.core.vocabulary.texts import Text
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.channels import needed_first
 from labharness.lab.config.lock import LineLock
 from labharness.lab.operate.attend import Attendance
 from labharness.line import Line
+from labharness.safety.kernel import Bound
 from platforms import takes_open_files_away
 from rig import SHORT_LINE
 
@@ -142,14 +144,20 @@ def test_an_instrument_alone_cannot_be_read_and_its_channels_are_named(wires: li
     assert wires == []
 
 
+def lacks(condition: Bound) -> Text:
+    """Return a refusal as the kernel writes it."""
+    why = Text("lacks.found", says=Text("lacks.takes"), condition=str(condition), found="")
+    return Text("interlock.missing", channel="furnace.setpoint", value=200.0, lacks=why)
+
+
 def test_a_refusal_names_the_setting_that_comes_first(tmp_path: Path) -> None:
     """Derived from the interlock's condition, in the unit of its limit."""
     plan = read_lab(SHORT_LINE)
-    refusal = "furnace.setpoint to 200 degC takes furnace.setpoint_rate at least 0.1; it reads 0"
+    refusal = lacks(Bound("furnace.setpoint_rate", low=0.1))
     first = needed_first(plan, "furnace.setpoint", refusal)
     command = f"labharness set furnace.setpoint_rate 0.1 degC/min --lab {SHORT_LINE}"
     assert first == f"first (0.1 to 60 degC/min): {command}"
-    other = "furnace.setpoint to 200 degC takes furnace.sensor_break at most 0.5; it reads 1"
+    other = lacks(Bound("furnace.sensor_break", high=0.5))
     assert needed_first(plan, "furnace.setpoint", other) == "", "nobody sets a sensor"
 
 

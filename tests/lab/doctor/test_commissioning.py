@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import Said, say, stated, wrote
+from labharness.core.vocabulary.requests import Exactly, unfinished
 from labharness.lab import Lab, read_lab
 from labharness.lab.operate.silence import remedied
 from platforms import has_terminals
@@ -89,7 +90,7 @@ def test_a_stated_identity_is_asked_for_by_every_run_not_by_the_check_alone(tmp_
 
 # ---- silence
 
-BROKEN = "bad reply: short, 3 of 7 bytes within 0.5 s (01 03 04)"  # as the guard says it
+BROKEN = unfinished(Exactly(7), bytes((1, 3, 4)), 0.5)
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ def test_a_silent_instrument_beside_one_that_answers_is_not_blamed_on_the_port(
     tmp_path: Path,
 ) -> None:
     plan = read_lab(written(tmp_path))
-    said = remedied(plan, plan.by_name["mfc"], "no reply within 0.5 s", heard=True)
+    said = remedied(plan, plan.by_name["mfc"], unfinished(Exactly(7), b"", 0.5), heard=True)
     assert said.startswith("mfc (alicat_mc): no reply within 0.5 s; see that it is on,")
     assert said.endswith("others on port 'gas' answer, so the port itself works")
 
@@ -167,7 +168,7 @@ def test_a_reply_that_is_broken_says_what_to_look_at_and_that_somebody_is_there(
 
 def test_an_answer_that_is_wrong_is_not_taken_for_a_silence(tmp_path: Path) -> None:
     plan = read_lab(written(tmp_path))
-    said = "mfc (alicat_mc): model 'X' is no MC or MCS mass flow controller"
+    said = "mfc (alicat_mc): no reply within its manual is so; bad reply: neither"
     assert remedied(plan, plan.by_name["mfc"], said) == said
 
 
