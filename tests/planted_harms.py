@@ -20,7 +20,7 @@ from labharness.line.trip_response import TripResponse
 from labharness.safety.guard import core
 from labharness.safety.guard.shell import LoopGuard
 from labharness.safety.kernel.proofs.purged import PurgeProof
-from labharness.work.capability.cvd.steps import Steps
+from labharness.work.capability.steps import Steps
 from rig import approved_copy
 
 __all__ = ["HARMS", "Harm", "planted"]

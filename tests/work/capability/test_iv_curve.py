@@ -13,7 +13,7 @@ from labharness.lab import LabPlan, read_lab
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.callers import anybody
-from labharness.work.capability.iv_curve.answer import junction_of
+from labharness.work.capability.iv_curve import junction_of
 from rig import Injection, Ran, as_submit, cut, plant_fault
 
 Run = Callable[..., Ran]

@@ -1,48 +1,122 @@
-"""Annealing under inert gas: heat, dwell, cool, and the curve of what was measured."""
+"""Annealing under inert gas: heat, dwell, cool, and the curve of the readings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pydantic import Field, StrictFloat
+
 from labharness.core.vocabulary.texts import Text
+from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
 from labharness.work.capability import Answer, CannotDo, LineFacts, NoAnswer, Planned
-from labharness.work.capability.annealing.answer import compose
-from labharness.work.capability.annealing.declaration import DECLARATION
-from labharness.work.capability.annealing.planner import AnnealingSettings, plan_annealing
-from labharness.work.capability.recorded import recorded
+from labharness.work.capability.channels import (
+    ChannelCapability,
+    ChannelSettings,
+    Limits,
+    number,
+)
+from labharness.work.capability.recorded import curve_of, recorded
+from labharness.work.capability.steps import Steps
 from labharness.work.plan import PHYSICAL_VERBS, StepRecord, Verb
 
-__all__ = ["CAPABILITY", "Annealing"]
+__all__ = ["CAPABILITY", "Annealing", "AnnealingSettings"]
+
+LEFT_OUT = {"ramp_c_per_min": 10.0, "flow_sccm": 100.0}
+LAST_C, LAST_C_PER_MIN = 30.0, 3.0
+"""The last degrees are heated slowly, against the controller's overshoot."""
+
+TOLERANCE_C, DWELL_TOLERANCE_C = 3.0, 5.0
+ROOM_C = 25.0
+COOL_S_PER_C = 60.0
+"""A tube furnace with its lid shut takes two to three hours from 750 degC."""
+
+DECLARATION = Declaration(
+    name="annealing",
+    version="1.0.0",
+    description="Heat a sample under inert gas, keep it at a temperature, and cool it",
+    input_schema={
+        "type": "object",
+        "required": ["temperature_c", "duration_s"],
+        "additionalProperties": False,
+        "properties": {
+            "temperature_c": number("Temperature of the dwell, degC", exclusiveMinimum=60.0),
+            "duration_s": number("Time at that temperature, s", exclusiveMinimum=0.0),
+            "ramp_c_per_min": number(
+                "Heating rate; 10 if it is left out, degC/min", exclusiveMinimum=0.0
+            ),
+            "flow_sccm": number(
+                "Flow of the inert gas; 100 if it is left out, sccm", exclusiveMinimum=0.0
+            ),
+        },
+    },
+    output_schema={
+        "type": "object",
+        "properties": {
+            "max_temperature_c": number("Highest reading, degC"),
+            "dwell_mean_c": number("Mean reading of the dwell, degC"),
+            "dwell_reached": {
+                "type": "boolean",
+                "description": "Whether the whole dwell was within 5 degC of what was asked",
+            },
+        },
+    },
+    safety=Safety(
+        risk_ceiling="R4",
+        requires_human_approval=True,
+        involves_physical_resources=True,
+        resource_types=("high_temperature_furnace", "gas_supply"),
+        hazard_categories=("high_temperature",),
+    ),
+    constraints=DeclaredConstraints(max_duration="PT72H"),
+)
 
 
-class Annealing:
+class AnnealingSettings(ChannelSettings):
+    """The table ``[capability.annealing]``; each key has a default.
+
+    Attributes:
+        furnace: Name of the temperature controller.
+        gas: Name of the flow controller of the inert gas.
+        gas_name: The inert gas.
+        flush_s: Time for which the gas flows before anything is heated.
+        cold_c: Below it the sample may be taken out, degC.
+    """
+
+    furnace: str = "furnace"
+    gas: str = "gas"
+    gas_name: str = "argon"
+    flush_s: StrictFloat = Field(default=300.0, ge=0)
+    cold_c: StrictFloat = Field(default=60.0, gt=30)
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The channels that an annealing sets."""
+        return (f"{self.furnace}.setpoint", f"{self.furnace}.setpoint_rate", f"{self.gas}.setpoint")
+
+
+class Annealing(ChannelCapability[AnnealingSettings]):
     """The capability ``annealing``."""
 
     declaration = DECLARATION
     settings = AnnealingSettings
-    formats: tuple[str, ...] = ()
     verbs: Mapping[str, Verb] = {name: recorded(verb) for name, verb in PHYSICAL_VERBS.items()}
 
-    def misfits(self, facts: LineFacts) -> Iterator[str]:
-        """Return which channels that an annealing sets this line does not have."""
-        settings = facts.settings
-        if isinstance(settings, AnnealingSettings):
-            yield from (
-                Text("anneal.no_channel", channel=channel)
-                for channel in settings.channels
-                if channel not in facts.limits
-            )
-
-    def plan(
-        self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
+    def planned(
+        self, inputs: Mapping[str, Any], settings: AnnealingSettings, limits: Limits
     ) -> Planned | CannotDo:
-        """Write the instructions of one annealing.
-
-        Raises:
-            ValueError: The line lacks a channel that an annealing sets.
-        """
-        if wrong := "; ".join(self.misfits(facts)):
-            raise ValueError(wrong)
-        return plan_annealing(inputs, facts)
+        """Return the instructions of one annealing, or the limit that it would pass."""
+        stated = {**LEFT_OUT, **inputs}
+        recipe = {name: float(stated[name]) for name in DECLARATION.input_schema["properties"]}
+        asked = (recipe["temperature_c"], recipe["ramp_c_per_min"], recipe["flow_sccm"])
+        for channel, value in zip(settings.channels, asked, strict=True):
+            low, high, unit = limits[channel]
+            if not low <= value <= high:
+                why = Text(
+                    "anneal.outside", channel=channel, value=value, unit=unit, low=low, high=high
+                )
+                way_out = Text("anneal.ask", low=low, high=high, unit=unit)
+                return CannotDo("safety_violation", why, way_out)
+        steps = _steps(recipe, settings, limits[settings.channels[1]][1])
+        return steps.planned(recipe, (settings.gas_name,), recipe["temperature_c"])
 
     def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
         """Return a slower one and a cooler one."""
@@ -52,8 +126,68 @@ class Annealing:
     def answer(
         self, records: Sequence[StepRecord], constraints: Mapping[str, Any]
     ) -> Answer | NoAnswer:
-        """Compose the outputs of a run."""
-        return compose(records)
+        """Return highest temperature, dwell and curve, or why there are none."""
+        curve = curve_of(records, "curve")
+        steps = {each.instruction.instruction_id: each for each in records}
+        ramp, dwell = steps["heat"].instruction.parameters, steps["dwell"]
+        temperature, wanted_c = ramp["process"], ramp["to"]
+        measured = {} if dwell.result is None else dwell.result["measured"].get(temperature, {})
+        if not measured:
+            return NoAnswer(Text("anneal.nothing"), {}, (curve,))
+        reached = all(abs(measured[end] - wanted_c) <= DWELL_TOLERANCE_C for end in ("min", "max"))
+        rows = [row for each in records if each.result for row in each.result["recorded"]]
+        outputs = {
+            "max_temperature_c": round(
+                max(row[temperature] for row in rows if row[temperature] is not None), 2
+            ),
+            "dwell_mean_c": round(measured["mean"], 2),
+            "dwell_reached": reached,
+        }
+        code = "anneal.kept" if reached else "anneal.not_kept"
+        finding = Text(code, at_c=wanted_c, within_c=DWELL_TOLERANCE_C)
+        dwell_s = dwell.instruction.parameters["duration_s"]
+        found = Text("anneal.found", finding=finding, duration_s=dwell_s)
+        return Answer(outputs, (curve,), () if reached else (finding,), found)
+
+
+def _steps(recipe: Mapping[str, float], settings: AnnealingSettings, fastest: float) -> Steps:
+    """Write the steps of an annealing; ``fastest`` is the highest rate of the setpoint."""
+    setpoint, rate, gas = settings.channels
+    temperature, flow = f"{settings.furnace}.temperature", f"{settings.gas}.flow"
+    to_c, dwell_s = recipe["temperature_c"], recipe["duration_s"]
+    sccm, c_per_min = recipe["flow_sccm"], recipe["ramp_c_per_min"]
+    steps = Steps(slack=2.0, spare_s=3600.0, switch_s=32.0, recorded=(temperature, flow))
+    steps.stage = "flush"
+    steps.set("flow", gas, sccm, "sccm", Text("anneal.flow", flow=sccm, gas=settings.gas_name))
+    held = {"duration_s": settings.flush_s, "channels": [flow]}
+    steps.add("flush", "hold", Text("anneal.flush"), held, expected_s=settings.flush_s)
+    steps.stage = "heating"
+    near_c, slowly = to_c - LAST_C, min(c_per_min, LAST_C_PER_MIN)
+    for name, from_c, until_c, how in (
+        ("near", ROOM_C, near_c, c_per_min),
+        ("heat", max(near_c, ROOM_C), to_c, slowly),
+    ):
+        steps.heat(
+            name,
+            settings.furnace,
+            Text("anneal.heat", to_c=until_c, rate=how),
+            from_c=from_c,
+            to_c=until_c,
+            c_per_min=how,
+            tolerance_c=TOLERANCE_C,
+        )
+    steps.stage = "dwell"
+    held = {"duration_s": dwell_s, "channels": [temperature, flow]}
+    text = Text("anneal.keep", at_c=to_c, duration_s=dwell_s)
+    steps.add("dwell", "hold", text, held, expected_s=dwell_s)
+    steps.stage = "cooling"
+    steps.set("cool_rate", rate, fastest, "degC/min", Text("anneal.fall", rate=fastest))
+    steps.set("heat_off", setpoint, 0.0, "degC", Text("anneal.off"))
+    cold = {"channel": temperature, "at_most": settings.cold_c}
+    cooling_s = (to_c - ROOM_C) * COOL_S_PER_C
+    text = Text("anneal.wait", below_c=settings.cold_c)
+    steps.add("cold", "wait", text, cold, expected_s=cooling_s)
+    return steps
 
 
 CAPABILITY = Annealing()

@@ -2,7 +2,7 @@
 
 from labharness.core.vocabulary.texts import Text
 from labharness.work.capability.cvd.settings import GrowthFacts
-from labharness.work.capability.cvd.steps import Steps
+from labharness.work.capability.steps import Steps
 from labharness.work.plan import InstructionKind
 
 __all__ = ["SPOTS", "SPOTS_MAX", "add_look"]
@@ -25,6 +25,9 @@ FILM_PLACES_SEEN_MIN = 16
 LASER_ON = ["laser.emission", 1, ""]
 """What the steps that look set by themselves, and add energy with."""
 
+GRATING_S_MAX = 120.0
+"""Longest time of a turn of the grating."""
+
 LOOK_S = 5.0
 SPOT_S = 40.0
 """Usual time of one place of a survey and of one spot of a map: stage, exposure, read-out."""
@@ -35,7 +38,11 @@ def add_look(steps: Steps, facts: GrowthFacts, threshold: float) -> None:
     raman_nm = round(1e7 / (1e7 / facts.laser_nm - RAMAN_CENTRE_CM1), 2)
     steps.stage = "characterisation"
     steps.set("laser_power", "laser.power", LASER_W, "W", Text("step.power"))
-    steps.set("to_raman", "spectrometer.wavelength", raman_nm, "nm", Text("step.to_raman"))
+
+    def turn(name: str, centre_nm: float, text: Text) -> None:
+        steps.set(name, "spectrometer.wavelength", centre_nm, "nm", text, GRATING_S_MAX)
+
+    turn("to_raman", raman_nm, Text("step.to_raman"))
     steps.holdable = False  # the laser is on in there, and would stand on one spot
     steps.add(
         "survey",
@@ -59,7 +66,7 @@ def add_look(steps: Steps, facts: GrowthFacts, threshold: float) -> None:
         timeout_s=7200.0,
         uses=("survey",),
     )
-    steps.set("to_pl", "spectrometer.wavelength", PL_NM, "nm", Text("step.to_glow"))
+    turn("to_pl", PL_NM, Text("step.to_glow"))
     steps.add(
         "photoluminescence",
         "photoluminescence",
@@ -73,9 +80,7 @@ def add_look(steps: Steps, facts: GrowthFacts, threshold: float) -> None:
         timeout_s=7200.0,
         uses=("survey", "raman_map"),
     )
-    steps.set(
-        "back_to_raman", "spectrometer.wavelength", raman_nm, "nm", Text("step.back_to_raman")
-    )
+    turn("back_to_raman", raman_nm, Text("step.back_to_raman"))
     steps.stage = "analysis"
     steps.add(
         "analysis",

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Planned
 from labharness.work.capability.cvd.looking import add_look
 from labharness.work.capability.cvd.recipe import Recipe, growth_facts
 from labharness.work.capability.cvd.settings import GrowthFacts
-from labharness.work.capability.cvd.steps import SLACK, SPARE_S, SWITCH_S, Steps
-from labharness.work.plan import InstructionKind, InstructionSet
+from labharness.work.capability.steps import Steps
+from labharness.work.plan import InstructionKind
 
 __all__ = ["plan_growth"]
 
@@ -47,6 +48,11 @@ RISE_SETTLE_S, RISE_S = 15.0, 60.0
 TORR_PER_MBAR = 0.750062
 
 OPERATOR_S_MAX = 86_400.0
+SWITCH_S = 30.0
+SLACK, SPARE_S = 1.5, 600.0
+"""A ramp or a wait may take this many times as long as computed, and ten minutes more."""
+
+FURNACE_TOLERANCE_C = 3.0
 
 
 def plan_growth(recipe: Recipe, facts: GrowthFacts, threshold: float) -> Planned:
@@ -58,7 +64,7 @@ def plan_growth(recipe: Recipe, facts: GrowthFacts, threshold: float) -> Planned
         threshold: Confidence below which more spots are measured.
     """
     growth = growth_facts(facts)
-    steps = Steps()
+    steps = Steps(slack=SLACK, spare_s=SPARE_S, switch_s=SWITCH_S)
     _load(steps, recipe, facts, growth)
     _leak_check(steps, facts, growth)
     _purge(steps, recipe, facts, growth)
@@ -67,18 +73,10 @@ def plan_growth(recipe: Recipe, facts: GrowthFacts, threshold: float) -> Planned
     _cool(steps, recipe, facts, growth)
     _transfer(steps, growth)
     add_look(steps, facts, threshold)
-    return Planned(
-        instructions=InstructionSet(tuple(steps.instructions)),
-        duration_s=steps.duration_s,
-        process_gases=(
-            "argon",
-            "nitrogen",
-            # over hot sulfur, which every plan has, hydrogen makes the second
-            *(("hydrogen", "hydrogen sulfide") if recipe.hydrogen_sccm > 0 else ()),
-        ),
-        temperature_c_max=recipe.temperature_c,
-        recipe=recipe.to_json(),
-    )
+    # over hot sulfur, which every plan has, hydrogen makes hydrogen sulfide
+    more = ("hydrogen", "hydrogen sulfide") if recipe.hydrogen_sccm > 0 else ()
+    gases = ("argon", "nitrogen", *more)
+    return steps.planned(asdict(recipe), gases, recipe.temperature_c)
 
 
 def _load(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str, float]) -> None:
@@ -90,17 +88,19 @@ def _load(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
     _fill(steps, "load_", facts, growth, VENTED_TORR_GAUGE, expected_s=0.0)
     for heater in HEATERS:
         # 24 h: whatever an earlier run left hot has cooled by then
-        steps.add(
+        steps.wait(
             f"load_{heater}_cold",
-            "wait",
             Text("step.cold", heater=heater),
-            {"channel": f"{heater}.temperature", "at_most": open_below_c},
+            1.0,
+            f"{heater}.temperature",
             timeout_s=OPERATOR_S_MAX,
-            kind=InstructionKind.QUERY,
+            at_most=open_below_c,
         )
     # nobody knows what an earlier run, or a person, left in the tube
     what = Text("step.flush", volumes=volumes, contaminant="hydrogen")
     _prove(steps, "load_flush_hydrogen", what, "hydrogen", facts, growth)
+    told = ("moo3_mass_mg", "sulfur_mass_mg", "substrate", "sample_id")
+    details = {name: getattr(recipe, name) for name in told}
     steps.set("load_flow", "argon.setpoint", IDLE_SCCM, "sccm", Text("step.idle_flow"))
     steps.add(
         "load",
@@ -108,25 +108,18 @@ def _load(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
         Text("step.load"),
         {
             "action": "load",
-            "text": (
-                Text(
-                    "operator.load",
-                    moo3_mg=recipe.moo3_mass_mg,
-                    substrate=recipe.substrate,
-                    sulfur_mg=recipe.sulfur_mass_mg,
-                )
+            "text": Text(
+                "operator.load",
+                moo3_mg=recipe.moo3_mass_mg,
+                substrate=recipe.substrate,
+                sulfur_mg=recipe.sulfur_mass_mg,
             ),
-            "details": {
-                "moo3_mass_mg": recipe.moo3_mass_mg,
-                "sulfur_mass_mg": recipe.sulfur_mass_mg,
-                "substrate": recipe.substrate,
-                "sample_id": recipe.sample_id,
-            },
+            "details": details,
         },
         expected_s=growth["operator_s"],
         timeout_s=OPERATOR_S_MAX,
     )
-    steps.wait("load_lid_shut", Text("step.lid_shut"), 5.0, channel="box.lid_shut", at_least=1)
+    steps.wait("load_lid_shut", Text("step.lid_shut"), 5.0, "box.lid_shut", at_least=1)
 
 
 def _leak_check(steps: Steps, facts: GrowthFacts, growth: Mapping[str, float]) -> None:
@@ -143,7 +136,7 @@ def _leak_check(steps: Steps, facts: GrowthFacts, growth: Mapping[str, float]) -
         "pumped_down",
         Text("step.pump_down"),
         30.0 * litres,
-        channel="gauge.pressure",
+        "gauge.pressure",
         at_most=VACUUM_TORR,
     )
     steps.set("pump_shut", "box.pump_isolation", 0, "", Text("step.isolate"))
@@ -192,14 +185,13 @@ def _fill(
     steps.set(f"{prefix}argon_open", "box.argon_valve", 1, "", Text("step.argon_open"))
     steps.holdable = False  # argon runs into a shut tube until the vent is open
     steps.set(f"{prefix}fill", "argon.setpoint", fill_sccm, "sccm", Text("step.fill"))
-    steps.add(
+    steps.wait(
         f"{prefix}filled",
-        "wait",
         Text("step.room_pressure"),
-        {"channel": "gauge.pressure", "at_least": facts.ambient_torr + until_torr_gauge},
-        expected_s=expected_s,
+        expected_s,
+        "gauge.pressure",
         timeout_s=SLACK * facts.tube_volume_cm3 / fill_sccm * 60.0 + SPARE_S,
-        kind=InstructionKind.QUERY,
+        at_least=facts.ambient_torr + until_torr_gauge,
     )
     steps.set(f"{prefix}vent_open", "box.vent", 1, "", Text("step.vent_open"))
     steps.holdable = True
@@ -218,14 +210,8 @@ def _prove(
     """Let the purge flow through until that much of it was measured."""
     volumes = growth["purge_volumes"]
     expected_s = volumes * facts.tube_volume_cm3 / growth["purge_sccm"] * 60.0
-    steps.add(
-        name,
-        "purge",
-        what,
-        {"contaminant": contaminant, "volumes": volumes},
-        expected_s=expected_s,
-        timeout_s=SLACK * expected_s + SPARE_S,
-    )
+    asked = {"contaminant": contaminant, "volumes": volumes}
+    steps.add(name, "purge", what, asked, expected_s=expected_s)
 
 
 def _heat(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
@@ -243,12 +229,24 @@ def _heat(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
             "sccm",
             Text("step.hydrogen"),
         )
+
+    def heat(name: str, from_c: float, to_c: float, c_per_min: float) -> None:
+        steps.heat(
+            name,
+            "furnace",
+            Text("step.heat", to_c=to_c, rate=c_per_min),
+            from_c=from_c,
+            to_c=to_c,
+            c_per_min=c_per_min,
+            tolerance_c=FURNACE_TOLERANCE_C,
+        )
+
     gate_c = min(MOO3_C, top_c - BELOW_GROWTH_C)
     lead_s = (sulfur_c - ROOM_C) / sulfur_c_per_min * 60.0 + SULFUR_SETTLE_S
     start_c = round(gate_c - ramp_c_per_min * lead_s / 60.0)
     at_c = ROOM_C
     if start_c > ROOM_C:
-        steps.furnace("heat_to_sulfur_start", at_c, start_c, ramp_c_per_min)
+        heat("heat_to_sulfur_start", at_c, start_c, ramp_c_per_min)
         at_c = start_c
     steps.set(
         "sulfur_rate",
@@ -258,19 +256,19 @@ def _heat(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
         Text("step.sulfur_rate"),
     )
     steps.set("sulfur_heat", "sulfur.setpoint", sulfur_c, "degC", Text("step.sulfur_heat"))
-    steps.furnace("heat_to_gate", at_c, gate_c, ramp_c_per_min)
+    heat("heat_to_gate", at_c, gate_c, ramp_c_per_min)
     steps.wait(
         "sulfur_hot",
         Text("step.sulfur_hot"),
         max(lead_s - (gate_c - at_c) / ramp_c_per_min * 60.0, 0.0),
-        channel="sulfur.temperature",
+        "sulfur.temperature",
         at_least=sulfur_c - SULFUR_TOLERANCE_C,
     )
     final_c_per_min = min(ramp_c_per_min, growth["final_ramp_c_per_min"])
     if final_c_per_min < ramp_c_per_min and top_c - FINAL_RAMP_C > gate_c:
-        steps.furnace("heat_to_final", gate_c, top_c - FINAL_RAMP_C, ramp_c_per_min)
+        heat("heat_to_final", gate_c, top_c - FINAL_RAMP_C, ramp_c_per_min)
         gate_c = top_c - FINAL_RAMP_C
-    steps.furnace("heat_to_growth", gate_c, top_c, final_c_per_min)
+    heat("heat_to_growth", gate_c, top_c, final_c_per_min)
 
 
 def _grow(steps: Steps, recipe: Recipe) -> None:
@@ -307,7 +305,7 @@ def _cool(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
             "film_cool",
             Text("step.film_cool", below_c=sulfur_until_c),
             cooling_s(recipe.temperature_c, sulfur_until_c),
-            channel="furnace.temperature",
+            "furnace.temperature",
             at_most=sulfur_until_c,
         )
     _heat_off(steps, "cool", "sulfur", facts)
@@ -317,14 +315,14 @@ def _cool(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
         "furnace_cold",
         Text("step.furnace_cold"),
         cooling_s(min(recipe.temperature_c, sulfur_until_c), open_below_c),
-        channel="furnace.temperature",
+        "furnace.temperature",
         at_most=open_below_c,
     )
     steps.wait(
         "sulfur_cold",
         Text("step.sulfur_cold"),
         0.0,
-        channel="sulfur.temperature",
+        "sulfur.temperature",
         at_most=open_below_c,
     )
     contaminants = {"air": 1.0}
@@ -347,20 +345,16 @@ def _transfer(steps: Steps, growth: Mapping[str, float]) -> None:
         "transfer",
         "ask_operator",
         Text("step.transfer"),
-        {
-            "action": "move_to_microscope",
-            "text": Text("operator.transfer"),
-            "details": {},
-        },
+        {"action": "move_to_microscope", "text": Text("operator.transfer"), "details": {}},
         expected_s=growth["operator_s"],
         timeout_s=OPERATOR_S_MAX,
     )
-    steps.wait("lid_shut", Text("step.lid_shut"), 5.0, channel="box.lid_shut", at_least=1)
+    steps.wait("lid_shut", Text("step.lid_shut"), 5.0, "box.lid_shut", at_least=1)
     steps.wait(
         "enclosure_shut",
         Text("step.enclosure_shut"),
         5.0,
-        channel="box.enclosure_shut",
+        "box.enclosure_shut",
         at_least=1,
     )
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from labharness.core.vocabulary.texts import Text
@@ -92,10 +92,6 @@ class Recipe:
     sulfur_temperature_c: float
     target_material: str = "MoS2"
     substrate: str = "SiO2/Si"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the recipe as a JSON object."""
-        return asdict(self)
 
 
 class _Bad(ValueError):

@@ -1,48 +1,134 @@
-"""A curve of current against voltage, by a source meter."""
+"""A curve of current against voltage, by a source meter, and the junction that it shows."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from statistics import linear_regression
 from typing import Any
 
-from labharness.work.capability import Answer, CannotDo, LineFacts, NoAnswer, Planned
-from labharness.work.capability.iv_curve.answer import compose
-from labharness.work.capability.iv_curve.declaration import DECLARATION
-from labharness.work.capability.iv_curve.sweep import SweepSettings, plan_sweep, sweep
-from labharness.work.plan import PHYSICAL_VERBS, StepRecord, Verb
+from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
+from labharness.work.capability import Answer, ArtifactContent, LineFacts, NoAnswer, Planned
+from labharness.work.capability.channels import (
+    ChannelCapability,
+    ChannelSettings,
+    Limits,
+    number,
+)
+from labharness.work.capability.steps import Steps
+from labharness.work.plan import PHYSICAL_VERBS, RunningStep, StepRecord, Verb
 
-__all__ = ["CAPABILITY", "IvCurve"]
+__all__ = ["CAPABILITY", "IvCurve", "SweepSettings", "junction_of"]
+
+LEFT_OUT = {"compliance_a": 0.01, "junction_c": 25.0}
+POINT_S = 1.0
+"""A command with its read-back, the settling, and a reading."""
+
+BOLTZMANN_PER_CHARGE = 1.380649e-23 / 1.602176634e-19  # V/K; SI, exact
+ZERO_CELSIUS_K = 273.15
+FORWARD_A = 1e-6
+"""Less is saturation current, leakage and offset of the meter."""
+
+NEAR_COMPLIANCE = 0.99
+PAIRS_MIN = 4
+
+DECLARATION = Declaration(
+    name="iv-curve",
+    version="1.0.0",
+    description="Sweep a voltage, measure the current, and characterise the junction",
+    input_schema={
+        "type": "object",
+        "required": ["start_v", "stop_v", "points"],
+        "additionalProperties": False,
+        "properties": {
+            "start_v": number("First voltage, V"),
+            "stop_v": number("Last voltage, V"),
+            "points": {"type": "integer", "minimum": 2, "maximum": 1000},
+            "compliance_a": number("Highest current; 0.01 if left out, A", exclusiveMinimum=0),
+            "junction_c": number("Temperature of the junction; 25 if left out, degC", minimum=-270),
+        },
+    },
+    output_schema={
+        "type": "object",
+        "properties": {
+            "points": {"type": "integer", "description": "Voltages that were measured"},
+            "max_current_a": number("Highest current of either sign, A"),
+            "ideality": {"type": ["number", "null"], "description": "Ideality of the junction"},
+            "series_ohm": {"type": ["number", "null"], "description": "Series resistance, ohm"},
+        },
+    },
+    safety=Safety(
+        risk_ceiling="R3",
+        requires_human_approval=False,
+        involves_physical_resources=True,
+        resource_types=("source_meter",),
+    ),
+    constraints=DeclaredConstraints(max_duration="PT4H"),
+)
 
 
-class IvCurve:
+class SweepSettings(ChannelSettings):
+    """The table ``[capability.iv-curve]``.
+
+    Attributes:
+        meter: Name of the source meter.
+    """
+
+    meter: str = "smu"
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The channels that a sweep sets."""
+        return tuple(f"{self.meter}.{each}" for each in ("voltage", "compliance", "output"))
+
+
+async def sweep(step: RunningStep) -> Mapping[str, Any]:
+    """Set ``voltage`` to each of ``voltages_v`` and measure ``current``; end at 0 V."""
+    asked = step.parameters
+    currents_a = []
+    for volts in asked["voltages_v"]:
+        await step.perform(asked["voltage"], volts, "V")
+        currents_a.append(await step.operations.read(asked["current"]))
+    await step.perform(asked["voltage"], 0.0, "V")
+    return {"voltages_v": list(asked["voltages_v"]), "currents_a": currents_a}
+
+
+class IvCurve(ChannelCapability[SweepSettings]):
     """The capability ``iv-curve``."""
 
     declaration = DECLARATION
     settings = SweepSettings
-    formats: tuple[str, ...] = ()
     verbs: Mapping[str, Verb] = {**PHYSICAL_VERBS, "sweep": sweep}
 
-    def misfits(self, facts: LineFacts) -> Iterator[str]:
-        """Return which channels that a sweep sets this line does not have."""
-        if isinstance(facts.settings, SweepSettings):
-            yield from (
-                f"{channel} is not a channel that this line can set"
-                for channel in facts.settings.channels
-                if channel not in facts.limits
-            )
-
-    def plan(
-        self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
-    ) -> Planned | CannotDo:
-        """Write the instructions of one sweep.
-
-        Raises:
-            ValueError: The line lacks a channel that a sweep sets.
-        """
-        if wrong := "; ".join(self.misfits(facts)):
-            raise ValueError(wrong)
-        return plan_sweep(inputs, facts)
+    def planned(
+        self, inputs: Mapping[str, Any], settings: SweepSettings, limits: Limits
+    ) -> Planned:
+        """Return the instructions of one sweep; the gate holds each against its limits."""
+        voltage, compliance, output = settings.channels
+        recipe = {name: float(value) for name, value in {**LEFT_OUT, **inputs}.items()}
+        start_v, stop_v, points = recipe["start_v"], recipe["stop_v"], int(recipe["points"])
+        most_a = recipe["compliance_a"]
+        asked = {
+            "voltages_v": [
+                round(start_v + (stop_v - start_v) * at / (points - 1), 4) for at in range(points)
+            ],
+            "voltage": voltage,
+            "current": f"{settings.meter}.current",
+            "junction_c": recipe["junction_c"],
+            "compliance_a": most_a,
+            "sets": [[voltage, start_v, "V"], [voltage, stop_v, "V"], [voltage, 0.0, "V"]],
+        }
+        steps = Steps(slack=3.0, spare_s=30.0, switch_s=33.0)
+        steps.stage = "sweep"
+        steps.set("zero", voltage, 0.0, "V", "Source 0 V")
+        steps.set("limit", compliance, most_a, "A", f"Let {most_a:g} A flow at most")
+        steps.set("on", output, 1, "", "Output on")
+        text = f"Sweep {start_v:g} to {stop_v:g} V"
+        steps.add("sweep", "sweep", text, asked, expected_s=POINT_S * points)
+        steps.set("off", output, 0, "", "Output off")
+        return steps.planned(recipe)
 
     def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
-        """Return the same sweep within what the line allows."""
+        """Return the same sweep within the limits of the line."""
         if isinstance(facts.settings, SweepSettings):
             low, high, _ = facts.limits[facts.settings.channels[0]]
             within = {name: min(max(inputs[name], low), high) for name in ("start_v", "stop_v")}
@@ -51,8 +137,46 @@ class IvCurve:
     def answer(
         self, records: Sequence[StepRecord], constraints: Mapping[str, Any]
     ) -> Answer | NoAnswer:
-        """Compose the outputs of a run."""
-        return compose(records)
+        """Return the curve as a table, with ideality and series resistance if it shows them."""
+        swept = next(each for each in records if each.instruction.action == "sweep")
+        if swept.result is None:
+            return NoAnswer("the run ended before its sweep", {})
+        volts, amps = swept.result["voltages_v"], swept.result["currents_a"]
+        rows = "".join(f"{v:.6g},{a:.6g}\n" for v, a in zip(volts, amps, strict=True))
+        table = ArtifactContent("iv_curve", "text/csv", f"voltage [V],current [A]\n{rows}".encode())
+        asked = swept.instruction.parameters
+        most_a = NEAR_COMPLIANCE * asked["compliance_a"]
+        forward = [(v, a) for v, a in zip(volts, amps, strict=True) if FORWARD_A <= a < most_a]
+        outputs = {"points": len(volts), "max_current_a": max(map(abs, amps))}
+        found = junction_of(forward, asked["junction_c"])
+        if found is None:
+            said = "too few points conduct forward to characterise a junction"
+            return Answer(
+                {**outputs, "ideality": None, "series_ohm": None}, (table,), (said,), said
+            )
+        ideality, series_ohm = found
+        said = f"ideality {ideality:.3f}, {series_ohm:.3g} ohm in series"
+        outputs |= {"ideality": round(ideality, 3), "series_ohm": round(series_ohm, 3)}
+        return Answer(outputs, (table,), (), said)
+
+
+def junction_of(
+    points: Sequence[tuple[float, float]], junction_c: float
+) -> tuple[float, float] | None:
+    """Return ideality and series resistance (ohm) of a forward curve; None where it has too few.
+
+    Of V = n kT/q ln(I / Is) + I Rs the slope dV / d(ln I) = n kT/q + I Rs is a straight line in I
+    (S. K. Cheung and N. W. Cheung, Appl. Phys. Lett. 49 (1986) 85, doi:10.1063/1.97359).
+    """
+    slopes = [
+        ((a + b) / 2, (v - u) / math.log(b / a))
+        for (u, a), (v, b) in pairwise(sorted(points))
+        if b > a
+    ]
+    if len(slopes) < PAIRS_MIN:
+        return None
+    line = linear_regression(*zip(*slopes, strict=True))
+    return line.intercept / (BOLTZMANN_PER_CHARGE * (junction_c + ZERO_CELSIUS_K)), line.slope
 
 
 CAPABILITY = IvCurve()

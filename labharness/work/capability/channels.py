@@ -1,0 +1,71 @@
+"""The common part of capabilities that set a few channels, which the lab file names."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from labharness.core.vocabulary.texts import Text
+from labharness.work.admission.declaration import Declaration
+from labharness.work.capability import CannotDo, LineFacts, Planned, Settings
+from labharness.work.plan import PHYSICAL_VERBS, Verb
+
+__all__ = ["ChannelCapability", "ChannelSettings", "Limits", "number"]
+
+Limits = Mapping[str, tuple[float, float, str]]
+"""Lowest and highest value and the unit of each channel that may be set."""
+
+
+def number(description: str, **bounds: float) -> dict[str, object]:
+    """Return the schema of a number; ``bounds`` are keywords of JSON schema."""
+    return {"type": "number", **bounds, "description": description}
+
+
+class ChannelSettings(Settings, ABC):
+    """The table of a capability in a lab file, from which the names of its channels follow."""
+
+    @property
+    @abstractmethod
+    def channels(self) -> tuple[str, ...]:
+        """The channels that its plans set."""
+
+
+Table = TypeVar("Table", bound=ChannelSettings)
+
+
+class ChannelCapability(ABC, Generic[Table]):
+    """A capability that plans only for a line with every channel that it sets.
+
+    A subclass adds ``declaration``, ``settings``, ``planned``, ``ways_out`` and ``answer``.
+    """
+
+    declaration: Declaration
+    settings: type[Table]
+    formats: tuple[str, ...] = ()
+    verbs: Mapping[str, Verb] = PHYSICAL_VERBS
+
+    def misfits(self, facts: LineFacts) -> Iterator[str]:
+        """Return the channels that its plans set and this line does not have."""
+        if isinstance(facts.settings, self.settings):
+            for channel in facts.settings.channels:
+                if channel not in facts.limits:
+                    yield Text("capability.no_channel", channel=channel)
+
+    def plan(
+        self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
+    ) -> Planned | CannotDo:
+        """Turn a request into instructions.
+
+        Raises:
+            ValueError: The lab file has no table of this capability, or the line lacks a channel.
+        """
+        if not isinstance(facts.settings, self.settings):
+            raise ValueError(Text("capability.unstated", name=self.declaration.name))
+        if wrong := "; ".join(self.misfits(facts)):
+            raise ValueError(wrong)
+        return self.planned(inputs, facts.settings, facts.limits)
+
+    @abstractmethod
+    def planned(
+        self, inputs: Mapping[str, Any], settings: Table, limits: Limits
+    ) -> Planned | CannotDo:
+        """Turn a request into instructions for a line with all channels."""
