@@ -406,6 +406,7 @@ PLAIN = (
     "labharness/instruments/simulation/",
     "labharness/journal/",
     "labharness/protocols/",
+    "labharness/work/plan/",
     "simulators/",
 )
 RIDDLES = (  # pattern, an example, the plain way

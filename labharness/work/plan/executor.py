@@ -1,4 +1,4 @@
-"""The executor: one instruction after the other, and what became of each."""
+"""The executor: it carries out one instruction after the other, and records each."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ __all__ = ["Executor", "Progress", "Status", "StepRecord"]
 
 
 class Status(StrEnum):
-    """What became of an instruction (MCP-CP 5.4)."""
+    """State of an instruction (MCP-CP 5.4)."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -26,12 +26,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """What became of one instruction.
+    """State and result of one instruction.
 
     Attributes:
         started_s: Lab time; None until it is started.
         ended_s: Lab time; None until it has ended.
-        result: What its verb gave.
+        result: The result of its verb.
         error: Why it failed.
     """
 
@@ -45,11 +45,11 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run stands.
+    """The progress of a run.
 
     Attributes:
         index: Number of the instruction, from 1; 0 before the first.
-        total: How many there are.
+        total: Number of instructions.
     """
 
     stage: str
@@ -60,21 +60,17 @@ class Progress:
     status: Status
 
 
-def _unobserved(progress: Progress) -> None:
-    """Take a progress and do nothing."""
-
-
 class Executor:
     """Carries out an instruction set in its order, each step within its time.
 
     Args:
-        instructions: What to do.
+        instructions: The plan.
         operations: The line.
-        verbs: How each action is carried out.
-        observer: Told at the start and at the end of each instruction.
+        verbs: The verb of each action.
+        observer: Called at the start and at the end of each instruction.
 
     Raises:
-        ValueError: No verb is there for an action.
+        ValueError: An action has no verb.
     """
 
     def __init__(
@@ -82,7 +78,7 @@ class Executor:
         instructions: InstructionSet,
         operations: Operations,
         verbs: Mapping[str, Verb],
-        observer: Callable[[Progress], None] = _unobserved,
+        observer: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
         for each in instructions.instructions:
             if each.action not in verbs:
@@ -97,10 +93,10 @@ class Executor:
         self._index = 0
 
     async def run(self) -> tuple[StepRecord, ...]:
-        """Carry out every instruction; return what became of them.
+        """Carry out every instruction; return their records.
 
-        Whatever ends the run early (also a trip of the line, or cancellation) leaves the
-        instruction that ran FAILED or TIMEOUT, and all after it SKIPPED.
+        After any early end (also a trip of the line, or cancellation) the instruction that ran is
+        FAILED or TIMEOUT, and all after it are SKIPPED.
 
         Raises:
             StepFailed: An instruction failed.
@@ -118,11 +114,11 @@ class Executor:
         return self.records()
 
     def records(self) -> tuple[StepRecord, ...]:
-        """Return what has become of each instruction so far, in order."""
+        """Return the record of each instruction so far, in order."""
         return tuple(self._records)
 
     def progress(self) -> Progress:
-        """Return where the run stands."""
+        """Return the progress of the run."""
         total = len(self._records)
         if not self._index:
             return Progress("", 0, total, "", "", Status.PENDING)

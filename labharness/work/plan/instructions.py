@@ -1,10 +1,11 @@
 """Instructions and the set they make: checked when made, ordered, and written as MCP-CP does."""
 
+import graphlib
 import heapq
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
@@ -21,7 +22,7 @@ _REFERENCE = re.compile(r"\$\{dependencies\.([A-Za-z0-9_-]+)\.result((?:\.[A-Za-
 
 
 class InstructionKind(StrEnum):
-    """What an instruction is for (MCP-CP 5.2)."""
+    """The purpose of an instruction (MCP-CP 5.2)."""
 
     QUERY = "QUERY"
     OPERATION = "OPERATION"
@@ -32,19 +33,19 @@ class InstructionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
-    """One thing to do.
+    """One step of a plan.
 
     Attributes:
         instruction_id: Its name in the set.
         action: The verb that carries it out.
-        parameters: What the verb takes; a string may refer to a result that this one depends on,
+        parameters: Input of the verb; a string may refer to a result that this one depends on,
             as ``${dependencies.<id>.result.<path>}``.
         dependencies: Instructions that must be completed before.
         timeout_s: Longest time it may take, in lab time.
         stage: The phase of the run it belongs to.
         description: One sentence for people.
-        expected_s: How long it is expected to take, as far as the planner knows.
-        holdable: The line may stand still in it; not so where gas runs into a shut tube.
+        expected_s: Expected time, as far as the planner knows.
+        holdable: The line may stand still in it; false where gas runs into a shut tube.
 
     Raises:
         ValueError: The id, the timeout or the parameters cannot be; the message says which.
@@ -74,17 +75,14 @@ class Instruction:
             json.dumps(self.parameters, allow_nan=False)
         except (TypeError, ValueError) as why:
             raise ValueError(f"{where}: its parameters are no JSON: {why}") from None
-        strangers = self.references() - set(self.dependencies)
-        if strangers:
+        if strangers := self.references() - set(self.dependencies):
             raise ValueError(
                 f"{where} refers to {min(strangers)!r}, which is not among its dependencies"
             )
 
     def references(self) -> set[str]:
         """Return the ids whose results the parameters refer to."""
-        return {
-            match[1] for text in _strings(self.parameters) for match in _REFERENCE.finditer(text)
-        }
+        return {name for name, _ in _REFERENCE.findall(json.dumps(self.parameters))}
 
     def to_json(self) -> dict[str, Any]:
         """Return the instruction in the words of MCP-CP; what it has no word for is metadata."""
@@ -120,11 +118,11 @@ class InstructionSet:
     def __post_init__(self) -> None:
         if len(self.instructions) > INSTRUCTIONS_MAX:
             raise ValueError(f"{len(self.instructions)} instructions; at most {INSTRUCTIONS_MAX}")
-        known: dict[str, Instruction] = {}
+        known: set[str] = set()
         for each in self.instructions:
             if each.instruction_id in known:
                 raise ValueError(f"instruction {each.instruction_id!r} is there twice")
-            known[each.instruction_id] = each
+            known.add(each.instruction_id)
         for each in self.instructions:
             for needed in each.dependencies:
                 if needed not in known:
@@ -171,59 +169,36 @@ def resolve(value: object, results: Mapping[str, Mapping[str, Any]]) -> Any:  # 
 def _found(match: re.Match[str], results: Mapping[str, Mapping[str, Any]]) -> object:
     found: object = results.get(match[1])
     for name in match[2].split(".")[1:]:
-        if isinstance(found, Mapping) and name in found:
-            found = found[name]
-        elif isinstance(found, list | tuple) and name.isdecimal() and int(name) < len(found):
+        if isinstance(found, list | tuple) and name.isdecimal() and int(name) < len(found):
             found = found[int(name)]
         else:
-            found = None
-        if found is None:
-            break
+            found = found.get(name) if isinstance(found, Mapping) else None
     if found is None:
         raise LookupError(f"{match[0]} leads to nothing")
     return found
 
 
-def _strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _strings(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _strings(each)
-
-
 def _ordered(instructions: Sequence[Instruction]) -> tuple[Instruction, ...]:
+    """Put dependencies first; otherwise keep the order."""
     place = {each.instruction_id: index for index, each in enumerate(instructions)}
-    waits_for = [len(set(each.dependencies)) for each in instructions]
-    waiting: list[list[int]] = [[] for _ in instructions]
-    for index, each in enumerate(instructions):
-        for needed in set(each.dependencies):
-            waiting[place[needed]].append(index)
-    ready = [index for index, count in enumerate(waits_for) if not count]
+    graph = {
+        index: [place[name] for name in each.dependencies]
+        for index, each in enumerate(instructions)
+    }
+    sorter = graphlib.TopologicalSorter(graph)
+    try:
+        sorter.prepare()
+    except graphlib.CycleError as why:
+        loop = why.args[1][:0:-1]  # each waits for the next one, and the last for the first
+        first = loop.index(min(loop))
+        path = [*loop[first:], *loop[: first + 1]]
+        names = [instructions[index].instruction_id for index in path]
+        raise ValueError(f"instructions wait for each other: {' -> '.join(names)}") from None
+    ready: list[int] = []
     order: list[int] = []
-    while ready:
-        index = heapq.heappop(ready)
-        order.append(index)
-        for later in waiting[index]:
-            waits_for[later] -= 1
-            if not waits_for[later]:
-                heapq.heappush(ready, later)
-    if len(order) < len(instructions):
-        left = {
-            each.instruction_id: each for index, each in enumerate(instructions) if waits_for[index]
-        }
-        raise ValueError(f"instructions wait for each other: {' -> '.join(_cycle(left))}")
+    while sorter:
+        for index in sorter.get_ready():
+            heapq.heappush(ready, index)
+        order.append(heapq.heappop(ready))
+        sorter.done(order[-1])
     return tuple(instructions[index] for index in order)
-
-
-def _cycle(left: Mapping[str, Instruction]) -> list[str]:
-    """Follow dependencies among those left over: each has one, so a name must come again."""
-    path: list[str] = []
-    name = next(iter(left))
-    while name not in path:
-        path.append(name)
-        name = next(needed for needed in left[name].dependencies if needed in left)
-    return [*path[path.index(name) :], name]

@@ -12,10 +12,10 @@ class Operator(Protocol):
     """A person who does the steps that no instrument does."""
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
-        """Do a step by hand; return the name of who confirms it.
+        """Do a step by hand; return the name of the person who confirms it.
 
-        A plan asks through the line: ``PermissionError`` says that the envelope refuses it, and
-        that nobody was asked.
+        A plan asks through the line. ``PermissionError`` means that the envelope refuses the step,
+        and that no person was asked.
         """
         ...
 
@@ -32,7 +32,7 @@ class Operations(Operator, Protocol):
         ...
 
     async def query(self, instrument: str, name: str) -> object:
-        """Ask for what is no number, a spectrum; raises ``ConnectionError`` when silent."""
+        """Ask for a value that is not a number, a spectrum; ``ConnectionError`` when silent."""
         ...
 
     def latest(self, channel: str) -> float:

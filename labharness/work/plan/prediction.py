@@ -1,4 +1,4 @@
-"""What a plan is expected to do, as it was run on the nominal simulated plant beforehand."""
+"""The prediction of a plan, from its flight on the nominal simulated plant."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -16,12 +16,12 @@ BANDS: Mapping[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stays:
-    """One thing that people ask about first when everything that talks to a line has died.
+    """Heat, gas or power that may remain when every program that talks to the line has died.
 
     Attributes:
         what: ``heats``, ``flows``, or ``on`` for any other switch under power.
         name: The instrument; of a switch its channel.
-        value: What it is set to, in ``unit``.
+        value: Its setpoint, in ``unit``.
         does: ``on_comm_loss`` of its channel: ``hold``, ``unknown`` or ``safe(<seconds>)``.
     """
 
@@ -39,9 +39,9 @@ class PredictedStep:
     Attributes:
         started_s: From the beginning of the plan.
         ended_s: The same; for a step that only measures, by its stated expectation.
-        if_killed: What each energised channel does by itself if everything that talks to it dies
-            at the end of this step, from the drivers' ``on_comm_loss``.
-        stays: Of the same moment, the heat, power and gas.
+        if_killed: The action of each energised channel by itself, if every program that talks to
+            it dies at the end of this step; from the drivers' ``on_comm_loss``.
+        stays: The heat, power and gas at the same moment.
     """
 
     instruction_id: str
@@ -59,7 +59,7 @@ class PredictedViolation:
     Attributes:
         instruction_id: The step in which it happens.
         channel: Where it is seen.
-        predicted: The value; ``None`` where it is no number.
+        predicted: The value; ``None`` where it is not a number.
         detail: One sentence with the value, the limit and the unit.
     """
 
@@ -82,7 +82,7 @@ class Prediction:
         highest: The highest value of each process value, of every look at it.
         gas_used_cm3: Standard volume of each measured gas.
         violation: The first limit it would pass; ``None`` when it passes none.
-        hardware: What the hazard table puts before heat when all software is dead.
+        hardware: Safeguards of the hazard table that limit heat when all software is dead.
     """
 
     duration_s: float
@@ -97,36 +97,7 @@ class Prediction:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object, for the journal, the approver and the report."""
-        violation = self.violation
-        return {
-            "duration_s": self.duration_s,
-            "steps": [
-                {
-                    "instruction": step.instruction_id,
-                    "stage": step.stage,
-                    "started_s": step.started_s,
-                    "ended_s": step.ended_s,
-                    "if_killed": list(step.if_killed),
-                    "stays": [asdict(each) for each in step.stays],
-                }
-                for step in self.steps
-            ],
-            "trajectory": {
-                channel: [list(pair) for pair in pairs]
-                for channel, pairs in self.trajectory.items()
-            },
-            "units": dict(self.units),
-            "bands": {unit: list(band) for unit, band in self.bands.items()},
-            "highest": dict(self.highest),
-            "gas_used_cm3": dict(self.gas_used_cm3),
-            "hardware": list(self.hardware),
-            "violation": None
-            if violation is None
-            else {
-                "instruction": violation.instruction_id,
-                "stage": violation.stage,
-                "channel": violation.channel,
-                "predicted": violation.predicted,
-                "detail": violation.detail,
-            },
-        }
+        body = asdict(self)
+        for each in (*body["steps"], *filter(None, [body["violation"]])):
+            each["instruction"] = each.pop("instruction_id")
+        return body

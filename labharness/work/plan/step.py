@@ -15,7 +15,7 @@ __all__ = ["FailureKind", "RunningStep", "StepFailed", "Verb"]
 
 
 class FailureKind(StrEnum):
-    """Whose refusal or failure it was."""
+    """The reason of a failure."""
 
     REFUSED = "refused"
     """The kernel refused a command; no byte left."""
@@ -31,10 +31,7 @@ class StepFailed(LabError, RuntimeError, code="step_failed"):
     """An instruction did not reach its end.
 
     Attributes:
-        instruction_id: Which one.
-        stage: The phase of the run.
         reason: One sentence.
-        kind: Refused, execution or timeout.
     """
 
     def __init__(self, instruction_id: str, stage: str, reason: str, kind: FailureKind) -> None:
@@ -69,9 +66,8 @@ class RunningStep:
         command = Command(channel, value, unit)
         outcome = await self.operations.perform(command)
         if outcome.ending not in (Ending.CONFIRMED, Ending.UNCONFIRMED):
-            kind = FailureKind.EXECUTION
-            if outcome.ending is Ending.REFUSED:
-                kind = FailureKind.REFUSED
+            refused = outcome.ending is Ending.REFUSED
+            kind = FailureKind.REFUSED if refused else FailureKind.EXECUTION
             raise self.failed(
                 Text("step.ended", asked=command.text, ending=outcome.ending, why=outcome.detail),
                 kind,

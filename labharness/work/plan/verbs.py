@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Mapping
+from statistics import linear_regression
 from typing import Any
 
 from labharness.core.vocabulary import Command
@@ -21,7 +22,7 @@ async def set_value(step: RunningStep) -> Mapping[str, Any]:
     """Set ``channel`` to ``value`` in ``unit``."""
     asked = step.parameters
     await step.perform(asked["channel"], asked["value"], asked["unit"])
-    return {"channel": step.parameters["channel"], "value": step.parameters["value"]}
+    return {"channel": asked["channel"], "value": asked["value"]}
 
 
 async def ramp(step: RunningStep) -> Mapping[str, Any]:
@@ -38,7 +39,7 @@ async def ramp(step: RunningStep) -> Mapping[str, Any]:
     sign = 1.0 if to >= start else -1.0
     while True:
         value = step.operations.latest(process)
-        if sign * (to - value) <= tolerance:  # false for NaN: a stale reading is no arrival
+        if sign * (to - value) <= tolerance:  # false for NaN: a stale reading does not show arrival
             took_s = step.operations.now_s() - started_s
             return {"from": start, "to": to, "reached": value, "took_s": took_s}
         await step.tick(Text("wait.ramp", channel=process, value=value, to=to, unit=asked["unit"]))
@@ -116,7 +117,7 @@ async def rate_of_rise(step: RunningStep) -> Mapping[str, Any]:
         raise step.failed(
             Text("step.readings", channel=channel, count=len(readings), least=SAMPLES_MIN)
         )
-    per_minute = _slope(readings) * S_PER_MIN
+    per_minute = linear_regression(*zip(*readings, strict=True)).slope * S_PER_MIN
     if per_minute > limit:
         unit = step.parameters["unit"]
         raise step.failed(
@@ -126,7 +127,7 @@ async def rate_of_rise(step: RunningStep) -> Mapping[str, Any]:
 
 
 async def ask_operator(step: RunningStep) -> Mapping[str, Any]:
-    """Have somebody do ``action`` by hand; a trip or the timeout ends the waiting."""
+    """Ask a person to do ``action`` by hand; a trip or the timeout ends the waiting."""
     asked = step.parameters
     answer = asyncio.ensure_future(
         step.operations.confirm(asked["action"], asked["text"], asked["details"])
@@ -140,7 +141,7 @@ async def ask_operator(step: RunningStep) -> Mapping[str, Any]:
         await asyncio.gather(answer, return_exceptions=True)  # a trip may have ended it as well
     try:
         return {"confirmed_by": answer.result(), "took_s": step.operations.now_s() - started_s}
-    except PermissionError as why:  # the line may not be opened now; nobody was asked
+    except PermissionError as why:  # the line may not be opened now; no person was asked
         raise step.failed(
             Text("pair", what=asked["action"], why=str(why)), FailureKind.REFUSED
         ) from None
@@ -149,8 +150,8 @@ async def ask_operator(step: RunningStep) -> Mapping[str, Any]:
 def stated_commands(action: str, asked: Mapping[str, Any]) -> tuple[Command, ...]:
     """Return the commands that an action with its parameters states: to be judged before a run.
 
-    A verb of a capability's own states in ``sets`` what it sets that adds energy, each as channel,
-    highest value and unit; what it does not state is refused when it is sent.
+    A verb of a capability states in ``sets`` its settings that add energy, each as channel, highest
+    value and unit. A setting that is not stated is refused when it is sent.
     """
     more = tuple(Command(channel, value, unit) for channel, value, unit in asked.get("sets", ()))
     if action == "set":
@@ -162,14 +163,6 @@ def stated_commands(action: str, asked: Mapping[str, Any]) -> tuple[Command, ...
             *more,
         )
     return more
-
-
-def _slope(readings: list[tuple[float, float]]) -> float:
-    """Return the least-squares slope."""
-    mean_x = sum(x for x, _ in readings) / len(readings)
-    mean_y = sum(y for _, y in readings) / len(readings)
-    spread = sum((x - mean_x) ** 2 for x, _ in readings)
-    return sum((x - mean_x) * (y - mean_y) for x, y in readings) / spread if spread else 0.0
 
 
 PHYSICAL_VERBS: Mapping[str, Verb] = {
