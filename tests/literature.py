@@ -271,11 +271,11 @@ def page() -> str:
     lines += [
         *compared(PAPERS),
         "",
-        f"{papers} of {len(PAPERS)} agree. What they say in words:",
+        f"{papers} of {len(PAPERS)} agree. Their words:",
         "",
     ]
     lines += [f"* {name}: {words}." for name, words in WORDS.items()]
-    lines += ["", "## What each thing does", "", CHANGED.strip(), ""]
+    lines += ["", "## Effect of each condition", "", CHANGED.strip(), ""]
     lines += [
         "| changed | one layer | two layers | mean layers | edge (µm) |",
         "|---|---|---|---|---|",
@@ -293,30 +293,30 @@ def page() -> str:
 INTRODUCTION = """
 # Published growths on the simulated plant
 
-What grows in the simulated line is a model (`simulators/labharness_simulators/plant/`), and this
-page says how far it goes. Every number here was written by `python tests/literature.py`, which
+The growth in the simulated line is a model (`simulators/labharness_simulators/plant/`). This
+page states how far it can be trusted. `python tests/literature.py` wrote every number here; it
 plays each growth on the nominal plant: loaded, purged, heated at 15 °C/min with the sulfur at its
 temperature before 640 °C, cooled with the lid shut, and the sulfur kept until the film is below
 550 °C. A test holds the page to the plant.
 
 A growth *agrees* where the share of the substrate under one layer, the share under two and the
-edge of the triangles are each within a factor of two of what is said. Second layers under 0.02 are
-none.
+edge of the triangles are each within a factor of two of the published value. A share of second layers
+below 0.02 counts as none.
 """
 
 FITTED = """
 Five constants of the growth were fitted to these: the speed of an edge and its activation energy,
 the rates of nucleation of the first layer and of later ones, and the order in the metal of the
-latter. That the first layer has fewer nuclei when hotter, by −2 eV, was chosen near the fit's own
-optimum. The targets are judgement from published windows of MoO3 and sulfur powder on SiO2/Si (15
-mg MoO3, sulfur at 200 °C, 50 sccm, 1 atm, 10 min unless said), no digitised data: they say that
-the model can have them all at once, not that it is right.
+latter. The first layer has fewer nuclei at a higher temperature; its −2 eV were chosen near the optimum of
+the fit. The targets are judged from published windows of MoO3 and sulfur powder on SiO2/Si (15
+mg MoO3, sulfur at 200 °C, 50 sccm, 1 atm, 10 min unless said), not digitised data. The
+table shows that the model can meet them all at once, not that it is right.
 """
 
 UNFITTED = """
-No constant was fitted to these. Two laws have the form they have because an earlier plant missed
-papers like them: a boat's surface goes with the root of its mass until it is covered, and a slow
-gas makes fewer nuclei. What is said of their films are words; the numbers are the range that the
+No constant was fitted to these. Two laws got their form because an earlier plant missed papers
+like them: the surface of a boat goes with the root of its mass until it is covered, and a slow gas
+makes fewer nuclei. The papers describe their films in words; the numbers are the range that these
 words allow.
 """
 
@@ -325,9 +325,9 @@ The growth at 750 °C for 10 min, with one thing changed.
 """
 
 LEFT_OUT = """
-Known and left out: shapes other than triangles, MoO2 and oxysulfides where sulfur comes late,
+Known but not in the model: shapes other than triangles, MoO2 and oxysulfides where sulfur comes late,
 sulfur that came too early and had hours to poison a source, salts, places along the tube.
-Hydrogen's help in the reduction of MoO3 is left out too: what is there is that it etches.
+Hydrogen's help in the reduction of MoO3 is not in the model either: there hydrogen only etches.
 """
 
 if __name__ == "__main__":
