@@ -1,10 +1,12 @@
 """Read TOML as a strict table; one plain sentence names everything that is wrong in it."""
 
+import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from labharness.core.errors import LabError
@@ -12,7 +14,7 @@ from labharness.core.vocabulary.spelling import meant
 
 __all__ = ["BadTable", "all_errors", "keys_of", "read_table", "read_toml"]
 
-T = TypeVar("T", bound=BaseModel)
+T = TypeVar("T")
 
 ERRORS_MAX = 20  # of one file at once; a file with more is of another kind
 
@@ -25,18 +27,21 @@ def read_table(model: type[T], text: str, where: str) -> T:
     """Read a table.
 
     Args:
-        model: The model of the table.
+        model: The model of the table, or a dataclass with a strict ``__pydantic_config__``.
         text: The content of the file.
         where: The name of the file in errors.
 
     Raises:
-        BadTable: It is none; says what stands where, and what may stand there.
+        BadTable: The text does not fit the model; the message says all that is wrong, and what may
+            stand there instead.
     """
     table = read_toml(text, where)
     if any("\0" in each for each in _texts(table)):
         raise BadTable(f"{where}: a text holds the character 0, which no name and no path has")
     try:
-        return model.model_validate(table)
+        if is_dataclass(model):  # a strict one takes a list for a tuple in JSON only
+            return TypeAdapter(model).validate_json(json.dumps(table, default=str))
+        return TypeAdapter(model).validate_python(table)
     except ValidationError as why:
         raise BadTable(f"{where}: {all_errors(why, table, model)}") from None
 
@@ -64,7 +69,7 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(each)
 
 
-def all_errors(why: ValidationError, table: object, model: type[BaseModel]) -> str:
+def all_errors(why: ValidationError, table: object, model: type) -> str:
     """Return all errors of a table in one line, in the words of the file.
 
     Where one value may be of several forms and is of none, its first error stands for it.
@@ -85,11 +90,11 @@ def _is_missing(error: ErrorDetails) -> bool:
     return error["type"] == "missing"
 
 
-def _said(error: ErrorDetails, table: object, model: type[BaseModel]) -> str:
+def _said(error: ErrorDetails, table: object, model: type) -> str:
     path = [part for part in error["loc"] if part != "[key]" and not str(part).startswith("tuple[")]
     where = _named(path, table)
     kind, found = error["type"], error["input"]
-    if kind == "extra_forbidden":
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         known = list(keys_of(path[:-1], model))
         there = ", ".join(known)
         return f"{where}: there is no such key{meant(str(path[-1]), known)}; there are {there}"
@@ -126,20 +131,25 @@ def _named(path: Sequence[int | str], table: object) -> str:
     return ".".join(parts)
 
 
-def keys_of(path: Sequence[int | str], model: type[BaseModel]) -> Iterator[str]:
+def keys_of(path: Sequence[int | str], model: type) -> Iterator[str]:
     """Return the keys that the table at a path may have."""
     for part in path:
-        field = model.model_fields.get(str(part))
-        inner = () if field is None else (field.annotation, *_inside(field.annotation))
-        model = next((each for each in inner if _is_table(each)), model)
-    yield from model.model_fields
+        annotation = _fields(model).get(str(part))
+        inner = (annotation, *_inside(annotation))
+        model = next((each for each in inner if isinstance(each, type) and _fields(each)), model)
+    yield from _fields(model)
 
 
-def _inside(annotation: object) -> Iterator[Any]:
+def _fields(model: type) -> Mapping[str, object]:
+    """Return the annotations of a table's keys; none for a type that is not a table."""
+    if is_dataclass(model):
+        return {each.name: each.type for each in fields(model)}
+    if issubclass(model, BaseModel):
+        return {name: field.annotation for name, field in model.model_fields.items()}
+    return {}
+
+
+def _inside(annotation: object) -> Iterator[object]:
     for each in get_args(annotation):
         yield each
         yield from _inside(each)
-
-
-def _is_table(annotation: object) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)

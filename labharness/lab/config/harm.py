@@ -9,8 +9,11 @@ from labharness.safety.kernel import Limit
 __all__ = ["harmful", "is_harmless"]
 
 EXTRA_LOW_V = 60.0
-"""A direct voltage up to here is no hazard to whoever touches it in the dry (IEC 61010-1:2010,
-6.3.1), and the envelope bounds what may be set."""
+"""A direct voltage up to here is not hazardous live in normal condition and in a dry place: IEC
+61010-1, clause 6.3.1, as a test house applies it to 61010-1 (N. Devine, emc-pstc list of the IEEE,
+9 May 2000); the edition in force was not at hand. An alternating voltage must not be held against
+this bound: its limit there is lower, 30 V r.m.s. and 42.4 V peak by common instrument manuals. The
+one driver here that adds a current, the Keithley 2400, is a direct source."""
 
 
 def harmful(

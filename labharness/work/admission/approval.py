@@ -5,15 +5,15 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.digests import digest_of, joined
 from labharness.core.vocabulary.persons import bad_name, same_person
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import RiskLevel
+from labharness.work.admission.callers import STRICT
 from labharness.work.admission.risk import points_of
-from labharness.work.admission.strict import NotStrict, read_strict
 
 __all__ = [
     "APPROVERS_NEEDED",
@@ -52,7 +52,7 @@ class StandingApproval:
     no other value, because a real laboratory needs a person for each request.
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "strict": True}
+    __pydantic_config__: ClassVar = STRICT
 
     id: str
     capability: str
@@ -122,10 +122,12 @@ def read_approval(text: str) -> StandingApproval:
     Raises:
         BadApproval: The text is no TOML, or a key is missing, unknown or of another type.
     """
+    from labharness.core.files.tables import BadTable, read_table
+
     try:
-        approval = read_strict(StandingApproval, text, "approval file")
-    except NotStrict as why:
-        raise BadApproval(str(why)) from why
+        approval = read_table(StandingApproval, text, "approval file")
+    except BadTable as why:
+        raise BadApproval(str(why)) from None
     _until(approval)
     return approval
 

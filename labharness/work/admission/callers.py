@@ -1,14 +1,16 @@
-"""Who may ask for what: the callers file."""
+"""The callers file: which caller may ask for which capabilities, risk and data."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Final
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.persons import bad_name
 from labharness.protocols.hcp.terms import DataClass, RiskLevel
-from labharness.work.admission.strict import NotStrict, read_strict
 
 __all__ = ["BadCallers", "Caller", "anybody", "read_callers"]
+
+STRICT: Final = {"extra": "forbid", "strict": True}
+"""Of a table of a file: an unknown key, and a value of another type, is an error."""
 
 HARMLESS_RISK: RiskLevel = "R3"
 """Physical resources, and nothing graver."""
@@ -32,7 +34,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "strict": True}
+    __pydantic_config__: ClassVar = STRICT
 
     capabilities: tuple[str, ...]
     risk_max: RiskLevel
@@ -41,7 +43,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "strict": True}
+    __pydantic_config__: ClassVar = STRICT
 
     callers: dict[str, _Entry]
 
@@ -63,13 +65,15 @@ def read_callers(text: str) -> dict[str, Caller]:
     (T1 to T4), and nothing else.
 
     Raises:
-        BadCallers: The text is no TOML, lacks a key, has one that is not known, or an id that
-            would be taken for another: whoever asks must not approve.
+        BadCallers: The text is no TOML, lacks a key, has an unknown key, or an id that would be
+            taken for another: whoever asks must not approve.
     """
+    from labharness.core.files.tables import BadTable, read_table
+
     try:
-        file = read_strict(_File, text, "callers file")
-    except NotStrict as why:
-        raise BadCallers(str(why)) from why
+        file = read_table(_File, text, "callers file")
+    except BadTable as why:
+        raise BadCallers(str(why)) from None
     for name in file.callers:
         if why_not := bad_name(name):
             raise BadCallers(f"callers file: [callers.{name!a}]: {why_not}")

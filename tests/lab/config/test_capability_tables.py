@@ -40,7 +40,8 @@ def test_all_that_is_wrong_in_the_tables_is_named_at_once(tmp_path: Path) -> Non
         "laser_nm: it is missing",
         "a1g_si.uncertainty: it is missing",
         "[capability.aneal]: no such capability",
-        "callers file, callers: Field required",
+        "callers: it is missing",
+        "callers file: caller: there is no such key (did you mean callers?)",
     )
 
 

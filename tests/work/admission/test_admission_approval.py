@@ -153,7 +153,11 @@ def test_another_key_does_not_count() -> None:
         ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00", "no time zone"),
         ("2026-01-01T00:00:00Z", "for ever", "until"),
         ("[input_limits]", "[input_limits", "approval file"),
-        ("until = ", "until = " + "[" * 9000, "approval file: it is nested too deep"),
+        (
+            "until = ",
+            "until = " + "[" * 9000,
+            "approval file is no TOML that can be read: it is nested too deep",
+        ),
     ],
 )
 def test_an_approval_file_with_an_unknown_key_or_value_is_an_error(

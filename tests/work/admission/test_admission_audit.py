@@ -389,7 +389,10 @@ def test_the_callers_file_says_who_may_do_what() -> None:
         ("[callers", "callers file"),
         ("", "callers"),
         (CALLERS + "since = 2025-01-01T00:00:00Z\n", "callers file"),
-        ("callers = " + "[" * 9000, "callers file: it is nested too deep"),
+        (
+            "callers = " + "[" * 9000,
+            "callers file is no TOML that can be read: it is nested too deep",
+        ),
     ],
 )
 def test_a_callers_file_with_an_unknown_key_or_value_is_an_error(text: str, where: str) -> None:
