@@ -17,6 +17,8 @@ from rig import EXAMPLE, SHORT_LINE
 
 HELD = (  # what no package's own Python files are, and a plain install cannot do without
     "labharness/examples/mos2-monolayer.json",
+    "labharness/faces/report/templates/page.html.j2",
+    "labharness/faces/report/templates/style.css",
     "labharness/py.typed",
     "labharness_envelopes/labs/cvd_mos2/approval.toml",
     "labharness_envelopes/labs/cvd_mos2/callers.toml",

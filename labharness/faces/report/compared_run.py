@@ -1,13 +1,12 @@
 """One of two runs on a page: its place, its name and its colour."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.svg import COLOURS
 
-__all__ = ["ComparedRun", "legend"]
+__all__ = ["ComparedRun"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,3 @@ class ComparedRun:
     def label(self) -> Html:
         """Return its name with its colour: the legend."""
         return joined(el("i", "●", class_=f"c{self.at}"), f" {self.at + 1}: {self.name}")
-
-
-def legend(runs: Sequence[ComparedRun]) -> Html:
-    """Return the names of both with their colours."""
-    return el("p", *(el("span", each.label) for each in runs), class_="legend")

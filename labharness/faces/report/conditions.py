@@ -1,35 +1,34 @@
 """The heading line of a report, and its table of conditions."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from labharness.faces.report.answer_face import face_of
 from labharness.faces.report.facts import RunFacts
-from labharness.faces.report.html import Html, el, joined
-from labharness.faces.report.words import say
 
-__all__ = ["conditions", "masthead"]
+__all__ = ["Masthead", "conditions", "masthead"]
 
 RUN_DIGITS: Final = 8
 
 
-def masthead(facts: RunFacts) -> Html:
-    """Return when it was, in which lab, and which run it is."""
+class Masthead(NamedTuple):
+    """Date and lab, where they are recorded, and the begin of the run's id."""
+
+    parts: tuple[str, ...]
+    run: str
+
+
+def masthead(facts: RunFacts) -> Masthead:
+    """Return when and in which lab a run was, and its id."""
     at = str(facts.about.get("at") or facts.header.get("epoch", ""))[:16].replace("T", " ")
-    lab = facts.about.get("lab") or facts.about.get("lab_file") or ""
+    lab = str(facts.about.get("lab") or facts.about.get("lab_file") or "")
+    parts = (f"{at} UTC" if at else "", lab)
     run = str(facts.header.get("session_id") or "")[:RUN_DIGITS]
-    parts = [f"{at} UTC" if at else "", lab]
-    said = [Html(el("span", part)) for part in parts if part]
-    said += [joined(say("run"), f" {run}")] if run else []
-    return el("p", Html(" · ".join(said)), class_="masthead")
+    return Masthead(tuple(each for each in parts if each), run)
 
 
-def conditions(facts: RunFacts) -> Html | None:
-    """Tabulate the conditions; None where a run has none of them."""
+def conditions(facts: RunFacts) -> list[tuple[str, object]]:
+    """Return key and value of each condition; none where the outputs have another shape."""
     try:
-        rows = list(face_of(facts.asked).conditions(facts))
-    except (KeyError, IndexError, TypeError, ValueError):  # of another capability's shape
-        return None
-    if not rows:
-        return None
-    cells = [joined(el("dt", say(key)), el("dd", value, class_="said")) for key, value in rows]
-    return el("dl", *cells, class_="facts")
+        return list(face_of(facts.asked).conditions(facts))
+    except (KeyError, IndexError, TypeError, ValueError):
+        return []

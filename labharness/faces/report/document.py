@@ -1,63 +1,82 @@
-"""The skeleton of a page that is one file: no script, no network, both languages."""
+"""Pages made from templates: one file each, without script or network, in both languages."""
 
-from collections.abc import Iterable
-from typing import Final
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
 
-from labharness.faces.report.html import Html, el
-from labharness.faces.report.style import STYLE
-from labharness.faces.report.words import LANGUAGES, say
+from labharness.faces.report.html import Html, escaped, joined
+from labharness.faces.report.svg import clock
+from labharness.faces.report.words import LANGUAGES, both, known, phrase, say
 
-__all__ = ["GENERATOR", "POLICY", "document", "section"]
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["GENERATOR", "document", "render", "section", "style"]
 
 GENERATOR: Final = "labharness"
-"""By this a page is known for one that may be written over."""
+"""A page with this generator may be written over."""
 
-POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-"""Should a string ever get through as markup, a browser still runs and loads nothing."""
-
-PICTURES: Final = "; img-src data:"
-"""For a page with maps, whose pictures stand in the page itself."""
-
+ROOM: Final = "labharness.faces.report"
 TITLE_CHARACTERS_MAX: Final = 200
 
 
 def document(
-    title: str, sections: Iterable[Html], language: str = "en", *, pictures: bool = False
+    template: str, title: str, language: str, *, pictures: bool = False, **values: object
 ) -> str:
     """Return a whole page.
 
     Args:
+        template: Its name; it extends ``document.html.j2``.
         title: Of the window; plain text.
-        sections: What is on it.
-        language: Which of ``LANGUAGES`` is shown first; the page holds all.
-        pictures: Whether it holds pictures beside drawings.
+        language: The one of ``LANGUAGES`` that is shown first; the page holds all.
+        pictures: Whether it holds pictures beside drawings; they stand in the page itself.
+        values: The values of the template.
+
     """
-    choices = [
-        el(
-            "input",
-            type="radio",
-            name="language",
-            id=each,
-            class_="choice",
-            checked="" if each == language else None,
-        )
-        for each in LANGUAGES
-    ]
-    labels = [el("label", name, for_=each, lang=each) for each, name in LANGUAGES.items()]
-    body = el("body", *choices, el("nav", *labels), "\n", el("main", *sections), "\n")
-    policy = POLICY + PICTURES if pictures else POLICY
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", name="generator", content=GENERATOR),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", http_equiv="Content-Security-Policy", content=policy),
-        el("title", title[:TITLE_CHARACTERS_MAX]),
-        el("style", Html(STYLE)),
+    page = render(
+        template,
+        title=title[:TITLE_CHARACTERS_MAX],
+        language=language,
+        languages=LANGUAGES,
+        generator=GENERATOR,
+        style=style(),
+        pictures=pictures,
+        **values,
     )
-    return "<!doctype html>\n" + el("html", head, "\n", body, lang=language) + "\n"
+    return f"{page}\n"
+
+
+def render(template: str, **values: object) -> Html:
+    """Fill a template; values that are not ``Html`` are escaped.
+
+    Raises:
+        jinja2.UndefinedError: The template names a value that is missing.
+    """
+    return Html(_templates().get_template(template).render(values))
 
 
 def section(key: str, *parts: Html) -> Html:
     """Return one section under the phrase of a key."""
-    return Html(el("section", el("h2", say(key)), *parts) + "\n")
+    return render("section.html.j2", key=key, body=joined(*parts))
+
+
+@cache
+def style() -> Html:
+    """Return the style of the page on a screen, a phone and paper."""
+    return Html((files(ROOM) / "templates" / "style.css").read_text("utf-8"))
+
+
+@cache
+def _templates() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader(ROOM),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=escaped,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {"both": both, "clock": clock, "known": known, "phrase": phrase, "say": say}
+    return made

@@ -45,6 +45,13 @@ class StepRow:
     start_s: float | None
     end_s: float | None
 
+    @property
+    def took_s(self) -> float | None:
+        """The time from begin to end; None where it did not begin or end."""
+        if self.start_s is None or self.end_s is None:
+            return None
+        return self.end_s - self.start_s
+
 
 @dataclass(frozen=True, slots=True)
 class Happening:

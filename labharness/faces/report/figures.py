@@ -1,15 +1,24 @@
-"""A small figure of curves on one pair of axes: a spectrum, or one channel of one or two runs."""
+"""A small drawing of curves on one pair of axes: a spectrum, or one channel of two runs."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from labharness.faces.report.html import Html, el
-from labharness.faces.report.svg import COLOURS, Frame, Scale, curve, rounded_ticks
+from labharness.faces.report.html import Html
+from labharness.faces.report.svg import (
+    COLOURS,
+    Frame,
+    Scale,
+    axis_name,
+    curve,
+    drawing,
+    rounded_ticks,
+    upright_name,
+)
 from labharness.faces.report.words import say
 
-__all__ = ["HEIGHT_PX", "WIDTH_PX", "Drawn", "axes_of", "curves_figure"]
+__all__ = ["HEIGHT_PX", "WIDTH_PX", "Drawn", "axes_of", "curves_drawn"]
 
 WIDTH_PX, HEIGHT_PX = 460.0, 250.0
 LEFT_PX, RIGHT_PX, TOP_PX, BOTTOM_PX = 62.0, 8.0, 8.0, 42.0
@@ -51,8 +60,7 @@ def axes_of(curves: Sequence[Drawn], across: tuple[float, float] | None = None) 
     )
 
 
-def curves_figure(
-    caption: Html,
+def curves_drawn(
     frame: Frame,
     curves: Sequence[Drawn],
     marks: Sequence[Html] = (),
@@ -64,7 +72,6 @@ def curves_figure(
     """Draw curves.
 
     Args:
-        caption: What they are.
         frame: From ``axes_of``.
         curves: In the order in which they lie on one another.
         marks: Lines and words on top of them.
@@ -78,10 +85,7 @@ def curves_figure(
         parts.append(curve(frame, each.points, each.gap, stroke=each.stroke, class_=each.class_))
     parts += marks
     centre = (frame.x.start_px + frame.x.end_px) / 2
-    name = say(across, tag="tspan")
-    parts.append(el("text", name, x=centre, y=HEIGHT_PX - 6, text_anchor="middle"))
+    parts.append(axis_name(say(across, tag="tspan"), centre, HEIGHT_PX - 6))
     if up is not None:
-        turned = f"translate(12 {HEIGHT_PX / 2 - 16:.0f}) rotate(-90)"
-        parts.append(el("text", say(up, tag="tspan"), transform=turned, text_anchor="middle"))
-    size = f"0 0 {WIDTH_PX:.0f} {HEIGHT_PX:.0f}"
-    return el("figure", el("figcaption", caption), el("svg", *parts, viewBox=size, role="img"))
+        parts.append(upright_name(say(up, tag="tspan"), 12.0, HEIGHT_PX / 2 - 16))
+    return drawing(parts, WIDTH_PX, HEIGHT_PX)

@@ -5,18 +5,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from labharness.faces.report.html import Html, el, joined
+from labharness.faces.report.html import Html, joined
 from labharness.faces.report.legend import LegendEntry, legend_parts
-from labharness.faces.report.svg import Frame, Scale, curve, rounded_ticks
+from labharness.faces.report.svg import (
+    Frame,
+    Scale,
+    axis_name,
+    curve,
+    dot,
+    rounded_ticks,
+    upright_name,
+    words_at,
+)
 
 __all__ = [
     "FIT_PX",
     "RESIDUAL_SIGMA_MAX",
     "Fitted",
-    "axis_name",
     "fit_parts",
     "span_of",
-    "upright_name",
 ]
 
 FIT_PX: Final = 460.0
@@ -72,7 +79,7 @@ def fit_parts(
 
     Args:
         drawn: At least two points.
-        words: Gives the phrase of a key as it stands in a drawing.
+        words: Returns the phrase of a key for a drawing.
         across: Key of the name of the axis across.
         up: Key of the name of the axis of counts.
     """
@@ -81,29 +88,23 @@ def fit_parts(
     above = Frame(x_scale, Scale(*span_of(heights), SPLIT_PX, TOP_PX))
     reach = RESIDUAL_SIGMA_MAX
     below = Frame(x_scale, Scale(-reach, reach, FLOOR_PX, SPLIT_PX + 12))
-    parts = [
-        above.axes([], rounded_ticks(above.y.low, above.y.high, 5)),
-        *(
-            el("circle", cx=above.x(x), cy=above.y(y), r=1.8, class_="point")
-            for x, y in drawn.points
-        ),
-        curve(above, drawn.ground, math.inf, class_="ground"),
-        curve(above, drawn.fitted, math.inf, class_="fitted"),
-        below.axes(rounded_ticks(*drawn.range, 6), [(-3.0, "−3"), (0.0, "0"), (3.0, "3")]),
-    ]
-    for x, sigma in drawn.residuals:
-        bounded = min(max(sigma, -reach), reach)
-        parts.append(el("circle", cx=below.x(x), cy=below.y(bounded), r=1.8, class_="point"))
-    parts += _labels(above, drawn.labels)
     key = [
         LegendEntry(words(f"legend_{name}"), letters, class_=name)
         for name, letters in LEGEND.items()
     ]
-    parts.append(legend_parts(key, LEFT_PX, LEGEND_Y_PX, RIGHT_PX - LEFT_PX))
-    parts.append(axis_name(words(across), (LEFT_PX + RIGHT_PX) / 2, FIT_PX - 6))
-    parts.append(upright_name(words(up), 12.0, 160.0))
-    parts.append(upright_name(words("residual"), 12.0, 370.0))
-    return joined(*parts)
+    return joined(
+        above.axes([], rounded_ticks(above.y.low, above.y.high, 5)),
+        *(dot(above.x(x), above.y(y)) for x, y in drawn.points),
+        curve(above, drawn.ground, math.inf, class_="ground"),
+        curve(above, drawn.fitted, math.inf, class_="fitted"),
+        below.axes(rounded_ticks(*drawn.range, 6), [(-3.0, "−3"), (0.0, "0"), (3.0, "3")]),
+        *(dot(below.x(x), below.y(min(max(sigma, -reach), reach))) for x, sigma in drawn.residuals),
+        *_labels(above, drawn.labels),
+        legend_parts(key, LEFT_PX, LEGEND_Y_PX, RIGHT_PX - LEFT_PX),
+        axis_name(words(across), (LEFT_PX + RIGHT_PX) / 2, FIT_PX - 6),
+        upright_name(words(up), 12.0, 160.0),
+        upright_name(words("residual"), 12.0, 370.0),
+    )
 
 
 def span_of(heights: Sequence[float]) -> tuple[float, float]:
@@ -114,17 +115,6 @@ def span_of(heights: Sequence[float]) -> tuple[float, float]:
         return low - room, high + room
     low = min(low, 0.0)
     return low, high + (0.1 * (high - low) or 1.0)
-
-
-def axis_name(name: Html, x: float, y: float) -> Html:
-    """Write the name of an axis across."""
-    return el("text", name, x=x, y=y, text_anchor="middle")
-
-
-def upright_name(name: Html, x: float, y: float) -> Html:
-    """Write the name of an axis upwards, beside it."""
-    turned = f"translate({x:.0f} {y:.0f}) rotate(-90)"
-    return el("text", name, transform=turned, text_anchor="middle")
 
 
 def _labels(frame: Frame, labels: Sequence[tuple[float, float, str]]) -> list[Html]:
@@ -139,5 +129,5 @@ def _labels(frame: Frame, labels: Sequence[tuple[float, float, str]]) -> list[Ht
             if abs(x - left) < half + other_half and abs(y - line) < LINE_PX:
                 y = line + LINE_PX if line - LINE_PX < TOP_PX + 10 else line - LINE_PX
         placed.append((x, half, y))
-        found.append(el("text", name, x=x, y=y, text_anchor="middle"))
+        found.append(words_at(x, y, name, anchor="middle"))
     return found

@@ -1,15 +1,12 @@
-"""HTML whose text is escaped unless it was made here: a hostile string has no way in."""
+"""Elements of markup; recorded text in them is escaped and cannot become markup."""
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["TEXT_CHARACTERS_MAX", "Html", "el", "joined", "table", "text"]
+__all__ = ["TEXT_CHARACTERS_MAX", "Html", "el", "escaped", "joined", "text"]
 
 TEXT_CHARACTERS_MAX: Final = 4000
 """Characters of one recorded text that a page shows; the journal keeps all of it."""
-
-VOID: Final = {"br", "input", "meta"}
 
 # Controls break markup, lone surrogates have no UTF-8, and direction overrides (Unicode TR 36) can
 # make a reader see another text than the one that was recorded.
@@ -22,9 +19,13 @@ _ESCAPES: Final = str.maketrans(
 
 
 class Html(str):
-    """Text that is markup already."""
+    """Text that is markup already; templates know it by `__html__`."""
 
     __slots__ = ()
+
+    def __html__(self) -> str:
+        """Return it as it is."""
+        return self
 
 
 def text(raw: object) -> Html:
@@ -35,40 +36,35 @@ def text(raw: object) -> Html:
     return Html(_UNSHOWABLE.sub("\ufffd", shown).translate(_ESCAPES))
 
 
-def joined(*parts: object) -> Html:
+def escaped(value: object) -> object:
+    """Return a value as a page shows it: markup unchanged, anything else as safe text."""
+    return value if hasattr(value, "__html__") else text(value)
+
+
+def joined(*parts: object, between: str = "") -> Html:
     """Put parts one after the other; what is not ``Html`` is escaped."""
-    return Html("".join(part if isinstance(part, Html) else text(part) for part in parts))
+    return Html(between.join(str(escaped(part)) for part in parts))
 
 
 def el(tag: str, *children: object, **attributes: object) -> Html:
-    """Return one element.
+    """Return one element of a drawing or a sentence; pages and tables are templates.
 
     Args:
         tag: Its name; from this program, never from a file.
-        children: What is in it; escaped unless it is ``Html``.
+        children: Its content; escaped unless it is ``Html``.
         attributes: ``class_`` is ``class``, ``stroke_width`` is ``stroke-width``; ``None`` is
             left out; a float is written to a tenth, which is finer than a pixel. ``Html`` is
-            written as it is, so it must hold no quotes: the points of a curve.
+            written unchanged, so it must hold no quotes: the points of a curve.
     """
     written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
         for name, value in attributes.items()
         if value is not None
     )
-    if tag in VOID:
-        return Html(f"<{tag}{written}>")
     return Html(f"<{tag}{written}>{joined(*children)}</{tag}>")
 
 
-def table(heads: Iterable[object], rows: Iterable[Html], class_: str | None = None) -> Html:
-    """Return a table that scrolls by itself where the page is narrow."""
-    head = el("thead", el("tr", *(el("th", each) for each in heads)))
-    return el("div", el("table", head, el("tbody", *rows), class_=class_), class_="scroll")
-
-
 def _attribute(value: object) -> str:
-    if isinstance(value, Html):
-        return value
     if isinstance(value, float):
         return f"{value:.1f}".removesuffix(".0")
-    return text(value)
+    return str(escaped(value))

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from labharness.faces.report.html import Html, el, joined
+from labharness.faces.report.html import Html, joined
+from labharness.faces.report.svg import box, dot, level, words_at
 
 __all__ = ["LegendEntry", "legend_parts"]
 
@@ -46,18 +47,16 @@ def legend_parts(entries: Sequence[LegendEntry], left: float, y: float, width: f
             x, y = left, y + LINE_PX
             mark = _mark(each, x, y)
         parts += mark
-        parts.append(
-            el("text", each.label, x=x + (MARK_PX - 4 if mark else 0.0), y=y, class_="small")
-        )
+        parts.append(words_at(x + (MARK_PX - 4 if mark else 0.0), y, each.label, class_="small"))
         x += room
     return joined(*parts)
 
 
 def _mark(entry: LegendEntry, x: float, y: float) -> list[Html]:
     if entry.class_ == "point":
-        return [el("circle", cx=x + 5, cy=y - 4, r=1.8, class_="point")]
+        return [dot(x + 5, y - 4)]
     if entry.class_:
-        return [el("line", x1=x - 3, x2=x - 3 + STROKE_PX, y1=y - 4, y2=y - 4, class_=entry.class_)]
+        return [level(y - 4, x - 3, x - 3 + STROKE_PX, entry.class_)]
     if entry.colour:
-        return [el("rect", x=x, y=y - 9, width=10.0, height=10.0, fill=entry.colour)]
+        return [box(x, y - 9, 10.0, 10.0, fill=entry.colour)]
     return []

@@ -7,7 +7,7 @@ from typing import Final
 from labharness.core.vocabulary.channels import owner_of
 from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.quantities import ChartedQuantity, acting
-from labharness.faces.report.svg import Frame, exact
+from labharness.faces.report.svg import Frame, exact, level, words_at
 from labharness.faces.report.words import LANGUAGES, plain, say
 from labharness.work.desk.rules_record import Bar
 
@@ -71,26 +71,18 @@ def limits(frame: Frame, quantity: ChartedQuantity, *, beside: bool) -> Html:
     parts = []
     for line, label_y in zip(lines, places, strict=True):
         at = frame.y(line.value)
-        stroke = quantity.colour(line.owners[0] if len(line.owners) == 1 else "")
-        parts.append(
-            el(
-                "line",
-                x1=left,
-                x2=right,
-                y1=at,
-                y2=at,
-                class_=f"limit {line.does}",
-                stroke=stroke if line.does == "set" else None,
-            )
-        )
-        index = quantity.colour_index(line.owners[0]) if len(line.owners) == 1 else None
+        owner = line.owners[0] if len(line.owners) == 1 else ""
+        stroke = quantity.colour(owner) if line.does == "set" else None
+        parts.append(level(at, left, right, f"limit {line.does}", stroke=stroke))
+        index = quantity.colour_index(owner)
         style = "halo" if index is None else f"halo c{index}"
         said = say(line.key, tag="tspan", **line.fields)
         if beside:
-            parts.append(el("line", x1=right, x2=right + 6, y1=at, y2=label_y - 4, class_="leader"))
-            parts.append(el("text", said, x=right + 9, y=label_y, class_=style))
+            leader = {"x1": right, "x2": right + 6, "y1": at, "y2": label_y - 4}
+            parts.append(el("line", **leader, class_="leader"))
+            parts.append(words_at(right + 9, label_y, said, class_=style))
         else:
-            parts.append(el("text", said, x=right - 3, y=label_y, text_anchor="end", class_=style))
+            parts.append(words_at(right - 3, label_y, said, anchor="end", class_=style))
     return joined(*parts)
 
 

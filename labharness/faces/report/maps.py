@@ -9,12 +9,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from labharness.faces.report.fitted import axis_name, upright_name
 from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.legend import LegendEntry, legend_parts
 from labharness.faces.report.places import Grid, SpotLayout, grid_of
 from labharness.faces.report.png import png_bytes
-from labharness.faces.report.svg import Frame, Scale, rounded_ticks
+from labharness.faces.report.svg import (
+    Frame,
+    Scale,
+    axis_name,
+    box,
+    rounded_ticks,
+    upright,
+    upright_name,
+    words_at,
+)
 
 __all__ = ["MAP_HEIGHT_PX", "MAP_WIDTH_PX", "Classes", "MappedQuantity", "map_parts"]
 
@@ -82,7 +90,7 @@ def map_parts(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
 
     The parts of a drawing of ``MAP_WIDTH_PX`` by ``MAP_HEIGHT_PX``, without its ``svg``.
     """
-    title = el("text", shown.title, x=LEFT_PX, y=16.0, font_weight="bold")
+    title = words_at(LEFT_PX, 16.0, shown.title, font_weight="bold")
     if places.y is None:
         return joined(title, _profile(places, shown))
     frame = _frame(places.x, places.y)
@@ -98,8 +106,8 @@ def map_parts(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
         cells = _raster(frame, grid, colours)
     ticks = rounded_ticks(frame.x.low, frame.x.high, 4), rounded_ticks(frame.y.low, frame.y.high, 5)
     names = (
-        axis_name(joined(places.x_name), (LEFT_PX + RIGHT_PX) / 2, FLOOR_PX + 33),
-        upright_name(joined(places.y_name), 12.0, (TOP_PX + FLOOR_PX) / 2),
+        axis_name(places.x_name, (LEFT_PX + RIGHT_PX) / 2, FLOOR_PX + 33),
+        upright_name(places.y_name, 12.0, (TOP_PX + FLOOR_PX) / 2),
     )
     return joined(title, frame.axes(*ticks), cells, *names, key)
 
@@ -187,39 +195,27 @@ def _bar(low: float, high: float) -> Html:
     left, right = BAR_PX
     steps = np.linspace(low, high, BAR_STEPS + 1)
     colours = _value_colours((steps[1:] + steps[:-1]) / 2, low, high)
+    edges = [scale(each) for each in steps.tolist()]
     parts = [
-        el(
-            "rect",
-            x=left,
-            y=scale(float(above)),
-            width=right - left,
-            height=scale(float(below)) - scale(float(above)) + 0.4,
-            fill=_hex(colour),
-        )
-        for below, above, colour in zip(steps, steps[1:], colours, strict=False)
+        box(left, top, right - left, bottom - top + 0.4, fill=_hex(colour))
+        for bottom, top, colour in zip(edges, edges[1:], colours, strict=False)
     ]
     for value, label in rounded_ticks(low, high, 4):
-        parts.append(el("text", label, x=right + 4, y=scale(value) + 4, class_="small"))
+        parts.append(words_at(right + 4, scale(value) + 4, label, class_="small"))
     return joined(*parts)
 
 
 def _legend(shown: Classes) -> Html:
     """Name the classes that are there, below the map, with how many spectra each has."""
     counted = [(name, int((shown.index == at).sum())) for at, name in enumerate(shown.names)]
+    counted.append(("none", int((shown.index < 0).sum())))
+    colours = (*shown.colours, "#{:02x}{:02x}{:02x}".format(*NO_VALUE))
     entries = [
-        (f"{name}: {count}", colour)
-        for (name, count), colour in zip(counted, shown.colours, strict=True)
+        LegendEntry(f"{name}: {count}", len(f"{name}: {count}"), colour)
+        for (name, count), colour in zip(counted, colours, strict=True)
         if count
     ]
-    left_out = int((shown.index < 0).sum())
-    if left_out:
-        entries.append((f"none: {left_out}", "#{:02x}{:02x}{:02x}".format(*NO_VALUE)))
-    return legend_parts(
-        [LegendEntry(label, len(label), colour) for label, colour in entries],
-        12.0,
-        LEGEND_Y_PX,
-        LEGEND_PX,
-    )
+    return legend_parts(entries, 12.0, LEGEND_Y_PX, LEGEND_PX)
 
 
 def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
@@ -247,21 +243,19 @@ def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
         for at in np.nonzero(inside)[0]
     ]  # fmt: skip
     axes = frame.axes(rounded_ticks(across.low, across.high, 5), ticks)
-    name = axis_name(joined(places.x_name), (LEFT_PX + MAP_WIDTH_PX) / 2, FLOOR_PX + 33)
+    name = axis_name(places.x_name, (LEFT_PX + MAP_WIDTH_PX) / 2, FLOOR_PX + 33)
     outside = int((np.isfinite(values) & ~inside).sum())
-    said = el("text", f"{outside} beyond the edges", x=LEFT_PX, y=FLOOR_PX + 50, class_="small")
+    said = words_at(LEFT_PX, FLOOR_PX + 50, f"{outside} beyond the edges", class_="small")
     return joined(axes, *bars, *dots, name, key, said if outside else Html(""))
 
 
 def _numbered(shown: Classes) -> Html:
-    counted = [int((shown.index == at).sum()) for at in range(len(shown.names))]
     names = [
-        f"{at}: {name} ({count})"
-        for at, (name, count) in enumerate(zip(shown.names, counted, strict=True), 1)
+        f"{at + 1}: {name} ({int((shown.index == at).sum())})"
+        for at, name in enumerate(shown.names)
     ]
-    return legend_parts(
-        [LegendEntry(name, len(name)) for name in names], 12.0, LEGEND_Y_PX, LEGEND_PX
-    )
+    entries = [LegendEntry(name, len(name)) for name in names]
+    return legend_parts(entries, 12.0, LEGEND_Y_PX, LEGEND_PX)
 
 
 def _error_bars(frame: Frame, x: Array, shown: MappedQuantity) -> list[Html]:
@@ -273,9 +267,7 @@ def _error_bars(frame: Frame, x: Array, shown: MappedQuantity) -> list[Html]:
         across = frame.x(float(x[at]))
         low, high = max(value - sigma, frame.y.low), min(value + sigma, frame.y.high)
         if low < high:
-            found.append(
-                el("line", x1=across, x2=across, y1=frame.y(low), y2=frame.y(high), class_="axis")
-            )
+            found.append(upright(across, frame.y(low), frame.y(high), "axis"))
     return found
 
 

@@ -7,9 +7,10 @@ from typing import Final
 from labharness.core.vocabulary.channels import owner_of
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.svg import COLOURS
+from labharness.faces.report.words import PHRASES
 from labharness.work.desk.rules_record import Bar
 
-__all__ = ["UNITS", "ChartedQuantity", "acting", "quantities", "unit_text"]
+__all__ = ["UNITS", "ChartedQuantity", "acting", "quantities", "quantity_key", "unit_text"]
 
 UNITS: Final = {"degC": "°C", "degC/min": "°C/min", "um": "µm"}
 FIRST: Final = ("degC", "sccm", "Torr")
@@ -49,6 +50,12 @@ class ChartedQuantity:
 def unit_text(unit: str) -> str:
     """Return a unit as people write it."""
     return UNITS.get(unit, unit)
+
+
+def quantity_key(unit: str) -> str:
+    """Return the key of the name of what a unit measures."""
+    key = f"quantity.{unit}"
+    return key if key in PHRASES else "quantity.other"
 
 
 def quantities(facts: RunFacts) -> list[ChartedQuantity]:

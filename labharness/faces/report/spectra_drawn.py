@@ -14,14 +14,9 @@ from labharness.analysis.line_table import ratio_of
 from labharness.analysis.measured import FittedRange, MeasuredLine
 from labharness.analysis.photoluminescence import PlBand
 from labharness.analysis.table import place_columns
-from labharness.faces.report.fitted import (
-    FIT_PX,
-    Fitted,
-    axis_name,
-    fit_parts,
-    span_of,
-    upright_name,
-)
+from labharness.faces.report.cvd.shares import LAYER_COLOURS
+from labharness.faces.report.document import style
+from labharness.faces.report.fitted import FIT_PX, Fitted, fit_parts, span_of
 from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.maps import (
     MAP_HEIGHT_PX,
@@ -31,9 +26,18 @@ from labharness.faces.report.maps import (
     map_parts,
 )
 from labharness.faces.report.places import places_of
-from labharness.faces.report.shares import LAYER_COLOURS
-from labharness.faces.report.style import STYLE
-from labharness.faces.report.svg import COLOURS, Frame, Scale, curve, rounded_ticks
+from labharness.faces.report.svg import (
+    COLOURS,
+    Frame,
+    Scale,
+    axis_name,
+    box,
+    curve,
+    drawing,
+    rounded_ticks,
+    upright_name,
+    words_at,
+)
 from labharness.faces.report.words import plain, say
 
 __all__ = ["In", "file_svg", "fits_drawn", "map_svg", "maps_drawn", "pl_drawn", "whole_drawn"]
@@ -62,27 +66,28 @@ DIFFERENCE: Final = ("A1g", "E2g")
 
 def whole_drawn(shown: Analysed, words: In = BOTH) -> Html:
     """Draw the whole of the clearest spectrum, the fitted ranges shaded."""
-    return _svg(_whole_parts(shown, words), WHOLE_WIDTH, WHOLE_HEIGHT)
+    return drawing([_whole_parts(shown, words)], WHOLE_WIDTH, WHOLE_HEIGHT)
 
 
 def fits_drawn(shown: Analysed, words: In = BOTH) -> list[Html]:
     """Draw each fitted range of the clearest spectrum, with its fit and residuals."""
     return [
-        _svg(fit_parts(_fitted(each, shown.best), words, up="intensity"), FIT_PX, FIT_PX)
+        drawing([fit_parts(_fitted(each, shown.best), words, up="intensity")], FIT_PX, FIT_PX)
         for each in _drawn(shown)
     ]
 
 
 def pl_drawn(band: PlBand, words: In = BOTH) -> Html:
     """Draw photoluminescence with the fit of its band."""
-    return _svg(_pl_parts(band, words), FIT_PX, FIT_PX)
+    return drawing([_pl_parts(band, words)], FIT_PX, FIT_PX)
 
 
 def maps_drawn(shown: Analysed) -> list[Html]:
     """Draw position, width, ratio and class of all spectra, each where it was measured."""
     places = places_of(place_columns(shown.recording.places), len(shown.found.spectra))
     return [
-        _svg(map_parts(places, each), MAP_WIDTH_PX, MAP_HEIGHT_PX) for each in _quantities(shown)
+        drawing([map_parts(places, each)], MAP_WIDTH_PX, MAP_HEIGHT_PX)
+        for each in _quantities(shown)
     ]
 
 
@@ -133,10 +138,6 @@ def _english(key: str) -> Html:
     return joined(plain(key))
 
 
-def _svg(parts: Html, width: float, height: float) -> Html:
-    return el("svg", parts, viewBox=f"0 0 {width:.0f} {height:.0f}", role="img")
-
-
 def _placed(parts: Html, x: float, y: float) -> Html:
     return el("g", parts, transform=f"translate({x:.1f} {HEAD_PX + y:.1f})")
 
@@ -144,12 +145,12 @@ def _placed(parts: Html, x: float, y: float) -> Html:
 def _own(parts: Sequence[Html], width: float, height: float, title: str, subtitle: str) -> str:
     """Return drawings a file of their own: name space, style, white paper and a title."""
     whole = height + HEAD_PX
-    drawing = el(
+    picture = el(
         "svg",
-        el("style", Html(_svg_style())),
-        el("rect", width=width, height=whole, fill="#fff"),
-        el("text", title, x=12.0, y=20.0, font_size=15, font_weight="bold"),
-        el("text", subtitle, x=12.0, y=40.0),
+        el("style", Html("\n".join(RULE_OF_SVG.findall(style())))),  # rules for drawings alone
+        box(0, 0, width, whole, fill="#fff"),
+        words_at(12.0, 20.0, title, font_size=15, font_weight="bold"),
+        words_at(12.0, 40.0, subtitle),
         *parts,
         id="labharness-analyse",  # by this it is known as one that may be drawn again
         xmlns="http://www.w3.org/2000/svg",
@@ -158,12 +159,7 @@ def _own(parts: Sequence[Html], width: float, height: float, title: str, subtitl
         height=whole,
         font_family="system-ui,sans-serif",
     )
-    return f"{drawing}\n"
-
-
-def _svg_style() -> str:
-    """Take from the style of the page what stands for drawings."""
-    return "\n".join(RULE_OF_SVG.findall(STYLE))
+    return f"{picture}\n"
 
 
 def _whole_parts(shown: Analysed, words: In) -> Html:
@@ -174,15 +170,8 @@ def _whole_parts(shown: Analysed, words: In) -> Html:
         Scale(*span_of([float(row.min()), float(row.max())]), WHOLE_HEIGHT - 42, 8.0),
     )
     shaded = [
-        el(
-            "rect",
-            x=frame.x(each.range_cm1[0]),
-            y=8.0,
-            width=frame.x(each.range_cm1[1]) - frame.x(each.range_cm1[0]),
-            height=WHOLE_HEIGHT - 50,
-            fill="#eef2f6",
-        )
-        for each in _drawn(shown)
+        box(low, 8.0, high - low, WHOLE_HEIGHT - 50, fill="#eef2f6")
+        for low, high in (map(frame.x, each.range_cm1) for each in _drawn(shown))
     ]
     points = list(zip(x.tolist(), row.tolist(), strict=True))
     return joined(

@@ -12,15 +12,24 @@ __all__ = [
     "COLOURS",
     "Frame",
     "Scale",
+    "axis_name",
+    "box",
     "clock",
     "clock_ticks",
     "curve",
+    "dot",
+    "drawing",
     "exact",
+    "level",
     "minutes_text",
     "number",
     "rounded_ticks",
     "significant",
     "thinned",
+    "trip_mark",
+    "upright",
+    "upright_name",
+    "words_at",
 ]
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#8a4f9e", "#a6761d", "#4d4d4d")
@@ -67,22 +76,64 @@ class Frame:
         parts = []
         for value, label in y_ticks:
             at = self.y(value)
-            parts.append(el("line", x1=left, x2=right, y1=at, y2=at, class_="grid"))
-            parts.append(el("text", label, x=left - 6, y=at + 4, text_anchor="end"))
+            parts.append(level(at, left, right, "grid"))
+            parts.append(words_at(left - 6, at + 4, label, anchor="end"))
         for value, label in x_ticks:
             at = self.x(value)
-            parts.append(el("line", x1=at, x2=at, y1=bottom, y2=bottom + 4, class_="axis"))
-            parts.append(el("text", label, x=at, y=bottom + 17, text_anchor="middle"))
-        edge = el(
-            "rect",
-            x=left,
-            y=top,
-            width=right - left,
-            height=bottom - top,
-            class_="axis",
-            fill="none",
-        )
+            parts.append(upright(at, bottom, bottom + 4, "axis"))
+            parts.append(axis_name(label, at, bottom + 17))
+        edge = box(left, top, right - left, bottom - top, class_="axis", fill="none")
         return joined(*parts, edge)
+
+
+def drawing(parts: Iterable[object], width: float, height: float, **more: object) -> Html:
+    """Return a drawing of its parts."""
+    return el("svg", *parts, viewBox=f"0 0 {width:.0f} {height:.0f}", role="img", **more)
+
+
+def words_at(x: float, y: float, *said: object, anchor: str | None = None, **more: object) -> Html:
+    """Write words that begin, end or have their middle at a place; `anchor` is SVG's."""
+    return el("text", *said, x=x, y=y, text_anchor=anchor, **more)
+
+
+def axis_name(name: object, x: float, y: float) -> Html:
+    """Write the name of an axis across."""
+    return words_at(x, y, name, anchor="middle")
+
+
+def upright_name(name: object, x: float, y: float) -> Html:
+    """Write the name of an axis upwards, beside it."""
+    turned = f"translate({x:.0f} {y:.0f}) rotate(-90)"
+    return el("text", name, transform=turned, text_anchor="middle")
+
+
+def upright(x: float, low: float, high: float, class_: str) -> Html:
+    """Draw a line upwards."""
+    return el("line", x1=x, x2=x, y1=low, y2=high, class_=class_)
+
+
+def level(y: float, left: float, right: float, class_: str, **more: object) -> Html:
+    """Draw a line across."""
+    return el("line", x1=left, x2=right, y1=y, y2=y, class_=class_, **more)
+
+
+def dot(x: float, y: float) -> Html:
+    """Draw one measured point."""
+    return el("circle", cx=x, cy=y, r=1.8, class_="point")
+
+
+def box(x: float, y: float, width: float, height: float, **more: object) -> Html:
+    """Draw a rectangle from its upper left corner."""
+    return el("rect", x=x, y=y, width=width, height=height, **more)
+
+
+def trip_mark(frame: Frame, at_s: float, said: Html, row: int = 0) -> Html:
+    """Draw a line where something tripped; its words are inside the plot, on a row from below."""
+    at, bottom = frame.x(at_s), frame.y.start_px
+    late = at > (frame.x.start_px + frame.x.end_px) / 2
+    x, anchor = (at - 5, "end") if late else (at + 5, "start")
+    words = words_at(x, bottom - 6 - 14 * row, said, anchor=anchor, class_="trip")
+    return joined(upright(at, frame.y.end_px, bottom, "trip"), words)
 
 
 def curve(

@@ -3,26 +3,37 @@
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from labharness.core.vocabulary.channels import owner_of
 from labharness.faces.report.facts import Phase, Points, RunFacts
 from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.limits import label_px, limits, text_px
-from labharness.faces.report.quantities import ChartedQuantity, acting, quantities, unit_text
+from labharness.faces.report.quantities import (
+    ChartedQuantity,
+    acting,
+    quantities,
+    quantity_key,
+    unit_text,
+)
 from labharness.faces.report.svg import (
     Frame,
     Scale,
+    box,
     clock,
     clock_ticks,
     curve,
+    drawing,
+    level,
     number,
     rounded_ticks,
     thinned,
+    trip_mark,
+    words_at,
 )
 from labharness.faces.report.words import LANGUAGES, PHRASES, known, plain, say
 
-__all__ = ["charts", "phase_labels"]
+__all__ = ["Chart", "charts", "curve_labels", "key_samples", "phase_labels", "prediction_text"]
 
 WIDTHS: Final = {"wide": 1040.0, "narrow": 360.0}
 """A drawing for a screen or paper and one for a phone, so that letters keep their size."""
@@ -42,77 +53,67 @@ ROOM_PX_MAX: Final = 40.0
 """Where along a chart a curve may be named; more room than this is as good as this."""
 
 
-def charts(facts: RunFacts) -> Html:
+class Chart(NamedTuple):
+    """One quantity over the run.
+
+    Attributes:
+        key: Of its name.
+        legend: Index of the colour, and channel, of each curve.
+        drawings: For a wide and for a narrow page.
+    """
+
+    key: str
+    unit: str
+    legend: tuple[tuple[int | None, str], ...]
+    drawings: Mapping[str, Html]
+
+
+def charts(facts: RunFacts) -> list[Chart]:
     """Draw a chart for each quantity that can trip the line."""
     drawn = quantities(facts)
-    if not drawn:
-        return el("p", say("no_traces" if facts.rules.units else "no_rules"))
-    figures = []
-    end_s = _end_s(facts)
     margin_px = {"wide": label_px(drawn) + 14.0, "narrow": RIGHT_PX}
+    found = []
     for each in drawn:
-        key = f"quantity.{each.unit}"
-        title = say(key if key in PHRASES else "quantity.other")
         thin = {
-            name: tuple(thinned(facts.traces[name], 0.0, end_s, COLUMNS))
+            name: tuple(thinned(facts.traces[name], 0.0, _end_s(facts), COLUMNS))
             for name in (*each.measured, *each.set)
         }
-        drawings = [
-            el("div", _drawing(facts, each, thin, width, margin_px[name]), class_=name)
+        drawings = {
+            name: _drawing(facts, each, thin, width, margin_px[name])
             for name, width in WIDTHS.items()
-        ]
-        head = el("figcaption", el("b", title, ", ", unit_text(each.unit)), " ", _legend(each))
-        figures.append(el("figure", head, *drawings, "\n"))
-    key = el("p", say("chart_key"), " ", _foreseen(facts), class_="note")
-    return joined(_key(facts, drawn), *figures, key)
+        }
+        legend = tuple((each.colour_index(channel), channel) for channel in each.measured)
+        found.append(Chart(quantity_key(each.unit), unit_text(each.unit), legend, drawings))
+    return found
 
 
-def _key(facts: RunFacts, drawn: Sequence[ChartedQuantity]) -> Html:
-    """Draw each kind of line once, and name the phases."""
+def key_samples(facts: RunFacts) -> list[tuple[str, Html]]:
+    """Return each kind of line that the charts have: its name and a sample of it."""
+    drawn = quantities(facts)
     present = {
-        "measured": True,
-        "set": any(each.set for each in drawn),
-        "expected": facts.prediction is not None,
-        "bound": any(each.settable for each in drawn),
-        "trips": True,
-        "warns": any(not bar.trips for each in drawn for bar in each.watched),
+        "measured": "trace",
+        "set": "set" if any(each.set for each in drawn) else "",
+        "expected": "predicted" if facts.prediction is not None else "",
+        "bound": "limit set" if any(each.settable for each in drawn) else "",
+        "trips": "limit trips",
+        "warns": "limit warns" if any(not bar.trips for q in drawn for bar in q.watched) else "",
     }
-    shown = [
-        el("span", _sample(name), " ", say(f"key.{name}"))
-        for name, there in present.items()
-        if there
-    ]
-    phases = [
-        joined(el("b", index), " ", known("phase", each.name))
-        for index, each in enumerate(facts.phases, 1)
-    ]
-    named = el("p", say("phases"), ": ", Html(" · ".join(phases)), class_="note phases")
-    return joined(el("p", *shown, class_="key note"), named if phases else "")
+    return [(name, _sample(class_)) for name, class_ in present.items() if class_]
 
 
-def _sample(name: str) -> Html:
-    style = {"measured": "trace", "expected": "predicted", "bound": "limit set"}
-    class_ = style.get(name, name if name == "set" else f"limit {name}")
-    line = el("line", x1=0, x2=34, y1=6, y2=6, class_=class_)
-    band = el("rect", x=0, y=1, width=34, height=10, class_="band")
-    return el("svg", band if name == "expected" else "", line, viewBox="0 0 34 12", class_="sample")
+def _sample(class_: str) -> Html:
+    band = box(0, 1, 34, 10, class_="band") if class_ == "predicted" else ""
+    return el("svg", band, level(6, 0, 34, class_), viewBox="0 0 34 12", class_="sample")
 
 
-def _foreseen(facts: RunFacts) -> Html:
+def prediction_text(facts: RunFacts) -> Html:
+    """Return the duration and the gas that pre-flight expected."""
     if facts.prediction is None:
         return say("no_forecast")
     used = facts.prediction.gas_used_cm3.items()
     gas = ", ".join(f"{number(volume / 1000)} L {name}" for name, volume in used if volume)
     duration = clock(facts.prediction.duration_s)
     return say("foreseen", duration=duration, gas=gas or say("no_gas"))
-
-
-def _legend(quantity: ChartedQuantity) -> Html:
-    shown = [
-        el("span", el("i", "●", class_=f"c{quantity.colour_index(each)}"), " ", each)
-        for each in quantity.measured
-    ]
-    return el("span", *shown, class_="legend")
 
 
 def _drawing(
@@ -153,11 +154,9 @@ def _drawing(
         measured = {name: traces[name] for name in quantity.measured}
         for name, x, y in curve_labels(frame, measured):
             colour = f"halo c{quantity.colour_index(name)}"
-            label = el("text", owner_of(name), x=x, y=y, text_anchor="middle", class_=colour)
-            parts.append(label)
+            parts.append(words_at(x, y, owner_of(name), anchor="middle", class_=colour))
     parts += [limits(frame, quantity, beside=beside), _marks(frame, facts)]
-    size = f"0 0 {width:.0f} {HEIGHT_PX:.0f}"
-    return el("svg", *parts, viewBox=size, role="img", aria_label=", ".join(quantity.measured))
+    return drawing(parts, width, HEIGHT_PX, aria_label=", ".join(quantity.measured))
 
 
 def curve_labels(frame: Frame, traces: Mapping[str, Points]) -> Iterator[tuple[str, float, float]]:
@@ -199,20 +198,12 @@ def _shade(frame: Frame, phases: Sequence[Phase], width: float) -> Html:
     parts = []
     for index, each in enumerate(phases, 1):
         left, right = frame.x(each.start_s), frame.x(each.end_s)
-        parts.append(
-            el(
-                "rect",
-                x=left,
-                y=0.0,
-                width=max(right - left, 0.0),
-                height=frame.y.start_px,
-                class_="phase odd" if index % 2 else "phase",
-            )
-        )
+        class_ = "phase odd" if index % 2 else "phase"
+        parts.append(box(left, 0.0, max(right - left, 0.0), frame.y.start_px, class_=class_))
     for index, named, middle, y in phase_labels(frame, phases, width):
         name = known("phase", phases[index - 1].name, tag="tspan")
         label: object = joined(index, " ", name) if named else index
-        parts.append(el("text", label, x=middle, y=y, text_anchor="middle", class_="halo"))
+        parts.append(words_at(middle, y, label, anchor="middle", class_="halo"))
     return joined(*parts)
 
 
@@ -240,28 +231,13 @@ def phase_labels(
 
 
 def _marks(frame: Frame, facts: RunFacts) -> Html:
-    top, bottom = frame.y.end_px, frame.y.start_px
+    top = frame.y.end_px
     parts = []
     for each in facts.happened("warning"):
         at = frame.x(each.at_s)
         corners = f"{at - 5:.1f},{top:.1f} {at + 5:.1f},{top:.1f} {at:.1f},{top + 9:.1f}"
         parts.append(el("polygon", el("title", each.text), points=corners, class_="warning"))
     for each in facts.happened("trip"):
-        at = frame.x(each.at_s)
-        late = at > (frame.x.start_px + frame.x.end_px) / 2
-        parts.append(
-            joined(
-                el("line", x1=at, x2=at, y1=top, y2=bottom, class_="trip"),
-                el(
-                    "text",
-                    say("trip_at", tag="tspan"),
-                    " ",
-                    each.label,
-                    x=at - 5 if late else at + 5,
-                    y=bottom - 6,
-                    text_anchor="end" if late else "start",
-                    class_="trip",
-                ),
-            )
-        )
+        said = joined(say("trip_at", tag="tspan"), " ", each.label)
+        parts.append(trip_mark(frame, each.at_s, said))
     return joined(*parts)

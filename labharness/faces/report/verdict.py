@@ -1,7 +1,7 @@
-"""The top of a report: how the run ended, how sure that is, why, and what a glance needs."""
+"""The top of a report: ending, answer, confidence, reasons and the most wanted numbers."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from labharness.faces.report.answer_face import face_of, percent
 from labharness.faces.report.facts import RunFacts, took_s
@@ -9,66 +9,96 @@ from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.svg import clock
 from labharness.faces.report.words import both, known, say
 
-__all__ = ["in_brief", "intent", "verdict"]
+__all__ = ["InBrief", "Sureness", "Verdict", "in_brief", "intent", "verdict"]
 
 QUIET: Final = {"confirmed", "unconfirmed"}
 """Endings of commands that leave no doubt; the latter's channels have nothing to read back."""
 
 
-def verdict(facts: RunFacts) -> Html:
-    """Return the box at the top."""
-    parts, face = in_brief(facts), face_of(facts.asked)
+class InBrief(NamedTuple):
+    """The ending of a run, and its answer or the reason why there is none."""
+
+    ending: Html
+    headline: Html
+    short: bool
+
+
+class Sureness(NamedTuple):
+    """The confidence as a bar and as a sentence."""
+
+    bar: Html
+    said: Html
+
+
+class Verdict(NamedTuple):
+    """The box at the top of a report.
+
+    Attributes:
+        beneath: Sentences of the capability's face.
+        whys: Key of a phrase, and the sentence after it.
+        safe: Key of the sentence on the safe state; empty where the run has no need of it.
+        glance: Name and value.
+    """
+
+    brief: InBrief
+    sureness: Sureness | None
+    beneath: tuple[Html, ...]
+    whys: tuple[tuple[str, Html], ...]
+    safe: str
+    glance: tuple[tuple[Html, object], ...]
+
+
+def verdict(facts: RunFacts) -> Verdict:
+    """Return the values of the box at the top."""
+    face = face_of(facts.asked)
     confidence = face.confidence(facts)
+    sureness = None
     if isinstance(confidence, float | int) and confidence > 0:
-        parts.append(_sureness(float(confidence), facts))
-    parts += [*face.beneath(facts), *_whys(facts), _glance(facts)]
-    if facts.answer and not facts.answer_chained:
-        parts.append(el("p", say("unchained"), class_="alarm"))
-    seed = facts.header.get("seed")
-    if seed is not None:
-        parts.append(el("p", say("simulated", seed=seed), class_="simulated"))
-    head = el("h1", say("title"), " · ", intent(facts))
-    return joined(head, el("div", *parts, class_=f"verdict {facts.ending}"), Html("\n"))
+        sureness = _sureness(float(confidence), facts)
+    settled = facts.ending in ("task_completed", "task_rejected")
+    return Verdict(
+        brief=in_brief(facts),
+        sureness=sureness,
+        beneath=tuple(face.beneath(facts)),
+        whys=tuple(_whys(facts)),
+        safe="" if settled else _made_safe(facts),
+        glance=(*face.glance(facts), *_glance(facts)),
+    )
 
 
-def in_brief(facts: RunFacts) -> list[Html]:
-    """Return how a run ended, and what came of it."""
-    return [el("div", _ending(facts), class_="ending"), _headline(facts)]
-
-
-def _ending(facts: RunFacts) -> Html:
-    code = facts.answer.get("error_code") or facts.answer.get("reason_code")
-    if facts.ending == "none" and facts.by_hand:
-        return say("driven_by", who=facts.by_hand)
-    ending = say("no_answer" if facts.ending == "none" else facts.ending)
-    if facts.ending == "none" and facts.state:
-        ending = joined(ending, " · ", say("last_state", state=known("state", facts.state)))
-    return joined(ending, f" ({code})") if code else ending
-
-
-def _headline(facts: RunFacts) -> Html:
+def in_brief(facts: RunFacts) -> InBrief:
+    """Return how a run ended, and its answer."""
     answer = facts.answer
+    said: Html | None
     if facts.by_hand:
         # what was refused is what a reader must see first
         told = facts.happened("unconfirmed") or facts.happened("by_hand")
-        return el("div", both(told[-1].text) if told else "", class_="big long")
-    if facts.ending == "aborted":
-        reason = both(_mapping(answer.get("data")).get("reason", ""))
-        return el("div", say("stopped", reason=reason), class_="big long")
-    if answer.get("reason_message"):
-        rejected = say("rejected", reason=both(answer["reason_message"]))
-        return el("div", rejected, class_="big long")
-    said = face_of(facts.asked).headline(facts)
-    if said is not None:
-        return el("div", said, class_="big")
-    if answer.get("error_message"):
-        return el("div", both(answer["error_message"]), class_="big long")
-    return el("div", intent(facts), class_="big long")
+        said = both(told[-1].text if told else "")
+    elif facts.ending == "aborted":
+        said = say("stopped", reason=both(_mapping(answer.get("data")).get("reason", "")))
+    elif answer.get("reason_message"):
+        said = say("rejected", reason=both(answer["reason_message"]))
+    else:
+        said = face_of(facts.asked).headline(facts)
+        if said is not None:
+            return InBrief(_ending(facts), said, short=True)
+        said = both(answer.get("error_message") or intent(facts))
+    return InBrief(_ending(facts), said, short=False)
 
 
-def _sureness(confidence: float, facts: RunFacts) -> Html:
+def _ending(facts: RunFacts) -> Html:
+    if facts.ending == "none":
+        if facts.by_hand:
+            return say("driven_by", who=facts.by_hand)
+        last = [say("last_state", state=known("state", facts.state))] if facts.state else []
+        return joined(say("no_answer"), *last, between=" · ")
+    code = facts.answer.get("error_code") or facts.answer.get("reason_code")
+    return joined(say(facts.ending), f" ({code})" if code else "")
+
+
+def _sureness(confidence: float, facts: RunFacts) -> Sureness:
     threshold = _mapping(facts.asked.get("constraints")).get("confidence_threshold")
-    share = min(max(confidence, 0.0), 1.0)
+    share = min(confidence, 1.0)
     parts = [el("rect", x=0.0, y=0.0, width=100 * share, height=10.0, fill="#00875a")]
     said: list[object] = [say("confidence", value=percent(share))]
     if isinstance(threshold, float | int):
@@ -76,61 +106,53 @@ def _sureness(confidence: float, facts: RunFacts) -> Html:
         parts.append(el("rect", x=at - 0.4, y=0.0, width=0.8, height=10.0, fill="#1c2127"))
         said += ["; ", say("asked_confidence", value=f"{float(threshold) * 100:g} %")]
     bar = el("svg", *parts, viewBox="0 0 100 10", preserveAspectRatio="none", role="img")
-    return joined(el("div", bar, class_="sure"), el("div", *said))
+    return Sureness(bar, joined(*said))
 
 
-def _whys(facts: RunFacts) -> Iterable[Html]:
+def _whys(facts: RunFacts) -> Iterator[tuple[str, Html]]:
     answer = facts.answer
     details = _mapping(answer.get("error_details"))
     message = answer.get("error_message")
     if message:
-        where = say(
-            "failed_in", phase=known("phase", str(details.get("phase"))), step=details.get("step")
-        )
-        if face_of(facts.asked).headline(facts) is not None:
-            yield el("p", el("b", say("reason")), ": ", both(message), " ", where)
+        phase = known("phase", str(details.get("phase")))
+        where = say("failed_in", phase=phase, step=details.get("step"))
+        if face_of(facts.asked).headline(facts) is None:
+            yield "where", where
         else:
-            yield el("p", el("b", say("where")), ": ", where)
+            yield "reason", joined(both(message), " ", where)
     if answer.get("suggestion"):
-        yield el("p", el("b", say("suggestion")), ": ", both(answer["suggestion"]))
-    if facts.ending not in ("task_completed", "task_rejected"):
-        yield _made_safe(facts)
+        yield "suggestion", both(answer["suggestion"])
 
 
-def _made_safe(facts: RunFacts) -> Html:
+def _made_safe(facts: RunFacts) -> str:
     done = facts.happened("verified")
     acts = (*facts.happened("make_safe"), *facts.happened("trip"))
     if not done or (acts and acts[-1].at_s > done[-1].at_s):
-        return el("p", say("safe_unknown"), class_="alarm")
-    if ";" in done[-1].text:
-        return el("p", say("safe_no"), class_="alarm")
-    return el("p", say("safe_yes"))
+        return "safe_unknown"
+    return "safe_no" if ";" in done[-1].text else "safe_yes"
 
 
-def _glance(facts: RunFacts) -> Html:
-    rows = list(face_of(facts.asked).glance(facts))
+def _glance(facts: RunFacts) -> Iterator[tuple[Html, object]]:
     if facts.accepted or facts.by_hand:
-        rows.append((say("duration"), clock(took_s(facts.answer, facts.duration_s))))
+        yield say("duration"), clock(took_s(facts.answer, facts.duration_s))
     risk = facts.accepted.get("risk_level") or facts.answer.get("assessed_risk_level")
     if risk:
-        rows.append((say("risk"), risk))
+        yield say("risk"), risk
     if facts.steps:
         done = sum(each.status == "COMPLETED" for each in facts.steps)
-        rows.append((say("steps_done"), say("of", count=done, total=len(facts.steps))))
+        yield say("steps_done"), say("of", count=done, total=len(facts.steps))
     if facts.steps or facts.by_hand:
-        rows.append((say("trips"), len(facts.happened("trip"))))
-        rows.append((say("warnings"), len(facts.happened("warning"))))
-    unconfirmed_commands = sum(count for name, count in facts.commands.items() if name not in QUIET)
-    if unconfirmed_commands:
-        rows.append((say("unconfirmed_commands"), el("span", unconfirmed_commands, class_="alarm")))
+        yield say("trips"), len(facts.happened("trip"))
+        yield say("warnings"), len(facts.happened("warning"))
+    doubtful = sum(count for name, count in facts.commands.items() if name not in QUIET)
+    if doubtful:
+        yield say("unconfirmed_commands"), el("span", doubtful, class_="alarm")
     if facts.happened("by_hand"):
-        rows.append((say("hand_acts"), len(facts.happened("by_hand"))))
-    cells = [el("div", el("dt", name), el("dd", value)) for name, value in rows]
-    return el("dl", *cells, class_="glance") if cells else Html("")
+        yield say("hand_acts"), len(facts.happened("by_hand"))
 
 
 def intent(facts: RunFacts) -> str:
-    """Return what the run was for, or who drove the line."""
+    """Return the purpose of the run, or the person who drove the line."""
     found = facts.asked.get("intent") or facts.by_hand or facts.header.get("session_id", "")
     return str(found)
 

@@ -3,10 +3,10 @@
 from typing import Final
 
 from labharness.core.vocabulary.texts import in_language
-from labharness.faces.report.html import Html, el, joined, text
+from labharness.faces.report.html import Html, el, escaped, joined, text
 from labharness.faces.report.words_of_spectra import SPECTRA
 
-__all__ = ["LANGUAGES", "PHRASES", "both", "cell", "known", "phase_text", "plain", "say"]
+__all__ = ["LANGUAGES", "PHRASES", "both", "known", "phase_text", "phrase", "plain", "say"]
 
 LANGUAGES: Final = {"en": "English", "zh": "中文"}
 
@@ -405,20 +405,21 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
 }
 
 
+def phrase(key: str) -> tuple[str, str]:
+    """Return a phrase in English and in Chinese."""
+    return PHRASES[key]
+
+
 def say(key: str, *, tag: str = "span", **fields: object) -> Html:
     """Return a phrase in both languages; the page's style shows one.
 
     Args:
         key: Of ``PHRASES``.
         tag: ``tspan`` within a drawing.
-        fields: What stands in the phrase's braces; escaped unless it is ``Html``.
+        fields: Values of the phrase's blanks; escaped unless they are ``Html``.
     """
-    return Html(
-        "".join(
-            el(tag, _filled(phrase, fields), class_=language, lang=language)
-            for language, phrase in zip(LANGUAGES, PHRASES[key], strict=True)
-        )
-    )
+    safe = {name: escaped(each) for name, each in fields.items()}
+    return _in_both(tag, *(Html(text(each).format(**safe)) for each in phrase(key)))
 
 
 def known(group: str, word: str, *, tag: str = "span") -> Html:
@@ -428,35 +429,27 @@ def known(group: str, word: str, *, tag: str = "span") -> Html:
 
 
 def plain(key: str, language: str = "en", **fields: object) -> str:
-    """Return a phrase in one language as plain text: a page's title, a line of a terminal."""
-    return PHRASES[key][list(LANGUAGES).index(language)].format(**fields)
+    """Return a phrase in one language as plain text: a page's title, a line of a terminal.
+
+    Raises:
+        KeyError: There is no such phrase or language.
+    """
+    return dict(zip(LANGUAGES, phrase(key), strict=True))[language].format(**fields)
 
 
 def both(raw: object) -> Html:
     """Return a recorded text in both languages; one that has no code, as it was recorded."""
     recorded = raw if isinstance(raw, str) else str(raw)
     english, chinese = (in_language(recorded, each) for each in LANGUAGES)
-    if english == chinese:
-        return text(recorded)
-    shown = (
-        el("span", english, class_="en", lang="en"),
-        el("span", chinese, class_="zh", lang="zh"),
-    )
-    return joined(*shown)
-
-
-def cell(key: str, *children: object, class_: str | None = None) -> Html:
-    """Return a table's cell that knows its column's name: on a phone it stands before it."""
-    english, chinese = PHRASES[key]
-    return el("td", *children, class_=class_, data_en=english, data_zh=chinese)
+    return text(recorded) if english == chinese else _in_both("span", english, chinese)
 
 
 def phase_text(name: str) -> str:
-    """Return a recorded phase as the report calls it in English, and anybody else's as it is."""
+    """Return the English name of a recorded phase; an unknown one as it was recorded."""
     key = f"phase.{name}"
     return plain(key) if key in PHRASES else name
 
 
-def _filled(phrase: str, fields: dict[str, object]) -> Html:
-    safe = {name: each if isinstance(each, Html) else text(each) for name, each in fields.items()}
-    return Html(text(phrase).format(**safe))
+def _in_both(tag: str, *said: str) -> Html:
+    languages = zip(LANGUAGES, said, strict=True)
+    return joined(*(el(tag, each, class_=name, lang=name) for name, each in languages))

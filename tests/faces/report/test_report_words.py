@@ -1,6 +1,9 @@
 """What a report is written with: markup, phrases, numbers, and runs that no task drove."""
 
+import re
 import string
+import subprocess
+import sys
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
@@ -8,10 +11,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
 
 from labharness.core.vocabulary import share_text
 from labharness.faces.cli import main
 from labharness.faces.report.answer_face import percent
+from labharness.faces.report.document import render
 from labharness.faces.report.html import Html, el, text
 from labharness.faces.report.limits import apart
 from labharness.faces.report.page import page
@@ -25,7 +30,7 @@ from labharness.faces.report.words import LANGUAGES, PHRASES, both
 from labharness.journal import SqliteJournal
 from labharness.work.desk.folder import JOURNAL_NAME
 from markup import parsed
-from rig import SHORT_LINE
+from rig import HERE, SHORT_LINE
 
 
 @settings(deadline=None, max_examples=60)
@@ -52,6 +57,31 @@ def test_both_languages_have_every_phrase_with_the_same_blanks() -> None:
         assert blanks[0] == blanks[1], key
         written = not key.startswith(("phase.", "status.", "event."))
         assert not written or phrases[0] != phrases[1], key
+
+
+def test_templates_hold_markup_and_no_words() -> None:
+    templates = sorted((HERE.parent / "labharness/faces/report/templates").rglob("*.j2"))
+    assert len(templates) > 8
+    for each in templates:
+        bare = re.sub(r"\{[{%#].*?[}%#]\}|<[^<>{}]*>", "", each.read_text("utf-8"), flags=re.DOTALL)
+        bare = re.sub(r"<[^<>]*>", "", bare)
+        assert set(re.findall(r"[A-Za-z]{3,}", bare)) <= {"labharness"}, each.name
+
+
+def test_a_value_that_a_template_lacks_is_an_error_and_a_hostile_one_is_text() -> None:
+    with pytest.raises(UndefinedError, match="'body' is undefined"):
+        render("section.html.j2", key="asked")
+    shown = render("section.html.j2", key="asked", body="<script>\u202e")
+    assert "&lt;script&gt;\ufffd" in shown
+
+
+def test_the_command_line_starts_without_templates() -> None:
+    code = (
+        "import sys, labharness.faces.cli.report, labharness.faces.cli.run, "
+        "labharness.faces.report.page; print('jinja2' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 @settings(deadline=None, max_examples=60)

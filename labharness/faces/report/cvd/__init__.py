@@ -6,14 +6,14 @@ from typing import Any
 from labharness.core.vocabulary import share_text
 from labharness.faces.report.answer_face import AnswerFace
 from labharness.faces.report.compared_run import ComparedRun
-from labharness.faces.report.cvd.beside import spectra_beside
+from labharness.faces.report.cvd.beside import of_raman
 from labharness.faces.report.cvd.compared import growths_compared
 from labharness.faces.report.cvd.conditions import growth_conditions
-from labharness.faces.report.cvd.film import evidence, film, layers_text, of_raman
+from labharness.faces.report.cvd.film import evidence, film, layers_text
+from labharness.faces.report.cvd.shares import headline
 from labharness.faces.report.document import section
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.html import Html, el
-from labharness.faces.report.shares import headline
 from labharness.faces.report.words import both, say
 
 __all__ = ["FACE", "GrowthFace"]
@@ -78,8 +78,7 @@ class GrowthFace(AnswerFace):
             return
         yield section("film", drawn)
         if facts.results["raman_analysis"]["spots"]:
-            beside = of_raman(spectra_beside, facts) or Html("")
-            yield section("evidence", beside, of_raman(evidence, facts) or Html(""))
+            yield section("evidence", of_raman(evidence, facts) or Html(""))
 
     def compared(self, runs: Sequence[ComparedRun]) -> Iterator[Html]:
         """Return the spectra and films of both."""

@@ -1,16 +1,17 @@
 """The spectra of the clearest spot: Raman, the silicon line and photoluminescence."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from labharness.faces.report.facts import RunFacts
-from labharness.faces.report.figures import Drawn, axes_of, curves_figure
-from labharness.faces.report.html import Html, el
-from labharness.faces.report.svg import exact
-from labharness.faces.report.words import say
+from labharness.faces.report.figures import Drawn, axes_of, curves_drawn
+from labharness.faces.report.html import Html
+from labharness.faces.report.svg import exact, upright, words_at
 
-__all__ = ["Clearest", "clearest", "spectra_beside", "spectrum_figure", "within"]
+__all__ = ["Clearest", "clearest", "of_raman", "spectra_beside", "spectra_drawn", "within"]
+
+T = TypeVar("T")
 
 SILICON_REACH_CM1: Final = 18.0
 """To either side of silicon: its line and enough ground."""
@@ -47,6 +48,16 @@ class Clearest:
         )
 
 
+def of_raman(draw: Callable[[RunFacts], T], facts: RunFacts) -> T | None:
+    """Draw something of the Raman part; None where a capability's outputs have another shape."""
+    if "raman_analysis" not in facts.results:
+        return None
+    try:
+        return draw(facts)
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+
+
 def clearest(facts: RunFacts) -> Clearest | None:
     """Return the spectra of the clearest spot; None where no spot was judged.
 
@@ -71,37 +82,31 @@ def clearest(facts: RunFacts) -> Clearest | None:
     )
 
 
-def spectra_beside(facts: RunFacts) -> Html:
-    """Draw the silicon line and the photoluminescence of the clearest spot."""
+def spectra_beside(facts: RunFacts) -> list[tuple[str, Html]]:
+    """Draw the silicon line and the photoluminescence of the clearest spot: key and drawing."""
     from labharness.analysis.peaks import SILICON_POSITION_CM1
 
     spot = clearest(facts)
     if spot is None:
-        return Html("")
+        return []
     silicon, glow = [Drawn(spot.silicon)], [Drawn(spot.glow)]
-    drawn = [
-        spectrum_figure("spectrum_silicon", "shift_axis", silicon, middle=SILICON_POSITION_CM1),
-        spectrum_figure("spectrum_pl", "wavelength_axis", glow),
-    ]
-    return el("div", *drawn, class_="pair")
+    found = {
+        "spectrum_silicon": spectra_drawn("shift_axis", silicon, middle=SILICON_POSITION_CM1),
+        "spectrum_pl": spectra_drawn("wavelength_axis", glow),
+    }
+    return [(key, drawing) for key, drawing in found.items() if drawing]
 
 
-def spectrum_figure(
-    key: str,
-    across: str,
-    curves: Sequence[Drawn],
-    *,
-    up: str = "counts",
-    middle: float | None = None,
+def spectra_drawn(
+    across: str, curves: Sequence[Drawn], *, up: str = "counts", middle: float | None = None
 ) -> Html:
     """Draw spectra over each other; nothing where there are none.
 
     Args:
-        key: Of the caption.
         across: Key of the name of the axis across.
         curves: The spectra.
         up: Key of the name of the axis upwards.
-        middle: Where a line is expected.
+        middle: The place where a line is expected.
     """
     frame = axes_of(curves)
     if frame is None:
@@ -109,10 +114,9 @@ def spectrum_figure(
     marks = []
     if middle is not None:
         x = frame.x(middle)
-        top, bottom = frame.y.end_px, frame.y.start_px
-        marks.append(el("line", x1=x, x2=x, y1=top, y2=bottom, class_="ground"))
-        marks.append(el("text", exact(middle), x=x + 4, y=20.0))
-    return curves_figure(el("b", say(key)), frame, curves, marks, across=across, up=up)
+        marks.append(upright(x, frame.y.end_px, frame.y.start_px, "ground"))
+        marks.append(words_at(x + 4, 20.0, exact(middle)))
+    return curves_drawn(frame, curves, marks, across=across, up=up)
 
 
 def within(spectrum: Spectrum, low: float, high: float) -> Spectrum:

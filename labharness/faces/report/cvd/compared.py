@@ -3,19 +3,19 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from labharness.faces.report.compared_run import ComparedRun, legend
+from labharness.faces.report.compared_run import ComparedRun
 from labharness.faces.report.cvd.beside import (
     Clearest,
     Spectrum,
     clearest,
-    spectrum_figure,
+    of_raman,
+    spectra_drawn,
     within,
 )
-from labharness.faces.report.cvd.film import FIT_WINDOW_CM1, film_in_brief, of_raman
-from labharness.faces.report.document import section
+from labharness.faces.report.cvd.film import FIT_WINDOW_CM1, film_in_brief
+from labharness.faces.report.document import render
 from labharness.faces.report.figures import Drawn
-from labharness.faces.report.html import Html, el
-from labharness.faces.report.words import say
+from labharness.faces.report.html import Html
 
 __all__ = ["growths_compared"]
 
@@ -23,15 +23,12 @@ __all__ = ["growths_compared"]
 def growths_compared(runs: Sequence[ComparedRun]) -> Iterator[Html]:
     """Return the sections of spectra and of films; neither where no run has any."""
     spectra = list(_spectra(runs))
-    if spectra:
-        drawn = el("div", *spectra, class_="pair")
-        yield section("spectra", legend(runs), drawn, el("p", say("spectra_key"), class_="note"))
-    films = [of_raman(film_in_brief, each.facts) for each in runs]
-    if any(films):
-        yield section("film", el("div", *map(_film, runs, films), class_="pair"))
+    films = [(run, of_raman(film_in_brief, run.facts)) for run in runs]
+    if spectra or any(film for _, film in films):
+        yield render("cvd/compared.html.j2", runs=runs, spectra=spectra, films=films)
 
 
-def _spectra(runs: Sequence[ComparedRun]) -> Iterator[Html]:
+def _spectra(runs: Sequence[ComparedRun]) -> Iterator[tuple[str, Html]]:
     """Draw the spectra of both clearest spots over each other, in counts a second."""
     spots = [(run, of_raman(clearest, run.facts)) for run in runs]
     shown = [(run, spot) for run, spot in spots if spot is not None]
@@ -42,9 +39,11 @@ def _spectra(runs: Sequence[ComparedRun]) -> Iterator[Html]:
     )
     for key, across, of in drawn:
         curves = [_a_second(run, *of(spot)) for run, spot in shown]
-        curves = [each for each in curves if each.points]
-        if curves:
-            yield spectrum_figure(key, across, curves, up="counts_a_second")
+        drawing = spectra_drawn(
+            across, [each for each in curves if each.points], up="counts_a_second"
+        )
+        if drawing:
+            yield key, drawing
 
 
 def _lines(spot: Clearest) -> tuple[Spectrum, float]:
@@ -56,7 +55,3 @@ def _a_second(run: ComparedRun, spectrum: Spectrum, exposure_s: float) -> Drawn:
         return Drawn(())
     points = [(x, counts / exposure_s) for x, counts in spectrum]
     return Drawn(points, run.colour, run.trace)
-
-
-def _film(run: ComparedRun, drawn: Html | None) -> Html:
-    return el("div", el("h3", run.label), drawn or el("p", say("no_film_drawn")))

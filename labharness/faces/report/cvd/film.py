@@ -1,24 +1,34 @@
-"""What the film looks like: the map, the fit of the clearest spot, and the evidence."""
+"""The section on the film: its map, the fit of the clearest spot, and the evidence."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from labharness.faces.report.answer_face import percent
-from labharness.faces.report.facts import RunFacts
-from labharness.faces.report.fitted import (
-    FIT_PX,
-    RESIDUAL_SIGMA_MAX,
-    Fitted,
-    axis_name,
-    fit_parts,
-    upright_name,
+from labharness.faces.report.cvd.beside import of_raman, spectra_beside
+from labharness.faces.report.cvd.shares import (
+    LAYER_CLASSES,
+    LAYER_COLOURS,
+    area_parts,
+    share_bars,
 )
-from labharness.faces.report.html import Html, el, joined, table
-from labharness.faces.report.shares import LAYER_CLASSES, LAYER_COLOURS, area, share_bars
-from labharness.faces.report.svg import Frame, Scale, number, rounded_ticks, significant
-from labharness.faces.report.words import both, say
+from labharness.faces.report.document import render
+from labharness.faces.report.facts import RunFacts
+from labharness.faces.report.fitted import FIT_PX, RESIDUAL_SIGMA_MAX, Fitted, fit_parts
+from labharness.faces.report.html import Html, el, joined
+from labharness.faces.report.svg import (
+    Frame,
+    Scale,
+    axis_name,
+    drawing,
+    number,
+    rounded_ticks,
+    significant,
+    upright_name,
+    words_at,
+)
+from labharness.faces.report.words import say
 
 __all__ = [
     "FIT_WINDOW_CM1",
@@ -26,10 +36,7 @@ __all__ = [
     "film",
     "film_in_brief",
     "layers_text",
-    "of_raman",
 ]
-
-T = TypeVar("T")
 
 SIX_OR_MORE: Final = 6
 NAMED_SPOTS_MAX: Final = 60
@@ -44,98 +51,53 @@ COSMIC_SIGMA: Final = RESIDUAL_SIGMA_MAX
 """A pixel further off is a cosmic ray: it is drawn at the edge and left out of the heights."""
 
 
-def of_raman(draw: Callable[[RunFacts], T], facts: RunFacts) -> T | None:
-    """Draw something of the Raman part; None where a capability's outputs have another shape."""
-    if "raman_analysis" not in facts.results:
-        return None
-    try:
-        return draw(facts)
-    except (KeyError, IndexError, TypeError, ValueError):
-        return None
-
-
 def film(facts: RunFacts) -> Html:
     """Draw the map and the fit, and tabulate the spots."""
-    found = facts.results["raman_analysis"]
-    said = _measured(facts)
-    if not found["spots"]:
-        return said
-    fit = el("figure", el("figcaption", el("b", say("fit"))), *_fit(facts, found))
-    drawn = el("div", _map_figure(found), fit, class_="pair")
-    return joined(said, drawn, _spot_table(found["spots"]))
+    return _film(facts, whole=True)
 
 
 def film_in_brief(facts: RunFacts) -> Html:
-    """Draw the shares and the map: what one compares of two films."""
-    found = facts.results["raman_analysis"]
-    return joined(_measured(facts), _map_figure(found) if found["spots"] else Html(""))
+    """Draw the shares and the map, by which one compares two films."""
+    return _film(facts, whole=False)
 
 
-def _measured(facts: RunFacts) -> Html:
-    """Return where there was film and how the area is shared out, and draw the shares."""
-    found = facts.results["raman_analysis"]
-    covered = say(
-        "covered",
-        film=found["places_with_film"],
-        places=found["places_surveyed"],
-        spots=len(found["spots"]),
+def _film(facts: RunFacts, *, whole: bool) -> Html:
+    found, shared = facts.results["raman_analysis"], facts.results.get("film") or {}
+    spots = found["spots"]
+    bars = spots and shared.get("of_film")
+    return render(
+        "cvd/film.html.j2",
+        found=found,
+        area=area_parts(shared) if shared else (),
+        bars=share_bars(shared["of_film"]) if bars else "",
+        map=_map(spots) if spots else "",
+        whole=whole,
+        fit=_fit(facts, found) if spots and whole else None,
+        spots=[list(_spot_cells(at, each)) for at, each in enumerate(spots, 1)] if whole else (),
     )
-    shared = facts.results.get("film") or {}
-    said = joined(el("p", covered), area(shared) if shared else Html(""))
-    drawn = bool(found["spots"] and shared.get("of_film"))
-    return joined(said, share_bars(shared["of_film"]) if drawn else Html(""))
-
-
-def _map_figure(found: Mapping[str, Any]) -> Html:
-    caption = el("figcaption", el("b", say("map")))
-    return el("figure", caption, _map(found["spots"]), _note("map_key"))
 
 
 def evidence(facts: RunFacts) -> Html:
-    """Tabulate what each term says, and what all spots say together."""
+    """Tabulate the evidence of each term, and of all spots together."""
     found = facts.results["raman_analysis"]
-    if not found["posterior"]:
-        return el("ul", *(el("li", both(each)) for each in found["reasons"]))
-    rows = []
-    for term in found["evidence"]:
-        shares = term["log_likelihood"]
-        rows.append(
-            el(
-                "tr",
-                el("td", both(term["name"])),
-                el(
-                    "td",
-                    f"{significant(term['measured'], 4)} {_unit(term['unit'])}",
-                    class_="number",
-                ),
-                *(el("td", f"{shares[name]:.2f}", class_="number") for name in LAYER_CLASSES),
-                el("td", both(term["systematic_error"]), class_="said"),
-            )
-        )
     posterior = found["posterior"]
-    rows.append(
-        el(
-            "tr",
-            el("th", say("mean_share")),
-            el("td"),
-            *(el("td", _share(posterior[name]), class_="number") for name in LAYER_CLASSES),
-            el("td"),
-            class_="total",
+    terms = [
+        (
+            term,
+            f"{significant(term['measured'], 4)} {_unit(term['unit'])}",
+            [f"{term['log_likelihood'][name]:.2f}" for name in LAYER_CLASSES],
         )
+        for term in (found["evidence"] if posterior else ())
+    ]
+    return render(
+        "cvd/evidence.html.j2",
+        found=found,
+        classes=LAYER_CLASSES,
+        terms=terms,
+        shares=[_share(posterior[name]) for name in LAYER_CLASSES] if posterior else (),
+        quality=number(found["quality"]) if posterior else "",
+        beside=of_raman(spectra_beside, facts) or (),
     )
-    above = el(
-        "tr",
-        el("th", say("term"), rowspan=2),
-        el("th", say("value"), rowspan=2),
-        el("th", say("log_likelihood"), colspan=6),
-        el("th", say("systematic"), rowspan=2, class_="wordy"),
-    )
-    below = el("tr", *(el("th", name, class_="number") for name in LAYER_CLASSES))
-    terms = el("div", el("table", el("thead", above, below), el("tbody", *rows)), class_="scroll")
-    said = [*found["reasons"], *found["notes"]]
-    notes = el("ul", *(el("li", both(each)) for each in said)) if said else Html("")
-    key = el("p", say("evidence_key", quality=number(found["quality"])), class_="note")
-    return joined(terms, key, notes)
 
 
 def layers_text(count: int | None) -> Html:
@@ -153,10 +115,6 @@ def _share(value: float) -> str:
 
 def _unit(unit: str) -> str:
     return "" if unit == "1" else unit
-
-
-def _note(key: str) -> Html:
-    return el("p", say(key), class_="note")
 
 
 def _map(spots: Sequence[Mapping[str, Any]]) -> Html:
@@ -177,37 +135,30 @@ def _map(spots: Sequence[Mapping[str, Any]]) -> Html:
         if named:
             label = "?" if layers is None else layers
             place, error = each["peak_distance_cm1"], each["peak_distance_sigma_cm1"]
-            parts.append(el("text", label, x=x, y=y + 4, text_anchor="middle", class_="in"))
+            parts.append(words_at(x, y + 4, label, anchor="middle", class_="in"))
             for line, what in enumerate((f"{place:.2f}", f"± {error:.2f}")):
-                below = y + 22 + 11 * line
-                parts.append(el("text", what, x=x, y=below, text_anchor="middle", class_="small"))
+                parts.append(words_at(x, y + 22 + 11 * line, what, anchor="middle", class_="small"))
     middle = (frame.x.start_px + frame.x.end_px) / 2
     parts.append(axis_name(say("x_axis_um", tag="tspan"), middle, SIZE_PX - 6))
     parts.append(upright_name(say("y_axis_um", tag="tspan"), 12.0, SIZE_PX / 2))
-    return el("svg", *parts, viewBox=f"0 0 {SIZE_PX:.0f} {SIZE_PX:.0f}", role="img")
+    return drawing(parts, SIZE_PX, SIZE_PX)
 
 
-def _spot_table(spots: Sequence[Mapping[str, Any]]) -> Html:
-    rows = []
-    for index, each in enumerate(spots, 1):
-        distance = f"{each['peak_distance_cm1']:.2f} ± {each['peak_distance_sigma_cm1']:.2f}"
-        layers = "?" if each["layer_count"] is None else each["layer_count"]
-        values = [index, number(each["x_um"]), number(each["y_um"]), layers, distance]
-        for name in ("e2g_cm1", "a1g_cm1"):
-            values.append(f"{each[name]:.2f}")
-        for name in ("a1g_over_silicon", "pl_over_a1g", "snr", "reduced_chi2"):
-            values.append("–" if each[name] is None else significant(each[name], 3))
-        rows.append(el("tr", *(el("td", value, class_="number") for value in values)))
-    heads: list[object] = [say("spot"), "x, µm", "y, µm", say("layers"), "A1g − E2g, cm⁻¹"]
-    heads += ["E2g, cm⁻¹", "A1g, cm⁻¹", "A1g/Si", "PL/A1g", "S/N", "χ²"]
-    return table(heads, rows, class_="figures")
+def _spot_cells(index: int, spot: Mapping[str, Any]) -> Iterator[object]:
+    yield from (index, number(spot["x_um"]), number(spot["y_um"]))
+    yield "?" if spot["layer_count"] is None else spot["layer_count"]
+    yield f"{spot['peak_distance_cm1']:.2f} ± {spot['peak_distance_sigma_cm1']:.2f}"
+    yield from (f"{spot[name]:.2f}" for name in ("e2g_cm1", "a1g_cm1"))
+    for name in ("a1g_over_silicon", "pl_over_a1g", "snr", "reduced_chi2"):
+        yield "–" if spot[name] is None else significant(spot[name], 3)
 
 
-def _fit(facts: RunFacts, found: Mapping[str, Any]) -> list[Html]:
+def _fit(facts: RunFacts, found: Mapping[str, Any]) -> tuple[Html, Html] | None:
+    """Draw the fit of the clearest spot, with the sentence on it; None without its spectrum."""
     index = found["best_spot"]
     spectra = facts.spectra.get("raman", ())
     if index is None or not 0 <= index < len(spectra):
-        return [el("p", say("no_fit"))]
+        return None
     spot, spectrum = found["spots"][index], spectra[index]
     offset_cm1 = spot["silicon_offset_cm1"] or 0.0
     dark = facts.spectra["dark_counts"]
@@ -223,10 +174,11 @@ def _fit(facts: RunFacts, found: Mapping[str, Any]) -> list[Html]:
     residuals = [
         (x, (y - fit) / math.sqrt(max(fit, 1.0))) for (x, y), fit in zip(points, model, strict=True)
     ]
-    said = say("chi2", value=f"{spot['reduced_chi2']:.2f}")
-    place = f"x {number(spot['x_um'])} µm, y {number(spot['y_um'])} µm · "
-    head = el("p", place, f"{spot['peak_distance_cm1']:.2f} cm⁻¹ · ", said)
-    return [_fit_drawing(points, residuals, lines, weights), head, _note("fit_key")]
+    place = f"x {number(spot['x_um'])} µm, y {number(spot['y_um'])} µm"
+    distance = f"{spot['peak_distance_cm1']:.2f} cm⁻¹"
+    quality = say("chi2", value=f"{spot['reduced_chi2']:.2f}")
+    said = joined(place, distance, quality, between=" · ")
+    return _fit_drawing(points, residuals, lines, weights), said
 
 
 def _fit_drawing(
@@ -248,8 +200,7 @@ def _fit_drawing(
             for (place, _), name in zip(lines, ("E2g", "A1g"), strict=True)
         ],
     )
-    parts = fit_parts(drawn, partial(say, tag="tspan"))
-    return el("svg", parts, viewBox=f"0 0 {FIT_PX:.0f} {FIT_PX:.0f}", role="img")
+    return drawing([fit_parts(drawn, partial(say, tag="tspan"))], FIT_PX, FIT_PX)
 
 
 def _middle() -> float:
