@@ -140,6 +140,7 @@ class Plug:
             (SqliteJournal, "_open", self._of_journal("journal open")),
             (os, "fsync", self._of_descriptor("fsync")),
             (os, "write", self._of_descriptor("write")),
+            (os, "open", self._of_handle),
             (Path, "open", self._of_opening),
             (Path, "replace", self._of_path("replace")),
             (Path, "write_text", self._of_path("write_text")),
@@ -202,6 +203,15 @@ class Plug:
             if mode.startswith("r"):
                 return real(path, mode, *args, **options)
             return self._on_file(f"open {path.name}", lambda: real(path, mode, *args, **options))
+
+        return plugged
+
+    def _of_handle(self, real: Any) -> Any:
+        def plugged(path: Any, flags: int, *args: Any, **options: Any) -> Any:
+            if not flags & (os.O_WRONLY | os.O_RDWR):
+                return real(path, flags, *args, **options)
+            name = Path(os.fsdecode(path)).name
+            return self._on_file(f"open {name}", lambda: real(path, flags, *args, **options))
 
         return plugged
 

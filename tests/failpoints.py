@@ -30,6 +30,7 @@ from labharness.safety.kernel import Mode
 __all__ = ["Failed", "suffer"]
 
 MENDED_S = 60.0  # a person comes and mends; then the line is looked at
+SEED = 3  # of a room whose whole growth gives one layer: a mixed film fails its own claim
 SHORT: Mapping[str, float] = {"temperature_c": 650.0, "dwell_s": 60.0, "argon_sccm": 100.0}
 
 
@@ -64,7 +65,7 @@ def suffer(plan: LabPlan, point: Failpoint, folder: Path, *, whole: bool) -> Fai
     stops = () if whole else (Fault(kind="stop_request", stage="purge", after_s=5.0, growth=1),)
     faults = (*point.faults, *stops)
     recipe = {} if whole else SHORT
-    scenario = Scenario(name="0/0", seed=5, recipe=recipe, faults=faults, looks=True)
+    scenario = Scenario(name="0/0", seed=SEED, recipe=recipe, faults=faults, looks=True)
     with mock.patch.object(world, "VirtualLoop", _MortalLoop):
         there = _Restarted(plan, scenario, folder, point)
         try:

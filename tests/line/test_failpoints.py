@@ -122,7 +122,7 @@ POINTS = (
     Failpoint("replace index.json", "dies after", "analysis", "died"),
     Failpoint("write_bytes submit.json", "half", "", "no run"),
     Failpoint("open line.lock", "broken", "", "no run"),
-    Failpoint("write_text owner.json", "full", "", WELL),
+    Failpoint("open owner.json", "full", "", WELL),
     Failpoint("fsync answer.new", "full", "ramp", BY_ESTOP, faults=ESTOP),
     Failpoint("replace answer.json", "dies before", "ramp", DIED, faults=ESTOP),
 )
