@@ -300,16 +300,16 @@ temperature before 640 °C, cooled with the lid shut, and the sulfur kept until 
 550 °C. A test holds the page to the plant.
 
 A growth *agrees* where the share of the substrate under one layer, the share under two and the
-edge of the triangles are each within a factor of two of the published value. A share of second layers
-below 0.02 counts as none.
+edge of the triangles are each within a factor of two of the published value. A share of second
+layers below 0.02 counts as none.
 """
 
 FITTED = """
 Five constants of the growth were fitted to these: the speed of an edge and its activation energy,
 the rates of nucleation of the first layer and of later ones, and the order in the metal of the
-latter. The first layer has fewer nuclei at a higher temperature; its −2 eV were chosen near the optimum of
-the fit. The targets are judged from published windows of MoO3 and sulfur powder on SiO2/Si (15
-mg MoO3, sulfur at 200 °C, 50 sccm, 1 atm, 10 min unless said), not digitised data. The
+latter. The first layer has fewer nuclei at a higher temperature; its −2 eV were chosen near the
+optimum of the fit. The targets are judged from published windows of MoO3 and sulfur powder on
+SiO2/Si (15 mg MoO3, sulfur at 200 °C, 50 sccm, 1 atm, 10 min unless said), not digitised data. The
 table shows that the model can meet them all at once, not that it is right.
 """
 
@@ -325,8 +325,8 @@ The growth at 750 °C for 10 min, with one thing changed.
 """
 
 LEFT_OUT = """
-Known but not in the model: shapes other than triangles, MoO2 and oxysulfides where sulfur comes late,
-sulfur that came too early and had hours to poison a source, salts, places along the tube.
+Known but not in the model: shapes other than triangles, MoO2 and oxysulfides where sulfur comes
+late, sulfur that came too early and had hours to poison a source, salts, places along the tube.
 Hydrogen's help in the reduction of MoO3 is not in the model either: there hydrogen only etches.
 """
 
