@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from command_server import run_command
 from labharness.faces.cli import main
 from labharness.lab import Lab, LabPlan
 from labharness.lab.config.lab_facts import house_facts
@@ -66,44 +67,17 @@ def say(*arguments: object) -> Said:
 
 def spawn(*arguments: object) -> Said:
     """Run the command in a process of its own."""
-    return _spawned(*COMMAND, *arguments)
-
-
-def _spawned(*words: object) -> Said:
-    ended = subprocess.run(
-        [str(each) for each in words],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    return Said(ended.returncode, ended.stdout, ended.stderr)
-
-
-FULL = (  # CPython up to 3.13 would keep a module's compiled half for ever (gh-126606)
-    "import resource, signal, sys; sys.dont_write_bytecode = True; "
-    "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-    "resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
-    "from labharness.faces.cli import main; sys.exit(main(sys.argv[1:]))"
-)
-"""Lets no file grow beyond a size, in bytes."""
-
-WITHOUT_PRIVILEGE = (
-    "import ctypes, sys; none = (ctypes.c_uint32 * 6)(); "
-    "ctypes.CDLL(None).capset((ctypes.c_uint32 * 2)(0x20080522, 0), none) == 0 or sys.exit(99); "
-    "from labharness.faces.cli import main; sys.exit(main(sys.argv[1:]))"
-)
-"""Gives up on Linux what lets root pass every permission of a file."""
+    return Said(*run_command([str(each) for each in arguments]))
 
 
 def spawn_on_full_disk(size: int, *arguments: object) -> Said:
     """Run the command where no file may grow beyond a size: what a full disk says, for real."""
-    return _spawned(sys.executable, "-c", FULL.format(size=size), *arguments)
+    return Said(*run_command([str(each) for each in arguments], disk=size))
 
 
 def spawn_without_privilege(*arguments: object) -> Said:
     """Run the command in a process of its own, which no file lets in that shuts others out."""
-    return _spawned(sys.executable, "-c", WITHOUT_PRIVILEGE, *arguments)
+    return Said(*run_command([str(each) for each in arguments], privileged=False))
 
 
 def submit(folder: Path, body: object, *options: object) -> Said:

@@ -31,6 +31,7 @@ OURS = {
     "core.files",
     "core.clock",
     "core.errors",
+    "core.languages",
     "core.vocabulary",
     "faces.cli",
     "instruments.link",
