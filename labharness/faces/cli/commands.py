@@ -114,12 +114,16 @@ COMMANDS: Final = {
         "check the files; compute wire times and the age of readings",
         LAB,
         _flag("--connect", "ask every instrument who it is, and compare with the lab file"),
+        LANGUAGE,
     ),
     "envelope": Usage("check or show the safety envelope of a lab"),
-    "envelope check": Usage("print every contradiction", LAB),
+    "envelope check": Usage("print every contradiction", LAB, LANGUAGE),
     "envelope show": Usage("print every rule", LAB),
     "doctor": Usage(
-        "list what prevents a run, each with its remedy", LAB, _flag("--json", "print a JSON array")
+        "list what prevents a run, each with its remedy",
+        LAB,
+        LANGUAGE,
+        _flag("--json", "print a JSON array"),
     ),
     "reset": Usage("open the latch after a trip, when its cause is gone", *SIGNED, LAB),
     "arm": Usage("write the file from which the guard process arms itself", LAB_FILE),

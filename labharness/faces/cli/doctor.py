@@ -4,7 +4,10 @@ import argparse
 import json
 from pathlib import Path
 
+from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
+from labharness.faces.cli.labs import told_count
+from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.show import chosen_lab, say
 from labharness.lab.doctor.findings import Check, examine
 from labharness.lab.doctor.machine import look
@@ -23,9 +26,13 @@ def doctor(chosen: argparse.Namespace) -> int:
         say(json.dumps([_fields(check) for check in checks], ensure_ascii=False, indent=2))
     else:
         for check in checks:
-            fix = f". Do: {check.fix}" if check.fix else ""
-            say(f"{check.state:8} {check.about:18} {check.said}{fix}")
-        say(f"{findings or 'no'} findings")
+            fix = Text("doctor.do", fix=check.fix) if check.fix else ""
+            state, about, said, do = (
+                in_language(each, TERMINAL.language)
+                for each in (check.state, check.about, check.said, fix)
+            )
+            say(f"{state:8} {about:18} {said}{do}")
+        say(told_count(findings))
     return EXIT_FAILED if findings else EXIT_COMPLETED
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 
+from labharness.core.vocabulary.texts import Text
 from labharness.core.errors import LabError
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.faces.cli.rules import rules
@@ -12,7 +13,7 @@ from labharness.lab.config.usable import unsigned, unusable
 from labharness.lab.config.wires import Finding, port_costs
 from labharness.lab.operate.idle_line import identify, reset
 
-__all__ = ["labs"]
+__all__ = ["labs", "told_count"]
 
 
 def labs(chosen: argparse.Namespace) -> int:
@@ -36,19 +37,19 @@ def labs(chosen: argparse.Namespace) -> int:
 
 
 def _check(plan: LabPlan, *, connect: bool) -> int:
-    say(f"{plan.path}: {len(plan.instruments)} instruments on {len(plan.file.port)} ports")
-    say(f"lab file  {plan.lab_digest}")
-    say(f"envelope  {plan.envelope_digest}")
-    say("port           one poll   longest in flight   safe frames")
+    say(Text("doctor.lab", path=str(plan.path), instrument=len(plan.instruments), port=len(plan.file.port)))
+    say(Text("check.lab", lab_digest=plan.lab_digest))
+    say(Text("check.envelope", envelope_digest=plan.envelope_digest))
+    say(Text("check.port"))
     for cost in port_costs(plan.instruments, plan.timings, plan.procedures()):
         say(
             f"{cost.port:14} {cost.poll_s:6.3f} s   {cost.longest_s:13.3f} s   {cost.safe_s:9.3f} s"
         )
     for warning in plan.warnings():
-        say(f"warning: {warning}")
+        say(Text("check.warning", warning=warning))
     findings = [*plan.check(), *unusable(plan)]
     findings += [
-        Finding("approvals", f"{plan.beside(path)} is not there") for path in unsigned(plan)
+        Finding("approvals", Text("doctor.gone", path=str(plan.beside(path)))) for path in unsigned(plan)
     ]
     if connect:
         for name, found, trouble in identify(plan):
@@ -57,14 +58,21 @@ def _check(plan: LabPlan, *, connect: bool) -> int:
             else:
                 say(f"{name:14} {found}")
     for finding in findings:
-        say(f"finding: {finding}")
+        say(Text("check.finding", finding=str(finding)))
         for line in finding.paste.splitlines():
             say(f"    {line}")
-    say("no findings" if not findings else f"{len(findings)} finding{'s' * (len(findings) > 1)}")
+    say(told_count(len(findings)))
     return EXIT_FAILED if findings else EXIT_COMPLETED
+
+
+def told_count(findings: int) -> Text:
+    """Return how many findings there are."""
+    if findings > 1:
+        return Text("check.many", count=findings)
+    return Text("check.one" if findings else "check.none")
 
 
 def _reset(plan: LabPlan, name: str, reason: str) -> int:
     trip = reset(plan, name, reason)
-    say("the line was not latched" if trip is None else f"reset by {name}: {trip.detail}")
+    say(Text("check.not_latched") if trip is None else Text("check.reset", name=name, detail=trip.detail))
     return EXIT_COMPLETED

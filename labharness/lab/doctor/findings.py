@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
+from labharness.core.vocabulary.texts import Text
 from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary.extras import ALERT_NEEDS, EXTRAS, LINK_NEEDS
 from labharness.lab.config.hazards import HazardRow
@@ -116,40 +117,49 @@ def examine(plan: LabPlan, seen: MachineFacts) -> tuple[Check, ...]:
 
 def _software(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     if seen.missing:
-        said = f"Python {seen.python} lacks {', '.join(seen.missing)}"
+        said = Text("doctor.python_lacks", python=seen.python, known=", ".join(seen.missing))
         yield Check("python", said, f"python -m pip install {' '.join(seen.missing)}")
     else:
-        yield Check("python", f"{seen.python}, with all that labharness requires")
+        yield Check("python", Text("doctor.python", python=seen.python))
     for link in plan.links:
         module = LINK_NEEDS.get(link, "")
         if not module:
             continue
         if module in seen.modules:
-            yield Check("packages", f"{module} is there, for links of kind {link}")
+            yield Check("packages", Text("doctor.module", module=module, link=link))
         else:
-            said = f"{module} is missing: links of kind {link} cannot be opened"
+            said = Text("doctor.no_module", module=module, link=link)
             yield Check("packages", said, f"python -m {EXTRAS[module].command}")
 
 
 def _unusable(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     for each in seen.unusable:
-        yield Check("lab file", f"{each.where}: {each.what}", f"mend it in {plan.path}")
+        yield Check(
+            "lab file",
+            Text("pair", what=each.where, why=each.what),
+            Text("doctor.mend", path=str(plan.path)),
+        )
 
 
 def _files(plan: LabPlan) -> Iterator[Check]:
     yield Check(
         "lab file",
-        f"{plan.path}: {len(plan.file.instrument)} instruments on {len(plan.file.port)} ports",
+        Text(
+            "doctor.lab",
+            path=str(plan.path),
+            instrument=len(plan.file.instrument),
+            port=len(plan.file.port),
+        ),
     )
     findings, unclaimed = plan.check(), plan.unclaimed()
     for each in findings:
-        fix = "change the poll, the baud rate or the limit; see"
+        fix = Text("doctor.change", option=plan.option)
         if each.paste:
-            fix = "paste the lines that are printed by"
+            fix = Text("doctor.paste", option=plan.option)
         about = "network" if each in unclaimed else "envelope"
-        yield Check(about, str(each), f"{fix} labharness lab check{plan.option}")
+        yield Check(about, str(each), fix)
     if not findings:
-        said = "its times can be kept on these wires, and every procedure switches all energy off"
+        said = Text("doctor.kept")
         yield Check("envelope", said)
 
 
@@ -158,21 +168,25 @@ def _drivers(plan: LabPlan, today: date) -> Iterator[Check]:
     found = tuple(unverified_drivers(plan))
     for each in found:
         if accepted := each.accepted_by(today):
-            yield Check("drivers", f"{each.said}; {accepted}")
+            yield Check("drivers", Text("doctor.accepted", said=each.said, accepted=accepted))
             continue
         yield Check(
             "drivers",
             each.said,
-            "compare what it reads with the instrument's display before it may write: labharness "
-            f"lab check --connect{plan.option}; then, in {plan.path}, under [[instrument]] "
-            f"{each.instrument}: {each.to_paste(today)}",
+            Text(
+                "doctor.compare",
+                option=plan.option,
+                path=str(plan.path),
+                instrument=each.instrument,
+                each=each.to_paste(today),
+            ),
         )
     if not found:
-        yield Check("drivers", "no unverified driver is on a real link")
+        yield Check("drivers", Text("doctor.verified"))
 
 
 def _port(plan: LabPlan, row: PortRow, seen: MachineFacts) -> Iterator[Check]:
-    about = f"port {row.name}"
+    about = Text("doctor.port", name=row.name)
     if row.link == "loopback":
         yield Check(about, "simulated")
     elif row.link == "serial":
@@ -182,96 +196,105 @@ def _port(plan: LabPlan, row: PortRow, seen: MachineFacts) -> Iterator[Check]:
         where = row.url or row.resource or f"{row.host}:{row.port}"
         trouble = seen.unreached.get(row.name)
         if trouble is None:
-            why = "the line is in use" if seen.owner.held else "opening it would tell nothing"
-            yield Check(about, f"{row.link} {where}: not tried, {why}", known=False)
+            why = Text("doctor.in_use") if seen.owner.held else Text("doctor.no_use")
+            yield Check(
+                about, Text("doctor.untried", link=row.link, where=where, why=why), known=False
+            )
         elif trouble:
             yield Check(
                 about,
                 trouble,
-                "see that the instrument is on, the cable in, and the address in the lab file its "
-                "own",
+                Text("doctor.see_cable"),
             )
         else:
-            yield Check(about, f"{row.link} {where}: connects")
+            yield Check(about, Text("doctor.connects", link=row.link, where=where))
 
 
 def _serial(about: str, path: str, seen: MachineFacts, *, served: bool) -> Iterator[Check]:
     fact = seen.serial.get(path)
     if fact is None:
-        yield Check(about, f"{path}: this system does not say how it stands", known=False)
+        yield Check(about, Text("doctor.serial_unknown", path=path), known=False)
     elif not fact.exists:
         there = ", ".join(fact.present) or "none"
-        fix = f"plug it in and switch it on; serial devices that are there: {there}"
-        yield Check(about, f"there is no {path}", fix)
+        fix = Text("doctor.plug_in", there=there)
+        yield Check(about, Text("doctor.no_port", path=path), fix)
     elif not fact.is_device:
-        yield Check(about, f"{path} is no device", "name the device in the lab file")
+        yield Check(about, Text("doctor.no_device", path=path), Text("doctor.name_device"))
     elif not fact.allowed:
-        yield Check(about, f"{seen.user} may not read and write {path}", _join(fact, seen.user))
+        yield Check(
+            about, Text("doctor.not_allowed", user=seen.user, path=path), _join(fact, seen.user)
+        )
     elif seen.owner.held:
-        yield Check(about, f"{path}: not tried, the line is in use", known=False)
+        yield Check(about, Text("doctor.serial_in_use", path=path), known=False)
     elif fact.held_by and served:
-        yield Check(about, f"{path} is open in {fact.held_by}, which simulates the instruments")
+        yield Check(about, Text("doctor.served", path=path, held_by=fact.held_by))
     elif fact.held_by or fact.trouble:
-        said = f"is open in {fact.held_by}" if fact.held_by else f"does not open: {fact.trouble}"
-        fix = f"end that process; this names it: fuser -v {shlex.quote(path)}"
+        said = (
+            Text("doctor.held", held_by=fact.held_by)
+            if fact.held_by
+            else Text("doctor.shut", trouble=fact.trouble)
+        )
+        fix = Text("doctor.end_process", shlex=shlex.quote(path))
         if not fact.held_by:
-            fix = f"pull its plug and put it in again, then: stty -F {shlex.quote(path)}"
-        yield Check(about, f"{path} {said}", fix)
+            fix = Text("doctor.pull_plug", shlex=shlex.quote(path))
+        yield Check(about, Text("doctor.device", path=path, said=said), fix)
     else:
-        yield Check(about, f"{path} opens")
+        yield Check(about, Text("doctor.opens", path=path))
     if fact is not None and fact.by_id and not path.startswith(STEADY_SERIAL):
-        said = f"{path} is whichever was plugged in first"
-        yield Check(about, said, f'in the lab file: path = "{fact.by_id}"')
+        said = Text("doctor.first_plugged", path=path)
+        yield Check(about, said, Text("doctor.steady", by_id=fact.by_id))
 
 
 def _join(fact: SerialFacts, user: str) -> str:
     if fact.joined:
-        return f"log out and in again: {user} has joined group {fact.group} since"
+        return Text("doctor.log_in", user=user, group=fact.group)
     if fact.group:
-        return f"sudo usermod -aG {fact.group} {user}, then log out and in again"
-    return "ask who runs this computer for a udev rule that gives your group the device"
+        return Text("doctor.join", group=fact.group, user=user)
+    return Text("doctor.udev")
 
 
 def _state_dir(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     folder = seen.state
     path, simulated = shlex.quote(folder.path), not plan.real_ports
-    another = "set LABHARNESS_STATE to" if simulated else "in the lab file let state_dir name"
+    another = Text("doctor.set_state") if simulated else Text("doctor.name_state")
     if not folder.is_folder:
-        fix = f"move away what is there, or {another} a folder"
-        yield Check("state", f"{folder.path} is no folder", fix)
+        fix = Text("doctor.move_away", another=another)
+        yield Check("state", Text("doctor.no_folder", path=folder.path), fix)
         return
     if not folder.writable:
-        fix = f"sudo chown -R $USER {path}"
+        fix: str = f"sudo chown -R $USER {path}"
         if not folder.exists:  # what lies above it is not this lab's to give away
-            fix = f"{another} a folder of your own" if simulated else _share(plan)
-        yield Check("state", f"nothing can be written in {folder.path}", fix)
+            fix = Text("doctor.own_folder", another=another) if simulated else _share(plan)
+        yield Check("state", Text("doctor.no_writing", path=folder.path), fix)
     elif folder.exists and not folder.ours and not (plan.real_ports and folder.mode & OF_GROUP):
-        said = f"{folder.path} belongs to another user, who could take the latch away"
+        said = Text("doctor.others_folder", path=folder.path)
         yield Check("state", said, f"sudo chown -R $USER {path}")
     elif folder.exists and folder.mode & (OTHERS_WRITE if simulated else OTHERS_ALL):
-        said = f"{folder.path} is open to other users ({folder.mode:04o})"
+        said = Text("doctor.open_folder", path=folder.path, mode=folder.mode)
         yield Check("state", said, f"chmod {700 if simulated else 2770} {path}")
     elif folder.exists:
-        readers = ", and others may read it" if folder.mode & OTHERS_ANY else " alone"
+        said = Text("doctor.our_folder", path=folder.path)
         if folder.mode & OF_GROUP:
-            readers = " and its group's"
-        yield Check("state", f"{folder.path} is ours{readers}")
+            said = Text("doctor.group_folder", path=folder.path)
+        elif folder.mode & OTHERS_ANY:
+            said = Text("doctor.read_folder", path=folder.path)
+        yield Check("state", said)
     else:
-        yield Check("state", f"the first run makes {plan.state_dir}")
+        yield Check("state", Text("doctor.first_run", state_dir=str(plan.state_dir)))
     if folder.sync_trouble:
-        said = f"a latch would not reach the disk: {folder.sync_trouble}"
-        yield Check("state", said, f"make room, or {another} a folder on another disk")
+        said = Text("doctor.no_sync", sync_trouble=folder.sync_trouble)
+        yield Check("state", said, Text("doctor.other_disk", another=another))
     if simulated:
         return  # nothing real stays hot while a latch is forgotten
     kind = folder.filesystem
     if kind in REMOTE_FILESYSTEMS or kind in MEMORY_FILESYSTEMS:
         what = "another computer" if kind in REMOTE_FILESYSTEMS else "memory"
-        said = f"{folder.path} lies in {what} ({kind}): a latch there may be lost with the power"
-        yield Check("state", said, f"{another} a folder on a disk of this computer")
+        said = Text("doctor.elsewhere", path=folder.path, what=what, kind=kind)
+        yield Check("state", said, Text("doctor.this_disk", another=another))
     if seen.ports_not_kept:
         yield Check("latch of ports", seen.ports_not_kept, _share(plan))
     else:
-        yield Check("latch of ports", f"kept over a restart in {KEPT_PLACE}")
+        yield Check("latch of ports", Text("doctor.ports_kept", kept_place=str(KEPT_PLACE)))
 
 
 def _share(plan: LabPlan) -> str:
@@ -282,55 +305,61 @@ def _share(plan: LabPlan) -> str:
 
 def _clock(seen: MachineFacts) -> Iterator[Check]:
     clock, newest = seen.clock, seen.state.newest
-    set_it = "set the clock, and have it kept: sudo timedatectl set-ntp true"
+    set_it = Text("doctor.set_clock")
     now = f"{clock.now_utc:%Y-%m-%d %H:%M} UTC"
     if clock.now_utc < RELEASED:
-        said = f"the clock says {now}, before this version was made ({RELEASED:%Y})"
+        said = Text("doctor.old_clock", now=now, released=RELEASED.year)
         yield Check("clock", said, set_it)
     elif newest is not None and newest - clock.now_utc > CLOCK_BACK_MAX:
-        said = f"the clock says {now}; a file of the state directory is of {newest:%Y-%m-%d %H:%M}"
+        said = Text("doctor.clock_back", now=now, newest=f"{newest:%Y-%m-%d %H:%M}")
         yield Check("clock", said, set_it)
     elif clock.ticks_s <= 0 or abs(clock.wall_s - clock.ticks_s) > TICK_ERROR_MAX_S:
-        said = f"the calendar went {clock.wall_s:.2f} s while the ticks went {clock.ticks_s:.2f} s"
-        yield Check("clock", said, "look again; if it stays, see who sets the clock of this host")
+        said = Text("doctor.ticks", wall_s=clock.wall_s, ticks_s=clock.ticks_s)
+        yield Check("clock", said, Text("doctor.look_again"))
     else:
-        yield Check("clock", f"{now}, and it ticks")
+        yield Check("clock", Text("doctor.clock", now=now))
     if clock.synchronised is None:
-        yield Check("clock", "this system does not say if a time server keeps it", known=False)
+        yield Check("clock", Text("doctor.clock_unknown"), known=False)
     elif clock.synchronised:
-        yield Check("clock", "kept by a time server")
+        yield Check("clock", Text("doctor.clock_kept"))
     else:
-        yield Check("clock", "no time server keeps it", "sudo timedatectl set-ntp true")
+        yield Check("clock", Text("doctor.clock_alone"), "sudo timedatectl set-ntp true")
 
 
 def _disk(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     per_hour = RUN_BYTES_PER_INSTRUMENT_HOUR * len(plan.instruments)
     need = per_hour * RUN_HOURS * RUN_MARGIN
     if not (seen.runs.is_folder and seen.runs.writable):
-        said = f"no run can be written below {seen.runs.path}"
-        yield Check("disk", said, "go to a folder of your own, or name one: --out DIR")
+        said = Text("doctor.no_runs", path=seen.runs.path)
+        yield Check("disk", said, Text("doctor.go"))
     for what, folder, bytes_min in (
-        (f"a run of {RUN_HOURS:g} h takes", seen.runs, need),
-        ("latch and lock take", seen.state, STATE_BYTES),
+        (Text("doctor.run_takes", run_hours=RUN_HOURS), seen.runs, need),
+        (Text("doctor.latch_takes"), seen.state, STATE_BYTES),
     ):
-        said = f"{_mb(folder.free_bytes)} free at {folder.path}; {what} {_mb(bytes_min)}"
+        said = Text(
+            "doctor.room",
+            free_bytes=_mb(folder.free_bytes),
+            path=folder.path,
+            what=what,
+            bytes_min=_mb(bytes_min),
+        )
         short = folder.free_bytes < bytes_min
-        yield Check("disk", said, f"make room at {folder.path}" if short else "")
+        yield Check("disk", said, Text("doctor.make_room", path=folder.path) if short else "")
 
 
 def _guard(plan: LabPlan) -> Check:
     if not plan.real_ports:
-        return Check("guard", "every port is simulated: the guard of the run suffices")
+        return Check("guard", Text("doctor.simulated"))
     far = [row.name for row in plan.file.port if row.link in GUARDED]
     near = [name for name in plan.real_ports if name not in far]
     if near and plan.file.lab.attended != "always":
         return Check(
             "guard",
-            f"energising is refused on {', '.join(near)}: their drivers die with this process",
-            "attend the lab, or bring them to a serial or TCP port",
+            Text("doctor.near", known=", ".join(near)),
+            Text("doctor.bring"),
         )
-    said = f"the guard process holds {', '.join(far)}; run starts it" if far else ""
-    return Check("guard", said or f"{', '.join(near)} stay in this process: attended work only")
+    said = Text("doctor.guarded", known=", ".join(far)) if far else ""
+    return Check("guard", said or Text("doctor.attended", known=", ".join(near)))
 
 
 def _owner(plan: LabPlan, owner: OwnerFacts) -> Check:
@@ -338,9 +367,9 @@ def _owner(plan: LabPlan, owner: OwnerFacts) -> Check:
         path = shlex.quote(str(plan.state_dir / "line.lock"))
         return Check("owner", owner.trouble, f"sudo chown $USER {path}")
     if owner.held:
-        return Check("owner", f"the line belongs to {owner.by or 'another process'}")
+        return Check("owner", Text("doctor.owned", by=owner.by or "another process"))
     if owner.left_behind:
-        return Check("owner", "nobody; the lock file that is there holds nothing")
+        return Check("owner", Text("doctor.left_behind"))
     return Check("owner", "nobody")
 
 
@@ -348,27 +377,27 @@ def _latch(plan: LabPlan, latch: LatchFacts) -> Check:
     if latch.hidden:
         return Check("latch", latch.trouble, known=False)
     if latch.trouble:
-        fix = "find out what happened to the disk, then remove the file by hand"
+        fix = Text("doctor.disk_trouble")
         return Check("latch", latch.trouble, fix)
     if latch.trip is None:
         return Check("latch", "open")
-    since = f" since {latch.since:%Y-%m-%d %H:%M} UTC" if latch.since else ""
+    since = Text("doctor.since", since=f"{latch.since:%Y-%m-%d %H:%M}") if latch.since else ""
     why = latch.trip.detail or f"{latch.trip.cause.value}: {latch.trip.channel}"
-    fix = f"clear the cause, then: {plan.reset_command}"
-    return Check("latch", f"latched{since}: {why}", fix)
+    fix = Text("doctor.clear", reset_command=plan.reset_command)
+    return Check("latch", Text("doctor.latched", since=since, why=why), fix)
 
 
 def _proof_tests(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     named = plan.file.lab.hazards
     if named is None:
-        yield Check("proof tests", "nothing on this line may harm")
+        yield Check("proof tests", Text("doctor.harmless"))
     elif not plan.hazards.hazard:
-        said = f"{plan.beside(named)} lists no hazard"
-        yield Check("proof tests", said, "write down what could go wrong")
+        said = Text("doctor.no_hazard", path=str(plan.beside(named)))
+        yield Check("proof tests", said, Text("doctor.write_down"))
     today = _today(plan, seen)
     for row in plan.hazards.hazard:
         proof = f"labharness hazards proof {shlex.quote(row.name)} --name NAME --reason HOW"
-        yield _proof_test(row, today, f"then: {proof}{plan.option}")
+        yield _proof_test(row, today, Text("doctor.then", proof=proof, option=plan.option))
 
 
 def _proof_test(row: HazardRow, today: datetime, note: str) -> Check:
@@ -377,30 +406,38 @@ def _proof_test(row: HazardRow, today: datetime, note: str) -> Check:
         return Check(
             "proof tests",
             missing,
-            "build one before any unattended run, and write it into the hazard table",
+            Text("doctor.build"),
         )
     last = row.last_proof(today.date())
     if missing or last is None:
-        return Check("proof tests", missing, f"test it, {note}")
+        return Check("proof tests", missing, Text("doctor.test", note=note))
     left = row.proof_days - (today.date() - last.day).days
-    said = f"{row.name}: due in {left} d"
-    return Check("proof tests", said, f"test it, {note}" if left <= PROOF_SOON_DAYS else "")
+    said = Text("doctor.due", name=row.name, left=left)
+    return Check(
+        "proof tests", said, Text("doctor.test", note=note) if left <= PROOF_SOON_DAYS else ""
+    )
 
 
 def _approvals(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     if not seen.approvals:
-        yield Check("approvals", "no standing approval: a person approves each task")
+        yield Check("approvals", Text("doctor.no_standing"))
     for path, approval in seen.approvals.items():
         if path in seen.unsigned:
-            yield Check("approvals", f"{plan.beside(path)} is not there", _sign_first(plan, path))
+            yield Check(
+                "approvals",
+                Text("doctor.gone", path=str(plan.beside(path))),
+                _sign_first(plan, path),
+            )
             continue
         if isinstance(approval, str):
-            yield Check("approvals", f"{path}: {approval}", _sign(plan))
+            yield Check("approvals", Text("pair", what=path, why=approval), _sign(plan))
             continue
         facts = _exactly(approval, plan)
         found = verify(approval, facts, public_key_of(repository_key()), _today(plan, seen))
         if isinstance(found, Approved):
-            said = f"{approval.id} holds for {approval.capability} until {approval.until}"
+            said = Text(
+                "doctor.holds", id=approval.id, capability=approval.capability, until=approval.until
+            )
             yield Check("approvals", said)
         else:
             yield Check("approvals", found.reason, _sign(plan))
@@ -421,47 +458,50 @@ def _exactly(approval: StandingApproval, plan: LabPlan) -> RequestFacts:
 
 
 def _sign_first(plan: LabPlan, path: str) -> str:
-    take_out = f"take it out of {plan.path}: then a person approves each task"
+    take_out = Text("doctor.take_out", path=str(plan.path))
     can_be_signed = plan.sign_again and path == plan.file.lab.approvals[0]
-    return f"sign it: {plan.sign_again}; or {take_out}" if can_be_signed else take_out
+    return (
+        Text("doctor.sign", sign_again=plan.sign_again, take_out=take_out)
+        if can_be_signed
+        else take_out
+    )
 
 
 def _sign(plan: LabPlan) -> str:
     if plan.sign_again:
-        return f"read what was edited, then sign again: {plan.sign_again}"
-    return "take it out of the lab file: on a real lab a person approves each task"
+        return Text("doctor.sign_again", sign_again=plan.sign_again)
+    return Text("doctor.no_signing")
 
 
 def _alerts(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     rows = plan.file.alert
     if rows and ALERT_NEEDS not in seen.modules:
-        said = f"{ALERT_NEEDS} is missing: nobody can be told of an alarm"
+        said = Text("doctor.no_alerts", alert_needs=ALERT_NEEDS)
         yield Check("alerts", said, f"python -m {EXTRAS[ALERT_NEEDS].command}")
     if not plan.real_ports:
         return
     grave = {Severity.CRITICAL, Severity.TRIP}
     names = [row.name for row in rows if row.level == 0 and grave <= set(row.severities)]
     if len(names) >= CHANNELS_MIN:
-        yield Check("alerts", f"a trip is told at once on {', '.join(names)}")
+        yield Check("alerts", Text("doctor.told", known=", ".join(names)))
         return
-    said = f"a trip is told at once on {names[0]} alone" if names else "a trip is told to nobody"
+    said = Text("doctor.told_one", names=names[0]) if names else Text("doctor.told_nobody")
     yield Check(
         "alerts",
         said,
-        f"put {CHANNELS_MIN} [[alert]] of level 0 that take trip and critical into the lab file, "
-        f"then: labharness alarms test{plan.option}",
+        Text("doctor.put_alerts", channels_min=CHANNELS_MIN, option=plan.option),
     )
 
 
 def _callers(plan: LabPlan, callers: int | str) -> Check:
     if plan.file.lab.callers is None:
-        return Check("callers", "nothing on this line may harm: anybody may ask")
+        return Check("callers", Text("doctor.anybody"))
     path = plan.beside(plan.file.lab.callers)
     if isinstance(callers, str):
-        return Check("callers", callers, f"mend {path}; see the one of the simulated lab")
+        return Check("callers", callers, Text("doctor.mend_callers", path=str(path)))
     if not callers:
-        return Check("callers", f"{path} names nobody: every task is rejected", "name one in it")
-    return Check("callers", f"{callers} may ask")
+        return Check("callers", Text("doctor.no_callers", path=str(path)), Text("doctor.name_one"))
+    return Check("callers", Text("doctor.callers", callers=callers))
 
 
 def _today(plan: LabPlan, seen: MachineFacts) -> datetime:

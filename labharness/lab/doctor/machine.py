@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
+from labharness.core.vocabulary.texts import Text
 from labharness.core.clock import Clock, PacedLoop
 from labharness.core.clock import run as run_on
 from labharness.core.vocabulary.extras import EXTRAS
@@ -132,7 +133,7 @@ async def _reach(row: PortRow) -> str:
         async with asyncio.timeout(REACH_S_MAX):
             await link.open()
     except (LinkLost, TimeoutError) as why:
-        return str(why) or f"{row.name} does not answer within {REACH_S_MAX:g} s"
+        return str(why) or Text("machine.no_answer", name=row.name, reach_s_max=REACH_S_MAX)
     finally:
         link.close()
     return ""
@@ -207,7 +208,7 @@ def _opens(node: Path) -> str:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return "another process has locked it"
+        return Text("machine.locked")
     except OSError as why:
         return why.strerror or str(why)
     finally:
@@ -244,7 +245,7 @@ def _holders(paths: Sequence[Path]) -> dict[str, str]:
 
 def _process(process: Path) -> str:
     words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-    return f"process {process.name} ({words.strip()[:COMMAND_LETTERS_MAX]})"
+    return Text("machine.process", name=process.name, words=words.strip()[:COMMAND_LETTERS_MAX])
 
 
 # ---- folders and files
@@ -317,7 +318,7 @@ def _owner(plan: LabPlan) -> OwnerFacts:
         by = _holders([lock]).get(str(lock.resolve()), "") if os.name == "posix" else ""
         return OwnerFacts(held=True, by=by)
     except OSError as why:
-        return OwnerFacts(held=False, trouble=f"{lock}: {why.strerror}")
+        return OwnerFacts(held=False, trouble=Text("pair", what=str(lock), why=why.strerror))
     return OwnerFacts(held=False, left_behind=True)
 
 
@@ -340,16 +341,16 @@ def _latch(plan: LabPlan, *, owned: bool) -> LatchFacts:
     except LatchUnreadable as why:
         return LatchFacts(trouble=str(why))
     except OSError as why:
-        return LatchFacts(trouble=f"{path}: {why.strerror}", hidden=True)
+        return LatchFacts(trouble=Text("pair", what=str(path), why=why.strerror), hidden=True)
 
 
 def _ports_not_kept() -> str:
     """Return why what latches a port is not kept over a restart; ``""`` where it is."""
     kept, shared = port_records.KEPT_PLACE, port_records.SHARED_PLACE
     if not os.path.lexists(kept):
-        return f"{kept} is not there: what latches a port is kept in {shared}, which may be cleared"
+        return Text("machine.not_there", kept=str(kept), shared=str(shared))
     if not os.access(kept, os.R_OK | os.W_OK | os.X_OK):
-        return f"this account may not use {kept}: what latches a port is kept in {shared}"
+        return Text("machine.not_ours", kept=str(kept), shared=str(shared))
     return ""
 
 
