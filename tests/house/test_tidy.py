@@ -412,6 +412,7 @@ PLAIN = (
     "labharness/instruments/simulation/",
     "labharness/journal/",
     "labharness/protocols/",
+    "labharness/work/desk/",
     "labharness/work/plan/",
     "simulators/",
 )

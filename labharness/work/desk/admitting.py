@@ -1,12 +1,13 @@
-"""Before anything physical: screen, plan, hold against the limits, weigh, and ask for approval.
+"""Admission before anything physical: screen, plan, check limits, weigh, ask for approval.
 
-Every decision is admission's, the capability's or the kernel's; what stands here is their order.
+Decisions are made by admission, the capability and the kernel; this file gives their order.
 """
 
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from labharness.core.clock import Clock
 from labharness.core.vocabulary import Command
@@ -36,19 +37,19 @@ __all__ = ["Admitting", "Weighed"]
 
 
 ADVISED = frozenset({"safety_violation", "risk_too_high", "approval_denied"})
-WAYS_MAX = 6  # ways out of a rejection that are tried, each by a whole admission
+WAYS_MAX = 6  # changes of inputs that are tried, each by a whole admission
 
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A submission that may run as far as paper goes.
+    """A submission that may run, as far as is known without instruments.
 
     Attributes:
-        planned: The plan. Its gases, temperature and duration are the graver of what the capability
-            says and what the plan's commands, and later its pre-flight, show.
+        planned: The plan. Its gases, temperature and duration are the more severe of the
+            capability's declaration and of the plan's commands, and later of its pre-flight.
         stated: The commands that the plan states, each with its step.
         hazards: Hazard categories, declared and derived.
-        undeclared: Gases that it lets in and the capability did not say.
+        undeclared: Gases that it lets in and that the capability did not declare.
     """
 
     admitted: Admitted
@@ -65,13 +66,13 @@ class Weighed:
 
 
 class Admitting:
-    """Takes a submission to the door of the line, or back.
+    """Decides whether a submission may run.
 
-    It changes nothing, so that a suggestion can be tried on it.
+    It changes nothing, so that suggestions can be tried with it.
 
     Args:
         facts: The lab.
-        line: Its line, which is asked for its limits and its latch only.
+        line: Its line, of which only limits and latch are used.
         clock: Time.
     """
 
@@ -81,7 +82,7 @@ class Admitting:
         self._clock = clock
 
     def weigh(self, payload: TaskSubmit) -> Weighed | Rejected:
-        """Settle all that takes no instrument: who, what, which plan, its limits and its risk."""
+        """Check all that needs no instrument: caller, inputs, plan, its limits and its risk."""
         facts = self._facts
         submission = submission_of(payload)
         screened = screen(
@@ -99,12 +100,11 @@ class Admitting:
             planned = capability.plan(
                 submission.inputs, constraints, facts.line_facts[screened.declaration.name]
             )
-        except ValueError as why:  # what the lab file says of this capability cannot be
+        except ValueError as why:  # the lab file states something impossible for this capability
             return Rejected("resource_unavailable", Text("lab.wrong", why=str(why)))
         if isinstance(planned, CannotDo):
-            return Rejected(
-                planned.reason_code, planned.message, suggestion=planned.suggestion or None
-            )
+            way_out = planned.suggestion or None
+            return Rejected(planned.reason_code, planned.message, suggestion=way_out)
         highest = {name: each.high for name, each in self._line.envelope.limits.items()}
         try:
             commands = stated(planned.instructions, highest)
@@ -113,13 +113,13 @@ class Admitting:
         least_s = least_duration_s(planned.instructions)
         planned = replace(planned, duration_s=max(planned.duration_s, least_s))
         longest_s = screened.max_duration_s
-        if self._facts.predict is not None:  # the flight says how long it takes, and nothing else
+        if self._facts.predict is not None:  # the pre-flight alone decides how long it takes
             longest_s = screened.declaration.max_duration_s
-        too_long = self._too_long(screened, planned.duration_s, longest_s)
-        rejected = too_long or self._beyond_limits(commands)
-        if rejected is not None:
-            return rejected
-        return self._weighed(screened, planned, capability, commands, (), None)
+        return (
+            self._too_long(screened, planned.duration_s, longest_s)
+            or self._beyond_limits(commands)
+            or self._weighed(screened, planned, capability, commands, (), None)
+        )
 
     def _caller(self, name: str) -> Caller | None:
         known = self._facts.callers
@@ -134,7 +134,7 @@ class Admitting:
         undeclared: tuple[str, ...],
         prediction: Prediction | None,
     ) -> Weighed | Rejected:
-        """Weigh a plan by the graver of what was said of it and what it shows."""
+        """Weigh a plan by its declaration or by its commands, whichever is more severe."""
         shown = energised([each for _, each in commands], self._facts.sources, prediction)
         said = tuple(map(common_name, planned.process_gases))
         undeclared = (*undeclared, *(gas for gas in shown.gases if gas not in said))
@@ -162,10 +162,10 @@ class Admitting:
     async def predict(
         self, weighed: Weighed, readings: Mapping[str, float]
     ) -> tuple[Weighed, Prediction | None] | Rejected:
-        """Fly the plan on the nominal plant, and weigh it again by what was seen there.
+        """Fly the plan on the nominal plant, and weigh it again by the results.
 
         Returns:
-            The plan as it then weighs, and the prediction; ``None`` where the lab has no plant.
+            The plan, weighed again, and the prediction; ``None`` where the lab has no plant.
         """
         if self._facts.predict is None:
             return weighed, None
@@ -173,16 +173,9 @@ class Admitting:
         screened = weighed.admitted.screened
         violation = prediction.violation
         if violation is not None:
-            return Rejected(
-                "safety_violation",
-                Text(
-                    "preflight.violation",
-                    step=violation.instruction_id,
-                    stage=violation.stage,
-                    why=violation.detail,
-                ),
-                weighed.admitted.risk.level,
-            )
+            step, stage, why = violation.instruction_id, violation.stage, violation.detail
+            text = Text("preflight.violation", step=step, stage=stage, why=why)
+            return Rejected("safety_violation", text, weighed.admitted.risk.level)
         too_long = self._too_long(screened, prediction.duration_s, screened.max_duration_s)
         if too_long is not None:
             return too_long
@@ -201,18 +194,15 @@ class Admitting:
                 admitted.risk.level,
                 Text("advice.reset_it", lab=self._facts.lab_option),
             )
-        unguarded = self._line.unguarded()
-        if unguarded:
-            return Rejected(
-                "resource_unavailable",
-                unguarded[0],
-                admitted.risk.level,
-                Text("advice.loopback"),
-            )
+        if unguarded := self._line.unguarded():
+            way_out = Text("advice.loopback")
+            return Rejected("resource_unavailable", unguarded[0], admitted.risk.level, way_out)
         return None
 
     def _too_long(self, screened: Screened, duration_s: float, allowed_s: float) -> Rejected | None:
-        needed_s = math.ceil(duration_s)  # as `plan` prints it, who asks for exactly that may run
+        needed_s = math.ceil(
+            duration_s
+        )  # rounded as `plan` prints it, so that exactly that may be asked for
         if needed_s <= allowed_s:
             return None
         asked, needed = format_duration(screened.max_duration_s), format_duration(needed_s)
@@ -223,14 +213,11 @@ class Admitting:
             way_out = Text(
                 "duration.shorten", capability=screened.declaration.name, longest=longest
             )
-        return Rejected(
-            "invalid_input",
-            Text("duration.too_long", needed=needed, asked=asked),
-            suggestion=way_out,
-        )
+        text = Text("duration.too_long", needed=needed, asked=asked)
+        return Rejected("invalid_input", text, suggestion=way_out)
 
     def _beyond_limits(self, commands: Sequence[tuple[str, Command]]) -> Rejected | None:
-        """Hold every value that the plan states against the envelope's hard limits."""
+        """Compare every value that the plan states with the envelope's hard limits."""
         limits = self._line.envelope.limits
         for name, command in commands:
             limit = limits.get(command.channel)
@@ -278,10 +265,10 @@ class Admitting:
         )
 
     def _stays_energised(self, commands: Sequence[tuple[str, Command]]) -> tuple[str, ...]:
-        """Name what the plan energises and what would stay so if all that talks to it died.
+        """Return the energised channels that would stay so if every program on the line died.
 
-        What energises is the envelope's to say: a value above an interlock whose loss under power
-        runs a procedure (heat, flammable gas, the laser).
+        A channel is energised by a value above an interlock whose loss under power runs a
+        procedure (heat, flammable gas, the laser).
         """
         found: dict[str, str] = {}
         for _, command in commands:
@@ -329,21 +316,17 @@ class Admitting:
         )
 
     async def advise(self, payload: TaskSubmit, rejected: Rejected) -> Rejected:
-        """Name a change of inputs that was itself tried, and would be accepted.
+        """Add to a rejection a change of inputs that was tried, and would be accepted.
 
-        Where no capability is at stake, or no way out of it is found, the suggestion stays, or says
-        that none was found.
+        Without a capability, or without such a change, the suggestion stays, or says that no change
+        was found.
         """
         capability = self._facts.capabilities.get(payload.capability)
         if capability is None or rejected.reason_code not in ADVISED:
             return rejected
-        tried = 0
-        for inputs in capability.ways_out(
-            payload.inputs, self._facts.line_facts[payload.capability]
-        ):
-            if tried == WAYS_MAX:
-                break
-            tried += 1
+        facts = self._facts.line_facts[payload.capability]
+        ways = tuple(islice(capability.ways_out(payload.inputs, facts), WAYS_MAX))
+        for inputs in ways:
             if await self._would_pass(payload.model_copy(update={"inputs": dict(inputs)})):
                 changed = {k: v for k, v in inputs.items() if v != payload.inputs.get(k)}
                 gone = [k for k in payload.inputs if k not in inputs]
@@ -351,23 +334,21 @@ class Admitting:
                 if gone:
                     how = Text("tried.without", changed=how, names=gone)
                 text = Text("tried.accepted", how=how)
-                return replace(rejected, suggestion=_joined(rejected.suggestion, text))
-        if rejected.suggestion or not tried:
+                if rejected.suggestion:
+                    text = Text("sentences", parts=(rejected.suggestion, text))
+                return replace(rejected, suggestion=text)
+        if rejected.suggestion or not ways:
             return rejected
-        text = Text("tried.none", count=tried)
-        return replace(rejected, suggestion=text)
+        return replace(rejected, suggestion=Text("tried.none", count=len(ways)))
 
     async def _would_pass(self, payload: TaskSubmit) -> bool:
+        def refused(weighed: Weighed | Rejected) -> bool:
+            return isinstance(weighed, Rejected) or isinstance(
+                self.approve(weighed, payload.caller_id), approvals.NotApproved
+            )
+
         weighed = self.weigh(payload)
-        if isinstance(weighed, Rejected):
-            return False
-        if isinstance(self.approve(weighed, payload.caller_id), approvals.NotApproved):
+        if isinstance(weighed, Rejected) or refused(weighed):
             return False
         flown = await self.predict(weighed, {})
-        if isinstance(flown, Rejected):
-            return False
-        return not isinstance(self.approve(flown[0], payload.caller_id), approvals.NotApproved)
-
-
-def _joined(first: str | None, second: str) -> str:
-    return Text("sentences", parts=(first, second)) if first else second
+        return not (isinstance(flown, Rejected) or refused(flown[0]))

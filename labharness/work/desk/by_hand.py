@@ -1,9 +1,9 @@
-"""What a person may ask of a line by hand, behind the same gate as any plan.
+"""The requests of a person by hand, behind the same gate as any plan.
 
-One table of words; each takes and gives a JSON object, as the control socket carries them. A value
-that is set by hand is judged by the kernel, journaled and read back like any other; that it was a
-hand's is journaled beside it. Admission (L3) is for tasks: by hand it is a named person who answers
-for the command.
+One table of words; each takes and returns a JSON object, as the control socket carries them. A
+value that is set by hand is judged by the kernel, journaled and read back like any other; the
+person's name is journaled beside it. Admission (L3) is for tasks: by hand, a named person is
+responsible for the command.
 """
 
 import math
@@ -24,24 +24,25 @@ from labharness.safety.kernel import Mode
 __all__ = ["ByHand", "LineOwner", "Nobody", "NotUnderstood"]
 
 TEXT_MAX = 500  # characters of a name or a reason
-READS_MAX = 8  # that wait at once, whoever asks
-VALUE_MAX = 1e300  # nothing is set to more; what is no number at all the kernel refuses
+READS_MAX = 8  # that wait at once, for all persons together
+VALUE_MAX = 1e300  # no channel is set to more; the kernel refuses NaN and infinity
+FAILURES = (NotArmed, NoReply, PortBusy, Tripped, LookupError)  # of the line
 SHOWN = ("temperature", "flow", "pressure", "concentration", "setpoint", "output")
 
 
 class NotUnderstood(LabError, ValueError, code="not_understood"):
-    """What was asked cannot be; the message says what can."""
+    """A request that is not understood; the message says which ones are."""
 
 
 class LineOwner(Protocol):
-    """Who drives the line at present: a task's desk, or a person who attends it."""
+    """The present owner of the line: the desk of a task, or a person who attends it."""
 
     def abort(self, reason: str) -> None:
         """End what runs, in order; the line is made safe."""
         ...
 
     async def hold(self, reason: str) -> str:
-        """Let no further command through until ``resume``; say when that is."""
+        """Let no further command through until ``resume``; return when that begins."""
         ...
 
     async def resume(self, reason: str) -> None:
@@ -57,7 +58,7 @@ class Nobody:
     """The owner of a line that has none."""
 
     def abort(self, reason: str) -> None:
-        """Refuse: nothing runs, and nobody may think that it was stopped."""
+        """Refuse: nothing runs, and no person may think that it was stopped."""
         raise NotArmed(Text("by_hand.nobody_stop"))
 
     async def hold(self, reason: str) -> str:
@@ -69,16 +70,16 @@ class Nobody:
         raise NotArmed(Text("by_hand.nobody"))
 
     def about(self) -> Mapping[str, Any]:
-        """Say that nothing runs."""
+        """Return that nothing runs."""
         return {"session_id": None, "state": "UNOWNED", "step": ""}
 
 
 class ByHand:
-    """Answers what a person asks of a line that somebody owns.
+    """Answers requests by hand to a line with an owner.
 
     Args:
         line: The line.
-        owner: Who drives it.
+        owner: Its owner.
     """
 
     def __init__(self, line: Line, owner: LineOwner) -> None:
@@ -98,22 +99,14 @@ class ByHand:
         }
 
     async def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Do what is asked; give ``{"ok": true, ...}``, or ``ok`` false and one plain ``error``."""
+        """Carry out a request; return ``ok`` true and results, or false and a plain ``error``."""
         word = asked.get("do")
         work = self._words.get(word) if isinstance(word, str) else None
         try:
             if work is None:
                 raise NotUnderstood(Text("by_hand.word", word=word, words=", ".join(self._words)))
             return {"ok": True, **await work(asked)}
-        except (
-            NotUnderstood,
-            BadProgram,
-            NotArmed,
-            NoReply,
-            PortBusy,
-            Tripped,
-            LookupError,
-        ) as why:
+        except (NotUnderstood, BadProgram, *FAILURES) as why:
             return {"ok": False, "error": str(why.args[0] if why.args else why)}
 
     async def _status(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +122,7 @@ class ByHand:
         }
 
     def _readings(self) -> dict[str, list[Any]]:
-        """Return value, unit and age (s) of every channel that people watch; null when unknown."""
+        """Return value, unit and age (s) of every channel that is shown; null when unknown."""
         now_s = self._line.clock.now_s()
         found: dict[str, list[Any]] = {}
         for name, instrument in self._line.instruments.items():
@@ -173,7 +166,7 @@ class ByHand:
         told = Text("by_hand.told", by=str(asked["by"]), what=command.text)
         try:
             outcome = await self._line.perform(command)
-        except (NotArmed, NoReply, PortBusy, Tripped, LookupError) as why:
+        except FAILURES as why:
             said = _after(str(why.args[0] if why.args else why))
             self._line.events.on_warning(
                 Text("by_hand.ended", told=told, ending="FAILED", detail=said)
@@ -237,10 +230,10 @@ class ByHand:
         return {"said": Text("stop.tripped", why=trip.detail, again=again)}
 
     async def _safe(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Run the stop procedure now: bytes first, then whatever is said of it.
+        """Run the stop procedure now: bytes first, then records and messages.
 
-        On a line that has tripped, the procedure in force is sent and verified once more. Who owns
-        one that is not armed is about to arm it: that latches too, and what was to come is ended.
+        On a line that has tripped, the procedure in force is sent and verified once more. An owner
+        of a line that is not armed is about to arm it: that latches too, and the run is ended.
         """
         line = self._line
         now_s = line.clock.now_s()
@@ -250,14 +243,13 @@ class ByHand:
         line.trip_response.repeat()  # of a line that has tripped; of another nothing
         owned = not isinstance(self._owner, Nobody)
         waits = owned and line.memory.mode is Mode.DISARMED
-        line.trip_response.trip(
-            trip, disarmed=owned
-        )  # whoever is called for a trip is called for this
+        # the persons who are called for a trip are called for this
+        line.trip_response.trip(trip, disarmed=owned)
         if waits:  # no plan looks at the line yet, so none would see that it has tripped
             self._owner.abort(why)
             with suppress(JournalFailed):
                 line.events.on_warning(why)
-        if line.memory.trip is None:  # nobody drives it, so nothing trips: it is made safe alone
+        if line.memory.trip is None:  # without an owner nothing trips: it is made safe alone
             verification = await line.trip_response.make_safe(procedure)
             hot = await line.trip_response.hot(procedure)
         else:
@@ -274,9 +266,9 @@ class ByHand:
         }
 
     def lose_door(self, why: str) -> None:
-        """Make safe a line that nobody can reach any more: no other terminal can stop it.
+        """Make safe a line that no person can reach any more: no other terminal can stop it.
 
-        One that is not armed yet latches too, and what was to come is ended.
+        A line that is not armed yet latches too, and the run is ended.
         """
         line = self._line
         procedure = line.memory.envelope.procedure_of[Cause.COMMUNICATION]
@@ -297,13 +289,13 @@ class ByHand:
         return {"known": trip_response.cooling_known, "contradicted": found}
 
     def _by_hand(self, asked: Mapping[str, Any], what: Text) -> Text:
-        """Record and tell who asked for what, and why; return it as one text."""
+        """Record and report a request with its person and reason; return it as one text."""
         text = self._wished(asked, what)
         self._line.events.on_warning(text)
         return text
 
     def _wished(self, asked: Mapping[str, Any], what: Text) -> Text:
-        """Record who asked for what, and why, before it is done; return it as one text."""
+        """Record a request with its person and reason, before it is done; return it as one text."""
         _text(asked, "by")
         reason = asked.get("reason") or ""
         if not isinstance(reason, str) or len(reason) > TEXT_MAX:
@@ -313,12 +305,12 @@ class ByHand:
         return text
 
     def _note(self, text: Text) -> None:
-        with suppress(JournalFailed):  # the line trips on it; what a person wants goes on
+        with suppress(JournalFailed):  # the line trips on it; the request is still carried out
             self._line.journal.append("by_hand", {"text": text}, self._line.clock.now_s())
 
 
 def _said(what: Text, asked: Mapping[str, Any]) -> Text:
-    """Put who asks, and why, into one text that can be written down, whatever they are."""
+    """Return a request with its person and reason as one printable text."""
     by, reason = (_readable(str(asked.get(name) or "")[:TEXT_MAX]) for name in ("by", "reason"))
     return Text("by_hand", what=what, by=by, reason=_after(reason))
 
@@ -328,7 +320,7 @@ def _readable(text: str) -> str:
 
 
 def _after(*said: str) -> str:
-    """Return what follows after a colon; nothing where nothing is said."""
+    """Return a text to follow after a colon; empty without one."""
     text = several(*said)
     return Text("after", parts=[text]) if text else ""
 

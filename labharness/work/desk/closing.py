@@ -32,7 +32,7 @@ LAST_CHECKPOINT = None  # checkpoints come with durable tasks
 
 
 def summary(line: Line, records: Sequence[StepRecord], run_s: float) -> dict[str, Any]:
-    """Count what a run really did."""
+    """Return the execution summary of a run."""
     return {
         "duration": format_duration(run_s),
         "steps_executed": sum(record.status is Status.COMPLETED for record in records),
@@ -46,10 +46,10 @@ def summary(line: Line, records: Sequence[StepRecord], run_s: float) -> dict[str
 
 
 class Closing:
-    """Makes the terminal message of one session, and all it refers to.
+    """Makes the terminal message of one session, and stores the files that it refers to.
 
     Attributes:
-        log: What the log of the process is called: as the capability that runs calls it.
+        log: Name of the process log, as the capability states it.
     """
 
     def __init__(
@@ -70,21 +70,18 @@ class Closing:
         self.log = PROCESS_LOG
 
     def keep(self, found: Sequence[ArtifactContent]) -> None:
-        """Store what the analysis made."""
+        """Store the artifacts of an answer."""
         for each in found:
             name = f"{each.name}.{SUFFIXES[each.media_type]}"
             try:
                 self._artifacts.put(each.name, name, each.media_type, each.content)
             except OSError as why:
-                said = {
-                    "code": "artifact_lost",
-                    "message": Text("pair", what=name, why=why.strerror),
-                    "details": {},
-                }
+                text = Text("pair", what=name, why=why.strerror)
+                said = {"code": "artifact_lost", "message": text, "details": {}}
                 self._session.event("warning", said)
 
     def rejected(self, message_id: str, rejected: Rejected) -> HcpMessage:
-        """Say no, and what would do."""
+        """Return the rejection of a task, with its suggestion."""
         return self._record(
             answers.task_rejected(
                 message_id=self._chance.uuid4(),
@@ -95,7 +92,7 @@ class Closing:
         )
 
     def completed(self, answer: Answer, summary_: dict[str, Any]) -> HcpMessage:
-        """Deliver the results."""
+        """Return the results."""
         summary_["warnings"] += answer.warnings
         if answer.finding:
             summary_["finding"] = answer.finding
@@ -119,7 +116,7 @@ class Closing:
         answer: NoAnswer | None,
         summary_: dict[str, Any],
     ) -> HcpMessage:
-        """Return how far it came, and deliver what there is."""
+        """Return the failure of a run, with its partial results."""
         code, message = _error(ended)
         started = [record for record in records if record.started_s is not None]
         phase = started[-1].instruction.stage if started else "arming"
@@ -150,7 +147,7 @@ class Closing:
     def aborted(self, reason: str, unverified: Sequence[str]) -> HcpMessage:
         """Close an aborted session; there is no ``task_failed`` for it.
 
-        What of its safe state could not be verified is said under ``warnings``.
+        Steps of its safe state that could not be verified are named under ``warnings``.
         """
         self._keep_partial_logs()
         return self._record(
@@ -174,31 +171,20 @@ class Closing:
     def _keep_logs(self, name: str, filename: str) -> int:
         """Store process log and journal; return the rows of the log, 0 when the journal is lost."""
         try:
-            return self._project(name, filename)
+            self._journal.flush()
+            table, rows = process_log(self._journal.path, self._facts.watched)
+            self._artifacts.put(name, filename, "text/csv", table)
+            export = io.BytesIO()
+            export_jsonl(self._journal.path, export)
+            self._artifacts.put("journal", "journal.jsonl", "application/jsonl", export.getvalue())
         except (JournalFailed, OSError) as why:
             self._session.tell("warning", {"code": "journal_lost", "message": str(why)})
             return 0
-
-    def _project(self, name: str, filename: str) -> int:
-        self._journal.flush()
-        table, rows = process_log(self._journal.path, self._facts.watched)
-        self._artifacts.put(name, filename, "text/csv", table)
-        export = io.BytesIO()
-        export_jsonl(self._journal.path, export)
-        self._artifacts.put("journal", "journal.jsonl", "application/jsonl", export.getvalue())
         return rows
 
     def _listed(self) -> list[Mapping[str, Any]]:
-        return [
-            {
-                "name": each.name,
-                "type": each.type,
-                "uri": each.uri,
-                "size_bytes": each.size_bytes,
-                "checksum": each.checksum,
-            }
-            for each in self._artifacts.list()
-        ]
+        told = ("name", "type", "uri", "size_bytes", "checksum")
+        return [{name: getattr(each, name) for name in told} for each in self._artifacts.list()]
 
     def _record(self, message: HcpMessage) -> HcpMessage:
         body = {

@@ -1,12 +1,12 @@
 """One request from its arrival to its answer: screen, plan, weigh, approve, run, answer.
 
-Glue: every decision is admission's, the capability's or the kernel's. What the desk owns is the
-order of things, and that whatever happens the line ends in its safe state before anybody is
-answered.
+The file reads from top to bottom like a request. Decisions are made by admission, the capability
+and the kernel. The desk owns their order, and leaves the line in its safe state before it answers,
+after every ending.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from labharness.core.clock import Chance, Clock, failure_of, utc_text
@@ -15,14 +15,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import LinkLost
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.store import JournalFailed, SqliteJournal
-from labharness.line import (
-    HoldTooLong,
-    Line,
-    NoReply,
-    NotArmed,
-    Tripped,
-    latch_lost,
-)
+from labharness.line import HoldTooLong, Line, NoReply, NotArmed, Tripped, latch_lost
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
@@ -46,28 +39,27 @@ from labharness.work.plan import (
     Operator,
     Prediction,
     StepFailed,
+    StepRecord,
 )
 
 __all__ = ["ABORT_S_MAX", "Desk"]
 
-ABORT_S_MAX = 300.0  # the abort_timeout we promise: heat off, reactive gases closed, inert open
+ABORT_S_MAX = 300.0  # the promised abort_timeout: heat off, reactive gases closed, inert open
 UNFIT = Text("advice.outputs")
-HOLD_ANSWER_S = 2.0  # who asks for a hold is told so soon, held or not yet
+HOLD_ANSWER_S = 2.0  # a request for a hold is answered after this time, held or not yet
 
 
 class Desk:
-    """Takes one submission through.
+    """Takes one submission to its answer.
 
     Args:
         facts: The lab.
         line: Its line, not opened yet.
-        operator: Who does manual steps.
-        approvers: Who is asked where no standing approval covers a plan.
-        clock: Time.
-        chance: Ids and entropy.
+        operator: The person who does manual steps.
+        approvers: The persons who decide where no standing approval covers a plan.
         journal: The run's journal.
-        artifacts: Where its files go.
-        tell: Shown every event as it happens.
+        artifacts: The store of its files.
+        tell: Called with every event as it happens.
     """
 
     def __init__(
@@ -101,10 +93,303 @@ class Desk:
         self._left_safe = False
         self._holding: asyncio.Task[None] | None = None
 
-    def abort(self, reason: str) -> None:
-        """Ask for the run to be aborted; ``run`` then answers with ``session_closed``.
+    async def run(self, submit: HcpMessage, payload: TaskSubmit) -> HcpMessage:
+        """Take a ``task_submit`` to its terminal message.
 
-        It changes nothing once the line was left safe: what the run has found is answered.
+        Before this returns the line is in its safe state, or it is reported that it is not.
+        """
+        self._running = asyncio.current_task()
+        self._line.events.on_warning = self._reporter.warned
+        self.session.event(
+            "session_created", {"state": "PENDING", "risk_level": None, "session_token": None}
+        )
+        submitted = {
+            "message_id": self._chance.uuid4(),
+            "metadata": {"source_message_id": submit.message_id},
+            "payload": payload.model_dump(by_alias=True, exclude_unset=True),
+        }
+        self._journal.append("submitted", submitted, self._clock.now_s())
+        for warning in self._facts.warnings:
+            self.session.event("warning", {"code": "unverified", "message": warning, "details": {}})
+        try:
+            weighed = await self._admit(payload)
+            if isinstance(weighed, Rejected):
+                return self._rejected(submit, weighed)
+            return await self._carry_out(submit, weighed)
+        except asyncio.CancelledError:
+            if self._abort_reason:
+                return await self._aborted(submit)
+            failure = failure_of(self._clock.loop)
+            if failure is None:
+                raise
+            return await self._broken(submit, failure)
+        finally:
+            await self._line.close()
+
+    # ---- before anything physical
+
+    async def _admit(self, payload: TaskSubmit) -> Weighed | Rejected:
+        """Weigh, read the line, fly the plan, and find its approval; no channel is set."""
+        admitting = Admitting(facts=self._facts, line=self._line, clock=self._clock)
+        weighed = admitting.weigh(payload)
+        if isinstance(weighed, Rejected):
+            return await admitting.advise(payload, weighed)
+        self._keep_plan(weighed.planned)
+        try:
+            await self._line.open()
+            if self._line.hindrances():
+                raise NotArmed("; ".join(self._line.hindrances()))
+        except (LinkLost, NoReply, NotArmed) as why:
+            return Rejected(
+                "resource_unavailable",
+                Text("line.unusable", why=str(why)),
+                weighed.admitted.risk.level,
+                Text("advice.which_instrument", lab=self._facts.lab_option),
+            )
+        readings = {channel: self._line.latest(channel) for channel in self._line.memory.tracks}
+        flown = await admitting.predict(weighed, readings)
+        if isinstance(flown, Rejected):
+            return await admitting.advise(payload, flown)
+        weighed, prediction = flown
+        if prediction is not None:
+            self._journal.append("prediction", prediction.to_json(), self._clock.now_s())
+            self._reporter.expect(prediction)
+        self._reporter.progress("awaiting_approval", 0, Text("approval.looking"))
+        approved: Approved | NotApproved | Rejected | None
+        approved = admitting.approve(weighed, payload.caller_id)
+        if isinstance(approved, NotApproved):
+            request = self._request(payload, weighed, prediction, approved)
+            self._reporter.progress("awaiting_approval", 0, Text("approval.waiting"))
+            approved = await self._approvers.decide(request)
+        if isinstance(approved, Rejected):
+            return await admitting.advise(payload, approved)
+        if approved is not None:
+            body = {"by": list(approved.by), "reason": approved.reason}
+            self._journal.append("approved", body, self._clock.now_s())
+        return weighed
+
+    def _keep_plan(self, planned: Planned) -> None:
+        body = {
+            "digest": planned.instructions.digest(),
+            "instructions": planned.instructions.to_json(),
+            "recipe": dict(planned.recipe),
+            "duration_s": planned.duration_s,
+            "lab_digest": self._facts.lab_digest,
+            "envelope_digest": self._facts.envelope_digest,
+            "rules": rules_record(self._line.envelope, self._facts.watched),
+        }
+        self._journal.append("planned", body, self._clock.now_s())
+
+    def _request(
+        self,
+        payload: TaskSubmit,
+        weighed: Weighed,
+        prediction: Prediction | None,
+        refused: NotApproved,
+    ) -> ApprovalRequest:
+        risk, planned = weighed.admitted.risk, weighed.planned
+        return ApprovalRequest(
+            session_id=self.session.session_id,
+            requester=payload.caller_id,
+            capability=weighed.admitted.screened.declaration.name,
+            risk_level=risk.level,
+            risk_reasons=tuple(risk.reasons),
+            intent=payload.intent,
+            inputs=payload.inputs,
+            instructions=planned.instructions.to_json(),
+            duration_s=planned.duration_s if prediction is None else prediction.duration_s,
+            prediction=None if prediction is None else prediction.to_json(),
+            envelope_digest=self._facts.envelope_digest,
+            lab_digest=self._facts.lab_digest,
+            why=refused.reason,
+            expired=refused.expired,
+            edited=refused.edited,
+            hazards=weighed.hazards,
+        )
+
+    def _accept(self, submit: HcpMessage, weighed: Weighed) -> None:
+        """Issue the session's token, and accept the task."""
+        admitted, screened = weighed.admitted, weighed.admitted.screened
+        token, self.session.token = issue(
+            self._chance.entropy,
+            session_id=self.session.session_id,
+            running_at=self._clock.utc(),
+            max_duration_s=screened.max_duration_s,
+            risk_level=admitted.risk.level,
+            data_classification=screened.data_classification,
+            constraints=self._facts.safety_envelope,
+        )
+        message = answers.task_accepted(
+            message_id=self._chance.uuid4(),
+            timestamp=utc_text(self._clock.utc()),
+            session_id=self.session.session_id,
+            in_reply_to=submit.message_id,
+            session_token=token,
+            risk_level=admitted.risk.level,
+            data_classification=screened.data_classification,
+            safety_envelope=self._facts.safety_envelope,
+            max_duration=format_duration(screened.max_duration_s),
+            abort_timeout=format_duration(ABORT_S_MAX),
+        )
+        body = message.payload.model_dump(by_alias=True, exclude_unset=True)
+        body["session_token"] = None  # it goes to the caller and nowhere else
+        body["risk_reasons"] = list(admitted.risk.reasons)
+        body["hazard_categories"] = list(weighed.hazards)
+        self._journal.append("task_accepted", body, self._clock.now_s())
+        self.session.tell("task_accepted", body)
+
+    # ---- the run
+
+    async def _carry_out(self, submit: HcpMessage, weighed: Weighed) -> HcpMessage:
+        """Accept the task, run its plan, leave the line safe, and answer."""
+        self._closing.log = log_of(weighed.capability)
+        self._accept(submit, weighed)
+        self.session.become("RUNNING", "accepted")
+        planned, started_s = weighed.planned, self._clock.now_s()
+        self._reporter.begin(planned.instructions, planned.duration_s)
+        operations = LineOperations(
+            self._line,
+            self._operator,
+            lambda: self.session.authorises(self._clock.utc()),
+            self._reporter.ticked,
+            self._reporter.asked,
+            scope(weighed.commands, self._facts.sources),
+        )
+        executor = Executor(
+            planned.instructions, operations, weighed.capability.verbs, self._reporter.stepped
+        )
+        ended = await self._execute(executor, weighed.admitted.screened.max_duration_s)
+        if self.session.state == "PAUSED":  # ruling 10b: it goes on in order to end
+            self.session.become("RUNNING", Text("hold.ended", why=str(ended)))
+        await self._leave_safe(ended)
+        await self._line.close()
+        if self._line.memory.trip is not None:
+            ended = Tripped(
+                self._line.memory.trip
+            )  # a step that ends by a trip may state another reason
+        run_s = self._clock.now_s() - started_s
+        return self._answered(weighed, executor.records(), ended, run_s)
+
+    async def _execute(self, executor: Executor, max_duration_s: float) -> Exception | None:
+        """Arm, run the plan, and return the exception that ended it; ``None`` for a good end."""
+        try:
+            async with asyncio.timeout(max_duration_s):
+                self._reporter.progress("arming", 0, Text("arming.table"))
+                await self._line.arm(self._facts.safe_procedure)
+                self._line.start()
+                self._executing = True
+                await executor.run()
+        except (StepFailed, Tripped, NotArmed, NoReply, HoldTooLong, TimeoutError) as why:
+            return why
+        except asyncio.CancelledError:
+            raise
+        except JournalFailed as why:  # in the record of a step; the line sees its own records fail
+            self._line.monitor.lose_journal(str(why))
+            return why
+        except Exception as why:  # noqa: BLE001 - the line is made safe, and the failure is reported as ours
+            return why
+        finally:
+            self._executing = False
+        return None
+
+    async def _leave_safe(self, ended: BaseException | None) -> None:
+        """Bring the line to its safe state after any ending, and report the result."""
+        line = self._line
+        verification = await line.settle(self._facts.safe_procedure)
+        if line.memory.trip is not None:
+            trip = line.memory.trip
+            data = {"code": trip.cause.value, "message": trip.detail, "recoverable": False}
+            self.session.event("error", data)
+        for step in verification.unverified():
+            self._reporter.warned(Text("pair", what=verification.procedure, why=step))
+        if lost := await latch_lost(line.guard, line.clock):
+            self._reporter.warned(lost)
+        if ended is not None or line.memory.trip is not None:
+            self._reporter.progress("cooling_under_watch", 100, Text("cooling.watch"))
+            await line.watch_until_cold()
+        if line.memory.trip is not None:  # it may have come, or been verified, during the watch
+            await line.trip_response.verified()
+            verification = line.trip_response.verifications[-1]
+        steps = verification.unverified()
+        self._unverified = [Text("pair", what=verification.procedure, why=each) for each in steps]
+        # the disk may have been mended while the line cooled
+        if lost := await latch_lost(line.guard, line.clock):
+            self._unverified.append(lost)
+        line.disarm()
+        self._left_safe = True
+
+    def _answered(
+        self,
+        weighed: Weighed,
+        records: Sequence[StepRecord],
+        ended: Exception | None,
+        run_s: float,
+    ) -> HcpMessage:
+        """Return the results of a run, or why there are none."""
+        screened = weighed.admitted.screened
+        constraints = {
+            "confidence_threshold": screened.confidence_threshold,
+            "intent": screened.submission.intent,
+        }
+        done = summary(self._line, records, run_s)
+        if ended is not None:
+            return self._closing.failed(ended, records, None, done)
+        try:
+            answer = weighed.capability.answer(records, constraints)
+        except Exception as why:  # noqa: BLE001 - the line is safe; the failure is reported as ours
+            return self._closing.failed(why, records, None, done)
+        if isinstance(answer, Answer) and (wrong := self._unfit(screened, answer.outputs)):
+            answer = NoAnswer(wrong, answer.outputs, answer.artifacts, UNFIT)
+        self._closing.keep(answer.artifacts)
+        if isinstance(answer, Answer):
+            return self._closing.completed(answer, done)
+        failed = StepFailed("answer", "analysis", answer.reason, FailureKind.EXECUTION)
+        return self._closing.failed(failed, records, answer, done)
+
+    def _unfit(self, screened: Screened, outputs: Mapping[str, Any]) -> str:
+        submission = screened.submission
+        missing = [name for name in submission.required_fields if name not in outputs]
+        if missing:
+            return Text("outputs.lack", fields=", ".join(missing))
+        if submission.output_schema is not None:
+            fault = output_fault(submission.output_schema, outputs)
+            if fault is not None:
+                return Text("outputs.unfit", where=fault[0], why=fault[1])
+        return ""
+
+    # ---- other ends
+
+    def _rejected(self, submit: HcpMessage, rejected: Rejected) -> HcpMessage:
+        self.session.become("REJECTED", rejected.reason_code)
+        return self._closing.rejected(submit.message_id, rejected)
+
+    async def _aborted(self, submit: HcpMessage) -> HcpMessage:
+        reason = self._abort_reason
+        if self.session.state == "PENDING":
+            return self._rejected(submit, Rejected("aborted", reason))
+        self.session.become("ABORTING", reason)
+        await self._leave_safe(asyncio.CancelledError(reason))
+        await self._line.close()
+        self.session.become("ABORTED", reason)
+        return self._closing.aborted(reason, self._unverified)
+
+    async def _broken(self, submit: HcpMessage, failure: BaseException) -> HcpMessage:
+        """End a session because of a failure in this program; the line is made safe."""
+        if self.session.state == "PENDING":
+            why = Text("failure.internal", what=repr(failure))
+            return self._rejected(submit, Rejected("resource_unavailable", why))
+        await self._line.close()
+        if self.session.state == "PAUSED":
+            self.session.become("RUNNING", Text("hold.failed"))
+        done = summary(self._line, (), 0.0)
+        return self._closing.failed(failure, (), None, done)
+
+    # ---- requests of persons while it runs
+
+    def abort(self, reason: str) -> None:
+        """Abort the run; ``run`` then answers with ``session_closed``.
+
+        After the line was left safe it has no effect: the results of the run are answered.
         """
         over = self._left_safe or self.session.closed
         if self._running is not None and not self._abort_reason and not over:
@@ -114,13 +399,13 @@ class Desk:
     async def hold(self, reason: str) -> str:
         """Let no further command through until ``resume``; ruling 11 calls it PAUSED.
 
-        A step that cannot stand still (gas running into a shut tube) comes to its end first.
+        A step that cannot stand still (gas runs into a shut tube) comes to its end first.
 
         Returns:
-            When the line is held: now, or after which step.
+            A sentence: the line is held now, or after which step it will be.
 
         Raises:
-            NotArmed: Nothing runs that could be held.
+            NotArmed: No plan runs.
         """
         if not self._executing or self.session.state != "RUNNING" or self._holding is not None:
             raise NotArmed(Text("hold.nothing"))
@@ -164,300 +449,10 @@ class Desk:
         self._line.start()
 
     def about(self) -> Mapping[str, Any]:
-        """Return what runs, for who asks at the control socket."""
+        """Return session, state and step, for the control socket."""
         return {
             "session_id": self.session.session_id,
             "state": self.session.state,
             "step": self._reporter.doing,
             "left_s": self._reporter.left_s,
         }
-
-    async def run(self, submit: HcpMessage, payload: TaskSubmit) -> HcpMessage:
-        """Take a ``task_submit`` through to its terminal message.
-
-        The line is in its safe state, or reported as not, before this returns.
-        """
-        self._running = asyncio.current_task()
-        self._line.events.on_warning = self._reporter.warned
-        self.session.event(
-            "session_created", {"state": "PENDING", "risk_level": None, "session_token": None}
-        )
-        submitted = {
-            "message_id": self._chance.uuid4(),
-            "metadata": {"source_message_id": submit.message_id},
-            "payload": payload.model_dump(by_alias=True, exclude_unset=True),
-        }
-        self._journal.append("submitted", submitted, self._clock.now_s())
-        for warning in self._facts.warnings:
-            self.session.event("warning", {"code": "unverified", "message": warning, "details": {}})
-        try:
-            weighed = await self._admit(payload)
-            if isinstance(weighed, Rejected):
-                return self._rejected(submit, weighed)
-            return await self._carry_out(submit, weighed)
-        except asyncio.CancelledError:
-            if self._abort_reason:
-                return await self._aborted(submit)
-            failure = failure_of(self._clock.loop)
-            if failure is None:
-                raise
-            return await self._broken(submit, failure)
-        finally:
-            await self._line.close()
-
-    # ---- before anything physical
-
-    async def _admit(self, payload: TaskSubmit) -> Weighed | Rejected:
-        """Weigh, read the line, fly the plan, and find its approval; nothing is written."""
-        admitting = Admitting(facts=self._facts, line=self._line, clock=self._clock)
-        weighed = admitting.weigh(payload)
-        if isinstance(weighed, Rejected):
-            return await admitting.advise(payload, weighed)
-        self._keep_plan(weighed.planned)
-        try:
-            await self._line.open()
-            if self._line.hindrances():
-                raise NotArmed("; ".join(self._line.hindrances()))
-        except (LinkLost, NoReply, NotArmed) as why:
-            return Rejected(
-                "resource_unavailable",
-                Text("line.unusable", why=str(why)),
-                weighed.admitted.risk.level,
-                Text("advice.which_instrument", lab=self._facts.lab_option),
-            )
-        readings = {channel: self._line.latest(channel) for channel in self._line.memory.tracks}
-        flown = await admitting.predict(weighed, readings)
-        if isinstance(flown, Rejected):
-            return await admitting.advise(payload, flown)
-        weighed, prediction = flown
-        if prediction is not None:
-            self._journal.append("prediction", prediction.to_json(), self._clock.now_s())
-            self._reporter.expect(prediction)
-        self._reporter.progress("awaiting_approval", 0, Text("approval.looking"))
-        approved: Approved | NotApproved | Rejected | None
-        approved = admitting.approve(weighed, payload.caller_id)
-        if isinstance(approved, NotApproved):
-            request = self._request(payload, weighed, prediction, approved)
-            self._reporter.progress("awaiting_approval", 0, Text("approval.waiting"))
-            approved = await self._approvers.decide(request)
-        if isinstance(approved, Rejected):
-            return await admitting.advise(payload, approved)
-        if approved is not None:
-            body = {"by": list(approved.by), "reason": approved.reason}
-            self._journal.append("approved", body, self._clock.now_s())
-        return weighed
-
-    def _request(
-        self,
-        payload: TaskSubmit,
-        weighed: Weighed,
-        prediction: Prediction | None,
-        refused: NotApproved,
-    ) -> ApprovalRequest:
-        risk, planned = weighed.admitted.risk, weighed.planned
-        return ApprovalRequest(
-            session_id=self.session.session_id,
-            requester=payload.caller_id,
-            capability=weighed.admitted.screened.declaration.name,
-            risk_level=risk.level,
-            risk_reasons=tuple(risk.reasons),
-            intent=payload.intent,
-            inputs=payload.inputs,
-            instructions=planned.instructions.to_json(),
-            duration_s=planned.duration_s if prediction is None else prediction.duration_s,
-            prediction=None if prediction is None else prediction.to_json(),
-            envelope_digest=self._facts.envelope_digest,
-            lab_digest=self._facts.lab_digest,
-            why=refused.reason,
-            expired=refused.expired,
-            edited=refused.edited,
-            hazards=weighed.hazards,
-        )
-
-    def _keep_plan(self, planned: Planned) -> None:
-        body = {
-            "digest": planned.instructions.digest(),
-            "instructions": planned.instructions.to_json(),
-            "recipe": dict(planned.recipe),
-            "duration_s": planned.duration_s,
-            "lab_digest": self._facts.lab_digest,
-            "envelope_digest": self._facts.envelope_digest,
-            "rules": rules_record(self._line.envelope, self._facts.watched),
-        }
-        self._journal.append("planned", body, self._clock.now_s())
-
-    # ---- the run
-
-    async def _carry_out(self, submit: HcpMessage, weighed: Weighed) -> HcpMessage:
-        admitted, planned, capability = weighed.admitted, weighed.planned, weighed.capability
-        self._closing.log = log_of(capability)
-        screened = admitted.screened
-        token, self.session.token = issue(
-            self._chance.entropy,
-            session_id=self.session.session_id,
-            running_at=self._clock.utc(),
-            max_duration_s=screened.max_duration_s,
-            risk_level=admitted.risk.level,
-            data_classification=screened.data_classification,
-            constraints=self._facts.safety_envelope,
-        )
-        self._accepted(submit, weighed, token)
-        self.session.become("RUNNING", "accepted")
-        started_s = self._clock.now_s()
-        self._reporter.begin(planned.instructions, planned.duration_s)
-        operations = LineOperations(
-            self._line,
-            self._operator,
-            lambda: self.session.authorises(self._clock.utc()),
-            self._reporter.ticked,
-            self._reporter.asked,
-            scope(weighed.commands, self._facts.sources),
-        )
-        executor = Executor(
-            planned.instructions, operations, capability.verbs, observer=self._reporter.stepped
-        )
-        constraints = {
-            "confidence_threshold": screened.confidence_threshold,
-            "intent": screened.submission.intent,
-        }
-        ended = await self._execute(executor, screened.max_duration_s)
-        if self.session.state == "PAUSED":  # ruling 10b: it goes on in order to end
-            self.session.become("RUNNING", Text("hold.ended", why=str(ended)))
-        await self._leave_safe(ended)
-        await self._line.close()
-        if self._line.memory.trip is not None:
-            ended = Tripped(self._line.memory.trip)  # whatever a trip makes a step say
-        answer: Answer | NoAnswer | None = None
-        if ended is None:
-            try:
-                answer = capability.answer(executor.records(), constraints)
-            except Exception as why:  # noqa: BLE001 - the line is safe; the failure is reported as ours
-                ended = why
-        run_s = self._clock.now_s() - started_s
-        summary_ = summary(self._line, executor.records(), run_s)
-        if isinstance(answer, Answer):
-            wrong = self._unfit(screened, answer.outputs)
-            if not wrong:
-                self._closing.keep(answer.artifacts)
-                return self._closing.completed(answer, summary_)
-            answer = NoAnswer(wrong, answer.outputs, answer.artifacts, UNFIT)
-        if isinstance(answer, NoAnswer):
-            self._closing.keep(answer.artifacts)
-            ended = StepFailed("answer", "analysis", answer.reason, FailureKind.EXECUTION)
-        if ended is None:
-            raise RuntimeError("a run ended neither well nor badly")
-        no_answer = answer if isinstance(answer, NoAnswer) else None
-        return self._closing.failed(ended, executor.records(), no_answer, summary_)
-
-    async def _execute(self, executor: Executor, max_duration_s: float) -> Exception | None:
-        """Run the plan; return the exception that ended it, ``None`` for a good end."""
-        try:
-            async with asyncio.timeout(max_duration_s):
-                self._reporter.progress("arming", 0, Text("arming.table"))
-                await self._line.arm(self._facts.safe_procedure)
-                self._line.start()
-                self._executing = True
-                await executor.run()
-        except (StepFailed, Tripped, NotArmed, NoReply, HoldTooLong, TimeoutError) as why:
-            return why
-        except asyncio.CancelledError:
-            raise
-        except JournalFailed as why:  # of a step that was told, not of the line's own records
-            self._line.monitor.lose_journal(str(why))
-            return why
-        except Exception as why:  # noqa: BLE001 - the line is made safe, and it is reported as ours
-            return why
-        finally:
-            self._executing = False
-        return None
-
-    async def _leave_safe(self, ended: BaseException | None) -> None:
-        """Bring the line to its safe state, whatever ended the run, and say how that went."""
-        line = self._line
-        verification = await line.settle(self._facts.safe_procedure)
-        if line.memory.trip is not None:
-            self.session.event(
-                "error",
-                {
-                    "code": line.memory.trip.cause.value,
-                    "message": line.memory.trip.detail,
-                    "recoverable": False,
-                },
-            )
-        for step in verification.unverified():
-            self._reporter.warned(Text("pair", what=verification.procedure, why=step))
-        if lost := await latch_lost(line.guard, line.clock):
-            self._reporter.warned(lost)
-        if ended is not None or line.memory.trip is not None:
-            self._reporter.progress("cooling_under_watch", 100, Text("cooling.watch"))
-            await line.watch_until_cold()
-        if line.memory.trip is not None:  # of the watch, or verified in it
-            await line.trip_response.verified()
-            verification = line.trip_response.verifications[-1]
-        steps = verification.unverified()
-        self._unverified = [Text("pair", what=verification.procedure, why=each) for each in steps]
-        if lost := await latch_lost(
-            line.guard, line.clock
-        ):  # the disk may have been mended while the line cooled
-            self._unverified.append(lost)
-        line.disarm()
-        self._left_safe = True
-
-    async def _aborted(self, submit: HcpMessage) -> HcpMessage:
-        reason = self._abort_reason
-        if self.session.state == "PENDING":
-            return self._rejected(submit, Rejected("aborted", reason))
-        self.session.become("ABORTING", reason)
-        await self._leave_safe(asyncio.CancelledError(reason))
-        await self._line.close()
-        self.session.become("ABORTED", reason)
-        return self._closing.aborted(reason, self._unverified)
-
-    async def _broken(self, submit: HcpMessage, failure: BaseException) -> HcpMessage:
-        """End a session because something of ours broke; the line is made safe all the same."""
-        if self.session.state == "PENDING":
-            why = Text("failure.internal", what=repr(failure))
-            return self._rejected(submit, Rejected("resource_unavailable", why))
-        await self._line.close()
-        if self.session.state == "PAUSED":
-            self.session.become("RUNNING", Text("hold.failed"))
-        done = summary(self._line, (), 0.0)
-        return self._closing.failed(failure, (), None, done)
-
-    # ---- telling
-
-    def _accepted(self, submit: HcpMessage, weighed: Weighed, token: str) -> None:
-        admitted, screened = weighed.admitted, weighed.admitted.screened
-        message = answers.task_accepted(
-            message_id=self._chance.uuid4(),
-            timestamp=utc_text(self._clock.utc()),
-            session_id=self.session.session_id,
-            in_reply_to=submit.message_id,
-            session_token=token,
-            risk_level=admitted.risk.level,
-            data_classification=screened.data_classification,
-            safety_envelope=self._facts.safety_envelope,
-            max_duration=format_duration(screened.max_duration_s),
-            abort_timeout=format_duration(ABORT_S_MAX),
-        )
-        body = message.payload.model_dump(by_alias=True, exclude_unset=True)
-        body["session_token"] = None  # it goes to the caller and nowhere else
-        body["risk_reasons"] = list(admitted.risk.reasons)
-        body["hazard_categories"] = list(weighed.hazards)
-        self._journal.append("task_accepted", body, self._clock.now_s())
-        self.session.tell("task_accepted", body)
-
-    def _rejected(self, submit: HcpMessage, rejected: Rejected) -> HcpMessage:
-        self.session.become("REJECTED", rejected.reason_code)
-        return self._closing.rejected(submit.message_id, rejected)
-
-    def _unfit(self, screened: Screened, outputs: Mapping[str, Any]) -> str:
-        submission = screened.submission
-        missing = [name for name in submission.required_fields if name not in outputs]
-        if missing:
-            return Text("outputs.lack", fields=", ".join(missing))
-        if submission.output_schema is not None:
-            fault = output_fault(submission.output_schema, outputs)
-            if fault is not None:
-                return Text("outputs.unfit", where=fault[0], why=fault[1])
-        return ""

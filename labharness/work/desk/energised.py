@@ -1,8 +1,8 @@
-"""What a plan energises, from its commands and its pre-flight; the graver counts.
+"""The energy that a plan adds, by its commands and its pre-flight; the more severe counts.
 
-A capability declares gases, temperature and hours. What its plan does is in its commands, and in
-what pre-flight saw; the graver of the two is what is weighed, and a command that adds energy and
-was not stated is refused when it is sent.
+A capability declares gases, temperature and hours. Its plan shows them too, in its commands and in
+pre-flight; the more severe of both is weighed. A command that adds energy and was not stated is
+refused when it is sent.
 """
 
 import math
@@ -20,7 +20,7 @@ __all__ = ["BadPlan", "Energised", "EnergySource", "energised", "least_duration_
 __all__ += ["stated"]
 
 FLOWED_CM3 = 1.0
-"""A gas of which pre-flight's meter counts more was let in: a nominal meter has no noise."""
+"""A gas was let in if the meter of pre-flight counts more: a nominal meter has no noise."""
 
 CATEGORIES: Mapping[Adds, tuple[str, ...]] = {
     Adds.HEAT: ("high_temperature",),
@@ -32,7 +32,7 @@ MEASURES = {"hold": ("duration_s",), "rate_of_rise": ("settle_s", "duration_s")}
 
 
 class BadPlan(LabError, ValueError, code="bad_plan"):
-    """A plan that cannot be held against anything; the message says which step."""
+    """A plan that cannot be weighed; the message names the step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +41,13 @@ class EnergySource:
 
     Attributes:
         name: The instrument's; of a relay that feeds none, its channel.
-        adds: What it adds.
-        gas: Which gas, by the word of its driver.
-        switches: Channels that let it add something, each with its value while it does not.
-        powers: The same of channels by which nothing bounds how much it adds.
-        targets: Channels that say how hot, each with the highest value the envelope allows (degC).
-        shown: Channels that measure how hot.
-        harmless: What it adds within the envelope can harm nobody.
+        adds: The kind of energy, or gas.
+        gas: The gas, as its driver names it.
+        switches: Channels that let it add energy, each with its value while it adds none.
+        powers: The same for channels that set no bound on the amount.
+        targets: Temperature setpoints, each with the highest value the envelope allows (degC).
+        shown: Channels that measure the temperature.
+        harmless: It cannot harm a person within the envelope.
     """
 
     name: str
@@ -60,12 +60,12 @@ class EnergySource:
     harmless: bool = False
 
     def added_by(self, command: Command) -> bool:
-        """Return whether a command has it add something."""
+        """Return whether it adds energy after a command."""
         idle = {**self.switches, **self.powers}.get(command.channel)
         return command.channel in self.targets or (idle is not None and command.value != idle)
 
     def highest_c(self, commands: Sequence[Command]) -> float:
-        """Return how hot it becomes at most by these commands; ``inf`` where nothing bounds it."""
+        """Return its highest temperature by these commands; ``inf`` without a bound."""
         asked_c = [each.value for each in commands if each.channel in self.targets]
         driven = any(each.channel in self.powers and self.added_by(each) for each in commands)
         if asked_c and not driven:
@@ -75,12 +75,12 @@ class EnergySource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Energised:
-    """What a plan adds to a line.
+    """The gases, heat and hazards that a plan brings to a line.
 
     Attributes:
         gases: Each gas it lets in, by its common name.
-        temperature_c_max: The highest temperature of anything that it heats; ``None`` for none.
-        categories: The hazard categories that this is.
+        temperature_c_max: The highest temperature of all heaters; ``None`` without heat.
+        categories: The hazard categories.
     """
 
     gases: tuple[str, ...]
@@ -93,7 +93,7 @@ def stated(
 ) -> tuple[tuple[str, Command], ...]:
     """Return each command that a plan states, with the step that states it.
 
-    A value that an earlier step finds out counts as the highest that the envelope allows, or one.
+    A value from the result of an earlier step counts as the highest the envelope allows, or one.
 
     Args:
         instructions: The plan.
@@ -125,12 +125,12 @@ def stated(
 def energised(
     commands: Iterable[Command], sources: Sequence[EnergySource], prediction: Prediction | None
 ) -> Energised:
-    """Derive what a plan energises.
+    """Return the energy that a plan adds.
 
     Args:
-        commands: All that it states; that some may be skipped makes it no milder.
-        sources: What adds energy on the line.
-        prediction: What pre-flight saw; ``None`` before it, or where there is no plant.
+        commands: All that it states, also those that may be skipped.
+        sources: The sources of energy of the line.
+        prediction: The pre-flight; ``None`` before it, or without a simulated plant.
     """
     asked = tuple(commands)
     gases: list[str] = []
@@ -173,9 +173,9 @@ def least_duration_s(instructions: InstructionSet) -> float:
 
 
 def scope(commands: Iterable[Command], sources: Sequence[EnergySource]) -> Callable[[Command], str]:
-    """Make what says why a command is not among what was weighed; ``""`` where it is.
+    """Return a function that says why a command was not weighed; ``""`` where it was.
 
-    What adds no energy is the gate's own business.
+    Only commands that add energy are checked; the gate judges all.
     """
     weighed: dict[str, list[float]] = {}
     for each in commands:
@@ -188,11 +188,9 @@ def scope(commands: Iterable[Command], sources: Sequence[EnergySource]) -> Calla
         values = weighed.get(command.channel, [])
         if command.value in values or any(0 <= command.value <= each for each in values):
             return ""
-        up_to = (
-            Text("energy.up_to", value=max(values), unit=command.unit).rstrip()
-            if values
-            else Text("energy.none")
-        )
+        up_to: str = Text("energy.none")
+        if values:
+            up_to = Text("energy.up_to", value=max(values), unit=command.unit).rstrip()
         names = ", ".join(dict.fromkeys(each.name for each in adding))
         return Text(
             "energy.beyond",

@@ -1,4 +1,4 @@
-"""What the desk is told of the lab it stands in: facts, gathered once by the composition root."""
+"""Facts on the lab for the desk, gathered once by the composition root."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,17 +18,17 @@ __all__ = ["ApprovalRequest", "Approvers", "LabFacts"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """A plan that waits for persons: what they are shown, and so what they agree to.
+    """A plan that waits for the agreement of persons, as it is shown to them.
 
     Attributes:
-        session_id: Of the run that asks.
-        requester: Who submitted it; may not approve it.
-        risk_reasons: Why the level is what it is.
+        session_id: Session of the run.
+        requester: The person who submitted it, and may not approve it.
+        risk_reasons: Reasons of the level.
         hazards: Hazard categories, as declared and as the plan shows.
         intent: The caller's words: text, never obeyed.
         instructions: The compiled plan, as JSON.
-        duration_s: As pre-flight has it, or as planned.
-        prediction: What pre-flight saw, as JSON; ``None`` where the lab has no simulated plant.
+        duration_s: By pre-flight, or as planned.
+        prediction: The pre-flight, as JSON; ``None`` where the lab has no simulated plant.
         why: Why no standing approval covers it.
         expired: One would, had it not expired.
         edited: One would, had the lab's files not been edited since.
@@ -61,7 +61,7 @@ class Approvers(Protocol):
     """The persons who may agree to a plan."""
 
     async def decide(self, request: ApprovalRequest) -> Approved | Rejected:
-        """Wait for what they say, within a bound."""
+        """Wait for their decision, within a bound."""
         ...
 
 
@@ -75,20 +75,20 @@ class LabFacts:
         link_kinds: Kinds of link in use.
         attended: A person is there for the whole of a run.
         shared: Another task may use an instrument meanwhile.
-        safeguards_missing: Says which hardware safeguards of some hazard categories are missing
-            or past their proof test on a day.
-        sources: What adds energy on the line.
-        on_comm_loss: What each channel does by itself when nobody talks to it.
-        callers: Who may ask for what; ``None`` where nothing may harm, and anybody may ask.
-        capabilities: What is offered, by name.
-        approvals: Standing approvals, and the public key that must have signed them.
-        approval_key: That key.
+        safeguards_missing: Returns the hardware safeguards of some hazard categories that are
+            missing, or past their proof test, on a day.
+        sources: The sources of energy of the line.
+        on_comm_loss: The action of each channel by itself when no program talks to it.
+        callers: The callers and their rights; ``None`` on a harmless line, where anybody may ask.
+        capabilities: The capabilities on offer, by name.
+        approvals: Standing approvals.
+        approval_key: The public key that must have signed them.
         safety_envelope: In HCP's words, for ``task_accepted``.
-        line_facts: What the planner of each capability may know.
+        line_facts: Facts for the planner of each capability.
         safe_procedure: The state every run begins and ends with.
         watched: Channels and units of the process log.
-        warnings: Unverified drivers and the like.
-        lab_option: What a command takes to mean this lab, as in advice: `` --lab FILE``.
+        warnings: Warnings on the lab, such as unverified drivers.
+        lab_option: The option of commands for this lab, as in advice: `` --lab FILE``.
         predict: Flies a plan on the nominal plant, from the line's readings; ``None`` where the
             lab has no simulated plant.
     """

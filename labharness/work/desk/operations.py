@@ -12,15 +12,15 @@ __all__ = ["LineOperations"]
 
 
 class LineOperations:
-    """Gives a plan what ``plan.Operations`` asks for.
+    """The ``plan.Operations`` of a line and its operator.
 
     Args:
         line: The line, behind its gate.
-        operator: Who does manual steps.
-        authorised: Says whether the session's token is in force.
+        operator: The person who does manual steps.
+        authorised: Returns whether the session's token is in force.
         ticked: Called after every poll.
-        asked: Called with the text of a manual step before anybody does it.
-        unweighed: Says why a command is not among what was weighed and approved; ``""`` if it is.
+        asked: Called with the text of a manual step before it is done.
+        unweighed: Returns why a command was not weighed and approved; ``""`` if it was.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class LineOperations:
         """Carry out one command under the session's token.
 
         One that adds energy and was not weighed is refused here, before the gate is asked.
-        A line that is held makes it wait; but not who is being stopped, and only tidies up.
+        It waits while the line is held, except when the plan is being stopped and only tidies up.
 
         Raises:
             Tripped: The line has tripped.
@@ -62,7 +62,7 @@ class LineOperations:
                 raise TimeoutError(Text("token.void"))
             outcome = await self._line.perform(command)
             self._line.check()
-            # a hold may have come while it waited for its turn: nothing left, so it may go later
+            # a hold may have come while it waited for its turn: no byte left, so it may go later
             if stopping or outcome.ending is not Ending.REFUSED or not self._line.holding.on:
                 return outcome
 
@@ -72,7 +72,7 @@ class LineOperations:
         return await self._line.read(channel)
 
     async def query(self, instrument: str, name: str) -> object:
-        """Ask an instrument for something that is no number."""
+        """Ask an instrument for a value that is not a number."""
         self._line.check()
         return await self._line.query(instrument, name)
 

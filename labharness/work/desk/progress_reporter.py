@@ -1,4 +1,4 @@
-"""What is told of a run while it runs: how far it is, what it does, and what its values are."""
+"""The reports of a run while it runs: its progress, its present step, and its values."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,17 +13,17 @@ PROGRESS_S = 60.0  # lab time between two progress lines within a step
 
 
 class ProgressReporter:
-    """Tells whoever follows a session of it.
+    """Reports the progress of a session.
 
     Args:
-        session: Whose events they are.
-        journal: Where the steps go.
-        line: Whose values are told.
+        session: The session that tells the events.
+        journal: The record of the steps.
+        line: The source of the values.
         now_s: Lab time.
 
     Attributes:
         step: The instruction that is being carried out.
-        doing: What that is, in words.
+        doing: The same in words.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class ProgressReporter:
         self._told_s = 0.0
 
     def expect(self, prediction: Prediction) -> None:
-        """Reckon with a prediction: how long the run takes, and when each step of it begins."""
+        """Take duration and begin of each step from a prediction."""
         self._begins_s = {each.instruction_id: each.started_s for each in prediction.steps}
         self._lasts_s = self._ends_s = prediction.duration_s
 
     def begin(self, instructions: InstructionSet, duration_s: float) -> None:
-        """Count from now; ``duration_s`` is what the plan says, where nothing was predicted."""
+        """Count from now; ``duration_s`` is the plan's own, used without a prediction."""
         self._steps = {each.instruction_id: each for each in instructions.instructions}
         self._ends_s = self._now_s() + (self._lasts_s or duration_s)
 
@@ -57,12 +57,12 @@ class ProgressReporter:
         return max(0.0, self._ends_s - self._now_s())
 
     def progress(self, stage: str, percent: float, message: str) -> None:
-        """Tell how far it is."""
+        """Report the progress."""
         data = {"stage": stage, "percent": round(percent, 1), "message": message}
         self._session.event("progress", data)
 
     def stepped(self, progress: Progress) -> None:
-        """Record that a step has begun or ended, and tell of one that begins."""
+        """Record the begin or end of a step, and report its begin."""
         step = {"instruction": progress.instruction_id, "status": progress.status.value}
         self._journal.append("step", step, self._now_s())
         if progress.status is Status.RUNNING:
@@ -76,17 +76,17 @@ class ProgressReporter:
             self.progress(progress.stage, percent, progress.description)
 
     def ticked(self) -> None:
-        """Tell the values, once a minute of lab time."""
+        """Report the values, once a minute of lab time."""
         if self._now_s() - self._told_s >= PROGRESS_S:
             self._told_s = self._now_s()
             self._session.tell("tick", {"values": self._values(), "left_s": self.left_s})
 
     def asked(self, text: str) -> None:
-        """Tell what a person is asked to do."""
+        """Report the request for a manual step."""
         self._session.event("log", {"level": "info", "message": text, "details": {}})
 
     def warned(self, text: str) -> None:
-        """Tell a warning, and keep it for the answer."""
+        """Report a warning, and keep it for the answer."""
         self._line.events.warnings.append(text)
         self._session.event("warning", {"code": "line", "message": text, "details": {}})
 

@@ -1,7 +1,7 @@
 """The limits of a run, written into its journal when it begins and drawn into its report."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,19 +9,23 @@ from labharness.safety.kernel import Envelope
 
 __all__ = ["Bar", "RecordedRules", "read_rules", "rules_record"]
 
+LIMIT = ("channel", "readback", "unit", "low", "high", "source")
+TRIP = ("name", "channel", "unit", "source")
+"""Attributes of a limit and of a trip that are recorded as they are."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
     """A value that a trace may not pass.
 
     Attributes:
-        name: What the envelope calls it; the channel for the limit of a setpoint.
+        name: Its name in the envelope; the channel for the limit of a setpoint.
         channel: ``instrument.channel`` that is watched or set.
-        unit: Of ``value``.
-        value: Where it lies.
-        trips: A reading beyond it trips; otherwise it warns, or bounds what may be set.
-        below: It lies below what it bounds.
-        source: Where the number comes from.
+        unit: Unit of ``value``.
+        value: The limit.
+        trips: A reading beyond it trips; otherwise it warns, or limits a setpoint.
+        below: It is a lower limit.
+        source: Source of the number.
     """
 
     name: str
@@ -35,7 +39,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRules:
-    """What a report needs of an envelope.
+    """The rules of an envelope for a report.
 
     Attributes:
         units: Unit of each watched channel; ``""`` for switches and codes.
@@ -57,27 +61,13 @@ def rules_record(envelope: Envelope, watched: Mapping[str, str]) -> dict[str, An
     """
     return {
         "watched": dict(watched),
-        "limits": [
-            {
-                "channel": limit.channel,
-                "readback": limit.readback,
-                "unit": limit.unit,
-                "low": limit.low,
-                "high": limit.high,
-                "source": limit.source,
-            }
-            for limit in envelope.limits.values()
-            if limit.unit
-        ],
+        "limits": [_told(limit, LIMIT) for limit in envelope.limits.values() if limit.unit],
         "trips": [
             {
-                "name": row.name,
-                "channel": row.channel,
-                "unit": row.unit,
+                **_told(row, TRIP),
                 "low": row.low if math.isfinite(row.low) else None,
                 "high": row.high if math.isfinite(row.high) else None,
                 "warns_only": not row.procedure,
-                "source": row.source,
             }
             for row in envelope.trips
             if row.unit
@@ -85,8 +75,12 @@ def rules_record(envelope: Envelope, watched: Mapping[str, str]) -> dict[str, An
     }
 
 
+def _told(row: object, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names}
+
+
 def read_rules(record: Mapping[str, Any]) -> RecordedRules:
-    """Read what `rules_record` wrote; of a run that planned nothing there are no rules."""
+    """Read the record of `rules_record`; a run without a plan has no rules."""
     return RecordedRules(
         units=dict(record.get("watched", {})),
         setpoints={
@@ -98,24 +92,10 @@ def read_rules(record: Mapping[str, Any]) -> RecordedRules:
 
 def _bars(record: Mapping[str, Any]) -> Iterator[Bar]:
     for row in record.get("trips", ()):
+        same = {name: row[name] for name in TRIP}
         for below, value in ((True, row["low"]), (False, row["high"])):
             if value is not None:
-                yield Bar(
-                    name=row["name"],
-                    channel=row["channel"],
-                    unit=row["unit"],
-                    value=value,
-                    trips=not row["warns_only"],
-                    below=below,
-                    source=row["source"],
-                )
+                yield Bar(**same, value=value, trips=not row["warns_only"], below=below)
     for row in record.get("limits", ()):
-        yield Bar(
-            name=row["channel"],
-            channel=row["channel"],
-            unit=row["unit"],
-            value=row["high"],
-            trips=False,
-            below=False,
-            source=row["source"],
-        )
+        same = {"name": row["channel"], "channel": row["channel"], "unit": row["unit"]}
+        yield Bar(**same, value=row["high"], trips=False, below=False, source=row["source"])

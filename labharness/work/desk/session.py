@@ -16,10 +16,14 @@ class Session:
     """A session from its first event to its last.
 
     Args:
-        session_id: Minted on receipt.
-        journal: Where its events go, before anybody is told of them.
+        session_id: Made on receipt.
+        journal: The record of its events, written before they are reported.
         now_s: Lab time.
-        tell: Shown every event as it happens (the command line's progress, a broker's outbox).
+        tell: Called with every event as it happens (the command line's progress, an outbox).
+
+    Attributes:
+        sequence: Number of the newest event.
+        token: Its token; ``None`` before it is accepted.
     """
 
     def __init__(
@@ -34,7 +38,7 @@ class Session:
         self._journal = journal
         self._now_s = now_s
         self.tell = tell
-        self._sequence = 0
+        self.sequence = 0
         self.token: TokenRecord | None = None
 
     @property
@@ -42,15 +46,10 @@ class Session:
         """Whether the session has ended."""
         return self.state in TERMINAL
 
-    @property
-    def sequence(self) -> int:
-        """Number of the newest event."""
-        return self._sequence
-
     def event(self, event_type: str, data: Mapping[str, Any]) -> None:
-        """Record an event, then tell of it; a lost journal keeps nobody from being told."""
-        self._sequence += 1
-        body = {"event_type": event_type, "sequence": self._sequence, "data": dict(data)}
+        """Record an event, then report it, even if the journal is lost."""
+        self.sequence += 1
+        body = {"event_type": event_type, "sequence": self.sequence, "data": dict(data)}
         with suppress(JournalFailed):  # the line has tripped on it, and its answer says so
             self._journal.append("event", body, self._now_s())
         self.tell(event_type, data)

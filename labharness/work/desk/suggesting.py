@@ -9,12 +9,12 @@ __all__ = ["suggestion"]
 
 
 def suggestion(ended: BaseException, answer: NoAnswer | None, lab_option: str) -> str:
-    """Return what somebody may do about it.
+    """Return a suggestion to the caller.
 
     Args:
-        ended: What ended the run.
-        answer: Why it has no answer, where it came to its end.
-        lab_option: How a command names this lab.
+        ended: The exception that ended the run.
+        answer: Why it has no answer, if it came to its end.
+        lab_option: The option of commands for this lab.
     """
     if isinstance(ended, Tripped):
         return Text("advice.reset", lab=lab_option)
