@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.assess import Assessment, assess
 from labharness.analysis.evidence import Reference, SeparationRow
 from labharness.analysis.formats import Recording
@@ -16,8 +16,6 @@ from labharness.analysis.table import PeakTable
 from labharness.core.vocabulary.texts import Text
 
 __all__ = ["Analysed", "Wanted", "analysed"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

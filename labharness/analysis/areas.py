@@ -10,11 +10,11 @@ of a fitted line are anticorrelated, so errors added in quadrature would be too 
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from labharness.analysis.arrays import Array
 
 __all__ = ["area_sigma", "line_area"]
-
-Array = NDArray[np.float64]
 
 LORENTZ_SHARE, GAUSS_SHARE = math.pi / 2, math.sqrt(math.pi / math.log(2)) / 2
 """Area of a line of height one and full width one."""

@@ -7,8 +7,8 @@ from statistics import median
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.bare import bareness
 from labharness.analysis.evidence import CVD_ROWS, EXFOLIATED_ROW, Reference, SeparationRow
 from labharness.analysis.formats import Recording
@@ -180,7 +180,7 @@ def assess(
     )
 
 
-def _must_be_shift(shift_cm1: NDArray[np.float64]) -> None:
+def _must_be_shift(shift_cm1: Array) -> None:
     """Refuse an axis that cannot be in cm⁻¹.
 
     Raises:
@@ -192,7 +192,7 @@ def _must_be_shift(shift_cm1: NDArray[np.float64]) -> None:
 
 
 def _usable(
-    recording: Recording, shift_cm1: NDArray[np.float64], quiet: QuietStretch
+    recording: Recording, shift_cm1: Array, quiet: QuietStretch
 ) -> tuple[list[int], tuple[str, ...], bool]:
     """Return the judged rows, the faults of the others, and whether the former are saturated."""
     left_out = faults(shift_cm1, recording.intensity, quiet)
@@ -214,9 +214,7 @@ class _Calibrated(NamedTuple):
     scale_notes: tuple[str, ...]
 
 
-def _calibrated(
-    shift_cm1: NDArray[np.float64], intensity: NDArray[np.float64], quiet: QuietStretch
-) -> _Calibrated:
+def _calibrated(shift_cm1: Array, intensity: Array, quiet: QuietStretch) -> _Calibrated:
     """Convert rows to electrons, and shift their axis if enough of them show silicon."""
     stack, scale_notes = rows_in_electrons(shift_cm1, intensity, quiet)
     lines = [_plausible(line) for line in fit_silicon_rows(stack)]
@@ -302,7 +300,7 @@ def _measured(material: Material, names: Sequence[Named]) -> str:
 
 
 def _objections(
-    recording: Recording, shift_cm1: NDArray[np.float64], silicon: Sequence[SiliconFit | None]
+    recording: Recording, shift_cm1: Array, silicon: Sequence[SiliconFit | None]
 ) -> tuple[str, ...]:
     """Return why this instrument or laser allows no layer count, for any sample."""
     lines = [line for line in silicon if line is not None]

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.lines import LineWindow
 from labharness.analysis.material_table import SAPPHIRE, SILICA, Material
 from labharness.analysis.stack import Stack, covers, cut_window
 
 __all__ = ["Bareness", "bareness"]
-
-Array = NDArray[np.float64]
 
 WITNESSES = {
     "MoS2": LineWindow(399.0, 411.0, 5.0),
@@ -125,7 +123,7 @@ class _WitnessLine(NamedTuple):
 
     position_cm1: Array
     height_counts: Array
-    stands: NDArray[np.bool_]
+    stands: Mask
     noise_counts: Array
 
 

@@ -5,11 +5,10 @@ Baek, Park, Ahn and Choo, Analyst 140 (2015) 250, 10.1039/C4AN01061B: a curve wi
 """
 
 import numpy as np
-from numpy.typing import NDArray
+
+from labharness.analysis.arrays import Array
 
 __all__ = ["BASELINE_PERIOD_CM1", "arpls"]
-
-Array = NDArray[np.float64]
 
 BASELINE_PERIOD_CM1 = 500.0
 """The smoother halves a wave of this period; luminescence and filters change more slowly.

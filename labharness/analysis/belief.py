@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
+
 __all__ = ["Belief"]
 
-Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.belief import Belief
 from labharness.analysis.evidence import (
     CALIBRATION_CM1,
@@ -35,7 +36,6 @@ from labharness.analysis.evidence import (
 
 __all__ = ["Census", "Measured", "likelihood", "take_census"]
 
-Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 CLASS_OF_LABEL = np.array([0, 1, 2, 3, 4, 5, 1])

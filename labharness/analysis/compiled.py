@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from labharness.analysis.arrays import Array, Mask
 
 __all__ = ["CompiledRules", "fit_rows"]
-
-Array = NDArray[np.float64]
 
 SUMS_MAY_BE_REORDERED = {"reassoc", "contract", "nsz"}
 """Lets sums use a processor's vector units; NaN and infinity keep their meaning."""
@@ -39,7 +38,7 @@ def fit_rows(
     low: Array,
     high: Array,
     rules: CompiledRules,
-) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+) -> tuple[Array, Array, Array, Mask]:
     """Return parameters, curvature and chi-squared of each row, and whether its fit converged.
 
     Other threads run meanwhile.
@@ -63,7 +62,7 @@ def _fit(
     best: Array,
     best_curvature: Array,
     best_cost: Array,
-    stopped: NDArray[np.bool_],
+    stopped: Mask,
 ) -> None:
     """Fit each row from its start in ``best``; write the results to the last four arguments."""
     size = low.size

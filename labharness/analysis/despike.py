@@ -2,11 +2,11 @@
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from labharness.analysis.arrays import Array, Mask
 
 __all__ = ["despike"]
-
-Array = NDArray[np.float64]
 
 SPIKE_WIDTH_MAX_PIXELS = 2
 """A cosmic ray lights one pixel, or two if it crosses a border (30 % of them)."""
@@ -33,7 +33,7 @@ NOISE_FLOOR_COUNTS = 4.0
 """Read noise of a cooled camera (4–8 electrons): the noise is never taken as lower."""
 
 
-def despike(counts: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
+def despike(counts: ArrayLike) -> tuple[Array, Mask]:
     """Replace cosmic rays by the line between their neighbours, and mark their pixels.
 
     Rules on the first difference (Whitaker and Hayes 2018, 10.1016/j.chemolab.2018.06.009) flag the

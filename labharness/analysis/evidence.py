@@ -53,7 +53,6 @@ PL_RAMAN_LN_SD = 1.5
 """The same for PL/Raman: another grating or camera sees 665 nm four times better or worse relative
 to 545 nm. Judgement."""
 
-
 STATED_UNCERTAINTY = 0.2
 """Relative uncertainty of a value that is given without one. Judgement."""
 

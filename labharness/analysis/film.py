@@ -3,16 +3,15 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.despike import despike
 from labharness.analysis.peaks import PEAK_WINDOW_CM1, PEAKS_NEED_CM1, holds_peaks
 from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import SpectralWindow, Stack, cut_window, stacked
 
 __all__ = ["FilmSignal", "film_rows", "film_signal", "peak_height"]
-
-Array = NDArray[np.float64]
 
 FILM_WINDOW_CM1 = PEAK_WINDOW_CM1
 A_FILM_CM1 = (399.0, 413.0)
@@ -84,7 +83,7 @@ def film_signal(spectrum: Spectrum) -> FilmSignal:
     return FilmSignal(a1g_height_counts=float(height[0]), present=bool(present[0]))
 
 
-def film_rows(stack: Stack) -> tuple[Array, NDArray[np.bool_]]:
+def film_rows(stack: Stack) -> tuple[Array, Mask]:
     """Survey each row like `film_signal`; return heights of A1g and whether film is present.
 
     The axis must reach over both lines with enough pixels, see ``holds_peaks``.
@@ -103,7 +102,7 @@ def film_rows(stack: Stack) -> tuple[Array, NDArray[np.bool_]]:
     return np.concatenate(heights), np.concatenate(present)
 
 
-def _matched(window: SpectralWindow, read_noise: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _matched(window: SpectralWindow, read_noise: Array) -> tuple[Array, Mask]:
     """Correlate all templates with all rows, after removing a weighted parabola from both."""
     x, y = window.shift_cm1, window.counts
     smooth = np.pad(y, ((0, 0), (1, 1)), mode="edge")

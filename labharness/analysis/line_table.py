@@ -3,9 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from labharness.analysis.arrays import Array
 from labharness.analysis.lines import LineWindow
 from labharness.analysis.material_table import (
     MATERIALS,
@@ -72,7 +70,7 @@ def ratio_of(material: str) -> Ratio | None:
 
 def ranges_of(
     material: str,
-    axis_cm1: NDArray[np.float64],
+    axis_cm1: Array,
     windows_cm1: Sequence[tuple[float, float]] = (),
     seen: Sequence[Collection[str]] = (),
 ) -> tuple[FitRange, ...]:
@@ -138,12 +136,12 @@ def _group_in(window_cm1: tuple[float, float], known: Sequence[LineGroup]) -> Li
     return LineGroup(names, windows, window_cm1, inner)
 
 
-def _is_covered(axis_cm1: NDArray[np.float64], group: LineGroup) -> bool:
+def _is_covered(axis_cm1: Array, group: LineGroup) -> bool:
     low, high = group.needs_cm1
     return covers(axis_cm1, low, high, 4 * len(group.names) + 4)
 
 
-def _cut(axis_cm1: NDArray[np.float64], wanted: LineGroup) -> FitRange:
+def _cut(axis_cm1: Array, wanted: LineGroup) -> FitRange:
     low = max(wanted.range_cm1[0], float(axis_cm1[0]))
     high = min(wanted.range_cm1[1], float(axis_cm1[-1]))
     return FitRange((low, high), tuple(map(NamedLine, wanted.names, wanted.windows)))

@@ -6,11 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from labharness.analysis.arrays import Array, Mask
 
 __all__ = ["ITERATIONS_MAX", "LineFits", "LineWindow", "fit_lines"]
-
-Array = NDArray[np.float64]
 
 ITERATIONS_MAX = 40
 """Steps of one fit; a good one takes 5 to 10."""
@@ -63,7 +62,7 @@ class LineFits(NamedTuple):
     parameters: Array
     covariance: Array
     chi2: Array
-    converged: NDArray[np.bool_]
+    converged: Mask
     centre_cm1: float
 
 
@@ -101,7 +100,7 @@ def fit_lines(
     compiled = len(counts) >= COMPILED_SPECTRA_MIN and _compiles()
     fit = _fit_compiled if compiled else _fit_chunk
 
-    def fit_part(first: int) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    def fit_part(first: int) -> tuple[Array, Array, Array, Mask]:
         part = slice(first, first + CHUNK_SPECTRA)
         y, w = counts[part], root_weight[part]
         start = np.clip(_first_guess(x, y, w > 0, windows, centre), low, high)
@@ -137,7 +136,7 @@ def _bounds(windows: Sequence[LineWindow], centre: float) -> tuple[Array, Array]
 def _first_guess(
     x: Array,
     counts: Array,
-    usable: NDArray[np.bool_],
+    usable: Mask,
     windows: Sequence[LineWindow],
     centre: float,
 ) -> Array:
@@ -202,7 +201,7 @@ def _fit_chunk(
     low: Array,
     high: Array,
     iterations_max: int,
-) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+) -> tuple[Array, Array, Array, Mask]:
     size = start.shape[1]
     diagonal = np.arange(size)
     widths = np.arange(2, size - 2, 3)
@@ -280,7 +279,7 @@ def _fit_compiled(
     low: Array,
     high: Array,
     iterations_max: int,
-) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+) -> tuple[Array, Array, Array, Mask]:
     from labharness.analysis.compiled import CompiledRules, fit_rows
 
     rules = CompiledRules(

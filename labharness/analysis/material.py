@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
 from labharness.analysis.areas import area_sigma, line_area
+from labharness.analysis.arrays import Array, Mask, Rows
 from labharness.analysis.despike import despike
 from labharness.analysis.film import film_rows
 from labharness.analysis.lines import ITERATIONS_MAX, LineFits, LineWindow, fit_lines
@@ -37,9 +37,6 @@ __all__ = [
     "la_over_e",
     "la_over_e_rows",
 ]
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 HEIGHT_SIGMA_MIN = 6.0
 """A line must exceed this many of its own errors, of its height or of its area."""
@@ -123,8 +120,8 @@ class _Fitted(NamedTuple):
     """
 
     values: Array
-    stands: NDArray[np.bool_]
-    sure: NDArray[np.bool_]
+    stands: Mask
+    sure: Mask
 
 
 def identify(spectrum: Spectrum, silicon: SiliconFit | None) -> Material:
@@ -155,7 +152,7 @@ class _Naming:
     def __init__(self, stack: Stack, silicon: Sequence[SiliconFit | None]) -> None:
         self._stack = stack
         self._calibrated = np.array([line is not None for line in silicon])
-        self._fitted: dict[LineGroup, tuple[_Fitted, NDArray[np.bool_]]] = {}
+        self._fitted: dict[LineGroup, tuple[_Fitted, Mask]] = {}
         self._relief: Array | None = None
         self._names: list[Named | None] = [None] * len(stack.counts)
 
@@ -205,9 +202,7 @@ class _Naming:
             rows = rows[self._outshines(material, form, material.outshines_cm1, rows)]
         return rows
 
-    def _within(
-        self, material: Material, form: Form, limit: LayerLimit, rows: Rows
-    ) -> NDArray[np.bool_]:
+    def _within(self, material: Material, form: Form, limit: LayerLimit, rows: Rows) -> Mask:
         groups = (*form.groups, *material.besides)
         value, stands = self._value(groups, limit.line, rows, 1 if not limit.over else 2)
         if limit.distance:
@@ -221,12 +216,12 @@ class _Naming:
                 out=np.full(rows.size, np.inf),
                 where=there & (below > 0),
             )
-        inside: NDArray[np.bool_] = (value >= limit.low) & (value <= limit.high)
+        inside: Mask = (value >= limit.low) & (value <= limit.high)
         return inside
 
     def _value(
         self, groups: Sequence[LineGroup], line: str, rows: Rows, which: int
-    ) -> tuple[Array, NDArray[np.bool_]]:
+    ) -> tuple[Array, Mask]:
         for group in groups:
             if line in group.names:
                 at = group.names.index(line)
@@ -249,7 +244,7 @@ class _Naming:
 
     def _outshines(
         self, material: Material, form: Form, range_cm1: tuple[float, float], rows: Rows
-    ) -> NDArray[np.bool_]:
+    ) -> Mask:
         """Return where no other line is much higher than the material's own."""
         axis = self._stack.shift_cm1
         other = (axis >= range_cm1[0]) & (axis <= range_cm1[1])
@@ -267,9 +262,7 @@ class _Naming:
             [self._fit(group, rows).values[rows, :, 4].max(axis=1) for group in form.groups],
             axis=0,
         )
-        highest: NDArray[np.bool_] = self._relief[np.ix_(rows, other)].max(axis=1) <= (
-            OUTSHONE_MAX * own
-        )
+        highest: Mask = self._relief[np.ix_(rows, other)].max(axis=1) <= (OUTSHONE_MAX * own)
         return highest
 
 
@@ -300,9 +293,7 @@ def _relief(stack: Stack) -> Array:
     return relief - np.median(relief, axis=1, keepdims=True)
 
 
-def _fit_group(
-    stack: Stack, group: LineGroup
-) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+def _fit_group(stack: Stack, group: LineGroup) -> tuple[Array, Mask, Mask]:
     """Fit a group in every row; return values, which lines stand out, and which do so alone."""
     rows, lines = len(stack.counts), len(group.windows)
     values = np.zeros((rows, lines, 6))
@@ -353,7 +344,7 @@ def _clear(fits: LineFits, line: int, inflation: Array) -> Array:
     return clear
 
 
-def _promises(window: SpectralWindow, group: LineGroup) -> NDArray[np.bool_]:
+def _promises(window: SpectralWindow, group: LineGroup) -> Mask:
     """Return in which rows a fit could find the lines; fits without lines take longest.
 
     A line that is not a shoulder has a top, from which the spectrum falls on both sides.

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labharness.analysis.areas import area_sigma, line_area
+from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.baseline import arpls
 from labharness.analysis.line_table import FitRange
 from labharness.analysis.lines import fit_lines
@@ -14,8 +14,6 @@ from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import Stack, cut_window, stacked
 
 __all__ = ["BASELINES", "FittedRange", "MeasuredLine", "measure"]
-
-Array = NDArray[np.float64]
 
 BASELINES = ("straight", "arpls")
 """The background of the lines: a straight line that is fitted together with them, or a smooth curve
@@ -41,7 +39,7 @@ class MeasuredLine:
     """
 
     name: str
-    stands_out: NDArray[np.bool_]
+    stands_out: Mask
     position_cm1: Array
     position_sigma_cm1: Array
     fwhm_cm1: Array
@@ -103,7 +101,7 @@ def measure(
     units_per_count: Array,
     ranges: Sequence[FitRange],
     baseline: str = "straight",
-    judged: NDArray[np.bool_] | None = None,
+    judged: Mask | None = None,
 ) -> tuple[FittedRange, ...]:
     """Fit the lines of each range in all spectra at once.
 
@@ -140,7 +138,7 @@ def _fitted(
     units_per_count: Array,
     wanted: FitRange,
     grounds: Array | None,
-    usable: NDArray[np.bool_],
+    usable: Mask,
 ) -> FittedRange:
     window = cut_window(stack, wanted.range_cm1)
     x, counts, root_weight = window.shift_cm1, window.counts, window.root_weight
@@ -185,7 +183,7 @@ def _line(
     name: str,
     parameters: Array,
     covariance: Array,
-    converged: NDArray[np.bool_],
+    converged: Mask,
     units_per_count: Array,
     at: int,
 ) -> MeasuredLine:

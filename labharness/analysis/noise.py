@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.despike import despike
 from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import Stack
 from labharness.core.vocabulary.texts import Text
 
 __all__ = ["QuietStretch", "Scaled", "has_noise", "in_electrons", "quiet_half", "rows_in_electrons"]
-
-Array = NDArray[np.float64]
 
 RAW_RATIO_MIN, RAW_RATIO_MAX = 0.5, 2.0
 """Variance over level of raw counts from a camera of about one electron per count."""
@@ -118,9 +116,9 @@ def rows_in_electrons(
     return Stack(shift_cm1, intensity * scale[:, None], read_noise), notes
 
 
-def has_noise(quiet: QuietStretch) -> NDArray[np.bool_]:
+def has_noise(quiet: QuietStretch) -> Mask:
     """Return whether each row is a measurement, not a constant or a calculated curve."""
-    noisy: NDArray[np.bool_] = quiet.scatter > FLAT_MAX * quiet.top
+    noisy: Mask = quiet.scatter > FLAT_MAX * quiet.top
     return noisy
 
 
@@ -146,7 +144,7 @@ def _quiet(intensity: Array) -> QuietStretch:
     return QuietStretch(_median_of(local, quiet), scatter, np.max(np.abs(clean), axis=1))
 
 
-def _median_of(values: Array, chosen: NDArray[np.bool_]) -> Array:
+def _median_of(values: Array, chosen: Mask) -> Array:
     ordered = np.sort(np.where(chosen, values, np.inf), axis=1)
     count = chosen.sum(axis=1)
     rows = np.arange(len(values))

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array, Mask, Rows
 from labharness.analysis.lines import LineFits, LineWindow, fit_lines
 from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import SpectralWindow, Stack, covers, cut_window, stacked
@@ -28,8 +28,6 @@ __all__ = [
     "holds_peaks",
     "intrinsic_fwhm_cm1",
 ]
-
-Array = NDArray[np.float64]
 
 PEAK_WINDOW_CM1 = (360.0, 435.0)
 """Both first-order lines of MoS2 with enough straight background on either side."""
@@ -213,7 +211,7 @@ def fit_peak_rows(stack: Stack) -> tuple[PeakFit, ...]:
     return _peak_fits(fits, window, stack.read_noise_counts)
 
 
-def rises_again(window: SpectralWindow) -> NDArray[np.bool_]:
+def rises_again(window: SpectralWindow) -> Mask:
     """Return whether each row has a third top at the place of sapphire or a satellite."""
     x = window.shift_cm1
     smooth = np.pad(window.counts, ((0, 0), (1, 1)), mode="edge")
@@ -226,13 +224,13 @@ def rises_again(window: SpectralWindow) -> NDArray[np.bool_]:
         return np.zeros(len(smooth), dtype=bool)
     rise = top.max(axis=1) - np.maximum(before.min(axis=1), after.min(axis=1))
     highest = smooth.max(axis=1) - np.median(smooth, axis=1)
-    again: NDArray[np.bool_] = rise > np.maximum(
+    again: Mask = rise > np.maximum(
         THIRD_LINE_SIGMA_MIN * noise / math.sqrt(3), THIRD_LINE_DIP * highest
     )
     return again
 
 
-def _with_third(fits: LineFits, window: SpectralWindow, rows: NDArray[np.intp]) -> LineFits:
+def _with_third(fits: LineFits, window: SpectralWindow, rows: Rows) -> LineFits:
     """Fit a third line in the rows of ``window``; keep it, unreported, if it stands out."""
     lines = (E_LINE, A_LINE_BESIDE, THIRD_LINE)
     more = fit_lines(window.shift_cm1, window.counts, window.root_weight, lines, window.root_noise)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labharness.analysis.areas import area_sigma, line_area
+from labharness.analysis.arrays import Array
 from labharness.analysis.formats import BadFile, Recording
 from labharness.analysis.lines import LineWindow, fit_lines
 from labharness.analysis.noise import in_electrons
@@ -20,8 +20,6 @@ from labharness.analysis.spectrum import NM_TO_CM1, PIXELS_MIN, Spectrum
 from labharness.analysis.stack import cut_window, stacked
 
 __all__ = ["EV_NM", "PlBand", "pl_bands", "wavelengths_nm"]
-
-Array = NDArray[np.float64]
 
 EV_NM = 1239.841984
 """Energy of a photon in eV times its wavelength in nm: hc/e (CODATA 2018, exact)."""

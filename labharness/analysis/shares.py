@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.evidence import LAYER_CLASSES
 from labharness.core.vocabulary.texts import Text
 
@@ -21,8 +21,6 @@ __all__ = [
     "share",
     "shares",
 ]
-
-Array = NDArray[np.float64]
 
 SHARE_CLAIMED = 0.75
 """One class must cover at least this share of a film to name the film."""

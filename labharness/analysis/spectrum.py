@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from labharness.analysis.arrays import Array
 
 __all__ = ["PIXELS_MIN", "Spectrum", "shift_from_wavelength"]
 
@@ -31,8 +33,8 @@ class Spectrum:
             ``PIXELS_MIN`` pixels, or a negative read noise.
     """
 
-    shift_cm1: NDArray[np.float64]
-    counts: NDArray[np.float64]
+    shift_cm1: Array
+    counts: Array
     read_noise_counts: float = 6.0
 
     def __post_init__(self) -> None:
@@ -65,7 +67,7 @@ class Spectrum:
         object.__setattr__(self, "counts", counts)
 
 
-def shift_from_wavelength(laser_nm: float, wavelength_nm: ArrayLike) -> NDArray[np.float64]:
+def shift_from_wavelength(laser_nm: float, wavelength_nm: ArrayLike) -> Array:
     """Convert wavelengths to Raman shifts in cm⁻¹, in the order given.
 
     An ascending wavelength gives an ascending shift; the anti-Stokes side is negative. Both

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array, Mask, Rows
 from labharness.analysis.despike import despike
 from labharness.analysis.spectrum import Spectrum
 
 __all__ = ["SpectralWindow", "Stack", "covers", "cut_window", "stacked"]
-
-Array = NDArray[np.float64]
 
 DESPIKE_MARGIN_PIXELS = 12
 """Pixels beside a window that the search for cosmic rays may use."""
@@ -44,7 +42,7 @@ class Stack(NamedTuple):
     counts: Array
     read_noise_counts: Array
 
-    def of(self, rows: NDArray[np.intp]) -> "Stack":
+    def of(self, rows: Rows) -> "Stack":
         """Return some of the spectra, in the given order."""
         return Stack(self.shift_cm1, self.counts[rows], self.read_noise_counts[rows])
 
@@ -69,9 +67,9 @@ class SpectralWindow(NamedTuple):
     counts: Array
     root_weight: Array
     root_noise: Array
-    cosmic: NDArray[np.bool_]
+    cosmic: Mask
 
-    def of(self, rows: NDArray[np.intp]) -> "SpectralWindow":
+    def of(self, rows: Rows) -> "SpectralWindow":
         """Return the window of some of the spectra."""
         return SpectralWindow(
             self.shift_cm1,
@@ -145,7 +143,7 @@ def cut_window(stack: Stack, window_cm1: tuple[float, float]) -> SpectralWindow:
     )
 
 
-def _recurs(raw: Array, cosmic: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _recurs(raw: Array, cosmic: Mask) -> Rows:
     """Return the pixels with a narrow line that was taken for cosmic rays."""
     often = cosmic.sum(axis=0) >= max(RECURS_ROWS_MIN, RECURS_SHARE_MIN * len(raw))
     lines = []

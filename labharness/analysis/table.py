@@ -11,14 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from labharness.analysis.arrays import Array
 from labharness.analysis.measured import FittedRange
 
 __all__ = ["COLUMNS", "PeakTable", "parquet_bytes", "place_columns", "plain_name"]
-
-Array = NDArray[np.float64]
 
 WORDS = ("file", "material", "line")
 COLUMNS = (

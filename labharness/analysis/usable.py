@@ -4,14 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.noise import QuietStretch, has_noise
 from labharness.core.vocabulary.texts import Text
 
 __all__ = ["SATURATED", "faults", "told"]
-
-Array = NDArray[np.float64]
 
 DEAD, SATURATED = Text("spectrum.dead"), Text("spectrum.saturated")
 
@@ -66,7 +64,7 @@ def told(found: Sequence[str]) -> tuple[Text, ...]:
     return tuple(sentences)
 
 
-def _is_cut_off(rows: Array, quiet: QuietStretch) -> NDArray[np.bool_]:
+def _is_cut_off(rows: Array, quiet: QuietStretch) -> Mask:
     """Return whether each row has a flat top with sharp edges, or is at the top everywhere."""
     top = rows.max(axis=1, keepdims=True)
     span = top - quiet.level[:, None]
@@ -78,7 +76,7 @@ def _is_cut_off(rows: Array, quiet: QuietStretch) -> NDArray[np.bool_]:
     return np.asarray(full, dtype=np.bool_)
 
 
-def _has_edges(row: Array, near: NDArray[np.bool_], top: float, span: float) -> bool:
+def _has_edges(row: Array, near: Mask, top: float, span: float) -> bool:
     """Return whether a run of top pixels falls off sharply on both sides."""
     runs = sliding_window_view(near, PLATEAU_PIXELS).all(axis=1)
     for first in np.nonzero(runs)[0].tolist():

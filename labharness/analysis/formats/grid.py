@@ -7,14 +7,12 @@ programs omit these cells. The separator is a tab, semicolon, comma or blank.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import cells_of, numbers_of, table_of
 
 __all__ = ["first_cells", "is_grid", "numbers_columns", "parse_grid"]
-
-Array = NDArray[np.float64]
 
 NAME = "text of a map"
 AXIS_POINTS_MIN = 8

@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import laser_of, left_out
 
 __all__ = ["is_jcamp", "parse_jcamp"]
 
-Array = NDArray[np.float64]
 Row = tuple[float, list[float]]
 Read = TypeVar("Read", bound=tuple[Any, ...])
 

@@ -7,16 +7,14 @@ repository (spectra in cm⁻¹, nm, eV and absolute cm⁻¹, a line scan, maps, 
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import laser_of, left_out
 from labharness.analysis.formats.units import NM_CM1, NM_EV
 from labharness.analysis.formats.xml_text import numbers_in, root_of
 
 __all__ = ["MARK", "parse_labspec_xml"]
-
-Array = NDArray[np.float64]
 
 NAME = "LabSpec XML"
 MARK = "<LSX_Data"

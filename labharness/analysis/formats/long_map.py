@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import Table, left_out, table_of
 from labharness.analysis.formats.windows import on_one_axis, runs_of
@@ -108,7 +108,7 @@ def parse_long(
     )
 
 
-def _runs(wave: NDArray[np.float64]) -> list[slice]:
+def _runs(wave: Array) -> list[slice]:
     """Split at jumps; a map of very short spectra is split where its first pixel repeats."""
     runs = runs_of(wave)
     again = np.nonzero(wave == wave[0])[0]

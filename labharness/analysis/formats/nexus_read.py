@@ -9,8 +9,8 @@ import io
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.formats.nexus import PLACE
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import laser_of
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import h5py
 
 __all__ = ["MARK", "parse_nexus"]
-
-Array = NDArray[np.float64]
 
 NAME = "NeXus"
 MARK = b"\x89HDF\r\n\x1a\n"

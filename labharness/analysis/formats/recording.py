@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.spectrum import shift_from_wavelength
 from labharness.core.errors import LabError
 
@@ -19,13 +20,9 @@ __all__ = [
     "Recording",
 ]
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
 AXIS_UNITS = ("1/cm", "nm")
 LASER_NM_MIN, LASER_NM_MAX = 200.0, 1200.0
 """Range of lasers of Raman spectrometers, from the deep ultraviolet to 1064 nm."""
-
 
 NM_MIN, NM_MAX = 425.0, 1200.0
 """From above the lines of MoS2 (up to 420 cm⁻¹, if it were a shift) to the end of a silicon
@@ -45,7 +42,6 @@ PIXELS_KEPT_MIN = 0.5
 
 TURNED_SHARE_MAX = 0.1
 """A tenth of the points may be out of order; one always may."""
-
 
 NUMBER_MAX = 1e30
 """No detector counts so far, and larger squares leave the range of a double: the file is

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import LASER_NM_MAX, LASER_NM_MIN, BadFile
 
 __all__ = ["Table", "cells_of", "laser_of", "left_out", "number_of", "numbers_of", "table_of"]
-
-Array = NDArray[np.float64]
 
 LEFT_OUT_SHARE_MAX = 0.1
 """With a larger share of bad rows the file is something else. One bad row is always allowed, so

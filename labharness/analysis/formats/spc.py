@@ -6,28 +6,23 @@ check the new format against the package spc-io; the old one was checked by hand
 0.4.0. No author of a reader has reported a big-endian file.
 """
 
-import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
+from labharness.analysis.formats.binary import Layout, array_at, header_at
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import laser_of
 from labharness.analysis.formats.windows import on_one_axis
 
 __all__ = ["is_spc", "parse_spc"]
 
-Array = NDArray[np.float64]
-
 NAME = "Galactic SPC"
 NEW, OLD, BIG_ENDIAN = 0x4B, 0x4D, 0x4C
 HEADER_BYTES, SUBHEADER_BYTES = 512, 32
 OLD_HEADER_BYTES = 224
 """The first subheader of an old file counts as part of its header of 256 bytes."""
-
-DIRECTORY_ENTRY = "iif"
-"""Position, size and time of a spectrum in the directory of a file of pairs."""
 
 # Bits of the first byte.
 INTEGERS_16_BIT, MANY_SPECTRA, AXIS_EACH, AXIS_LISTED = 0x01, 0x04, 0x40, 0x80
@@ -53,8 +48,19 @@ NUMBERS_MAX = 64_000_000
 """Half a gigabyte of memory; larger files are refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+# The number of spectra of an old file follows only from the file's end.
+HEADERS = {
+    NEW: Layout("B 2x b i d d i B 219x i", "flags exponent points first last spectra unit log_at"),
+    OLD: Layout("B x h f f f B", "flags exponent points first last unit"),
+}
+SUBHEADER = Layout("x b 14x i", "exponent points")
+ENTRY = Layout("i i f", "place size time")
+"""A spectrum in the directory of a file of pairs."""
+
+ENTRY_BYTES = 12
+
+
+class _Head(NamedTuple):
     """The values in the header of either format."""
 
     order: str
@@ -63,9 +69,9 @@ class _Head:
     points: int
     first: float
     last: float
-    spectra: int
     unit: int
-    log_at: int
+    spectra: int = SPECTRA_MAX
+    log_at: int = 0
 
 
 def is_spc(data: bytes) -> bool:
@@ -85,13 +91,11 @@ def parse_spc(data: bytes) -> Recording:
     """
     if data[1] != OLD and len(data) < HEADER_BYTES:
         raise BadFile(f"{NAME}: {len(data)} bytes; the header alone has {HEADER_BYTES}")
-    head = _old_head(data) if data[1] == OLD else _head(data)
+    head = _head(data)
     if head.flags & AXIS_EACH:
         pieces = _pairs(data, head)
-    elif data[1] == OLD:
-        pieces = [_old_spectra(data, head)]
     else:
-        pieces = [_spectra(data, head)]
+        pieces = [_old_spectra(data, head) if data[1] == OLD else _spectra(data, head)]
     axis, rows, notes = on_one_axis(NAME, pieces)
     axis, unit, stated, more = _in_known_unit(axis, head.unit)
     log = _log(data, head)
@@ -109,25 +113,13 @@ def parse_spc(data: bytes) -> Recording:
 
 def _head(data: bytes) -> _Head:
     order = ">" if data[1] == BIG_ENDIAN else "<"
-    flags, _, _, exponent, points, first, last, spectra, unit = struct.unpack_from(
-        f"{order}BBBbiddiB", data
-    )
-    (log_at,) = struct.unpack_from(f"{order}i", data, 248)
-    _check_ends(points, first, last)
-    spectra = spectra if flags & (MANY_SPECTRA | AXIS_EACH) else 1
-    return _Head(order, flags, exponent, points, first, last, spectra, unit, log_at)
-
-
-def _old_head(data: bytes) -> _Head:
-    """Read the header of 256 bytes; the number of spectra follows only from the file's end."""
-    flags, _, exponent, points, first, last, unit = struct.unpack_from("<BBhfffB", data)
-    _check_ends(points, first, last)
-    return _Head("<", flags, exponent, int(points), first, last, SPECTRA_MAX, unit, 0)
-
-
-def _check_ends(points: float, first: float, last: float) -> None:
+    found = header_at(data, 0, HEADERS[OLD if data[1] == OLD else NEW], order)
+    points, first, last = found["points"], found["first"], found["last"]
     if not all(abs(each) <= AXIS_MAX for each in (points, first, last)):
         raise BadFile(f"{NAME}: the header states {points:g} points from {first:g} to {last:g}")
+    if data[1] != OLD and not found["flags"] & (MANY_SPECTRA | AXIS_EACH):
+        found["spectra"] = 1
+    return _Head(**{**found, "order": order, "points": int(points)})
 
 
 def _spectra(data: bytes, head: _Head) -> tuple[Array, Array]:
@@ -158,11 +150,10 @@ def _pairs(data: bytes, head: _Head) -> list[tuple[Array, Array]]:
     if not 1 <= head.spectra <= SPECTRA_MAX:
         raise BadFile(f"{NAME}: the header states {head.spectra} spectra")
     places = [HEADER_BYTES]
-    size = struct.calcsize(f"<{DIRECTORY_ENTRY}")
     # The number of points is the start of the directory; some programs leave the points there.
-    if HEADER_BYTES < head.points <= len(data) - size * head.spectra and head.spectra > 1:
+    if HEADER_BYTES < head.points <= len(data) - ENTRY_BYTES * head.spectra and head.spectra > 1:
         listed = [
-            struct.unpack_from(f"{head.order}{DIRECTORY_ENTRY}", data, head.points + size * n)[0]
+            header_at(data, head.points + ENTRY_BYTES * n, ENTRY, head.order)["place"]
             for n in range(head.spectra)
         ]
         if all(HEADER_BYTES <= place < head.points for place in listed):
@@ -219,9 +210,8 @@ def _old_spectra(data: bytes, head: _Head) -> tuple[Array, Array]:
 def _subheader(data: bytes, at: int, head: _Head) -> tuple[int, int]:
     if len(data) < at + SUBHEADER_BYTES:
         raise BadFile(f"{NAME}: the file ends within a subheader, at byte {len(data)}")
-    exponent: int = struct.unpack_from("<b", data, at + 1)[0]
-    points: int = struct.unpack_from(f"{head.order}i", data, at + 16)[0]
-    return exponent, points
+    found = header_at(data, at, SUBHEADER, head.order)
+    return found["exponent"], found["points"]
 
 
 def _counts(data: bytes, at: int, points: int, power: int, head: _Head) -> tuple[Array, int]:
@@ -238,13 +228,11 @@ def _scale(power: int, bits: int) -> float:
 
 
 def _take(data: bytes, at: int, count: int, kind: str) -> Array:
-    size = np.dtype(kind).itemsize
-    if len(data) < at + count * size:
-        raise BadFile(
-            f"{NAME}: the file ends at byte {len(data)}, the header promises {at + count * size}"
-        )
-    with np.errstate(invalid="ignore"):  # a signalling NaN becomes NaN, which is left out later
-        return np.frombuffer(data, kind, count, at).astype(np.float64)
+    found = array_at(data, at, count, kind)
+    if found is None:
+        needed = at + count * np.dtype(kind).itemsize
+        raise BadFile(f"{NAME}: the file ends at byte {len(data)}, the header promises {needed}")
+    return found
 
 
 def _in_known_unit(axis: Array, kind: int) -> tuple[Array, str, bool, tuple[str, ...]]:
@@ -273,7 +261,7 @@ def _log(data: bytes, head: _Head) -> dict[str, str]:
     """Return the ``key=value`` lines of the log, if any."""
     if not HEADER_BYTES <= head.log_at <= len(data) - 64:
         return {}
-    (text_at,) = struct.unpack_from(f"{head.order}i", data, head.log_at + 8)
+    text_at = header_at(data, head.log_at, Layout("8x i", "text_at"), head.order)["text_at"]
     text = data[head.log_at + max(text_at, 0) :].decode("latin-1").split("\0", 1)[0]
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {key.strip(): value.strip() for key, _, value in pairs}

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.formats.long_map import parse_long
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import cells_of, laser_of, numbers_of, table_of
@@ -13,8 +13,6 @@ from labharness.analysis.formats.units import in_other_unit
 from labharness.analysis.formats.windows import on_one_axis, runs_of
 
 __all__ = ["NoTable", "axis_unit_of", "first_row", "parse_columns"]
-
-Array = NDArray[np.float64]
 
 HEADER_LINES_MAX = 500
 """Most lines without numbers before the first row of a table."""

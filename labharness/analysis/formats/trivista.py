@@ -7,16 +7,14 @@ file with another unit was seen. The binary ``.tvb`` is not read.
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import laser_of, left_out
 from labharness.analysis.formats.windows import on_one_axis
 from labharness.analysis.formats.xml_text import numbers_in, root_of
 
 __all__ = ["MARK", "parse_trivista"]
-
-Array = NDArray[np.float64]
 
 NAME = "TriVista"
 MARK = "<XmlMain"

@@ -3,13 +3,11 @@
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile
 
 __all__ = ["NM_CM1", "NM_EV", "in_other_unit"]
-
-Array = NDArray[np.float64]
 
 NM_CM1 = 1e7
 """Product of wavelength in nm and wave number in cm⁻¹."""

@@ -4,13 +4,12 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile
 
 __all__ = ["joined", "on_one_axis", "runs_of"]
 
-Array = NDArray[np.float64]
 Piece = tuple[Array, Array]
 """An axis, and the intensities on it, one spectrum a row."""
 

@@ -3,13 +3,11 @@
 from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile
 
 __all__ = ["numbers_in", "root_of"]
-
-Array = NDArray[np.float64]
 
 
 def root_of(format_name: str, text: str) -> ElementTree.Element:

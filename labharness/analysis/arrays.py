@@ -1,0 +1,11 @@
+"""Types of the arrays in this wing."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Mask", "Rows"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+"""Indices of rows or pixels."""
