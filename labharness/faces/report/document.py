@@ -31,7 +31,6 @@ def document(
         language: The one of ``LANGUAGES`` that is shown first; the page holds all.
         pictures: Whether it holds pictures beside drawings; they stand in the page itself.
         values: The values of the template.
-
     """
     page = render(
         template,

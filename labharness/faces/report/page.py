@@ -8,7 +8,7 @@ from labharness.faces.report.conditions import conditions, masthead
 from labharness.faces.report.document import document
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.html import Html, el, joined
-from labharness.faces.report.tables import follows, limit_rows, phase_rows
+from labharness.faces.report.tables import extremes, follows, phase_rows
 from labharness.faces.report.traces import charts, key_samples, prediction_text
 from labharness.faces.report.values import data
 from labharness.faces.report.verdict import intent, verdict
@@ -53,7 +53,7 @@ def _traces(facts: RunFacts) -> Mapping[str, Any]:
         "charts": charts(facts),
         "samples": key_samples(facts),
         "forecast": prediction_text(facts),
-        "limits": list(limit_rows(facts)),
+        "extremes": list(extremes(facts)),
         "phases": list(phase_rows(facts)),
         "follows": list(follows(facts)),
     }

@@ -47,7 +47,8 @@ def spectra_page(
     if len(files) == 1:
         title = f"{title}: {files[0].shown.name}"
     shown = [_file(each) for each in files]
-    return document("spectra.html.j2", title, language, files=shown, unread=unread, program=program)
+    values = {"files": shown, "unread": unread, "program": program}
+    return document("spectra.html.j2", title, language, pictures=True, **values)
 
 
 def _file(each: FileShown) -> Mapping[str, object]:

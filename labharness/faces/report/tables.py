@@ -12,7 +12,7 @@ from labharness.faces.report.svg import exact, number
 from labharness.faces.report.words import both, say
 from labharness.work.desk.rules_record import Bar
 
-__all__ = ["Follows", "LimitRow", "TripCell", "follows", "limit_rows", "phase_rows"]
+__all__ = ["ExtremesRow", "Follows", "TripCell", "extremes", "follows", "phase_rows"]
 
 
 class TripCell(NamedTuple):
@@ -23,7 +23,7 @@ class TripCell(NamedTuple):
     word: str
 
 
-class LimitRow(NamedTuple):
+class ExtremesRow(NamedTuple):
     """The lowest and highest reading of one channel beside its limits."""
 
     channel: str
@@ -47,7 +47,7 @@ class Follows(NamedTuple):
     channels: Html
 
 
-def limit_rows(facts: RunFacts) -> Iterator[LimitRow]:
+def extremes(facts: RunFacts) -> Iterator[ExtremesRow]:
     """Return the extremes of each charted channel, beside its limits."""
     for each in quantities(facts):
         unit = unit_text(each.unit)
@@ -59,7 +59,7 @@ def limit_rows(facts: RunFacts) -> Iterator[LimitRow]:
             settable = [bar for bar in each.settable if owner_of(bar.channel) == owner]
             watched = [bar for bar in each.watched if bar.channel == channel]
             sources = dict.fromkeys(bar.source for bar in (*settable, *watched))
-            yield LimitRow(
+            yield ExtremesRow(
                 channel,
                 f"{number(min(values))} {unit}",
                 f"{number(max(values))} {unit}",

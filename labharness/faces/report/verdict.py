@@ -9,7 +9,7 @@ from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.svg import clock
 from labharness.faces.report.words import both, known, say
 
-__all__ = ["InBrief", "Sureness", "Verdict", "in_brief", "intent", "verdict"]
+__all__ = ["InBrief", "Sureness", "VerdictBox", "in_brief", "intent", "verdict"]
 
 QUIET: Final = {"confirmed", "unconfirmed"}
 """Endings of commands that leave no doubt; the latter's channels have nothing to read back."""
@@ -30,7 +30,7 @@ class Sureness(NamedTuple):
     said: Html
 
 
-class Verdict(NamedTuple):
+class VerdictBox(NamedTuple):
     """The box at the top of a report.
 
     Attributes:
@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
     glance: tuple[tuple[Html, object], ...]
 
 
-def verdict(facts: RunFacts) -> Verdict:
+def verdict(facts: RunFacts) -> VerdictBox:
     """Return the values of the box at the top."""
     face = face_of(facts.asked)
     confidence = face.confidence(facts)
@@ -56,7 +56,7 @@ def verdict(facts: RunFacts) -> Verdict:
     if isinstance(confidence, float | int) and confidence > 0:
         sureness = _sureness(float(confidence), facts)
     settled = facts.ending in ("task_completed", "task_rejected")
-    return Verdict(
+    return VerdictBox(
         brief=in_brief(facts),
         sureness=sureness,
         beneath=tuple(face.beneath(facts)),
