@@ -20,7 +20,13 @@ __all__ = ["AnswerFace", "face_of", "output_text", "percent"]
 
 
 class AnswerFace:
-    """The plain face, which shows the answer of any capability; a capability may refine it."""
+    """The plain face, which shows the answer of any capability; a capability may refine it.
+
+    Attributes:
+        series: Keys of series and tables in the answer; a comparison of two runs leaves them out.
+    """
+
+    series: frozenset[str] = frozenset()
 
     def lines(self, outputs: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
         """Return what ``labharness run`` prints of a completed task."""
@@ -34,7 +40,7 @@ class AnswerFace:
             yield str(summary["finding"])
 
     def headline(self, facts: RunFacts) -> Html | None:
-        """Return what was found, for the top of the report; None where nothing was."""
+        """Return the finding, for the top of the report; None where there is none."""
         return None
 
     def confidence(self, facts: RunFacts) -> object:

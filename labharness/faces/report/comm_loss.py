@@ -5,7 +5,7 @@ from typing import Any
 
 from labharness.core.vocabulary.comm_loss import safe_within_s
 from labharness.faces.report.svg import exact
-from labharness.faces.report.words import PHRASES
+from labharness.faces.report.words import phrases
 
 __all__ = ["comm_loss"]
 
@@ -15,7 +15,7 @@ def comm_loss(
     hardware: Sequence[str],
     unit_text: Callable[[str], str] = str,
 ) -> list[tuple[str, dict[str, str]]]:
-    """Return of each sentence its key in ``PHRASES`` and what stands in its blanks.
+    """Return of each sentence its key in ``phrases()`` and what stands in its blanks.
 
     Args:
         stays: Of one step of a prediction (as JSON), which may be anybody's file.
@@ -30,7 +30,7 @@ def comm_loss(
         if each["what"] == "heats" and way != "safe" and not hardware:
             key += ".bare"
         value = f"{exact(float(each['value']))} {unit_text(str(each['unit']))}".rstrip()
-        if key in PHRASES:
+        if key in phrases():
             said.append(
                 (key, {"name": str(each["name"]), "value": value, "within": exact(within_s or 0.0)})
             )

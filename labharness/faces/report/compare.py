@@ -2,11 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from labharness.core.vocabulary.texts import Text
+from labharness.faces.report.answer_face import face_of
 from labharness.faces.report.facts import Points, RunFacts
 from labharness.faces.report.quantities import unit_text
 from labharness.faces.report.svg import clock, exact, number
@@ -14,20 +15,6 @@ from labharness.faces.report.svg import clock, exact, number
 __all__ = ["ABSENT", "Difference", "differences"]
 
 ABSENT: Final = "–"
-LEFT_OUT: Final = {
-    "spectrum_data",
-    "growth_log",
-    "spots",
-    "evidence",
-    "posterior",
-    "best_spot",
-    "shares",
-    "of_film",
-    "of_area",
-    "bare",
-}
-"""Series and tables of an answer; the page of each run shows them."""
-
 ABOUT: Final = ("labharness", "python", "system")
 HEADER: Final = ("seed", "lab_digest", "envelope_digest")
 
@@ -85,7 +72,8 @@ def _parts(facts: RunFacts, phase: str) -> Iterator[tuple[str, dict[str, str]]]:
     yield "phases", {each.name: clock(each.end_s - each.start_s) for each in facts.phases}
     yield "traces", dict(_key_values(facts, phase))
     yield "events", _counted(facts)
-    yield "answer", {"ending": facts.ending, **_flat(_answer(facts))}
+    series = face_of(asked).series
+    yield "answer", {"ending": facts.ending, **_flat(_answer(facts), left_out=series)}
 
 
 def _answer(facts: RunFacts) -> dict[str, Any]:
@@ -128,14 +116,15 @@ def _counted(facts: RunFacts) -> dict[str, str]:
     return {**counts, **trips, **commands}
 
 
-def _flat(value: object, name: str = "") -> dict[str, str]:
-    """Return every scalar of a JSON value under its path."""
+def _flat(value: object, name: str = "", left_out: Collection[str] = frozenset()) -> dict[str, str]:
+    """Return every scalar of a JSON value under its path, without the keys that are left out."""
     if isinstance(value, Mapping):
         found: dict[str, str] = {}
         for each, part in value.items():
-            if each not in LEFT_OUT:
-                found |= _flat(part, f"{name}.{each}" if name else str(each))
+            if each not in left_out:
+                found |= _flat(part, f"{name}.{each}" if name else str(each), left_out)
         return found
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return {name: ", ".join(", ".join(_flat(each, name).values()) for each in value)}
+        items = (", ".join(_flat(each, name, left_out).values()) for each in value)
+        return {name: ", ".join(items)}
     return {name: exact(value) if isinstance(value, float) else str(value)}

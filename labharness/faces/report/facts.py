@@ -27,7 +27,7 @@ Points = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A part of a growth, from its first step to its last; all times in s since the run began."""
+    """A part of a run, from its first step to its last; all times in s since the run began."""
 
     name: str
     start_s: float

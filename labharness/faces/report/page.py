@@ -12,7 +12,7 @@ from labharness.faces.report.tables import extremes, follows, phase_rows
 from labharness.faces.report.traces import charts, key_samples, prediction_text
 from labharness.faces.report.values import data
 from labharness.faces.report.verdict import intent, verdict
-from labharness.faces.report.words import PHRASES, plain, say
+from labharness.faces.report.words import phrases, plain, say
 
 __all__ = ["page"]
 
@@ -87,7 +87,7 @@ def _commands(facts: RunFacts) -> Iterator[tuple[Html, bool]]:
         left = count - unshown if ending == "unconfirmed" else count
         key = f"ending.{ending}"
         if left and ending != "confirmed":
-            yield say(key, count=left) if key in PHRASES else joined(f"{left} {ending}"), True
+            yield say(key, count=left) if key in phrases() else joined(f"{left} {ending}"), True
 
 
 def _provenance(facts: RunFacts) -> Iterator[tuple[str, object]]:

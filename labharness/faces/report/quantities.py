@@ -7,7 +7,7 @@ from typing import Final
 from labharness.core.vocabulary.channels import owner_of
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.svg import COLOURS
-from labharness.faces.report.words import PHRASES
+from labharness.faces.report.words import phrases
 from labharness.work.desk.rules_record import Bar
 
 __all__ = ["UNITS", "ChartedQuantity", "acting", "quantities", "quantity_key", "unit_text"]
@@ -55,7 +55,7 @@ def unit_text(unit: str) -> str:
 def quantity_key(unit: str) -> str:
     """Return the key of the name of what a unit measures."""
     key = f"quantity.{unit}"
-    return key if key in PHRASES else "quantity.other"
+    return key if key in phrases() else "quantity.other"
 
 
 def quantities(facts: RunFacts) -> list[ChartedQuantity]:

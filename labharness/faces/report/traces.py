@@ -31,7 +31,7 @@ from labharness.faces.report.svg import (
     trip_mark,
     words_at,
 )
-from labharness.faces.report.words import LANGUAGES, PHRASES, known, plain, say
+from labharness.faces.report.words import LANGUAGES, known, phrases, plain, say
 
 __all__ = ["Chart", "charts", "curve_labels", "key_samples", "phase_labels", "prediction_text"]
 
@@ -215,7 +215,7 @@ def phase_labels(
     order = sorted(enumerate(phases, 1), key=lambda one: one[1].start_s - one[1].end_s)
     for index, each in order:
         key = f"phase.{each.name}"
-        names = [plain(key, one) for one in LANGUAGES] if key in PHRASES else [each.name]
+        names = [plain(key, one) for one in LANGUAGES] if key in phrases() else [each.name]
         widths = {
             True: max(text_px(f"{index} {name}") for name in names),
             False: text_px(str(index)),

@@ -16,8 +16,8 @@ LIST_SHOWN_MAX: Final = 20
 
 def data(value: object) -> Html:
     """Show a JSON value: a line for each scalar, what it is part of before it."""
-    if isinstance(value, str):
-        return text(value)
+    if isinstance(value, str) or value in ({}, []):
+        return text(value or "–")
     lines = islice(_lines(value, ""), LINES_MAX + 1)
     return el("pre", "\n".join("…" if at == LINES_MAX else one for at, one in enumerate(lines)))
 

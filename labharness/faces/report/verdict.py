@@ -82,7 +82,8 @@ def in_brief(facts: RunFacts) -> InBrief:
         said = face_of(facts.asked).headline(facts)
         if said is not None:
             return InBrief(_ending(facts), said, short=True)
-        said = both(answer.get("error_message") or intent(facts))
+        finding = _mapping(answer.get("execution_summary")).get("finding")
+        said = both(answer.get("error_message") or finding or intent(facts))
     return InBrief(_ending(facts), said, short=False)
 
 

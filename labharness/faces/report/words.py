@@ -1,12 +1,29 @@
-"""Every sentence of the report in English and Chinese, side by side, so that none is missing."""
+"""Every phrase of a report in English and Chinese; capabilities bring theirs.
 
+An entry point of the group ``labharness.phrases`` leads to the mapping of a capability, whose rows
+are like those of ``PHRASES``. The phrase ``phase.<stage>`` names a stage of its plans.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Final
 
 from labharness.core.vocabulary.texts import in_language
 from labharness.faces.report.html import Html, el, escaped, joined, text
 from labharness.faces.report.words_of_spectra import SPECTRA
 
-__all__ = ["LANGUAGES", "PHRASES", "both", "known", "phase_text", "phrase", "plain", "say"]
+__all__ = [
+    "LANGUAGES",
+    "PHRASES",
+    "both",
+    "known",
+    "phase_text",
+    "phrase",
+    "phrases",
+    "plain",
+    "say",
+]
 
 LANGUAGES: Final = {"en": "English", "zh": "中文"}
 
@@ -25,42 +42,8 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
         "The journal holds no answer: this one was read from answer.json, which no hash protects.",
         "日志中没有结论：此处内容读自 answer.json，不受哈希保护。",
     ),
-    "layers_1": ("Monolayer: 1 layer", "单层：1 层"),
-    "layers_2": ("Bilayer: 2 layers", "双层：2 层"),
-    "layers_n": ("{count} layers", "{count} 层"),
-    "layers_many": ("6 or more layers", "6 层或更多"),
-    "class_1": ("one layer", "单层"),
-    "class_2": ("two layers", "双层"),
-    "class_3": ("three layers", "三层"),
-    "class_4": ("four layers", "四层"),
-    "class_5": ("five layers", "五层"),
-    "class_6": ("six or more layers", "六层或更多"),
-    "film_1": ("Monolayer", "单层"),
-    "film_2": ("Bilayer", "双层"),
-    "film_3": ("Three layers", "三层"),
-    "film_4": ("Four layers", "四层"),
-    "film_5": ("Five layers", "五层"),
-    "film_6": ("Six or more layers", "六层或更多"),
-    "claim_film": ("{name} on at least 75 % of the film", "薄膜至少 75 % 为{name}"),
-    "claim_place": ("{name} at the one place measured", "所测的一处为{name}"),
-    "claim_mainly": ("{name} on most of the film", "薄膜主要为{name}"),
-    "claim_mixed": ("Mixed: {shares}", "混合：{shares}"),
-    "claim_no_film": ("No film", "没有薄膜"),
-    "claim_undetermined": ("Number of layers: undetermined", "层数：未能确定"),
-    "surveyed_area": ("Of the surveyed area", "勘察面积中"),
-    "area_bare": ("bare substrate", "裸露衬底"),
-    "area_not_judged": ("film that could not be judged", "无法判断的薄膜"),
-    "shares": (
-        "Share of the film by number of layers, with the interval that holds it with 90 %",
-        "各层数在薄膜中的份额及其 90 % 区间",
-    ),
-    "mean_share": ("All spots together: mean share", "全部测量点合计：平均份额"),
-    "undetermined": ("Number of layers: undetermined", "层数：未能确定"),
     "confidence": ("Confidence {value}", "置信度 {value}"),
     "asked_confidence": ("{value} was asked for", "要求不低于 {value}"),
-    "credible": ("Layer counts that together reach 90 %: {set}", "合计达到 90 % 的层数：{set}"),
-    "distance": ("A1g − E2g separation", "A1g − E2g 峰间距"),
-    "spots_agree": ("Spots that agree", "一致的测量点"),
     "of": ("{count} of {total}", "{count} / {total}"),
     "duration": ("Duration (lab time)", "用时（实验时间）"),
     "risk": ("Risk level", "风险等级"),
@@ -105,7 +88,10 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "approval": ("Approved by", "批准人"),
     # ---- traces
     "traces": ("Traces", "过程曲线"),
-    "no_traces": ("Nothing was measured.", "没有测量数据。"),
+    "no_traces": (
+        "No channel that has a limit was read over time: there is no chart.",
+        "没有带限值的通道被持续读取，故无曲线。",
+    ),
     "no_rules": (
         "This journal does not name units and limits, so no trace can be drawn.",
         "该日志未记录单位和限值，无法绘制曲线。",
@@ -114,6 +100,9 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "quantity.sccm": ("Gas flow", "气体流量"),
     "quantity.Torr": ("Pressure", "压力"),
     "quantity.ppm": ("Gas in the room", "环境气体浓度"),
+    "quantity.V": ("Voltage", "电压"),
+    "quantity.A": ("Current", "电流"),
+    "quantity.W": ("Power", "功率"),
     "quantity.other": ("Measured", "测量值"),
     "trip_at": ("trip", "跳闸"),
     "limit.trips": ("{who} trips at {value}", "{who} 跳闸 {value}"),
@@ -207,69 +196,8 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "phase": ("Phase", "阶段"),
     "start": ("Start", "开始"),
     "took": ("Took", "用时"),
-    # ---- the film
-    "film": ("The film", "薄膜"),
     "run": ("run", "运行"),
     "conditions": ("Conditions", "条件"),
-    "grown": ("During growth (mean ± sd)", "生长期间（均值 ± 标准差）"),
-    "leak_rate": ("Leak rate", "漏率"),
-    "purged": ("Purged", "吹扫"),
-    "purged_of": ("{count} tube volumes against {gas}", "针对 {gas} 吹扫 {count} 倍管体积"),
-    "laser": ("Laser wavelength", "激光波长"),
-    "optics_set": ("Set for the spectra", "光谱测量设定"),
-    "exposure_raman": ("Exposure, Raman", "拉曼曝光"),
-    "exposure_pl": ("Exposure, photoluminescence", "光致发光曝光"),
-    "objective": ("Objective", "物镜"),
-    "grating": ("Grating", "光栅"),
-    "spectrum_silicon": ("Silicon at the clearest spot", "最清晰测量点的硅峰"),
-    "spectrum_pl": ("Photoluminescence at the same spot", "同一点的光致发光"),
-    "wavelength_axis": ("wavelength, nm", "波长，nm"),
-    "map": ("Map of the layer count", "层数分布图"),
-    "map_key": (
-        "Number: most likely layers at the spot; below it the A1g − E2g separation ± 1σ, cm⁻¹. "
-        "? : could not be judged.",
-        "数字：该点最可能的层数；其下为 A1g − E2g 峰间距 ± 1σ，cm⁻¹。?：无法判断。",
-    ),
-    "covered": (
-        "Film was found at {film} of {places} surveyed places; {spots} of them were measured.",
-        "在 {places} 个勘察位置中的 {film} 处发现薄膜；测量了其中 {spots} 处。",
-    ),
-    "x_axis_um": ("x, µm", "x，µm"),
-    "y_axis_um": ("y, µm", "y，µm"),
-    "spot": ("Spot", "测量点"),
-    "layers": ("Layers", "层数"),
-    "fit": ("Fit of the clearest spot", "最清晰测量点的拟合"),
-    "fit_key": (
-        "Points: counts, dark taken off, axis set by silicon. Line: two Lorentz lines at the "
-        "recorded positions and widths; heights and straight background by least squares. Below: "
-        "residuals in units of the counting noise.",
-        "点：扣除暗计数，横轴以硅峰校准。线：按记录的峰位与峰宽绘制的两条洛伦兹线，峰高与线性本底"
-        "由最小二乘得到。下图：以计数噪声为单位的残差。",
-    ),
-    "no_fit": (
-        "The spectra are missing or do not fit their checksum: no fit can be drawn.",
-        "光谱缺失或与校验和不符：无法绘制拟合。",
-    ),
-    "shift_axis": ("Raman shift, cm⁻¹", "拉曼位移，cm⁻¹"),
-    "counts": ("counts", "计数"),
-    "legend_point": ("measured", "实测"),
-    "legend_fitted": ("fit", "拟合"),
-    "legend_ground": ("background", "背景"),
-    "residual": ("residual, σ", "残差，σ"),
-    "chi2": ("reduced χ² {value}", "约化 χ² {value}"),
-    "evidence": ("Evidence", "证据"),
-    "term": ("Term", "证据项"),
-    "value": ("Measured", "测量值"),
-    "log_likelihood": ("Log-likelihood of 1 to 6 layers", "1 至 6 层的对数似然"),
-    "systematic": ("Systematic error", "系统误差"),
-    "evidence_key": (
-        "Each row says what the median over the spots of the predominant class is worth by itself; "
-        "6 means six or more. What is common to all spots is integrated out, so spots do not "
-        "multiply. Quality {quality} multiplies the confidence.",
-        "每一行为主要层数各测量点的中位数单独所提供的证据；6 表示六层或更多。"
-        "各点共有的因素已积分消去，故测量点不相乘。质量因子 {quality} 乘以置信度。",
-    ),
-    "notes": ("Notes", "备注"),
     "results": ("Results", "结果"),
     # ---- the record
     "steps": ("Steps", "步骤"),
@@ -349,31 +277,12 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
         "Red line: the line tripped, with the number of the run.",
         "红线：跳闸，附运行编号。",
     ),
-    "spectra": ("Spectra of the clearest spots", "最清晰测量点的光谱"),
-    "spectrum_raman": ("Lines of the film", "薄膜谱线"),
-    "spectrum_silicon_two": ("Silicon", "硅峰"),
-    "spectrum_pl_two": ("Photoluminescence", "光致发光"),
-    "counts_a_second": ("counts per second", "每秒计数"),
-    "spectra_key": (
-        "Dark counts taken off, divided by the exposure; Raman axes set by silicon.",
-        "已扣除暗计数并除以曝光时间；拉曼横轴以硅峰校准。",
-    ),
-    "no_film_drawn": ("This run has no film to show.", "本次运行没有可显示的薄膜。"),
     "foot_two": (
         "Made from the journals and artifacts of both runs alone. No safety integrity level is "
         "claimed.",
         "仅由两次运行的日志和文件生成。不声明任何安全完整性等级。",
     ),
     # ---- words of the record
-    "phase.loading": ("loading", "装样"),
-    "phase.leak_check": ("leak check", "检漏"),
-    "phase.purge": ("purge", "吹扫"),
-    "phase.ramp": ("ramp", "升温"),
-    "phase.material_growth": ("growth", "生长"),
-    "phase.cooling": ("cooling", "冷却"),
-    "phase.transfer": ("transfer", "转移"),
-    "phase.characterisation": ("characterisation", "表征"),
-    "phase.analysis": ("analysis", "分析"),
     "phase.arming": ("arming", "上电准备"),
     "phase.preflight": ("pre-flight", "预演"),
     "phase.report": ("report", "报告"),
@@ -405,16 +314,28 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
 }
 
 
+@cache  # what is installed does not change while a process runs
+def phrases() -> Mapping[str, tuple[str, str]]:
+    """Return all phrases by their keys; a capability adds some, and replaces none of these."""
+    found: dict[str, tuple[str, str]] = {}
+    for point in entry_points(group="labharness.phrases"):
+        try:
+            found |= point.load()
+        except Exception:  # noqa: BLE001 - another package's module may raise any error
+            continue
+    return {**found, **PHRASES}
+
+
 def phrase(key: str) -> tuple[str, str]:
     """Return a phrase in English and in Chinese."""
-    return PHRASES[key]
+    return phrases()[key]
 
 
 def say(key: str, *, tag: str = "span", **fields: object) -> Html:
     """Return a phrase in both languages; the page's style shows one.
 
     Args:
-        key: Of ``PHRASES``.
+        key: Of ``phrases()``.
         tag: ``tspan`` within a drawing.
         fields: Values of the phrase's blanks; escaped unless they are ``Html``.
     """
@@ -425,7 +346,7 @@ def say(key: str, *, tag: str = "span", **fields: object) -> Html:
 def known(group: str, word: str, *, tag: str = "span") -> Html:
     """Return a recorded word in both languages where it is known, else as it was recorded."""
     key = f"{group}.{word}"
-    return say(key, tag=tag) if key in PHRASES else text(word)
+    return say(key, tag=tag) if key in phrases() else text(word)
 
 
 def plain(key: str, language: str = "en", **fields: object) -> str:
@@ -447,7 +368,7 @@ def both(raw: object) -> Html:
 def phase_text(name: str) -> str:
     """Return the English name of a recorded phase; an unknown one as it was recorded."""
     key = f"phase.{name}"
-    return plain(key) if key in PHRASES else name
+    return plain(key) if key in phrases() else name
 
 
 def _in_both(tag: str, *said: str) -> Html:

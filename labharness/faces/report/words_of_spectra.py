@@ -73,4 +73,13 @@ SPECTRA: Final[dict[str, tuple[str, str]]] = {
         "为 {line} 高度的 {ratio} 倍（若测量条件相同）；没有本显微镜单层的标定值，不作为层数证据",
     ),
     "intensity": ("intensity, unit of the file", "强度，文件单位"),
+    # ---- drawings of spectra
+    "laser": ("Laser wavelength", "激光波长"),
+    "wavelength_axis": ("wavelength, nm", "波长，nm"),
+    "shift_axis": ("Raman shift, cm⁻¹", "拉曼位移，cm⁻¹"),
+    "counts": ("counts", "计数"),
+    "legend_point": ("measured", "实测"),
+    "legend_fitted": ("fit", "拟合"),
+    "legend_ground": ("background", "背景"),
+    "residual": ("residual, σ", "残差，σ"),
 }

@@ -26,7 +26,8 @@ from labharness.faces.report.svg import (
     rounded_ticks,
     significant,
 )
-from labharness.faces.report.words import LANGUAGES, PHRASES, both
+from labharness.faces.report.words import LANGUAGES, PHRASES, both, phrases, plain
+from labharness.faces.report.words_of_spectra import SPECTRA
 from labharness.journal import SqliteJournal
 from labharness.work.desk.folder import JOURNAL_NAME
 from markup import parsed
@@ -48,15 +49,29 @@ def test_markup_made_here_is_kept_and_a_long_text_is_cut() -> None:
 
 
 def test_both_languages_have_every_phrase_with_the_same_blanks() -> None:
-    for key, phrases in PHRASES.items():
-        assert len(phrases) == len(LANGUAGES)
-        assert all(phrases), key
+    for key, said in phrases().items():
+        assert len(said) == len(LANGUAGES)
+        assert all(said), key
         blanks = [
-            {name for _, name, _, _ in string.Formatter().parse(each) if name} for each in phrases
+            {name for _, name, _, _ in string.Formatter().parse(each) if name} for each in said
         ]
         assert blanks[0] == blanks[1], key
         written = not key.startswith(("phase.", "status.", "event."))
-        assert not written or phrases[0] != phrases[1], key
+        assert not written or said[0] != said[1], key
+
+
+def test_the_general_words_name_no_material_and_no_process() -> None:
+    own = re.compile(r"MoS2|sulfur|raman|growth|film|layer|substrate|silicon", re.IGNORECASE)
+    general = {key: said for key, said in PHRASES.items() if key not in SPECTRA}
+    assert [key for key, said in general.items() if own.search(f"{key} {said[0]}")] == []
+    room = HERE.parent / "labharness/faces/report"
+    code = [room / f"{name}.py" for name in ("compare", "page", "verdict", "tables", "traces")]
+    assert [each.name for each in code if own.search(each.read_text("utf-8"))] == []
+
+
+def test_the_phases_of_each_shipped_capability_are_named_in_both_languages() -> None:
+    stages = {"material_growth": "生长", "dwell": "保温", "sweep": "扫描", "preflight": "预演"}
+    assert {stage: plain(f"phase.{stage}", "zh") for stage in stages} == stages
 
 
 def test_templates_hold_markup_and_no_words() -> None:

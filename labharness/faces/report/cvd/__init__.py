@@ -18,9 +18,15 @@ from labharness.faces.report.words import both, say
 
 __all__ = ["FACE", "GrowthFace"]
 
+SERIES = frozenset(
+    ("spectrum_data", "growth_log", "spots", "evidence", "posterior", "best_spot")
+) | {"shares", "of_film", "of_area", "bare"}
+
 
 class GrowthFace(AnswerFace):
     """Shows what has grown."""
+
+    series = SERIES
 
     def lines(self, outputs: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
         """Return layer count, confidence, peak distance, and the film in one line."""
