@@ -1,8 +1,9 @@
-"""armed.json: all that the guard process knows of a lab, read strictly and with no other library.
+"""armed.json: everything that the guard process knows of a lab; it is read strictly.
 
-It holds what each port may send without a permit, what each procedure sends and what that means,
-how each port is opened, and how long the harness may be silent. Whoever can write this file decides
-what is safe: it lies in the lab's state directory, and takes the same care as the lab file.
+It holds the frames that each port may send without a permit, the frames of each procedure with
+their meaning, how each port is opened, and how long the harness may be silent. A person who can
+write this file decides what is safe. It lies in the lab's state directory and takes the same care
+as the lab file.
 """
 
 import hashlib
@@ -22,8 +23,11 @@ from labharness.safety.guard.messages import (
     EXCHANGE_S_MAX,
     BadFields,
     Fields,
+    kinds_of,
+    read_fields,
     read_request,
     read_safe,
+    write_fields,
     write_request,
     write_safe,
 )
@@ -36,20 +40,28 @@ SOCKET_FILE = "guard.sock"
 FILE_BYTES_MAX = 16 * 1024 * 1024  # a thousand times what a lab file has
 FORMAT = 2
 SILENCE_S_RANGE = (0.2, 5.0)
-PLACE_DIGITS = 6  # of a digest: few labs of one account share a name, and a socket's path is short
+PLACE_DIGITS = (
+    6  # of a digest: few labs of one account share a name, and the path of a socket must be short
+)
 PROCEDURE_FRAMES_MAX = 256
+PARITIES, STOP_BITS = ("N", "E", "O"), (1, 2)
+LINKS = {
+    "serial": kinds_of("path text, baud whole, parity text, stop_bits whole"),
+    "tcp": kinds_of("host text, tcp_port whole"),
+}
+"""The fields of a port that depend on its link."""
 
 
 class BadArming(LabError, ValueError, code="bad_arming"):
-    """armed.json is missing, or says something that cannot be; the message says where."""
+    """armed.json is missing or wrong; the message says where."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmedPort:
-    """One port: its link, and what may leave it without a permit.
+    """One port: its link, and the frames that may leave it without a permit.
 
     Attributes:
-        name: Its name.
+        name: The port's name.
         link: ``serial`` or ``tcp``.
         path: Device node of a serial port; ``""`` on TCP.
         baud: Its speed (baud).
@@ -57,8 +69,8 @@ class ArmedPort:
         stop_bits: 1 or 2.
         host: Name or address on TCP; ``""`` on a serial port.
         tcp_port: TCP port.
-        protocol: What is spoken on it; on Modbus a read's frame itself must be one.
-        exchange_s_max: No request with a longer time-out is taken: a procedure waits for it (s).
+        protocol: Its protocol; a read on Modbus must be a reading function by its own frame.
+        exchange_s_max: A request with a longer time-out is refused: a procedure waits for it (s).
         reads: The exact set of requests that read.
     """
 
@@ -76,21 +88,21 @@ class ArmedPort:
 
     @property
     def address(self) -> LinkAddress:
-        """How this port is named, for its lock and its latch on this machine."""
+        """The name of this port for its lock and its latch on this machine."""
         return LinkAddress(port=self.name, path=self.path, host=self.host, tcp_port=self.tcp_port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Armed:
-    """What a lab armed its guard with.
+    """The contents of armed.json.
 
     Attributes:
         lab: The lab's id.
-        lab_digest: Over its lab file.
-        envelope_digest: Over its envelope.
+        lab_digest: Digest of its lab file.
+        envelope_digest: Digest of its envelope.
         silence_s_max: The harness is lost after this long without a heartbeat (s).
         safe_table: Procedure that a guard begins with after a crash.
-        lost: Procedure for a lost harness, where its last heartbeat named no other.
+        lost: Procedure for a lost harness, unless its last heartbeat named another.
         ports: The ports.
         procedures: Each procedure's frames on these ports, in order of hazard.
     """
@@ -137,7 +149,7 @@ def read_armed(text: str) -> Armed:
     """Read armed.json.
 
     Raises:
-        BadArming: It is none, or not one of this format.
+        BadArming: The text is not an arming of this format.
     """
     try:
         fields = Fields(json.loads(text), ARMED_FILE)
@@ -177,8 +189,8 @@ def read_whole(path: Path) -> str:
     """Read a file that a person or the harness wrote.
 
     Raises:
-        BadArming: It is too long, or no text.
-        OSError: It cannot be read.
+        BadArming: The file is too long or not a text.
+        OSError: The file cannot be read.
     """
     with open_named(path) as file:
         data = file.read(FILE_BYTES_MAX + 1)
@@ -191,10 +203,10 @@ def read_whole(path: Path) -> str:
 
 
 def lab_home(lab_file: Path) -> Path:
-    """Find the state directory of a lab file, reading nothing else of it.
+    """Find the state directory of a lab file, and read nothing else in it.
 
     Raises:
-        BadArming: It is no lab file.
+        BadArming: The file is not a lab file.
     """
     try:
         said = tomllib.loads(read_whole(lab_file))
@@ -219,7 +231,7 @@ def must_be_stated(lab: str, named: str | None) -> None:
     """Refuse a state directory that another account would look for elsewhere.
 
     Raises:
-        BadArming: It is not stated, or not as a whole path; the message holds the line to paste.
+        BadArming: It is missing or not an absolute path; the message holds the line to paste.
     """
     if named is None or not Path(named).is_absolute():
         given = "is not stated" if named is None else f"is {named!r}"
@@ -232,13 +244,13 @@ def must_be_stated(lab: str, named: str | None) -> None:
 def state_home(lab: str, named: str | None, lab_file: Path) -> Path:
     """Return the directory where a lab's latch, arming and socket live.
 
-    Of labs that are simulated, two files are two labs, whatever they call themselves: two
-    checkouts, or two environments, run the same example side by side.
+    Two files of simulated labs are two labs, even with one id: two checkouts, or two environments,
+    run the same example side by side.
 
     Args:
-        lab: Its id.
-        named: What it states.
-        lab_file: Where it is read from.
+        lab: The lab's id.
+        named: Its ``state_dir``.
+        lab_file: The lab file.
     """
     if named is not None:
         return Path(named).expanduser()
@@ -251,10 +263,10 @@ def state_home(lab: str, named: str | None, lab_file: Path) -> Path:
 def _only_reads(
     ports: tuple[ArmedPort, ...], procedures: Mapping[str, tuple[SafeFrame, ...]]
 ) -> None:
-    """Refuse reads that cannot be ones, whoever wrote them: they leave without a permit.
+    """Refuse frames that cannot be reads: a read leaves without a permit.
 
-    Grammars of text protocols are the drivers', and this process has none; the lab's files are
-    held to them where they are read.
+    This process has no drivers, so it does not know the grammars of text protocols; the harness
+    checks them where it reads the lab's files.
     """
     safe = [each for frames in procedures.values() for each in frames]
     for port in ports:
@@ -270,14 +282,11 @@ def _only_reads(
 
 
 def _write_port(port: ArmedPort) -> dict[str, object]:
-    link: dict[str, object] = {"host": port.host, "tcp_port": port.tcp_port}
-    if port.link == "serial":
-        link = {"path": port.path, "baud": port.baud}
-        link |= {"parity": port.parity, "stop_bits": port.stop_bits}
+    link = {name: getattr(port, name) for name in LINKS[port.link]}
     return {
         "name": port.name,
         "link": port.link,
-        **link,
+        **write_fields(LINKS[port.link], link),
         "protocol": port.protocol.value,
         "exchange_s_max": port.exchange_s_max,
         "reads": [write_request(request) for request in port.reads],
@@ -286,37 +295,23 @@ def _write_port(port: ArmedPort) -> dict[str, object]:
 
 def _read_port(value: object, number: int) -> ArmedPort:
     fields = Fields(value, f"{ARMED_FILE}, port {number + 1}")
-    name, link = fields.text("name"), fields.one_of("link", ("serial", "tcp"))
+    name, link = fields.text("name"), fields.one_of("link", LINKS)
     where = f"{ARMED_FILE}, port {name}"
-    protocol = Protocol(fields.one_of("protocol", tuple(Protocol)))
-    exchange_s = fields.seconds("exchange_s_max", EXCHANGE_S_MAX)
-    reads = tuple(read_request(Fields(each, f"{where}, reads")) for each in fields.items("reads"))
-    if link == "serial":
-        stop_bits = fields.whole("stop_bits")
-        if stop_bits not in (1, 2):
-            raise BadFields(f"{where}: stop_bits is {stop_bits}, allowed 1 or 2")
-        port = ArmedPort(
-            name=name,
-            link=link,
-            path=fields.text("path"),
-            baud=fields.whole("baud"),
-            parity=fields.one_of("parity", ("N", "E", "O")),
-            stop_bits=stop_bits,
-            protocol=protocol,
-            exchange_s_max=exchange_s,
-            reads=reads,
-        )
-    else:
-        port = ArmedPort(
-            name=name,
-            link=link,
-            host=fields.text("host"),
-            tcp_port=fields.whole("tcp_port"),
-            protocol=protocol,
-            exchange_s_max=exchange_s,
-            reads=reads,
-        )
+    port = ArmedPort(
+        name=name,
+        link=link,
+        protocol=Protocol(fields.one_of("protocol", tuple(Protocol))),
+        exchange_s_max=fields.seconds("exchange_s_max", EXCHANGE_S_MAX),
+        reads=tuple(
+            read_request(Fields(each, f"{where}, reads")) for each in fields.items("reads")
+        ),
+        **read_fields(LINKS[link], fields),
+    )
     fields.end()
+    if port.stop_bits not in STOP_BITS:
+        raise BadFields(f"{where}: stop_bits is {port.stop_bits}, allowed 1 or 2")
+    if port.parity not in PARITIES:
+        raise BadFields(f"{where}: parity {port.parity!r} is none of {', '.join(PARITIES)}")
     return port
 
 

@@ -1,16 +1,16 @@
-"""The harness at the guard process: whether it lives, what it is told, and what it may ask.
+"""The harness as the guard process sees it: its connection, its heartbeats, and a log for the next.
 
-A heartbeat says when it was made, not when it was read: those that waited in a socket while the
+A heartbeat carries the time at which it was made: heartbeats that waited in a socket while the
 harness stood still prove nothing about now. A message that cannot be read ends the session like the
-end of the socket does: a harness that speaks nonsense is as lost as one that is silent. A log keeps
-what happens while none is there, for the next one.
+end of the socket does: a harness that sends nonsense is as lost as a silent one. A log keeps what
+happens without a harness, for the next one.
 """
 
 import json
 import os
 import selectors
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,18 +18,21 @@ from typing import TYPE_CHECKING
 
 from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.files.named import is_there, open_named, open_own
-from labharness.core.vocabulary import Request, Trip
-from labharness.core.vocabulary.texts import coded
+from labharness.core.vocabulary import Request
 from labharness.safety.guard.core import NotPermitted, Permit, SafeFrame
 from labharness.safety.guard.messages import (
+    ASKS,
+    PERMIT,
+    SAYS,
+    STANDING,
     BadFields,
     Fields,
-    Line,
     SocketLines,
     fits,
+    read_fields,
     read_request,
     read_trip,
-    write_trip,
+    write_fields,
 )
 
 if TYPE_CHECKING:
@@ -37,16 +40,18 @@ if TYPE_CHECKING:
 
 __all__ = ["HarnessSession", "HarnessWatch", "OfflineLog"]
 
+WHERE = "message of the harness"
+
 
 class HarnessSession:
-    """A connection with its key and its counts.
+    """The connection of one harness, with its key and its counts.
 
     Args:
-        guard: What it asks.
+        guard: The guard process that carries out its messages.
         made: The connected socket.
-        selector: What watches it.
-        key: Seals its permits.
-        part: Called with the reason when it is over.
+        selector: The selector that watches it.
+        key: The key that seals its permits.
+        part: Called with the reason when the session is over.
     """
 
     def __init__(
@@ -58,8 +63,8 @@ class HarnessSession:
         part: Callable[[str], None],
     ) -> None:
         self.heard = 0  # messages that were taken
-        self.imported = False  # whether it keeps a journal, and the log of the offline_log is in it
-        self._moves = 0  # of them, those that moved the epoch
+        self.imported = False  # whether its journal has taken over the offline log
+        self._moves = 0  # messages of them that moved the epoch
         self._guard = guard
         self._lines = SocketLines(made)
         self._selector = selector
@@ -75,70 +80,48 @@ class HarnessSession:
         selector.register(made, selectors.EVENT_READ, self.hear)
 
     def welcome(self, digest: str) -> None:
-        """Say what a harness must know to begin."""
-        trip = self._guard.latch.trip
-        self.say(
-            {
-                "say": "welcome",
-                "digest": digest,
-                "key": self._key.hex(),
-                "permits": self._guard.core.permit_count,
-                "trip": None if trip is None else write_trip(trip),
-                "log": self._guard.log.entries,
-            }
-        )
+        """Send what a harness must know to begin."""
+        guard = self._guard
+        permits, trip, log = guard.core.permit_count, guard.latch.trip, guard.log.entries
+        self.say("welcome", digest=digest, key=self._key, permits=permits, trip=trip, log=log)
 
-    def say(self, message: Line) -> None:
-        """Send a message, and with it how things stand."""
+    def say(self, what: str, **fields: object) -> None:
+        """Send one of the messages `SAYS`, and the state of the guard with it."""
         if self._over or self._untold:
             return
         core = self._guard.core
-        status = {
+        standing = {
             "epoch": core.epoch,
             "moves": self._moves,
             "armed": core.armed,
             "latched": core.latched,
-            "write_error": coded(self._guard.latch.write_error),
+            "write_error": self._guard.latch.write_error,
             "free": self._guard.ports.free(),
             "shut": self._guard.ports.shut(),
             "heard": self.heard,
         }
+        message = write_fields(SAYS[what], fields) | write_fields(STANDING, standing)
         try:
-            self._lines.say({**message, **status})
-        except OSError as why:  # in the midst of what it is told of: ``settle`` deals with it
+            self._lines.say({"say": what, **message})
+        except OSError as why:  # amid the event that it tells of: ``settle`` deals with it
             self._untold = str(why)
         self._watch()
 
     def settle(self) -> None:
-        """Part, at the end of a turn, with a harness that cannot be told any more.
+        """End the session, at the end of a turn, if nothing more can be sent to the harness.
 
-        What it has said comes first: it may have taken its leave. One that stands still says
-        nothing, and its socket would never wake the guard.
+        Its own messages are read first: it may have taken its leave. A harness that stands still
+        sends nothing, and its socket would never wake the guard.
         """
         if self._untold:
             self.hear()
         if self._untold and not self._over:
             self._part(f"the harness cannot be told ({self._untold})")
 
-    def ended(self, port: str, number: int, reply: bytes | None, error: str) -> None:
-        """Say how an exchange ended."""
-        told = None if reply is None else reply.hex()
-        self.say(
-            {"say": "ended", "port": port, "number": number, "reply": told, "error": coded(error)}
-        )
-
     def safe(self, frame: SafeFrame, error: str) -> None:
-        """Say how the exchange of a safe frame ended; the guard's own readings are its own."""
+        """Report the end of a safe frame's exchange; the guard's own readings are not reported."""
         if frame in self._places:
-            self.say({"say": "safe", "frame": list(self._places[frame]), "error": coded(error)})
-
-    def lost(self, port: str, why: str) -> None:
-        """Say that a link was lost."""
-        self.say({"say": "lost", "port": port, "why": why})
-
-    def tripped(self, trip: Trip) -> None:
-        """Say that the guard has tripped by itself."""
-        self.say({"say": "tripped", "trip": write_trip(trip)})
+            self.say("safe", frame=self._places[frame], error=error)
 
     def close(self) -> None:
         """Hang up."""
@@ -148,7 +131,7 @@ class HarnessSession:
             self._lines.socket.close()
 
     def hear(self) -> None:
-        """Take what has arrived; an event of the turn in which it closed finds nothing."""
+        """Take the messages that have arrived; do nothing once the session is closed."""
         if self._over:
             return
         try:
@@ -156,8 +139,7 @@ class HarnessSession:
                 self._flush()
             for message in self._lines.hear():
                 self.heard += 1
-                fields = Fields(message, "message of the harness")
-                _TAKES[fields.one_of("do", _TAKES)](self, fields)
+                self._take(Fields(message, WHERE))
                 if self._over:
                     return
         except (OSError, ValueError, RecursionError) as why:  # BadFields is a ValueError
@@ -175,20 +157,31 @@ class HarnessSession:
         if self._selector.get_key(self._lines.socket).events != mask:
             self._selector.modify(self._lines.socket, mask, self.hear)
 
-    # ---- what it may ask
+    # ---- the messages of the harness
 
-    def _take_send(self, fields: Fields) -> None:
-        name = fields.one_of("port", self._guard.core.ports)
-        number = fields.whole("number")
-        try:
-            request, permit = self._permitted(fields, name)
-            self._guard.ports.send(name, request, permit, number)
-        except NotPermitted as why:
-            self.ended(name, number, None, f"refused by the guard: {why}")
+    def _take(self, fields: Fields) -> None:
+        what = fields.one_of("do", ASKS)
+        asked = read_fields(ASKS[what], fields)
+        if what not in RESTS:
+            fields.end()
+        if what in MOVES:
+            self._moves += 1
+        if what in RESTS:
+            asked["rest"] = fields
+        _TAKES[what](self, **asked)
         fields.end()
 
+    def _take_send(self, port: str, number: int, rest: Fields) -> None:
+        _must_know("port", port, self._guard.core.ports)
+        try:
+            request, permit = self._permitted(rest, port)
+            self._guard.ports.send(port, request, permit, number)
+        except NotPermitted as why:
+            why_not = f"refused by the guard: {why}"
+            self.say("ended", port=port, number=number, reply=None, error=why_not)
+
     def _permitted(self, fields: Fields, name: str) -> tuple[Request, Permit | None]:
-        """Return the request of a read as it is armed, or one with a permit whose seal fits."""
+        """Return the request of an armed read, or a request with a permit whose seal fits."""
         guard = self._guard
         if fields.null("permit"):
             frame = fields.raw("frame")
@@ -200,16 +193,11 @@ class HarnessSession:
             return known, None
         inner = fields.inside("permit")
         request = read_request(fields.inside("request"))
-        permit = Permit(
-            inner.whole("number"),
-            name,
-            request.frame,
-            inner.whole("epoch"),
-            inner.whole("expires_us") / 1e6,
-        )
-        given = inner.raw("seal")
+        said = read_fields(PERMIT, inner)
         inner.end()
-        if not fits(self._key, permit, request, given):
+        expires_s = said["expires_us"] / 1e6
+        permit = Permit(said["number"], name, request.frame, said["epoch"], expires_s)
+        if not fits(self._key, permit, request, said["seal"]):
             raise NotPermitted(f"the seal of permit {permit.number} does not fit")
         takes_s = request.timeout_s + request.settle_s
         if takes_s > guard.longest_s[name]:
@@ -219,18 +207,15 @@ class HarnessSession:
         guard.core.admit(permit, guard.steady_s())
         return request, permit
 
-    def _take_trip(self, fields: Fields) -> None:
-        inner = fields.inside("trip")
+    def _take_trip(self, rest: Fields) -> None:
+        inner = rest.inside("trip")
         procedure = inner.one_of("procedure", self._guard.core.procedures)
-        self._moves += 1
         self._guard.trip(procedure, lambda: read_trip(inner, procedure))
-        fields.end()
-        self.say({"say": "status"})
+        rest.end()
+        self.say("status")
 
-    def _take_repeat(self, fields: Fields) -> None:
-        places = fields.items("frames")
-        fields.end()
-        self._guard.repeat([self._frame_at(place) for place in places])
+    def _take_repeat(self, frames: list[object]) -> None:
+        self._guard.repeat([self._frame_at(place) for place in frames])
 
     def _frame_at(self, place: object) -> SafeFrame:
         if isinstance(place, list) and len(place) == 2 and type(place[1]) is int:
@@ -240,73 +225,59 @@ class HarnessSession:
                 return frames[number]
         raise BadFields(f"no procedure has a frame {place!r}")
 
-    def _take_epoch(self, fields: Fields) -> None:
-        fields.end()
-        self._moves += 1
-        self._guard.core.new_epoch()
-
-    def _take_arm(self, fields: Fields) -> None:
-        procedure = fields.one_of("lost", self._guard.core.procedures)
-        fields.end()
-        self._moves += 1
+    def _take_arm(self, lost: str) -> None:
+        _must_know("lost", lost, self._guard.core.procedures)
         error = ""
         try:
-            self._guard.arm(procedure)
+            self._guard.arm(lost)
         except OSError as why:  # NotPermitted is one too
             self._guard.core.new_epoch()
             error = str(why.strerror or why)
-        self.say({"say": "armed", "error": error})
+        self.say("armed", error=error)
 
-    def _take_disarm(self, fields: Fields) -> None:
-        fields.end()
-        self._moves += 1
-        self._guard.disarm()
+    def _take_heartbeat(self, made_s: float, lost: str) -> None:
+        _must_know("lost", lost, self._guard.core.procedures)
+        self._guard.heartbeat(made_s, lost)
 
-    def _take_heartbeat(self, fields: Fields) -> None:
-        made_s = fields.number("made_s")
-        procedure = fields.one_of("lost", self._guard.core.procedures)
-        fields.end()
-        self._guard.heartbeat(made_s, procedure)
-
-    def _take_reset(self, fields: Fields) -> None:
-        fields.end()
-        self._moves += 1
-        self.say({"say": "reset", "error": self._guard.reset()})
-
-    def _take_imported(self, fields: Fields) -> None:
-        fields.end()
+    def _take_imported(self) -> None:
         self.imported = True
         self._guard.log.clear()
 
-    def _take_bye(self, fields: Fields) -> None:
-        retire = fields.flag("retire")
-        fields.end()
-        self._guard.goodbye(retire=retire)
 
+MOVES = frozenset({"trip", "epoch", "arm", "disarm", "reset"})
+"""The messages that move the epoch."""
 
-_TAKES: dict[str, Callable[[HarnessSession, Fields], None]] = {
+RESTS = frozenset({"send", "trip"})
+"""The messages whose rest is read by what takes them."""
+
+_TAKES: dict[str, Callable[..., None]] = {
     "send": HarnessSession._take_send,
     "trip": HarnessSession._take_trip,
     "repeat": HarnessSession._take_repeat,
-    "epoch": HarnessSession._take_epoch,
+    "epoch": lambda session: session._guard.core.new_epoch(),
     "arm": HarnessSession._take_arm,
-    "disarm": HarnessSession._take_disarm,
+    "disarm": lambda session: session._guard.disarm(),
     "heartbeat": HarnessSession._take_heartbeat,
-    "reset": HarnessSession._take_reset,
+    "reset": lambda session: session.say("reset", error=session._guard.reset()),
     "imported": HarnessSession._take_imported,
-    "bye": HarnessSession._take_bye,
+    "bye": lambda session, retire: session._guard.goodbye(retire=retire),
 }
+
+
+def _must_know(what: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        raise BadFields(f"{WHERE}: {what} {name!r} is none of {', '.join(known)}")
 
 
 @dataclass(slots=True)
 class HarnessWatch:
-    """Counts the silence of an armed harness.
+    """Measures the silence of an armed harness.
 
     Attributes:
-        silence_s_max: Longest silence that is borne.
-        procedure: What to run when it is over; each heartbeat may name another: what is safe
-            depends on the state of the line.
-        heard_s: When the last heartbeat was made; ``inf`` while nothing is armed.
+        silence_s_max: Longest allowed silence.
+        procedure: The procedure to run after it. Each heartbeat may name another, because the safe
+            state depends on the state of the line.
+        heard_s: Time at which the last heartbeat was made; ``inf`` while nothing is armed.
     """
 
     silence_s_max: float
@@ -315,7 +286,7 @@ class HarnessWatch:
 
     @property
     def due_s(self) -> float:
-        """When the harness counts as lost, unless a heartbeat comes."""
+        """Time at which the harness counts as lost, unless a heartbeat comes."""
         return self.heard_s + self.silence_s_max
 
     def begin(self, now: float) -> None:
@@ -323,15 +294,15 @@ class HarnessWatch:
         self.heard_s = now
 
     def end(self) -> None:
-        """Watch nobody: nothing is armed."""
+        """Stop watching: nothing is armed."""
         self.heard_s = float("inf")
 
     def heartbeat(self, made_s: float, now: float, procedure: str) -> float:
         """Take a heartbeat; one from the future counts as made now.
 
         Returns:
-            The silence before it (s), where it was longer than is borne: harness and guard may
-            have stood still together, with the machine. Such a heartbeat is not taken. Otherwise 0.
+            The silence before it (s) if it was too long, else 0. Harness and guard may have stood
+            still together, with the machine; such a heartbeat is not taken.
         """
         if self.heard_s != float("inf"):
             fresh_s = max(self.heard_s, min(made_s, now))
@@ -346,11 +317,11 @@ class HarnessWatch:
         return now > self.due_s
 
 
-ENTRIES_MAX = 10_000  # of one offline_log; the first ones are kept, they hold the cause
+ENTRIES_MAX = 10_000  # of one log; the first ones are kept, because they hold the cause
 
 
 class OfflineLog:
-    """Lines of JSON that stay until a harness has them in a journal that keeps.
+    """A file of JSON lines, kept until a harness has them in a journal on a disk.
 
     Args:
         path: The file.
@@ -386,7 +357,7 @@ class OfflineLog:
         self._written = len(self.entries)
 
     def clear(self) -> None:
-        """Forget what the harness has taken over; a file that does not go is told once more."""
+        """Forget what the harness has taken over; a file that cannot be removed is sent again."""
         self.entries = []
         self._written = 0
         with suppress(OSError):
@@ -394,7 +365,7 @@ class OfflineLog:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return what an earlier guard left; a log that is lost keeps no guard from beginning."""
+    """Return the lines of an earlier guard; a log that cannot be read does not stop this one."""
     try:
         if not is_there(path):
             return []

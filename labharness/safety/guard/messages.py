@@ -1,10 +1,11 @@
 """Messages of the guard, in armed.json and on its socket: how they are written, read and sealed.
 
-What is read is read strictly: a field that is missing, of another kind or not known is an error. On
-the socket a message is one JSON object a line, and neither side ever waits for the other. A permit
-that crosses the socket carries a seal, HMAC-SHA-256 over the permit and the request that it is for:
-who could change the reply rule or the time-out of a command could hold its port while a procedure
-waits. The guard draws the key for one connection and hands it over there.
+`ASKS`, `SAYS` and the tables above them state each message once, for the end that writes it and the
+end that reads it. Reading is strict: a field that is missing, of another kind or not known is an
+error. On the socket a message is one JSON object a line, and neither side ever waits for the other.
+A permit that crosses the socket carries a seal, HMAC-SHA-256 over the permit and its request: a
+program that could change the reply rule or the time-out of a command could hold its port while a
+procedure waits. The guard draws the key for one connection and hands it over there.
 """
 
 import hmac
@@ -14,6 +15,7 @@ import re
 import socket
 import struct
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from labharness.core.errors import LabError
@@ -35,25 +37,11 @@ from labharness.core.vocabulary import (
 from labharness.core.vocabulary.texts import coded, revived
 from labharness.safety.guard.core import Permit, SafeFrame
 
-__all__ = [
-    "EXCHANGE_S_MAX",
-    "KEY_BYTES",
-    "LINE_BYTES_MAX",
-    "BadFields",
-    "Fields",
-    "Line",
-    "LineSplitter",
-    "SocketLines",
-    "fits",
-    "line_of",
-    "read_request",
-    "read_safe",
-    "read_trip",
-    "seal",
-    "write_request",
-    "write_safe",
-    "write_trip",
-]
+__all__ = ["ASKS", "EXCHANGE_S_MAX", "KEY_BYTES", "LINE_BYTES_MAX", "PERMIT", "SAYS", "STANDING"]
+__all__ += ["BadFields", "Fields", "Line", "LineSplitter", "SocketLines", "ask", "fits"]
+__all__ += ["kinds_of", "line_of"]
+__all__ += ["read_fields", "read_request", "read_safe", "read_trip", "seal", "write_fields"]
+__all__ += ["write_request", "write_safe", "write_trip"]
 
 WHOLE_MAX = 2**63 - 1  # what canonical bytes hold
 
@@ -66,8 +54,8 @@ class Fields:
     """One JSON object, whose keys are taken one by one.
 
     Args:
-        value: What was parsed.
-        where: What to call it in a message.
+        value: The parsed JSON.
+        where: Name of the object in a message.
     """
 
     def __init__(self, value: object, where: str) -> None:
@@ -77,7 +65,7 @@ class Fields:
         self.where = where
 
     def take(self, key: str) -> object:
-        """Take what stands under ``key``, whatever it is."""
+        """Take the value under ``key``, of any kind."""
         if key not in self._left:
             raise BadFields(f"{self.where} has no {key!r}")
         return self._left.pop(key)
@@ -163,35 +151,91 @@ class Fields:
         return found
 
     def end(self) -> None:
-        """Refuse what nobody asked for."""
+        """Refuse keys that were not taken."""
         if self._left:
             raise BadFields(f"{self.where}: unknown {', '.join(map(repr, sorted(self._left)))}")
 
 
 EXCHANGE_S_MAX = 60.0  # no exchange of any port is longer; each port's own bound is in armed.json
 
-_RULES: dict[str, tuple[type[Any], dict[str, str]]] = {
-    "until": (Until, {"end": "raw", "prefix": "raw", "bytes_max": "whole"}),
-    "exactly": (Exactly, {"count": "whole", "prefix": "raw"}),
-    "rtu": (Rtu, {"unit": "whole", "function": "whole", "byte_count": "whole?", "echo": "raw"}),
+Kinds = Mapping[str, str]
+"""The fields of a JSON object in the order in which they are written, each with its kind."""
+
+
+def kinds_of(fields: str) -> Kinds:
+    """Return fields and kinds from ``name kind, name kind``: a kind is one of `_KINDS`.
+
+    A ``?`` after the kind means that null may stand there.
+    """
+    return dict(field.split() for field in fields.split(", ") if field)
+
+
+_RULES: dict[str, tuple[type[Any], Kinds]] = {
+    "until": (Until, kinds_of("end raw, prefix raw, bytes_max whole")),
+    "exactly": (Exactly, kinds_of("count whole, prefix raw")),
+    "rtu": (Rtu, kinds_of("unit whole, function whole, byte_count whole?, echo raw")),
     "length_at": (
         LengthAt,
-        {
-            "offset": "whole",
-            "size": "whole",
-            "add": "whole",
-            "transaction_size": "whole",
-            "match": "raw",
-            "match_at": "whole",
-            "lengths": "wholes",
-        },
+        kinds_of(
+            "offset whole, size whole, add whole, transaction_size whole, match raw, "
+            "match_at whole, lengths wholes"
+        ),
     ),
-    "lines": (Lines, {"count": "whole", "end": "raw", "prefix": "raw", "bytes_max": "whole"}),
-    "quiet": (Quiet, {"silence_s": "seconds"}),
-    "message": (Message, {"command": "text"}),
-    "nothing": (Nothing, {}),
+    "lines": (Lines, kinds_of("count whole, end raw, prefix raw, bytes_max whole")),
+    "quiet": (Quiet, kinds_of("silence_s seconds")),
+    "message": (Message, kinds_of("command text")),
+    "nothing": (Nothing, kinds_of("")),
 }
 _NAMES = {rule: name for name, (rule, _) in _RULES.items()}
+_TRANSACTION = kinds_of("offset whole, size whole, ascii flag")
+_REQUEST = kinds_of(
+    "frame raw, reply rule, timeout_s seconds, settle_s seconds, transaction transaction?, "
+    "obeyed raw"
+)
+_SAFE_FRAME = kinds_of(
+    "step whole, channel text, value number, unit text, port text, request request, shown request?"
+)
+_TRIP = kinds_of(
+    "cause cause, procedure text, channel text, value number?, at_s number, detail coded"
+)
+PERMIT = kinds_of("number whole, epoch whole, expires_us whole, seal raw")
+
+ASKS = {
+    "send": kinds_of("port text, number whole"),  # then a frame, or a permit and its request
+    "trip": kinds_of(""),  # then the trip, which is read after the bytes of its procedure have left
+    "repeat": kinds_of("frames items"),
+    "epoch": kinds_of(""),
+    "arm": kinds_of("lost text"),
+    "disarm": kinds_of(""),
+    "heartbeat": kinds_of("made_s number, lost text"),
+    "reset": kinds_of(""),
+    "imported": kinds_of(""),
+    "bye": kinds_of("retire flag"),
+}
+"""The messages of the harness by their ``do``, each with its fields."""
+
+SAYS = {
+    "welcome": kinds_of("digest text, key raw, permits whole, trip trip?, log items"),
+    "busy": kinds_of(""),
+    "status": kinds_of(""),
+    "free": kinds_of(""),
+    "ended": kinds_of("port text, number whole, reply raw?, error coded"),
+    "safe": kinds_of("frame items, error coded"),
+    "lost": kinds_of("port text, why text"),
+    "tripped": kinds_of("trip trip"),
+    "armed": kinds_of("error text"),
+    "reset": kinds_of("error text"),
+}
+"""The messages of the guard by their ``say``; `STANDING` follows in each but ``busy``."""
+
+STANDING = kinds_of(
+    "epoch whole, moves whole, armed flag, latched flag, write_error coded, free items, "
+    "shut texts, heard whole"
+)
+
+
+def _same(value: object) -> object:
+    return value
 
 
 def _wholes(fields: Fields, key: str) -> tuple[int, ...]:
@@ -201,103 +245,85 @@ def _wholes(fields: Fields, key: str) -> tuple[int, ...]:
     return tuple(value for value in values if isinstance(value, int))
 
 
-_READERS: dict[str, Callable[[Fields, str], object]] = {
-    "raw": Fields.raw,
-    "whole": Fields.whole,
-    "whole?": lambda fields, key: None if fields.null(key) else fields.whole(key),
-    "wholes": _wholes,
-    "seconds": lambda fields, key: fields.seconds(key, EXCHANGE_S_MAX),
-    "text": Fields.text,
-}
+def _texts(fields: Fields, key: str) -> dict[str, str]:
+    inside = fields.inside(key)
+    return {name: inside.text(name) for name in inside.names()}
+
+
+def write_fields(kinds: Kinds, values: Mapping[str, Any]) -> dict[str, object]:
+    """Return the JSON object with these fields."""
+    written: dict[str, object] = {}
+    for name, kind in kinds.items():
+        value = values[name]
+        written[name] = None if value is None else _KINDS[kind.rstrip("?")][0](value)
+    return written
+
+
+def _write(kinds: Kinds, value: object) -> dict[str, object]:
+    return write_fields(kinds, {name: getattr(value, name) for name in kinds})
+
+
+def read_fields(kinds: Kinds, fields: Fields, **taken: object) -> dict[str, Any]:
+    """Take these fields, but for those that were taken already; `Fields.end` is the caller's.
+
+    Raises:
+        BadFields: One is missing or of another kind.
+    """
+    for name, kind in kinds.items():
+        if name not in taken:
+            null = kind[-1] == "?" and fields.null(name)
+            taken[name] = None if null else _KINDS[kind.rstrip("?")][1](fields, name)
+    return taken
+
+
+def _read(kinds: Kinds, fields: Fields, **taken: object) -> dict[str, Any]:
+    values = read_fields(kinds, fields, **taken)
+    fields.end()
+    return values
 
 
 def _write_rule(rule: ReplyRule) -> dict[str, object]:
     name = _NAMES[type(rule)]
-    written: dict[str, object] = {"rule": name}
-    for field in _RULES[name][1]:
-        value = getattr(rule, field)
-        written[field] = value.hex() if isinstance(value, bytes) else value
-    return written
+    return {"rule": name, **_write(_RULES[name][1], rule)}
 
 
-def _read_rule(fields: Fields) -> ReplyRule:
-    rule, kinds = _RULES[fields.one_of("rule", _RULES)]
-    values = {field: _READERS[kind](fields, field) for field, kind in kinds.items()}
-    fields.end()
-    made: ReplyRule = rule(**values)
+def _read_rule(fields: Fields, key: str) -> ReplyRule:
+    inside = fields.inside(key)
+    rule, kinds = _RULES[inside.one_of("rule", _RULES)]
+    made: ReplyRule = rule(**_read(kinds, inside))
     return made
 
 
 def write_request(request: Request) -> dict[str, object]:
     """Write one request, its reply rule included."""
-    blank = request.transaction
-    return {
-        "frame": request.frame.hex(),
-        "reply": _write_rule(request.reply),
-        "timeout_s": request.timeout_s,
-        "settle_s": request.settle_s,
-        "transaction": None
-        if blank is None
-        else {"offset": blank.offset, "size": blank.size, "ascii": blank.ascii},
-        "obeyed": request.obeyed.hex(),
-    }
+    return _write(_REQUEST, request)
 
 
 def read_request(fields: Fields) -> Request:
     """Read one request.
 
     Raises:
-        BadFields: It is none.
+        BadFields: The object is not a request.
     """
-    frame = fields.raw("frame")
-    blank = None
-    if not fields.null("transaction"):
-        inner = fields.inside("transaction")
-        blank = Transaction(inner.whole("offset"), inner.whole("size"), inner.flag("ascii"))
-        inner.end()
-        if not 0 < blank.size <= len(frame) - blank.offset:
-            raise BadFields(f"{inner.where}: the field is not inside the frame")
-    request = Request(
-        frame,
-        _read_rule(fields.inside("reply")),
-        fields.seconds("timeout_s", EXCHANGE_S_MAX),
-        fields.seconds("settle_s", EXCHANGE_S_MAX),
-        blank,
-        fields.raw("obeyed"),
-    )
+    request = Request(**_read(_REQUEST, fields))
+    blank = request.transaction
+    if blank is not None and not 0 < blank.size <= len(request.frame) - blank.offset:
+        raise BadFields(f"{fields.where}, transaction: the field is not inside the frame")
     try:
         re.compile(request.obeyed)
     except re.error as why:
         raise BadFields(f"{fields.where}: obeyed is no regular expression: {why}") from None
-    fields.end()
     return request
 
 
 def write_safe(safe: SafeFrame) -> dict[str, object]:
     """Write one frame of a procedure with its meaning."""
-    return {
-        "step": safe.step,
-        "channel": safe.channel,
-        "value": safe.value,
-        "unit": safe.unit,
-        "port": safe.port,
-        "request": write_request(safe.request),
-        "shown": None if safe.shown is None else write_request(safe.shown),
-    }
+    return _write(_SAFE_FRAME, safe)
 
 
 def read_safe(fields: Fields) -> SafeFrame:
     """Read one frame of a procedure; raises as ``read_request`` does."""
-    safe = SafeFrame(
-        step=fields.whole("step"),
-        port=fields.text("port"),
-        request=read_request(fields.inside("request")),
-        channel=fields.text("channel"),
-        value=fields.number("value"),
-        unit=fields.text("unit"),
-        shown=None if fields.null("shown") else read_request(fields.inside("shown")),
-    )
-    fields.end()
+    safe = SafeFrame(**_read(_SAFE_FRAME, fields))
     if not (safe.request.obeyed or isinstance(safe.request.reply, Nothing)):
         raise BadFields(f"{fields.where}: {safe.channel} does not say which reply means done")
     if safe.shown is not None and not safe.shown.obeyed:
@@ -306,30 +332,38 @@ def read_safe(fields: Fields) -> SafeFrame:
 
 
 def write_trip(trip: Trip) -> dict[str, object]:
-    """Write a trip; a value that is no finite number has no place in a message."""
+    """Write a trip; a value that is not a finite number becomes null."""
     known = trip.value is not None and math.isfinite(trip.value)
-    return {
-        "cause": trip.cause.value,
-        "procedure": trip.procedure,
-        "channel": trip.channel,
-        "value": trip.value if known else None,
-        "at_s": trip.at_s,
-        "detail": coded(trip.detail),
-    }
+    return _write(_TRIP, trip if known else replace(trip, value=None))
 
 
 def read_trip(fields: Fields, procedure: str | None = None) -> Trip:
     """Read a trip, whose procedure may have been taken already; raises as ``read_request`` does."""
-    trip = Trip(
-        cause=Cause(fields.one_of("cause", tuple(Cause))),
-        procedure=fields.text("procedure") if procedure is None else procedure,
-        channel=fields.text("channel"),
-        value=None if fields.null("value") else fields.number("value"),
-        at_s=fields.number("at_s"),
-        detail=fields.text("detail"),
-    )
-    fields.end()
-    return trip
+    taken = {} if procedure is None else {"procedure": procedure}
+    return Trip(**_read(_TRIP, fields, **taken))
+
+
+_KINDS: dict[str, tuple[Callable[[Any], object], Callable[[Fields, str], object]]] = {
+    "text": (_same, Fields.text),
+    "coded": (coded, Fields.text),
+    "texts": (_same, _texts),
+    "raw": (bytes.hex, Fields.raw),
+    "whole": (_same, Fields.whole),
+    "wholes": (_same, _wholes),
+    "number": (_same, Fields.number),
+    "seconds": (_same, lambda fields, key: fields.seconds(key, EXCHANGE_S_MAX)),
+    "flag": (_same, Fields.flag),
+    "items": (_same, Fields.items),
+    "cause": (_same, lambda fields, key: Cause(fields.one_of(key, tuple(Cause)))),
+    "rule": (_write_rule, _read_rule),
+    "transaction": (
+        lambda blank: _write(_TRANSACTION, blank),
+        lambda fields, key: Transaction(**_read(_TRANSACTION, fields.inside(key))),
+    ),
+    "request": (write_request, lambda fields, key: read_request(fields.inside(key))),
+    "trip": (write_trip, lambda fields, key: read_trip(fields.inside(key))),
+}
+"""How a field of each kind is written and read."""
 
 
 LINE_BYTES_MAX = 32 * 1024 * 1024  # a reply of BUFFER_BYTES_MAX in hexadecimal, and its names
@@ -341,6 +375,11 @@ Line = Mapping[str, object]
 # json.dumps makes an encoder each time, and json.loads guesses at an encoding, while a line trips
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
+
+
+def ask(what: str, /, **fields: object) -> dict[str, object]:
+    """Return one of the messages `ASKS` of the harness."""
+    return {"do": what, **write_fields(ASKS[what], fields)}
 
 
 def line_of(message: Line) -> bytes:
@@ -358,7 +397,7 @@ class LineSplitter:
         """Return each message that is whole.
 
         Raises:
-            ValueError: A line is no JSON in UTF-8, or does not end.
+            ValueError: A line is not JSON in UTF-8, or does not end.
         """
         whole, end, rest = (self._begun + data).rpartition(b"\n")
         self._begun = rest

@@ -188,7 +188,7 @@ class ProcessGuard:
             self._save_s = now + REPEAT_S
             self.latch.saved()
             if self._session is not None:
-                self._session.say({"say": "status"})
+                self._session.say("status")
         if self.core.armed and not self.core.latched:
             self._marker.follow(now)
             return  # the log waits in memory: a trip may come, and waits for no disk
@@ -270,7 +270,7 @@ class ProcessGuard:
         self._be_alone()
         self.log.add("tripped by itself", procedure=procedure, why=why)
         if self._session is not None:
-            self._session.tripped(trip)
+            self._session.say("tripped", trip=trip)
 
     def _lose_door(self, why: str) -> None:
         """Make safe: whoever wants to stop this line, or to know of it, finds no guard any more."""
@@ -421,7 +421,7 @@ class ProcessGuard:
 
     def _ended(self, port: str, number: int, reply: bytes | None, error: str) -> None:
         if self._session is not None:
-            self._session.ended(port, number, reply, error)
+            self._session.say("ended", port=port, number=number, reply=reply, error=error)
 
     def _safe(self, frame: SafeFrame, error: str) -> None:
         if self._ends.get(frame) != error:  # each second, for as long as it takes: once
@@ -435,8 +435,8 @@ class ProcessGuard:
         self.core.new_epoch()
         self.log.add("link lost", port=port, why=why)
         if self._session is not None:
-            self._session.lost(port, why)
+            self._session.say("lost", port=port, why=why)
 
     def _freed(self) -> None:
         if self._session is not None:
-            self._session.say({"say": "free"})
+            self._session.say("free")

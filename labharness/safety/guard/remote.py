@@ -21,11 +21,16 @@ from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, arming
 from labharness.safety.guard.contract import Done, LatchView, PortQueue, Tells
 from labharness.safety.guard.core import PERMIT_S_MAX, NotPermitted, Permit, SafeFrame
 from labharness.safety.guard.messages import (
+    PERMIT,
+    SAYS,
+    STANDING,
     Fields,
     Line,
+    ask,
     line_of,
-    read_trip,
+    read_fields,
     seal,
+    write_fields,
     write_request,
     write_trip,
 )
@@ -192,7 +197,7 @@ class RemoteGuard(Tells):
                     return
                 if said == "other_files":
                     self._write_arming()  # it makes place for one that reads it
-                    self._tell({"do": "bye", "retire": True})
+                    self._tell(ask("bye", retire=True))
                 if said == "busy":
                     raise LinkLost("another harness is at the guard process of this lab")
             await asyncio.sleep(LOOK_S)
@@ -205,7 +210,7 @@ class RemoteGuard(Tells):
             self._returning.cancel()
         transport, self._transport = self._transport, None
         if transport is not None:
-            transport.write(line_of({"do": "bye", "retire": False}))
+            transport.write(line_of(ask("bye", retire=False)))
             transport.close()
         self._child.leave(LEAVE_S_MAX)
 
@@ -247,23 +252,19 @@ class RemoteGuard(Tells):
             self._loop.call_soon(done, None, self._lost)
             return
         number = self._told + 1
-        message: dict[str, object] = {"do": "send", "port": port, "number": number}
-        if permit is None:
-            message |= {"permit": None, "frame": request.frame.hex()}
-        else:
-            message |= {
-                "permit": {
-                    "number": permit.number,
-                    "epoch": permit.epoch,
-                    "expires_us": round(permit.expires_s * 1e6),
-                    "seal": seal(self._key, permit, request).hex(),
-                },
-                "request": write_request(request),
+        rest: dict[str, object] = {"permit": None, "frame": request.frame.hex()}
+        if permit is not None:
+            sealed = {
+                "number": permit.number,
+                "epoch": permit.epoch,
+                "expires_us": round(permit.expires_s * 1e6),
+                "seal": seal(self._key, permit, request),
             }
+            rest = {"permit": write_fields(PERMIT, sealed), "request": write_request(request)}
         self._take(port, number)
         due_s = self._heartbeat_s + request.timeout_s + request.settle_s + HANGS_S
         self._asked[port] = (number, done, due_s)
-        self._tell(message)
+        self._tell(ask("send", port=port, number=number) | rest)
 
     def _take(self, port: str, number: int) -> None:
         """Count a port as taken until the guard has heard so many messages and says otherwise."""
@@ -274,7 +275,7 @@ class RemoteGuard(Tells):
 
     def trip(self, trip: Trip) -> None:
         """Have a procedure run: one write to the socket, before anything else."""
-        self._moves({"do": "trip", "trip": write_trip(trip)})
+        self._moves(ask("trip") | {"trip": write_trip(trip)})
         self._trip = trip
         for frame in self.procedures[trip.procedure]:
             self._take(frame.port, self._told)
@@ -285,11 +286,11 @@ class RemoteGuard(Tells):
         """Have single frames of a procedure sent, again or without a trip."""
         for frame in frames:
             self._take(frame.port, self._told + 1)
-        self._tell({"do": "repeat", "frames": [list(self._places[frame]) for frame in frames]})
+        self._tell(ask("repeat", frames=[self._places[frame] for frame in frames]))
 
     def new_epoch(self) -> None:
         """Void every permit."""
-        self._moves({"do": "epoch"})
+        self._moves(ask("epoch"))
 
     async def arm(self) -> None:
         """Let permits be made.
@@ -302,7 +303,7 @@ class RemoteGuard(Tells):
             raise NotPermitted(why)
         error = "it was given up"
         try:
-            error = await self._ask({"do": "arm", "lost": self._armed.lost})
+            error = await self._ask(ask("arm", lost=self._armed.lost))
         finally:
             if error:  # one that answers too late is not left armed
                 self.disarm()
@@ -311,7 +312,7 @@ class RemoteGuard(Tells):
 
     def disarm(self) -> None:
         """Make the line read-only again."""
-        self._moves({"do": "disarm"})
+        self._moves(ask("disarm"))
         self._is_armed = False
 
     def heartbeat(self, procedure: str) -> None:
@@ -319,7 +320,7 @@ class RemoteGuard(Tells):
 
         A guard of ours that stands still is ended: the next one begins with the safe table.
         """
-        self._tell({"do": "heartbeat", "made_s": steady_s(), "lost": procedure})
+        self._tell(ask("heartbeat", made_s=steady_s(), lost=procedure))
         if self._answer is None:  # while it waits for its disk, it may
             self._heartbeat_s += BEAT_S
         if any(
@@ -333,7 +334,7 @@ class RemoteGuard(Tells):
         Raises:
             OSError: The guard cannot, or does not answer.
         """
-        error = await self._ask({"do": "reset"})
+        error = await self._ask(ask("reset"))
         if error:
             raise OSError(error)
         self._trip = None
@@ -378,43 +379,43 @@ class RemoteGuard(Tells):
         if what == "busy":
             self._greeted("busy")
             return
-        if what == "welcome" and not self._take_welcome(fields):
-            return
-        self._take_standing(fields)
+        if what == "welcome":
+            digest = fields.text("digest")
+            if digest != arming_digest(self._text):
+                self._greeted("other_files")
+                return
+            self._take_welcome(**read_fields(SAYS["welcome"], fields, digest=digest))
+        self._take_standing(**read_fields(STANDING, fields))
+        said = read_fields(SAYS[what], fields) if what in SAYS and what != "welcome" else {}
         if what == "ended":
-            self._take_end(fields)
+            self._take_end(**said)
         elif what == "safe":
-            name, place = fields.items("frame")
-            frame = self.procedures[str(name)][int(str(place))]
-            self.on_safe_frame(frame, fields.text("error"))
+            name, place = said["frame"]
+            self.on_safe_frame(self.procedures[name][place], said["error"])
         elif what == "tripped":
-            trip = replace(read_trip(fields.inside("trip")), at_s=self._loop.time())
+            trip = replace(said["trip"], at_s=self._loop.time())
             self.latch.close(trip)  # the guard knows the machine's time, and no lab time
             self.on_trip(trip)
         elif what == "lost":
-            self.on_link_lost(fields.text("port"), fields.text("why"))
+            self.on_link_lost(said["port"], said["why"])
         elif what in ("armed", "reset"):
-            self._answered(fields.text("error"))
+            self._answered(said["error"])
         for port in self._free:
             self._queue.offer(port)
 
-    def _take_welcome(self, fields: Fields) -> bool:
-        if fields.text("digest") != arming_digest(self._text):
-            self._greeted("other_files")
-            return False
+    def _take_welcome(
+        self, *, digest: str, key: bytes, permits: int, trip: Trip | None, log: list[object]
+    ) -> None:
         self._met_s = self._loop.time()
-        self._key = fields.raw("key")
-        self._number = fields.whole("permits")
+        self._key = key
+        self._number = permits
         self._lost = ""
-        trip = None if fields.null("trip") else read_trip(fields.inside("trip"))
         self.latch.trip = trip
         if self._trip is not None:  # it came while none was reached, or before one was lost
             self.trip(self._trip)
-        log = fields.items("log")
         if self.on_offline_log([e if isinstance(e, dict) else {"what": str(e)} for e in log]):
-            self._tell({"do": "imported"})
+            self._tell(ask("imported"))
         self._greeted("")
-        return True
 
     def _answered(self, error: str) -> None:
         if self._answer is not None and not self._answer.done():
@@ -424,29 +425,35 @@ class RemoteGuard(Tells):
         if self._welcome is not None and not self._welcome.done():
             self._welcome.set_result(said)
 
-    def _take_standing(self, fields: Fields) -> None:
-        heard = fields.whole("heard")
-        self._epoch = fields.whole("epoch")
-        self._moves_ahead = self._moves_told - fields.whole("moves")
+    def _take_standing(
+        self,
+        *,
+        epoch: int,
+        moves: int,
+        armed: bool,
+        latched: bool,
+        write_error: str,
+        free: list[object],
+        shut: dict[str, str],
+        heard: int,
+    ) -> None:
+        self._epoch = epoch
+        self._moves_ahead = self._moves_told - moves
         ahead = self._is_latched and self._moves_ahead > 0
-        self._is_latched = fields.flag("latched") or ahead
+        self._is_latched = latched or ahead
         if not self._moves_ahead:
-            self._is_armed = fields.flag("armed")
-        self.latch.write_error = fields.text("write_error")
-        shut = fields.inside("shut")
-        self._shut = {port: shut.text(port) for port in shut.names()}
-        free = fields.items("free")
+            self._is_armed = armed
+        self.latch.write_error = write_error
+        self._shut = shut
         for port in self._free:
             self._free[port] = port in free and heard >= self._busy_since[port]
 
-    def _take_end(self, fields: Fields) -> None:
-        port = fields.text("port")
+    def _take_end(self, port: str, number: int, reply: bytes | None, error: str) -> None:
         asked = self._asked[port]
-        if asked is None or asked[0] != fields.whole("number"):
+        if asked is None or asked[0] != number:
             return
         self._asked[port] = None
-        reply = None if fields.null("reply") else fields.raw("reply")
-        asked[1](reply, fields.text("error"))
+        asked[1](reply, error)
 
     def parted(self, transport: asyncio.Transport) -> None:
         """Take the end of a connection; of one that was given up it says nothing."""

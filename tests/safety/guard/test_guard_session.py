@@ -47,7 +47,7 @@ class Parts:
         self.session.close()
 
     def say(self) -> None:
-        self.session.say({"say": "safe", "frame": ["stop", 1], "error": "no reply within 0.3 s"})
+        self.session.say("safe", frame=["stop", 1], error="no reply within 0.3 s")
 
 
 @pytest.fixture
