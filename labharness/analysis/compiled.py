@@ -5,29 +5,16 @@ The machine code is cached beside this file or in the user's cache, so only the 
 compiles it.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
 from labharness.analysis.arrays import Array, Mask
+from labharness.analysis.lines import FitRules
 
-__all__ = ["CompiledRules", "fit_rows"]
+__all__ = ["fit_rows"]
 
 SUMS_MAY_BE_REORDERED = {"reassoc", "contract", "nsz"}
 """Lets sums use a processor's vector units; NaN and infinity keep their meaning."""
-
-
-class CompiledRules(NamedTuple):
-    """The constants of ``lines`` for steps, damping and stop of a fit."""
-
-    iterations_max: int
-    cost_change_min: float
-    damping_start: float
-    damping_converged_max: float
-    damping_min: float
-    damping_max: float
-    curvature_floor: float
 
 
 def fit_rows(
@@ -37,7 +24,7 @@ def fit_rows(
     start: Array,
     low: Array,
     high: Array,
-    rules: CompiledRules,
+    rules: FitRules,
 ) -> tuple[Array, Array, Array, Mask]:
     """Return parameters, curvature and chi-squared of each row, and whether its fit converged.
 
@@ -58,7 +45,7 @@ def _fit(
     root_weight: Array,
     low: Array,
     high: Array,
-    rules: CompiledRules,
+    rules: FitRules,
     best: Array,
     best_curvature: Array,
     best_cost: Array,

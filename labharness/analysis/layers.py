@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from labharness.analysis.census import Measured, likelihood, take_census
 from labharness.analysis.evidence import (
@@ -84,7 +84,7 @@ class SpotEvidence:
                 raise ValueError(f"{name} must be finite or None, got {value}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LayerVerdict:
     """The result: the claim on the film, its confidence, and all evidence for it.
 
@@ -109,21 +109,21 @@ class LayerVerdict:
         spots_of_class: Number of spots of the predominant class.
     """
 
-    layer_count: int | None
-    confidence: float
-    claim: Claim | None
-    shares: Mapping[int, Share]
-    posterior: Mapping[int, float]
-    credible_set: tuple[int, ...]
-    reasons: tuple[Text, ...]
-    notes: tuple[Text, ...]
-    evidence: tuple[EvidenceTerm, ...]
-    quality: float
-    peak_distance_cm1: float | None
-    peak_distance_sigma_cm1: float | None
+    layer_count: int | None = None
+    confidence: float = 0.0
+    claim: Claim | None = None
+    shares: Mapping[int, Share] = field(default_factory=dict)
+    posterior: Mapping[int, float] = field(default_factory=dict)
+    credible_set: tuple[int, ...] = ()
+    reasons: tuple[Text, ...] = ()
+    notes: tuple[Text, ...] = ()
+    evidence: tuple[EvidenceTerm, ...] = ()
+    quality: float = 0.0
+    peak_distance_cm1: float | None = None
+    peak_distance_sigma_cm1: float | None = None
     spot_classes: tuple[int | None, ...]
     covered_spots: int
-    spots_of_class: int
+    spots_of_class: int = 0
 
 
 def judge_layers(
@@ -153,21 +153,9 @@ def judge_layers(
     complaints = _count_objections(objections)
     if not judged:
         return LayerVerdict(
-            layer_count=None,
-            confidence=0.0,
-            claim=None,
-            shares={},
-            posterior={},
-            credible_set=(),
             reasons=complaints or (Text("spot.none"),),
-            notes=(),
-            evidence=(),
-            quality=0.0,
-            peak_distance_cm1=None,
-            peak_distance_sigma_cm1=None,
             spot_classes=(None,) * len(spots),
             covered_spots=covered,
-            spots_of_class=0,
         )
     if _is_disordered(judged):
         rows = (EXFOLIATED_ROW, CVD_ROW, NANOCRYSTALLINE_ROW)
@@ -344,48 +332,34 @@ def _terms(
     if ratios:
         ratio, relative = (_median(column) for column in zip(*ratios, strict=True))
         number = Measured(math.nan, 0.0, math.log(ratio), relative)
-        terms.append(
-            EvidenceTerm(
-                Text("evidence.silicon"),
-                ratio,
-                "1",
-                likelihood(number, reference, rows),
-                Text(
-                    "evidence.silicon_error",
-                    scale=_scale(
-                        reference.a1g_si_monolayer,
-                        reference.a1g_si_uncertainty,
-                        reference.a1g_si_source,
-                        math.hypot(A1G_SI_LN_SD, reference.a1g_si_sample_ln_sd),
-                    ),
-                    spread=reference.a1g_si_sample_ln_sd,
-                ),
-            )
+        scale = _scale(
+            reference.a1g_si_monolayer,
+            reference.a1g_si_uncertainty,
+            reference.a1g_si_source,
+            math.hypot(A1G_SI_LN_SD, reference.a1g_si_sample_ln_sd),
         )
+        error = Text("evidence.silicon_error", scale=scale, spread=reference.a1g_si_sample_ln_sd)
+        found = likelihood(number, reference, rows)
+        terms.append(EvidenceTerm(Text("evidence.silicon"), ratio, "1", found, error))
     pl = [spot.pl_counts_per_raman for spot in spots if spot.pl_counts_per_raman is not None]
     if pl:
         shine = max(_median(pl), PL_RAMAN_FLOOR)
         number = Measured(math.nan, 0.0, ln_pl_raman=math.log(shine))
-        terms.append(
-            EvidenceTerm(
-                Text("evidence.glow"),
-                shine,
-                "1",
-                likelihood(number, reference, rows),
-                Text(
-                    "evidence.glow_error",
-                    scale=_scale(
-                        reference.pl_raman_monolayer,
-                        reference.pl_raman_uncertainty,
-                        reference.pl_raman_source,
-                        math.hypot(PL_RAMAN_LN_SD, reference.pl_dimmed_ln_sd),
-                    ),
-                    spread=reference.pl_dimmed_ln_sd,
-                    darker=reference.pl_quenching,
-                    darker_spread=reference.pl_quenching_ln_sd,
-                ),
-            )
+        scale = _scale(
+            reference.pl_raman_monolayer,
+            reference.pl_raman_uncertainty,
+            reference.pl_raman_source,
+            math.hypot(PL_RAMAN_LN_SD, reference.pl_dimmed_ln_sd),
         )
+        error = Text(
+            "evidence.glow_error",
+            scale=scale,
+            spread=reference.pl_dimmed_ln_sd,
+            darker=reference.pl_quenching,
+            darker_spread=reference.pl_quenching_ln_sd,
+        )
+        found = likelihood(number, reference, rows)
+        terms.append(EvidenceTerm(Text("evidence.glow"), shine, "1", found, error))
     return tuple(terms)
 
 
@@ -464,10 +438,7 @@ def _notes(cluster: Sequence[SpotEvidence], judged: int, common: int) -> tuple[T
         ),
         (common == LAYER_CLASSES[-1], Text("note.six")),
         (uncalibrated, Text("note.no_silicon")),
-        (
-            _is_disordered(cluster),
-            Text("note.disordered"),
-        ),
+        (_is_disordered(cluster), Text("note.disordered")),
     )
     return tuple(text for said, text in remarks if said)
 

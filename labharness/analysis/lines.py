@@ -1,15 +1,16 @@
 """Fit Lorentz lines on a straight background to many spectra at once."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
 from labharness.analysis.arrays import Array, Mask
+from labharness.analysis.stack import SpectralWindow
 
-__all__ = ["ITERATIONS_MAX", "LineFits", "LineWindow", "fit_lines"]
+__all__ = ["ITERATIONS_MAX", "FitRules", "LineFits", "LineWindow", "fit_lines", "fit_window"]
 
 ITERATIONS_MAX = 40
 """Steps of one fit; a good one takes 5 to 10."""
@@ -21,21 +22,37 @@ COMPILED_SPECTRA_MIN = 20_000
 """From this number on machine code is faster: NumPy fits as many in 0.8 s, and loading numba takes
 half of that. Compiling, once per computer, takes 7 s."""
 
-COST_CHANGE_MIN = 1e-4
-"""Stop when a step promises less chi-squared than this, or than this share of a reduced chi-squared
-above one: 0.01 sigma of any parameter, where sigma grows with the misfit."""
-
-DAMPING_START = 1e-3
-DAMPING_CONVERGED_MAX = 1.0
-DAMPING_MIN = 1e-9
-DAMPING_MAX = 1e8
-
 FWHM_MIN_CM1 = 0.3
 """A narrower line is a spike, one wider than its window allows a background; a fit that ends at
 either limit has not converged."""
 
-CURVATURE_FLOOR = 1e-12
-"""Share of the largest curvature that prevents a singular step for a line of height zero."""
+
+class FitRules(NamedTuple):
+    """Stop and damping of a fit.
+
+    Attributes:
+        cost_change_min: Stop when a step promises less chi-squared than this, or than this share of
+            a reduced chi-squared above one: 0.01 sigma of any parameter, where sigma grows with the
+            misfit.
+        curvature_floor: Share of the largest curvature that prevents a singular step for a line of
+            height zero.
+    """
+
+    iterations_max: int = ITERATIONS_MAX
+    cost_change_min: float = 1e-4
+    damping_start: float = 1e-3
+    damping_converged_max: float = 1.0
+    damping_min: float = 1e-9
+    damping_max: float = 1e8
+    curvature_floor: float = 1e-12
+
+
+CURVATURE_FLOOR = FitRules().curvature_floor
+Fit = Callable[
+    [Array, Array, Array, Array, Array, Array, FitRules], tuple[Array, Array, Array, Mask]
+]
+"""Axis, counts, root of weights, start, lowest and highest parameters, and rules; it returns best
+parameters, curvature and chi-squared of each row, and whether its fit stopped by itself."""
 
 
 class LineWindow(NamedTuple):
@@ -57,6 +74,7 @@ class LineFits(NamedTuple):
         chi2: Sum of squared residuals in units of that noise.
         converged: The fit stopped by itself, with no line at a bound.
         centre_cm1: Position of the background parameter.
+        freedom: Degrees of freedom: pixels with a weight, less the parameters.
     """
 
     parameters: Array
@@ -64,6 +82,27 @@ class LineFits(NamedTuple):
     chi2: Array
     converged: Mask
     centre_cm1: float
+    freedom: Array
+
+    @property
+    def inflation(self) -> Array:
+        """Reduced chi-squared of each row, where it is above one; errors grow with its root."""
+        inflation: Array = np.maximum(1.0, self.chi2 / self.freedom)
+        return inflation
+
+    @property
+    def variance(self) -> Array:
+        """Variance of each parameter from the noise of the pixels, one row per spectrum."""
+        variance: Array = np.maximum(np.einsum("ijj->ij", self.covariance), 0.0)
+        return variance
+
+
+def fit_window(
+    window: SpectralWindow, lines: Sequence[LineWindow], iterations_max: int = ITERATIONS_MAX
+) -> LineFits:
+    """Fit lines to every row of a window; see `fit_lines`."""
+    x, counts, weight, noise = window[:4]
+    return fit_lines(x, counts, weight, lines, noise, iterations_max)
 
 
 def fit_lines(
@@ -97,14 +136,16 @@ def fit_lines(
     centre = float(axis.mean())
     x = axis - centre
     low, high = _bounds(windows, centre)
-    compiled = len(counts) >= COMPILED_SPECTRA_MIN and _compiles()
-    fit = _fit_compiled if compiled else _fit_chunk
+    compiled = _compiled() if len(counts) >= COMPILED_SPECTRA_MIN else None
+    fit = compiled or _fit_chunk
+    rules = FitRules(iterations_max)
 
     def fit_part(first: int) -> tuple[Array, Array, Array, Mask]:
         part = slice(first, first + CHUNK_SPECTRA)
         y, w = counts[part], root_weight[part]
         start = np.clip(_first_guess(x, y, w > 0, windows, centre), low, high)
-        best, covariance, cost, stopped = fit(x, y, w, start, low, high, iterations_max)
+        best, curvature, cost, stopped = fit(x, y, w, start, low, high, rules)
+        covariance = _inverse(curvature)
         if root_noise is not None:
             covariance, cost = _under_noise(x, y, w, root_noise[part], best, covariance)
         return best, covariance, cost, stopped
@@ -121,7 +162,8 @@ def fit_lines(
     inside = ((parameters > low) & (parameters < high)).all(axis=1)
     lines = len(windows)
     parameters[:, 1 : 3 * lines : 3] += centre
-    return LineFits(parameters, covariance, chi2, stopped & inside, centre)
+    freedom = np.maximum((root_weight > 0).sum(axis=1) - parameters.shape[1], 1)
+    return LineFits(parameters, covariance, chi2, stopped & inside, centre, freedom)
 
 
 def _bounds(windows: Sequence[LineWindow], centre: float) -> tuple[Array, Array]:
@@ -200,7 +242,7 @@ def _fit_chunk(
     start: Array,
     low: Array,
     high: Array,
-    iterations_max: int,
+    rules: FitRules,
 ) -> tuple[Array, Array, Array, Mask]:
     size = start.shape[1]
     diagonal = np.arange(size)
@@ -212,11 +254,13 @@ def _fit_chunk(
 
     # `running` holds the rows still being fitted; finished rows leave the arrays below.
     running = np.arange(len(start))
-    p, damping = start, np.full(len(start), DAMPING_START)
+    p, damping = start, np.full(len(start), rules.damping_start)
     cost, curvature, gradient = _normal(*_evaluate(x, counts, root_weight, p))
-    for iteration in range(iterations_max):
+    for iteration in range(rules.iterations_max):
         stiffness = curvature[:, diagonal, diagonal]
-        stiffness = np.maximum(stiffness, CURVATURE_FLOOR * stiffness.max(axis=1, keepdims=True))
+        stiffness = np.maximum(
+            stiffness, rules.curvature_floor * stiffness.max(axis=1, keepdims=True)
+        )
         damped = curvature.copy()
         damped[:, diagonal, diagonal] = stiffness * (1 + damping[:, None])
         step = np.linalg.solve(damped, gradient[:, :, None])[:, :, 0]
@@ -227,15 +271,15 @@ def _fit_chunk(
 
         better = new_cost <= cost
         promise = np.einsum("ij,ij->i", step, gradient)
-        enough = COST_CHANGE_MIN * np.maximum(1.0, new_cost / freedom)
-        settled = better & (promise < enough) & (damping <= DAMPING_CONVERGED_MAX)
+        enough = rules.cost_change_min * np.maximum(1.0, new_cost / freedom)
+        settled = better & (promise < enough) & (damping <= rules.damping_converged_max)
         p = np.where(better[:, None], trial, p)
         cost = np.where(better, new_cost, cost)
         curvature = np.where(better[:, None, None], new_curvature, curvature)
         gradient = np.where(better[:, None], new_gradient, gradient)
-        damping = np.where(better, np.maximum(damping / 10, DAMPING_MIN), damping * 10)
+        damping = np.where(better, np.maximum(damping / 10, rules.damping_min), damping * 10)
 
-        done = settled | (damping > DAMPING_MAX) | (iteration == iterations_max - 1)
+        done = settled | (damping > rules.damping_max) | (iteration == rules.iterations_max - 1)
         if not done.any():
             continue
         rows = running[done]
@@ -248,7 +292,7 @@ def _fit_chunk(
         p, cost, damping = p[going], cost[going], damping[going]
         curvature, gradient = curvature[going], gradient[going]
 
-    return best, _inverse(best_curvature), best_cost, stopped
+    return best, best_curvature, best_cost, stopped
 
 
 def _under_noise(
@@ -263,36 +307,12 @@ def _under_noise(
     return scattered, np.einsum("ij,ij->i", residual, residual)
 
 
-def _compiles() -> bool:
+def _compiled() -> "Fit | None":
     try:
-        import labharness.analysis.compiled  # noqa: F401 - the import itself is the test
+        from labharness.analysis.compiled import fit_rows
     except (ImportError, RuntimeError):  # no numba, or no folder for the machine code
-        return False
-    return True
-
-
-def _fit_compiled(
-    x: Array,
-    counts: Array,
-    root_weight: Array,
-    start: Array,
-    low: Array,
-    high: Array,
-    iterations_max: int,
-) -> tuple[Array, Array, Array, Mask]:
-    from labharness.analysis.compiled import CompiledRules, fit_rows
-
-    rules = CompiledRules(
-        iterations_max=iterations_max,
-        cost_change_min=COST_CHANGE_MIN,
-        damping_start=DAMPING_START,
-        damping_converged_max=DAMPING_CONVERGED_MAX,
-        damping_min=DAMPING_MIN,
-        damping_max=DAMPING_MAX,
-        curvature_floor=CURVATURE_FLOOR,
-    )
-    best, curvature, cost, stopped = fit_rows(x, counts, root_weight, start, low, high, rules)
-    return best, _inverse(curvature), cost, stopped
+        return None
+    return fit_rows
 
 
 def _inverse(curvature: Array) -> Array:

@@ -12,7 +12,7 @@ from labharness.analysis.areas import area_sigma, line_area
 from labharness.analysis.arrays import Array, Mask, Rows
 from labharness.analysis.despike import despike
 from labharness.analysis.film import film_rows
-from labharness.analysis.lines import ITERATIONS_MAX, LineFits, LineWindow, fit_lines
+from labharness.analysis.lines import ITERATIONS_MAX, LineFits, LineWindow, fit_window
 from labharness.analysis.material_table import (
     MATERIALS,
     MOS2_PAIR,
@@ -302,45 +302,35 @@ def _fit_group(stack: Stack, group: LineGroup) -> tuple[Array, Mask, Mask]:
     if not covers(stack.shift_cm1, *group.needs_cm1, 4 * lines + 4):
         return values, stands, sure
     window = cut_window(stack, group.range_cm1)
-    x = window.shift_cm1
-    hopeful = _promises(window, group)
-    at = np.nonzero(hopeful)[0]
+    at = np.nonzero(_promises(window, group))[0]
     if at.size == 0:
         return values, stands, sure
-    fits = fit_lines(
-        x,
-        window.counts[at],
-        window.root_weight[at],
-        group.windows,
-        window.root_noise[at],
-        ITERATIONS_ALONE if lines == 1 else ITERATIONS_MAX,
-    )
-    freedom = np.maximum((window.root_weight[at] > 0).sum(axis=1) - fits.parameters.shape[1], 1)
-    inflation = np.maximum(1.0, fits.chi2 / freedom)[:, None]
-    sigma = np.sqrt(np.maximum(np.einsum("ijj->ij", fits.covariance), 0.0) * inflation)
+    iterations_max = ITERATIONS_ALONE if lines == 1 else ITERATIONS_MAX
+    fits = fit_window(window.of(at), group.windows, iterations_max)
+    sigma = np.sqrt(fits.variance * fits.inflation[:, None])
     for line in range(lines):
         for column, parameter in ((0, 1), (2, 2), (4, 0)):  # position, width, height
             values[at, line, column] = fits.parameters[:, 3 * line + parameter]
             values[at, line, column + 1] = sigma[:, 3 * line + parameter]
-        clear = _clear(fits, line, inflation[:, 0])
+        clear = _clear(fits, line)
         stands[at, line] = fits.converged & (clear > HEIGHT_SIGMA_MIN)
         sure[at, line] = fits.converged & (clear > ALONE_SIGMA_MIN)
     return values, stands, sure
 
 
-def _clear(fits: LineFits, line: int, inflation: Array) -> Array:
+def _clear(fits: LineFits, line: int) -> Array:
     """Return by how many of its own errors a line stands out, of its height or of its area.
 
     For a line two pixels wide only the product of height and width is known.
     """
     height, fwhm = fits.parameters[:, 3 * line], fits.parameters[:, 3 * line + 2]
     covariance = fits.covariance[:, [[3 * line], [3 * line + 2]], [3 * line, 3 * line + 2]]
-    of_height = np.sqrt(np.maximum(covariance[:, 0, 0], 0.0))
+    of_height = np.sqrt(fits.variance[:, 3 * line])
     of_area = area_sigma(height, fwhm, covariance)
     tiny = np.finfo(float).tiny
     clear: Array = np.maximum(
         height / np.maximum(of_height, tiny), line_area(height, fwhm) / np.maximum(of_area, tiny)
-    ) / np.sqrt(inflation)
+    ) / np.sqrt(fits.inflation)
     return clear
 
 
@@ -379,12 +369,8 @@ def la_over_e_rows(stack: Stack, fits: Sequence[PeakFit]) -> tuple[LaOverE | Non
     if not fits or not covers(axis, *LA_GROUP.needs_cm1, 8):
         return (None,) * len(fits)
     window = cut_window(stack, LA_GROUP.range_cm1)
-    found = fit_lines(
-        window.shift_cm1, window.counts, window.root_weight, LA_GROUP.windows, window.root_noise
-    )
-    freedom = np.maximum((window.root_weight > 0).sum(axis=1) - found.parameters.shape[1], 1)
-    inflation = np.maximum(1.0, found.chi2 / freedom)
-    error = np.sqrt(np.maximum(found.covariance[:, 0, 0], 0.0) * inflation)
+    found = fit_window(window, LA_GROUP.windows)
+    error = np.sqrt(found.variance[:, 0] * found.inflation)
     heights = found.parameters[:, 0].tolist()
     shares: list[LaOverE | None] = []
     for converged, height, sigma, fit in zip(

@@ -5,6 +5,8 @@ doping of films, and some 3 cm⁻¹ of an uncalibrated axis. Widths include an i
 about 8 cm⁻¹.
 """
 
+import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from labharness.analysis.lines import LineWindow
@@ -118,13 +120,18 @@ def _line(name: str, low: float, high: float, fwhm: float, widest: float, room: 
     )
 
 
+def _limits(rows: Mapping[str, tuple[float, float]]) -> tuple[LayerLimit, ...]:
+    """Return limits of widths (``G``), ratios of heights (``2D/G``) and distances (``A1g-E2g``)."""
+    limits = []
+    for name, (low, high) in rows.items():
+        line, over = (*re.split("[/-]", name), "")[:2]
+        limits.append(LayerLimit(line, over, low, high, distance="-" in name))
+    return tuple(limits)
+
+
 NOT_COUNTED = "it shows {}, which is named, not counted: only MoS2 has a table of layers here"
 
-MOS2_LIMITS = (
-    LayerLimit("E2g", "", 0, 12),
-    LayerLimit("A1g", "", 0, 13),
-    LayerLimit("A1g", "E2g", 17, 28, distance=True),
-)
+MOS2_LIMITS = _limits({"E2g": (0, 12), "A1g": (0, 13), "A1g-E2g": (17, 28)})
 MOS2_PAIR = LineGroup(("E2g", "A1g"), (E_LINE, A_LINE), PEAK_WINDOW_CM1, PEAKS_NEED_CM1)
 MOS2_BESIDE = LineGroup(
     ("E2g", "A1g", "a line near 418"),
@@ -166,8 +173,8 @@ MOSE2 = Material(
     "MoSe2",
     NOT_COUNTED.format("MoSe2") + "; a B2g line at 353 cm⁻¹ is absent in one layer and in bulk",
     (
-        Form((MOSE2_A, MOSE2_E), (LayerLimit("E2g", "A1g", 0, 1),)),
-        Form((MOSE2_A, MOSE2_B), (LayerLimit("B2g", "A1g", 0, 1),)),
+        Form((MOSE2_A, MOSE2_E), _limits({"E2g/A1g": (0, 1)})),
+        Form((MOSE2_A, MOSE2_B), _limits({"B2g/A1g": (0, 1)})),
         Form((MOSE2_A,), alone=True, calibrated=True),
     ),
     besides=(MOSE2_B,),
@@ -239,32 +246,13 @@ GRAPHENE = Material(
     "graphene",
     NOT_COUNTED.format("graphene") + GRAPHENE_HINT,
     (
-        Form(
-            (G, TWO_D),
-            (
-                LayerLimit("G", "", 0, 35),
-                LayerLimit("2D", "", 0, 60),
-                LayerLimit("2D", "G", 0.7, 50),
-            ),
-        ),
+        Form((G, TWO_D), _limits({"G": (0, 35), "2D": (0, 60), "2D/G": (0.7, 50)})),
         # Few layers: a wider 2D of several parts. In bulk graphite 2D is lower than G.
-        Form(
-            (G, TWO_D),
-            (
-                LayerLimit("G", "", 0, 35),
-                LayerLimit("2D", "", 60, 85),
-                LayerLimit("2D", "G", 0.7, 50),
-            ),
-        ),
+        Form((G, TWO_D), _limits({"G": (0, 35), "2D": (60, 85), "2D/G": (0.7, 50)})),
         # Defects lower 2D long before they widen G.
         Form(
             (G, TWO_D, D),
-            (
-                LayerLimit("G", "", 0, 40),
-                LayerLimit("2D", "", 0, 60),
-                LayerLimit("2D", "G", 0.2, 0.7),
-                LayerLimit("D", "G", 0.3, 5),
-            ),
+            _limits({"G": (0, 40), "2D": (0, 60), "2D/G": (0.2, 0.7), "D/G": (0.3, 5)}),
         ),
     ),
     besides=(D,),
@@ -280,12 +268,7 @@ GRAPHITE = Material(
     (
         Form(
             (G, TWO_D),
-            (
-                LayerLimit("G", "", 0, 35),
-                LayerLimit("2D", "", 47, 120),
-                LayerLimit("2D", "G", 0.15, 0.7),
-                LayerLimit("D", "G", 0, 0.6),
-            ),
+            _limits({"G": (0, 35), "2D": (47, 120), "2D/G": (0.15, 0.7), "D/G": (0, 0.6)}),
         ),
     ),
     besides=(D,),
@@ -299,9 +282,9 @@ GRAPHITIC = Material(
     NOT_COUNTED.format("graphene, graphite or nanotubes")
     + "; a file that reaches to 2750 cm⁻¹ tells the first two apart",
     (
-        Form((G, D), (LayerLimit("G", "", 0, 30), LayerLimit("D", "G", 0, 0.5))),
-        Form((G,), (LayerLimit("G", "", 0, 30),), alone=True, without=TWO_D),
-        Form((G, TWO_D), (LayerLimit("G", "", 0, 40), LayerLimit("2D", "", 0, 120))),
+        Form((G, D), _limits({"G": (0, 30), "D/G": (0, 0.5)})),
+        Form((G,), _limits({"G": (0, 30)}), alone=True, without=TWO_D),
+        Form((G, TWO_D), _limits({"G": (0, 40), "2D": (0, 120)})),
     ),
     besides=(D, TWO_D),
     ratios=(("2D", "G"), ("D", "G")),
@@ -322,11 +305,7 @@ HBN = Material(
     "hBN",
     NOT_COUNTED.format("hBN")
     + "; its line moves from 1366 in bulk to 1369–1370 in one layer, less than strain moves it",
-    (
-        Form(
-            (_line("E2g", 1360.0, 1374.0, 10.0, 30.0, 40.0),), (LayerLimit("E2g", "", 6, 28),), True
-        ),
-    ),
+    (Form((_line("E2g", 1360.0, 1374.0, 10.0, 30.0, 40.0),), _limits({"E2g": (6, 28)}), True),),
     outshines_cm1=(1100.0, 1800.0),
     source="E2g 1366–1370, 8–13 wide: Gorbachev 2011, 10.1002/smll.201001628",
 )
@@ -352,16 +331,7 @@ SILICA_D2 = _line("D2", 596.0, 614.0, 22.0, 60.0, 36.0)
 SILICA = Material(
     "SiO2",
     "it shows silica",
-    (
-        Form(
-            (SILICA_D1, SILICA_D2),
-            (
-                LayerLimit("D1", "", 12, 60),
-                LayerLimit("D2", "", 10, 60),
-                LayerLimit("D2", "D1", 0.1, 0.9),
-            ),
-        ),
-    ),
+    (Form((SILICA_D1, SILICA_D2), _limits({"D1": (12, 60), "D2": (10, 60), "D2/D1": (0.1, 0.9)})),),
     outshines_cm1=(150.0, 760.0),
     source="D1 490 and D2 606 of fused silica on its band at 440: Galeener 1979, "
     "10.1103/PhysRevB.19.4292",

@@ -9,7 +9,7 @@ from labharness.analysis.areas import area_sigma, line_area
 from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.baseline import arpls
 from labharness.analysis.line_table import FitRange
-from labharness.analysis.lines import fit_lines
+from labharness.analysis.lines import LineFits, fit_window
 from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import Stack, cut_window, stacked
 
@@ -141,16 +141,13 @@ def _fitted(
     usable: Mask,
 ) -> FittedRange:
     window = cut_window(stack, wanted.range_cm1)
-    x, counts, root_weight = window.shift_cm1, window.counts, window.root_weight
+    x, counts = window.shift_cm1, window.counts
     ground = np.zeros_like(counts)
     if grounds is not None:
         first = int(np.searchsorted(stack.shift_cm1, x[0]))
         ground = grounds[:, first : first + x.size]
     places = [line.window for line in wanted.lines]
-    fits = fit_lines(x, counts - ground, root_weight, places, window.root_noise)
-    freedom = np.maximum((root_weight > 0).sum(axis=1) - fits.parameters.shape[1], 1)
-    reduced_chi2 = fits.chi2 / freedom
-    covariance = fits.covariance * np.maximum(reduced_chi2, 1.0)[:, None, None]
+    fits = fit_window(window._replace(counts=counts - ground), places)
     unit = units_per_count[:, None]
     with np.errstate(divide="ignore"):
         noise = unit / window.root_noise
@@ -158,14 +155,7 @@ def _fitted(
     return FittedRange(
         range_cm1=wanted.range_cm1,
         lines=tuple(
-            _line(
-                line.name,
-                fits.parameters,
-                covariance,
-                fits.converged & usable,
-                units_per_count,
-                3 * at,
-            )
+            _line(line.name, fits, fits.converged & usable, units_per_count, 3 * at)
             for at, line in enumerate(wanted.lines)
         ),
         shift_cm1=x,
@@ -175,22 +165,17 @@ def _fitted(
         level_counts=fits.parameters[:, first_background] * units_per_count,
         slope_counts_per_cm1=fits.parameters[:, first_background + 1] * units_per_count,
         centre_cm1=fits.centre_cm1,
-        reduced_chi2=reduced_chi2,
+        reduced_chi2=fits.chi2 / fits.freedom,
     )
 
 
 def _line(
-    name: str,
-    parameters: Array,
-    covariance: Array,
-    converged: Mask,
-    units_per_count: Array,
-    at: int,
+    name: str, fits: LineFits, converged: Mask, units_per_count: Array, at: int
 ) -> MeasuredLine:
-    height, position, fwhm = (parameters[:, at + part] for part in range(3))
-    variance = np.maximum(np.einsum("ijj->ij", covariance)[:, at : at + 3], 0.0)
+    height, position, fwhm = fits.parameters[:, at : at + 3].T
+    variance = fits.variance[:, at : at + 3] * fits.inflation[:, None]
     height_sigma, position_sigma, fwhm_sigma = np.sqrt(variance).T
-    of_area = covariance[:, [[at], [at + 2]], [at, at + 2]]
+    of_area = fits.covariance[:, [[at], [at + 2]], [at, at + 2]] * fits.inflation[:, None, None]
     return MeasuredLine(
         name=name,
         stands_out=converged & (height > HEIGHT_SIGMA_MIN * height_sigma),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labharness.analysis.arrays import Array, Mask, Rows
-from labharness.analysis.lines import LineFits, LineWindow, fit_lines
+from labharness.analysis.lines import LineFits, LineWindow, fit_window
 from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import SpectralWindow, Stack, covers, cut_window, stacked
 
@@ -202,9 +202,7 @@ def fit_peak_rows(stack: Stack) -> tuple[PeakFit, ...]:
             f"there; the axis covers {axis[0]:g}–{axis[-1]:g} in {axis.size} px"
         )
     window = cut_window(stack, PEAK_WINDOW_CM1)
-    fits = fit_lines(
-        window.shift_cm1, window.counts, window.root_weight, (E_LINE, A_LINE), window.root_noise
-    )
+    fits = fit_window(window, (E_LINE, A_LINE))
     third = np.nonzero(rises_again(window))[0]
     if third.size:
         fits = _with_third(fits, window.of(third), third)
@@ -232,12 +230,8 @@ def rises_again(window: SpectralWindow) -> Mask:
 
 def _with_third(fits: LineFits, window: SpectralWindow, rows: Rows) -> LineFits:
     """Fit a third line in the rows of ``window``; keep it, unreported, if it stands out."""
-    lines = (E_LINE, A_LINE_BESIDE, THIRD_LINE)
-    more = fit_lines(window.shift_cm1, window.counts, window.root_weight, lines, window.root_noise)
-    freedom = np.maximum((window.root_weight > 0).sum(axis=1) - more.parameters.shape[1], 1)
-    error = np.sqrt(
-        np.maximum(more.covariance[:, 6, 6], 0.0) * np.maximum(1.0, more.chi2 / freedom)
-    )
+    more = fit_window(window, (E_LINE, A_LINE_BESIDE, THIRD_LINE))
+    error = np.sqrt(more.variance[:, 6] * more.inflation)
     better = more.converged & (more.parameters[:, 6] > THIRD_LINE_SIGMA_MIN * error)
     kept = [0, 1, 2, 3, 4, 5, 9, 10]
     target = rows[better]
@@ -250,9 +244,8 @@ def _with_third(fits: LineFits, window: SpectralWindow, rows: Rows) -> LineFits:
 
 def _peak_fits(fits: LineFits, window: SpectralWindow, read_noise: Array) -> tuple[PeakFit, ...]:
     p, covariance, x = fits.parameters, fits.covariance, window.shift_cm1
-    sigma = np.sqrt(np.maximum(np.einsum("ijj->ij", covariance), 0.0))
+    sigma = np.sqrt(fits.variance)
     variance = covariance[:, 1, 1] + covariance[:, 4, 4] - 2 * covariance[:, 1, 4]
-    freedom = np.maximum((window.root_weight > 0).sum(axis=1) - p.shape[1], 1)
     pixel = float(x[-1] - x[0]) / (x.size - 1)
     read2 = read_noise[:, None] ** 2
     background = p[:, 6:7] + p[:, 7:8] * (p[:, [1, 4]] - fits.centre_cm1)
@@ -263,7 +256,7 @@ def _peak_fits(fits: LineFits, window: SpectralWindow, read_noise: Array) -> tup
         for mask, row in zip(window.cosmic, p, strict=True)
     ]
     separation_sigma = np.sqrt(np.maximum(variance, 0.0)).tolist()
-    reduced_chi2 = (fits.chi2 / freedom).tolist()
+    reduced_chi2 = (fits.chi2 / fits.freedom).tolist()
     return tuple(
         PeakFit(
             e_position_cm1=value[1],
@@ -342,17 +335,12 @@ def _fit_silicon_within(stack: Stack, moved_cm1: float) -> list[SiliconFit | Non
     line = SILICON_LINE._replace(
         low_cm1=SILICON_LINE.low_cm1 + moved_cm1, high_cm1=SILICON_LINE.high_cm1 + moved_cm1
     )
-    fits = fit_lines(
-        window.shift_cm1, window.counts, window.root_weight, (line,), window.root_noise
-    )
+    fits = fit_window(window, (line,))
     height, position, fwhm, level, slope = fits.parameters.T
     background = np.maximum(level + slope * (position - fits.centre_cm1), 0.0)
     noise = np.sqrt(np.maximum(background + stack.read_noise_counts**2, 1.0))
     seen = fits.converged & (height >= SNR_DETECTION_MIN * noise)
-    freedom = np.maximum((window.root_weight > 0).sum(axis=1) - fits.parameters.shape[1], 1)
-    inflation = np.maximum(1.0, fits.chi2 / freedom)
-    variance = np.einsum("ijj->ij", fits.covariance) * inflation[:, None]
-    sigma = np.sqrt(np.maximum(variance, 0.0))
+    sigma = np.sqrt(fits.variance * fits.inflation[:, None])
     for row in np.nonzero(seen)[0].tolist():
         nothing[row] = SiliconFit(
             float(position[row]),

@@ -13,7 +13,7 @@ import numpy as np
 from labharness.analysis.areas import area_sigma, line_area
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats import BadFile, Recording
-from labharness.analysis.lines import LineWindow, fit_lines
+from labharness.analysis.lines import LineWindow, fit_window
 from labharness.analysis.noise import in_electrons
 from labharness.analysis.peaks import fit_silicon
 from labharness.analysis.spectrum import NM_TO_CM1, PIXELS_MIN, Spectrum
@@ -194,11 +194,10 @@ def _fit_windows(scaled: Spectrum, unit: float, windows: Sequence[LineWindow]) -
     """Fit lines together and return the first; it stands out if all of them do."""
     axis = scaled.shift_cm1
     cut = cut_window(stacked([scaled]), (float(axis[0]), float(axis[-1])))
-    x, clean, root_weight = cut.shift_cm1, cut.counts, cut.root_weight
-    fits = fit_lines(x, clean, root_weight, windows, cut.root_noise)
+    x, clean = cut.shift_cm1, cut.counts
+    fits = fit_window(cut, windows)
     row = fits.parameters[0]
-    freedom = max(int((root_weight > 0).sum()) - row.size, 1)
-    covariance = fits.covariance[0] * max(float(fits.chi2[0]) / freedom, 1.0)
+    covariance = fits.covariance[0] * fits.inflation[0]
     sigma = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
     heights = slice(0, 3 * len(windows), 3)
     stands_out = bool(

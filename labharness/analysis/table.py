@@ -17,24 +17,22 @@ from labharness.analysis.measured import FittedRange
 __all__ = ["COLUMNS", "PeakTable", "parquet_bytes", "place_columns", "plain_name"]
 
 WORDS = ("file", "material", "line")
+MEASURED = {
+    "position_cm1": "position_cm1",
+    "sigma_position_cm1": "position_sigma_cm1",
+    "fwhm_cm1": "fwhm_cm1",
+    "sigma_fwhm_cm1": "fwhm_sigma_cm1",
+    "height_counts": "height_counts",
+    "sigma_height_counts": "height_sigma_counts",
+    "area_counts_cm1": "area_counts_cm1",
+    "sigma_area_counts_cm1": "area_sigma_counts_cm1",
+}
+"""Columns of a line that stands out, and the attributes of a measured line."""
+
 COLUMNS = (
-    "file",
-    "spectrum",
-    "x_um",
-    "y_um",
-    "material",
-    "line",
-    "stands_out",
-    "position_cm1",
-    "sigma_position_cm1",
-    "fwhm_cm1",
-    "sigma_fwhm_cm1",
-    "height_counts",
-    "sigma_height_counts",
-    "area_counts_cm1",
-    "sigma_area_counts_cm1",
-    "reduced_chi2",
-    "axis_moved_cm1",
+    *("file", "spectrum", "x_um", "y_um", "material", "line", "stands_out"),
+    *MEASURED,
+    *("reduced_chi2", "axis_moved_cm1"),
 )
 """``spectrum`` counts from one; ``counts`` is the file's unit of intensity. Positions are on the
 axis calibrated to silicon, shifted by ``axis_moved_cm1``."""
@@ -93,17 +91,9 @@ class PeakTable:
                     for name, column in here.items():
                         row[name] = float(column[index])
                     if line.stands_out[index]:
-                        row |= {
-                            "position_cm1": float(line.position_cm1[index]),
-                            "sigma_position_cm1": float(line.position_sigma_cm1[index]),
-                            "fwhm_cm1": float(line.fwhm_cm1[index]),
-                            "sigma_fwhm_cm1": float(line.fwhm_sigma_cm1[index]),
-                            "height_counts": float(line.height_counts[index]),
-                            "sigma_height_counts": float(line.height_sigma_counts[index]),
-                            "area_counts_cm1": float(line.area_counts_cm1[index]),
-                            "sigma_area_counts_cm1": float(line.area_sigma_counts_cm1[index]),
-                            "reduced_chi2": float(each.reduced_chi2[index]),
-                        }
+                        for name, attribute in MEASURED.items():
+                            row[name] = float(getattr(line, attribute)[index])
+                        row["reduced_chi2"] = float(each.reduced_chi2[index])
                     self._append(row)
 
     def _append(self, row: Mapping[str, Any]) -> None:

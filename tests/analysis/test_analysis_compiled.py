@@ -49,13 +49,14 @@ def both(
     plain = fit_lines(axis, counts, weight, windows)
     monkeypatch.setattr(lines, "COMPILED_SPECTRA_MIN", 1)
     asked = []
-    compiled = lines._fit_compiled
+    compiled = lines._compiled()
+    assert compiled is not None
 
     def seen(*arguments: Any) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
         asked.append(True)
         return compiled(*arguments)
 
-    monkeypatch.setattr(lines, "_fit_compiled", seen)
+    monkeypatch.setattr(lines, "_compiled", lambda: seen)
     fast = fit_lines(axis, counts, weight, windows)
     assert asked
     return plain, fast
