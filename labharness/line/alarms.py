@@ -1,8 +1,8 @@
-"""The alarms of a line: what is wrong is raised, journaled and told to people.
+"""The alarms of a line: each fault is raised, journaled and sent to people.
 
-It listens to the line and is asked by nobody: a trip has sent its bytes, closed its latch and made
-its record before anything here runs, and nothing here can hold it up. Whoever cannot be reached, a
-full disk or a lost journal included, leaves the alarms as they are in memory.
+It only listens to the line: a trip has sent its bytes, closed its latch and made its record before
+anything here runs, and nothing here can delay it. A channel that fails, a full disk or a lost
+journal leaves the alarms in memory as they are.
 """
 
 import asyncio
@@ -69,13 +69,13 @@ UNVERIFIED: Final = "not_verified/"
 
 
 def alarm_name(trip: Trip) -> str:
-    """Return the name of the alarm that a trip or a warning of the line is."""
+    """Return the name of the alarm of a trip or a warning of the line."""
     kind = "" if trip.procedure else "/warning"
     return f"{trip.cause.value}/{trip.channel}{kind}"
 
 
 def _rank(cause: Cause) -> int:
-    """Return a trip's place among alarms: what people must run from calls in any case."""
+    """Return a trip's place among alarms: a gas leak calls people in any case."""
     return 0 if cause is Cause.GAS_LEAK else 1 + cause.rank
 
 
@@ -83,13 +83,13 @@ class LineAlarms:
     """The alarms of one line while a process owns it.
 
     Args:
-        line: Whose facts it listens to, and whose journal it writes to.
-        clock: Lab time for what the line does, world time for what people do.
-        file: Where the facts are kept, and where other terminals add theirs.
-        channels: Whom to tell.
-        senders: How.
-        title: The lab's, for the messages.
-        option: What names the lab in a command, ``""`` for the one that needs no name.
+        line: The line; its journal gets the facts.
+        clock: Lab time for events of the line, world time for actions of people.
+        file: The file of the facts, to which other terminals add theirs.
+        channels: The channels to people.
+        senders: Sends on the channels.
+        title: Title of the lab, for the messages.
+        option: Option of a command that names the lab; ``""`` if it needs none.
     """
 
     def __init__(
@@ -132,8 +132,8 @@ class LineAlarms:
         line.events.on_verified = self._verified
 
     def _begin(self) -> None:
-        """Take over what earlier processes left: the states, and none of their causes."""
-        with suppress(OSError):  # what cannot be read is no reason not to warn
+        """Take over the states of earlier processes, without their causes."""
+        with suppress(OSError):  # a file that cannot be read prevents no warning
             for fact in self._file.look_at_all():
                 self.board = take(self.board, fact).board
                 if _by_others(fact):
@@ -146,7 +146,7 @@ class LineAlarms:
         self.board = watch_anew(self.board)
 
     async def _close(self) -> None:
-        """Wait until messages are sent and facts saved, or known not to be; so long at most."""
+        """Wait, for a limited time, until messages are sent and facts saved, or have failed."""
         self._watch_latch()
         self._flush()
         self._line.events.on_abnormal = lambda trip: None
@@ -164,15 +164,15 @@ class LineAlarms:
         for timer in self._sending.values():
             timer.cancel()
         if self._saving:
-            self._saving.cancel()  # the disk may still take them, and nobody hears of it
+            self._saving.cancel()  # the disk may still take them later
 
     async def answered(self, tell: Callable[[str], None]) -> None:
-        """Go on calling for a line that was left, until somebody knows or all were told.
+        """Go on calling for a line that was left, until one person knows or all were called.
 
-        Only for what is grave. It ends by itself: each level is told at its time, and the last is.
+        Only grave alarms count. It ends by itself, because each level is called at its time.
 
         Args:
-            tell: Told what is waited for.
+            tell: Called with the reason of the wait.
         """
         self._given_up.clear()
         said = ("", 0)
@@ -195,10 +195,10 @@ class LineAlarms:
         await self._sent_and_saved()
 
     def give_up(self) -> None:
-        """Wait no longer for somebody who knows."""
+        """Stop waiting for an acknowledgement."""
         self._given_up.set()
 
-    # ---- what the line tells
+    # ---- events of the line
 
     def _saw(self, trip: Trip) -> None:
         name = alarm_name(trip)
@@ -206,9 +206,9 @@ class LineAlarms:
             self._gone_s.pop(name, None)
             return
         if trip.procedure and self._line.memory.mode is Mode.DISARMED:
-            return  # a line that nobody drives does not trip
+            return  # a disarmed line does not trip
         self._causes[name] = trip
-        # what an idle line should keep of itself, and has lost: people alone can do anything
+        # an idle line has lost a state that it should keep: only people can act
         idle = self._line.memory.mode is Mode.DISARMED and trip.value is None
         alone = Severity.FAULT if idle else Severity.WARNING
         severity = Severity.TRIP if trip.procedure else alone
@@ -239,7 +239,7 @@ class LineAlarms:
         self._save()
 
     def _escalate(self) -> None:
-        """Tell the levels that are due what nobody has acknowledged."""
+        """Call the levels that are due for unacknowledged groups."""
         for group in self.board.groups:
             due = level_due(self.board, group, self._waited_s(group))
             for level in range(self._told[group.number] + 1, due + 1):
@@ -276,7 +276,7 @@ class LineAlarms:
                 self._clear(name, Text("alarm.gone"))
 
     def _stands(self, trip: Trip) -> bool:
-        """Return whether a cause is still there; what is not known, is."""
+        """Return whether a cause is still there; an unknown one is."""
         line, now_s = self._line, self._clock.now_s()
         if trip.cause is Cause.JOURNAL_LOST:
             return bool(line.monitor.journal_lost)
@@ -352,7 +352,7 @@ class LineAlarms:
         self._pending.append(fact)
 
     def _flush(self) -> None:
-        """Take the facts that wait and call people; the disk comes last, and holds up nobody."""
+        """Take the waiting facts and call people; the disk comes last and delays no call."""
         self._hear()
         facts, self._pending = self._pending, []
         for fact in facts:
@@ -361,10 +361,10 @@ class LineAlarms:
         self._save()
 
     def _hear(self) -> None:
-        """Take what other terminals added to the file.
+        """Take the facts that other terminals added to the file.
 
-        What the file gives back of our own is known. What a person did counts once, even if the
-        file was put back or cut short and is read again: an old word acknowledges no new alarm.
+        Our own facts in it are known. The action of a person counts once, even if the file was put
+        back or cut short and is read again: an old action acknowledges no new alarm.
         """
         with suppress(OSError):  # the next look may see it
             for fact in self._file.look():
@@ -373,7 +373,7 @@ class LineAlarms:
                     self._take(fact)
 
     def _save(self) -> None:
-        """Have a thread keep what is not kept, one write at a time."""
+        """Have a thread save the unsaved facts, one write at a time."""
         if self._saving or not self._unsaved:
             return
         facts, self._unsaved = self._unsaved, []
@@ -406,7 +406,7 @@ class LineAlarms:
         self._take(self._fact(AlarmEvent.ACTIVATE, RECORD, text, Severity.FAULT, HOUSE))
 
     def _take(self, fact: Fact) -> None:
-        """Have the board take a fact; one that may not be, as a second end, changes nothing."""
+        """Have the board take a fact; a refused one, for example a second end, changes nothing."""
         taken = take(self.board, fact)
         if taken.refusal:
             return
@@ -439,7 +439,7 @@ class LineAlarms:
     # ---- people
 
     def _call(self, group: AlarmGroup, level: int) -> None:
-        """Tell the recipients of one level of a group."""
+        """Call the recipients of one level of a group."""
         names = [name for _, name in self.board.calling(group)]
         if not level:
             names = names[-1:]
@@ -495,6 +495,4 @@ class LineAlarms:
 
 def _by_others(fact: Fact) -> bool:
     """Return whether another terminal may have written a fact while this process owns the line."""
-    return (
-        fact.role is not Actor.SYSTEM or fact.event is AlarmEvent.UNSHELVE
-    )  # a shelf that it saw end
+    return fact.role is not Actor.SYSTEM or fact.event is AlarmEvent.UNSHELVE

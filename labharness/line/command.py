@@ -39,20 +39,20 @@ READ_BACK_S = 0.25  # pause between two looks at a channel that is still settlin
 
 
 class NotOpened(LabError, PermissionError, code="not_opened"):
-    """The envelope does not let a person open the line by hand; nobody was asked."""
+    """The envelope does not let a person open the line by hand; no person was asked."""
 
 
 class Writer:
     """Performs commands, one at a time.
 
     Args:
-        gate: Judges, and remembers what was sent.
-        instruments: Whose channels are set.
+        gate: Judges commands, and remembers those that were sent.
+        instruments: The instruments of the line.
         exchanges: The way to the ports.
-        journal: Where intents and outcomes go.
+        journal: Gets intents and outcomes.
         now_s: Lab time.
         read: Measures a channel.
-        lost: Told that the journal is gone.
+        lost: Called when the journal is lost.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Writer:
         self._read = read
         self._lost = lost
         self._idle = Idle(gate.latest, read)
-        self.turn = asyncio.Lock()  # whose it is may write
+        self.turn = asyncio.Lock()  # its holder may write
         self._waiting = 0
 
     async def idle(self) -> None:
@@ -83,12 +83,12 @@ class Writer:
             pass
 
     async def between(self, act: Callable[[], T]) -> T:
-        """Do something while no command is on its way."""
+        """Call a function while no command is on its way."""
         async with self.turn:
             return act()
 
     async def intend(self, kind: str, body: Mapping[str, object]) -> int:
-        """Write down what is to come, and wait until a disk has it.
+        """Record an intent, and wait until it is on the disk.
 
         Raises:
             JournalFailed: It could not be; no byte may be sent, and the line trips.
@@ -102,7 +102,7 @@ class Writer:
         return intent
 
     def ended(self, kind: str, body: Mapping[str, object]) -> None:
-        """Write down how it ended, if the journal takes it: the next record trips the line."""
+        """Record an outcome if the journal takes it; if not, the next record trips the line."""
         with suppress(JournalFailed):
             self._journal.append(kind, body, self._now_s())
 
@@ -125,7 +125,7 @@ class Writer:
             return command
 
     async def perform(self, command: Command) -> Outcome:
-        """Carry out one command and say how it ended.
+        """Carry out one command and return its outcome.
 
         Raises:
             JournalFailed: The intent could not be recorded; no byte was sent.
@@ -190,7 +190,7 @@ class Writer:
     async def _exchange(
         self, command: Command, port: str, exchange: Exchange, request: Request
     ) -> Outcome | None:
-        """Send every frame of a command; give an outcome only where the kernel refuses one."""
+        """Send every frame of a command; return an outcome only if the kernel refuses one."""
         begun = False
         async with self._exchanges.lease(port) as lease:
             while True:
@@ -212,7 +212,7 @@ class Writer:
         self, command: Command, owner: str, spec: Channel, fault: str, unproven: str, many: bool
     ) -> Outcome:
         trouble = fault or unproven
-        if spec.readback is None or (trouble and many):  # what shows one frame does not show all
+        if spec.readback is None or (trouble and many):  # a read-back shows the last frame only
             if trouble:
                 return Outcome(command, Ending.FAILED if fault else Ending.UNKNOWN, None, trouble)
             self._gate.conclude(command)

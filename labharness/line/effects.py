@@ -1,6 +1,6 @@
-"""Whether what was set has its effect: a value that does nothing, a heater that stays on.
+"""Checks of effects: a confirmed value that does nothing, a heater that stays on after a stop.
 
-A read-back shows that a controller holds a value, not what comes of it. A setpoint is taken in
+A read-back shows that a controller holds a value, not its effect. A setpoint is taken in
 manual and nothing heats; a flow is taken behind a shut valve and nothing flows. After a procedure a
 contact may be welded, an output stage broken through, a valve may leak. So once every value of it
 is verified, what is switched off has to read dark within the time that its driver states, and no
@@ -22,10 +22,10 @@ __all__ = ["Effects", "Idle", "warmer"]
 
 
 class Idle:
-    """Looks for what keeps a confirmed value from acting.
+    """Looks for states that keep a confirmed value from acting.
 
-    The last poll is believed where it says that the value acts. What it says else is measured
-    again, because it may be older than the command before.
+    The last poll is believed if it shows that the value acts. Any other state is measured again,
+    because the poll may be older than the command before.
 
     Args:
         latest: Gives the last fresh reading of a channel; NaN where there is none.
@@ -42,9 +42,9 @@ class Idle:
         """Return why a confirmed value has no effect now; ``""`` where it may have one.
 
         Args:
-            instrument: Whose channel was set.
-            channel: Its name there.
-            value: What it was set to; 0 asks for nothing, so nothing is missing.
+            instrument: The instrument.
+            channel: Its channel that was set.
+            value: The value; 0 asks for nothing, so nothing is missing.
         """
         driven = [each for each in instrument.driver.off or () if channel in each.drives]
         if not driven or value == 0:
@@ -70,7 +70,7 @@ class Idle:
 def _needed(
     instrument: Instrument, channel: str
 ) -> Iterator[tuple[str, Callable[[float], bool], str]]:
-    """Return the channels that say whether a value acts, when it does, and the words where not."""
+    """Return the channels that show whether a value acts, each with its test and its text."""
     acts = instrument.driver.channels[channel].acts_while
     if acts is not None:
         yield f"{instrument.name}.{acts.channel}", acts.values.__contains__, acts.otherwise
@@ -89,19 +89,19 @@ def _unlike(off: float) -> Callable[[float], bool]:
 
 NAN = math.nan
 LOOK_S = 0.25  # pause between two looks at what still has to become dark
-READ_S_MAX = 2.0  # for one look; who has not answered by then is looked at again
+READ_S_MAX = 2.0  # for one look; a silent channel is looked at again
 
 Read = Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What is off after a procedure, or has to be.
+    """A source of heat, gas or light that is off after a procedure, or has to be.
 
     Attributes:
         owner: The instrument that adds it.
         off: The driver's row.
-        steps: The steps that switch it off, as they are said.
+        steps: The texts of the steps that switch it off.
         relay: Whether a relay before it is among them.
     """
 
@@ -120,7 +120,7 @@ class _Source:
 
 
 class Effects:
-    """Looks at what comes of the steps of a procedure.
+    """Checks the effects of the steps of a procedure.
 
     Args:
         instruments: The line's.
@@ -136,7 +136,7 @@ class Effects:
         self._now_s = now_s
 
     async def dark(self, steps: Sequence[Step]) -> tuple[str, ...]:
-        """Wait until all that has to be off after steps reads so; return what does not in time."""
+        """Wait until all sources read off after the steps; return texts for those that do not."""
         since_s = self._now_s()
         left = [
             (each, each.off.dark)
@@ -162,13 +162,13 @@ class Effects:
         return tuple(said)
 
     async def hot(self, steps: Sequence[Step]) -> tuple[str, ...]:
-        """Name the temperatures of what steps switch off at which a rise would be dangerous."""
+        """Return the temperatures behind the steps at which a rise would be dangerous."""
         rows = self._rows(steps)
         seen = await self._seen(tuple(rows))
         return tuple(name for name, row in rows.items() if not seen.get(name, NAN) <= row.above)
 
     async def cooling(self, steps: Sequence[Step]) -> tuple[str, ...]:
-        """Wait for each temperature's lag, and longer; return which has risen meanwhile."""
+        """Wait for each temperature's lag, and longer; return the texts of those that rise."""
         hot = await self.hot(steps)
         rows = self._rows(steps).items()
         said = await asyncio.gather(*(self._watched(name, row, name in hot) for name, row in rows))
@@ -196,14 +196,14 @@ class Effects:
 
 
 def warmer(name: str, row: Cools, before: float, after: float, *, hot: bool = True) -> str:
-    """Say that what was switched off gets hotter, or that it is not known; ``""`` if it does not.
+    """Return the text that a temperature rises, or is not known; ``""`` if it does not rise.
 
     Args:
         name: The temperature.
-        row: How it goes once nothing heats.
-        before: What it was when its lag was over; NaN where it was not read.
-        after: What it was at the end; NaN where it was not read.
-        hot: Whether it was hot to begin with: of what is cold, silence is told elsewhere.
+        row: Its expected course once nothing heats.
+        before: Its value after its lag; NaN if it was not read.
+        after: Its value at the end; NaN if it was not read.
+        hot: Whether it was hot at first: the silence of a cold one is reported elsewhere.
     """
     if before != before or after != after:
         return Text("effect.unread", channel=name) if hot else ""

@@ -1,8 +1,8 @@
 """Holding a line, and bringing it down by stages: hold, stop, abort, trip.
 
 The stages are data; one that misses its time is passed. The first that is reached ends the way;
-the last one latches, so that a line nobody could verify takes a named person to start again. A trip
-that comes meanwhile ends the way at once: its procedure is in force, and no stage is sent over it.
+the last one latches, so that an unverified line takes a named person to start again. A trip that
+comes meanwhile ends the way at once: its procedure is in force, and no stage is sent over it.
 """
 
 import asyncio
@@ -29,9 +29,7 @@ __all__ = [
 ]
 
 HOLD_S_MAX = 3600.0  # a hold is a pause to think in; after it the run ends and is made safe
-IN_FLIGHT_S_MAX = (
-    5.0  # a command in flight is read back within its settling time, at most 2 s, twice
-)
+IN_FLIGHT_S_MAX = 5.0  # a command is read back within its settling time, at most 2 s, twice
 
 
 class HoldTooLong(LabError, RuntimeError, code="hold_too_long"):
@@ -65,7 +63,7 @@ class Hold:
         self._since_s = None
 
     def said(self) -> str:
-        """Say that the line is held, and what ends that if nobody does."""
+        """Return the text that the line is held, and when the hold ends by itself."""
         minutes = HOLD_S_MAX / 60
         return Text("hold.held", minutes=minutes)
 
@@ -83,7 +81,7 @@ class Hold:
 
 
 class DownStage(StrEnum):
-    """How far a line is brought down; each is worse than the one before."""
+    """The stages of bringing a line down; each is worse than the one before."""
 
     HOLD = "hold"  # no command is let through; what is set stays set
     STOP = "stop"  # the stop request's safe state, verified
@@ -102,7 +100,7 @@ ESCALATION: tuple[tuple[DownStage, Cause | None], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Where the way down ended, and what each stage that was passed left unverified."""
+    """The stage at which the way down ended, and the text of each stage that was passed."""
 
     stage: DownStage
     passed: tuple[str, ...]
@@ -120,8 +118,8 @@ async def bring_down(
 
     Args:
         begin: The first stage to try.
-        envelope: Whose procedures are run.
-        trip_response: Runs and verifies them.
+        envelope: The rules, with the procedures.
+        trip_response: Runs and verifies procedures.
         held: Stops commands, and returns when none is in flight.
         now_s: Lab time.
     """
@@ -132,9 +130,7 @@ async def bring_down(
         if list(DownStage).index(each[0]) >= list(DownStage).index(begin)
     ]
     for stage, cause in stages:
-        if (
-            trip_response.in_force is not None
-        ):  # its procedure is sent: no stage of ours may undo that
+        if trip_response.in_force is not None:  # no stage may undo its procedure
             break
         if cause is None:
             try:

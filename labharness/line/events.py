@@ -1,4 +1,4 @@
-"""What a line tells its listeners: trips, warnings, verifications, polls and its end."""
+"""The events of a line for its listeners: trips, warnings, verifications, polls and its end."""
 
 from collections.abc import Awaitable, Callable
 
@@ -12,11 +12,11 @@ class Events:
     """One listener for each event. Until one is set, warnings are kept and the rest is dropped.
 
     Attributes:
-        warnings: What is written into the run's summary.
+        warnings: The warnings for the run's summary.
         on_trip: Runs the procedure of a trip; the line's trip response sets itself here.
-        on_abnormal: Told of each trip and each warning, after the bytes of every trip have left.
-        on_warning: Shown each sentence that a person should read.
-        on_verified: Told how a procedure stands, unless another has taken its place.
+        on_abnormal: Called with each trip and each warning, after the bytes of all trips have left.
+        on_warning: Called with each text that a person should read.
+        on_verified: Called with each verification, unless another procedure has replaced it.
         on_tick: Called at each poll, after the kernel has seen the time.
         on_close: Awaited last, when the line is closed.
     """

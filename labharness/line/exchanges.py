@@ -26,7 +26,7 @@ class Exchanges:
 
     Args:
         guard: The only way to the ports.
-        loop: Whose time it keeps.
+        loop: The event loop.
     """
 
     def __init__(self, guard: Guard, loop: asyncio.AbstractEventLoop) -> None:
@@ -34,16 +34,16 @@ class Exchanges:
         self._loop = loop
 
     def lease(self, port: str, *, patient: bool = False) -> "PortLease":
-        """Return the port to one user for the length of an ``async with``."""
+        """Return a lease: its user has the port for the length of an ``async with``."""
         return PortLease(self._guard, self._loop, port, patient=patient)
 
     async def ask(self, port: str, request: Request, *, patient: bool = False) -> bytes:
         """Send a read and await its reply.
 
         Args:
-            port: Where.
-            request: What to ask.
-            patient: Whether everybody else who wants the port has it first.
+            port: The port.
+            request: The read.
+            patient: Whether all other users of the port come first.
 
         Raises:
             NoReply: None came, or not in form.
@@ -112,7 +112,7 @@ class PortLease:
         given: asyncio.Future[None] = self._loop.create_future()
 
         def give() -> None:
-            if given.cancelled():  # whoever waited has gone: the next one may have the port
+            if given.cancelled():  # its user has gone: the next one may have the port
                 self._guard.release(self._port)
             else:
                 self._owned = True
@@ -140,14 +140,14 @@ class Reader:
 
     Attributes:
         polled: Every channel that the line polls, in the order of its scans.
-        identities: What each instrument that was asked has said of itself.
+        identities: The identity of each instrument that was asked.
 
     Args:
-        memory: Where readings are folded in.
-        instruments: Whose channels are read.
+        memory: The kernel's memory, which gets the readings.
+        instruments: The instruments of the line.
         scans: By channel, the scan that has it.
         exchanges: The way to the ports.
-        loop: Whose time it keeps.
+        loop: The event loop.
         take: Takes the values of a scan into memory and journal.
         note: Records a fact if it can; it must not raise.
         record: Records a fact, or raises ``JournalFailed``.
@@ -177,7 +177,7 @@ class Reader:
         self._record = record
 
     async def read(self, channel: str, *, patient: bool = False) -> float:
-        """Measure one channel now, or after everybody else who wants its port.
+        """Measure one channel now, or after all other users of its port.
 
         Raises:
             NoReply: The instrument does not answer in form.
@@ -204,11 +204,11 @@ class Reader:
         raise NoReply(Text("pair", what=channel, why=str(why)))
 
     async def read_all(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
-        """Measure channels now, ports side by side and each scan once; give those that answered.
+        """Measure channels now, ports side by side and each scan once; return those that answered.
 
         Args:
-            channels: What to measure.
-            within_s: Longest wait; who has not answered by then is left out.
+            channels: The channels.
+            within_s: Longest wait; a channel that has not answered by then is left out.
         """
         asked: dict[BoundScan, str] = {}
         for channel in channels:
@@ -231,7 +231,7 @@ class Reader:
         }
 
     async def query(self, instrument: str, name: str) -> object:
-        """Ask an instrument for something that is no number (its identity, a spectrum).
+        """Ask an instrument for something other than a number (its identity, a spectrum).
 
         Raises:
             NoReply: The instrument does not answer in form.
@@ -253,7 +253,7 @@ class Reader:
         )
 
     async def identify(self, name: str) -> Identity:
-        """Ask one instrument who it is.
+        """Ask one instrument for its identity.
 
         Raises:
             NoReply: It is silent, or answers as another.

@@ -39,8 +39,8 @@ class Gate:
         unprepared: Ports whose link was lost, each with the one command that may pass there.
 
     Args:
-        memory: What the kernel knows.
-        instruments: Whose channels are set.
+        memory: The kernel's memory.
+        instruments: The instruments of the line.
         now_s: Lab time.
     """
 
@@ -116,7 +116,7 @@ class Gate:
         return track.fresh(self._now_s()) and track.possible() == (programmer.slot,)
 
     def begin(self, command: Command) -> None:
-        """Remember that a command was sent, and all that it sets going."""
+        """Remember that a command was sent, with the targets of a program that it starts."""
         begin(self._memory, command)
         name = self._starts(command)
         if name and not self.held(name):
@@ -137,7 +137,7 @@ class Gate:
         return track.value if known else math.nan
 
     def look(self) -> list[str]:
-        """Say which programs are over: their setpoint counts as what it reads again."""
+        """Return texts on programs that are over: their setpoint counts by its readings again."""
         said: list[str] = []
         for name, going in tuple(self._going.items()):
             programmer = self._programmers[name]
@@ -155,7 +155,7 @@ class Gate:
         return said
 
     def _barred(self, command: Command) -> Refused | None:
-        """Refuse what is no preparing on a port whose link was lost."""
+        """Refuse a command on a port whose link was lost, unless it prepares an instrument."""
         port = self._ports.get(split_channel(command.channel)[0], "")
         if port not in self.unprepared or self.unprepared[port] is command:
             return None

@@ -54,13 +54,13 @@ def may_not_energise(link: Link, *, attended: bool) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """What is known of the room.
+    """The pressure of the room.
 
     Attributes:
-        ambient: Its pressure, in the gauge's unit; ``None`` where nobody knows it.
+        ambient: Its pressure, in the gauge's unit; ``None`` if it is not known.
         channel: The gauge that shows it while the tube is open to it; ``""`` for none.
         during: While all of these hold, the tube is cold and open to the room.
-        differ_max: How far the gauge may be from it then.
+        differ_max: Largest difference of the gauge from it then.
     """
 
     ambient: float | None
@@ -89,10 +89,10 @@ class Room:
 def causes_of(
     trip: Trip, memory: Memory, instruments: Mapping[str, Instrument], now: float
 ) -> tuple[str, ...]:
-    """Return what still stands in the way of a reset after a trip; what is not known, does.
+    """Return the hindrances to a reset after a trip; an unknown state is one.
 
-    The trip is the first of perhaps several, and of the others nothing is latched: so everything
-    that trips is looked at, whatever the cause.
+    The trip is the first of perhaps several, and only the first is latched: so all conditions that
+    trip are checked, whatever the cause.
     """
     found = active_trips(memory, now) + _unknown(memory, trip.channel, now)
     return found + _lost_contacts(memory, instruments, now)
@@ -113,10 +113,10 @@ def active_trips(memory: Memory, now: float) -> tuple[str, ...]:
 
 
 def stop_procedure(memory: Memory, latched: Trip | None, now: float) -> str:
-    """Name what answers a stop request: of all that stands or is latched, the gravest's procedure.
+    """Return the procedure for a stop request: that of the gravest cause that stands or is latched.
 
-    A line that nobody polls does not trip, and what another procedure let in would stay unseen. A
-    state that the line should keep, such as its exhaust over a hot tube, has its own answer.
+    A line that is not polled does not trip, so a gas that another procedure let in would stay
+    unseen. A state that the line should keep, such as its exhaust, has its own procedure.
     """
     answers = memory.envelope.procedure_of
     named = {row.procedure for row in _active_rows(memory, now)}
@@ -127,9 +127,9 @@ def stop_procedure(memory: Memory, latched: Trip | None, now: float) -> str:
 
 
 def lost_states(memory: Memory, now: float) -> dict[str, str]:
-    """Return what a line should keep whatever it does, and has lost, each with its procedure.
+    """Return the states that a line must always keep and has lost, each with its procedure.
 
-    Such as its exhaust over a hot tube.
+    An example is its exhaust over a hot tube.
     """
     return {trip.detail: row.on_loss for row, trip in lost(memory, now) if not row.guards}
 
@@ -145,9 +145,9 @@ def _active_rows(memory: Memory, now: float) -> Iterator[TripRow]:
 
 
 def _unknown(memory: Memory, channel: str, now: float) -> tuple[str, ...]:
-    """Name what was not read, of the channels that trip and of the one where it was seen.
+    """Return texts for the channels that trip, and the channel of the trip, that were not read.
 
-    A silent detector has not said that the gas is gone.
+    A silent detector has not shown that the gas is gone.
     """
     rows = [row.channel for row in memory.envelope.trips if row.procedure]
     if channel in memory.envelope.watches:

@@ -22,14 +22,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contact:
-    """A relay, and what gets power or gas through it.
+    """A relay, and the instruments that get power or gas through it.
 
     Attributes:
         channel: The relay.
-        source: Where that is written.
+        source: The document that says so.
         off: Its value while nothing passes; ``None`` where it feeds nothing that adds energy.
         feeds: Instruments whose heat, gas or light comes through it.
-        adds: What it adds by itself, with no instrument behind it (a lamp, a heating tape).
+        adds: Energy that it adds without an instrument behind it (a lamp, a heating tape).
     """
 
     channel: str
@@ -51,9 +51,9 @@ class Instrument:
         prepare: Channel and value pairs to set, in order, when the line is armed.
         polls: Poll period by scan name, where it is not the driver's; ``None`` is on demand only.
         fed_by: Relays through which its power or its gas comes.
-        cools: How its temperatures go once it is off, on this line.
-        firmware: What the lab file says it runs; ``""`` where it does not say.
-        serial: Its serial number, likewise.
+        cools: The course of its temperatures once it is off, on this line.
+        firmware: Its firmware in the lab file; ``""`` if not stated.
+        serial: Its serial number in the lab file; ``""`` if not stated.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Instrument:
     serial: str = ""
 
     def wrong_in(self, identity: Identity) -> str:
-        """Say in what it is another than driver and lab file expect; ``""`` when it is the one."""
+        """Return how it differs from what driver and lab file expect; ``""`` if it does not."""
         wrong = [self.driver.expects(identity)]
         for what, stated, found in (
             ("firmware", self.firmware, identity.firmware),
@@ -82,7 +82,7 @@ class Instrument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortTiming:
-    """What the wire of one port costs.
+    """The timing of the wire of one port.
 
     Attributes:
         link: Kind of the link.
@@ -99,7 +99,7 @@ class BoundScan:
 
     Attributes:
         ticks: Polled every this many seconds of the line's tick; 0 for on demand only.
-        state: What says whether the instrument answers it now; ``None`` where it always does.
+        state: Shows whether the instrument answers it now; ``None`` if it always does.
     """
 
     instrument: str

@@ -1,7 +1,7 @@
 """One line as a whole: its parts are made here; a run opens, arms, commands, holds and leaves it.
 
-It takes no safety decision: the kernel judges, the guard lets bytes out. What it adds is order:
-one writer, the intent on disk before the first byte, the verdict and the first frame without a
+It takes no safety decision: the kernel judges, the guard lets bytes out. The line adds order: one
+writer, the intent on disk before the first byte, the verdict and the first frame without a
 pause between them, and the port held until the read-back is folded into memory.
 """
 
@@ -46,10 +46,10 @@ class Line:
 
     Args:
         envelope: Its rules.
-        instruments: What stands on it.
+        instruments: Its instruments.
         guard: The only way to the ports.
         links: The links, to open and close.
-        journal: Where facts go.
+        journal: Gets the facts.
         clock: Lab time.
         tick_s: Poll period; another one than the usual is for predictions.
         attended: Whether a person is there.
@@ -143,7 +143,7 @@ class Line:
     # ---- opening and closing
 
     async def open(self) -> None:
-        """Open the links, ask every instrument who it is, and begin to poll. Nothing is written.
+        """Open the links, identify every instrument, and begin to poll. Nothing is written.
 
         Raises:
             LinkLost: A link does not open.
@@ -158,7 +158,7 @@ class Line:
         await self.listen()
 
     async def listen(self) -> None:
-        """Begin to poll, whoever answers, and wait for the end of the first poll."""
+        """Begin to poll, even if no instrument answers, and wait for the end of the first poll."""
         self._poller.start()
         await self.next_tick()
 
@@ -214,10 +214,10 @@ class Line:
     async def hold(self, may: Callable[[], bool] = lambda: True) -> bool:
         """Let no further command through: RUNNING becomes HELD, after the one on its way.
 
-        What is set stays set; polls and trips go on.
+        All settings stay; polls and trips go on.
 
         Args:
-            may: Asked once no command is on its way; where it says no, nothing changes.
+            may: Called once no command is on its way; if it returns false, nothing changes.
 
         Returns:
             Whether the line is held.
@@ -249,7 +249,7 @@ class Line:
             self.holding.check()
 
     async def settle(self, procedure: str) -> Verification:
-        """Let nothing more be set, by whomever, and bring the line to a procedure's safe state.
+        """Accept no more commands, and bring the line to a procedure's safe state.
 
         A line that has tripped runs its own procedure: that one is waited for. One that does not
         get there is brought down further, and has tripped if nothing verifies that it is down.
@@ -268,7 +268,7 @@ class Line:
         return self.trip_response.verifications[-1]
 
     def disarm(self) -> None:
-        """Make the line read-only again. What it was set to stays; make it safe first."""
+        """Make the line read-only again. All settings stay, so make it safe first."""
         if self.memory.mode not in (Mode.TRIPPED, Mode.DISARMED):
             self._mode(Mode.DISARMED)
         self.guard.disarm()
@@ -307,15 +307,15 @@ class Line:
         return await self._reader.read(channel, patient=patient)
 
     async def read_all(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
-        """Measure channels now, each for so long at most; give those that answered."""
+        """Measure channels now, each for so long at most; return those that answered."""
         return await self._reader.read_all(channels, within_s)
 
     async def identify(self, name: str) -> Identity:
-        """Ask one instrument who it is; raises as ``Reader.identify`` does."""
+        """Ask one instrument for its identity; raises as ``Reader.identify`` does."""
         return await self._reader.identify(name)
 
     async def query(self, instrument: str, name: str) -> object:
-        """Ask for what is no number; raises as ``Reader.query`` does."""
+        """Ask for something other than a number; raises as ``Reader.query`` does."""
         return await self._reader.query(instrument, name)
 
     def latest(self, channel: str) -> float:
@@ -343,7 +343,7 @@ class Line:
         await self._poller.next_tick()
 
     async def unless_tripped(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await ``work``, and return it up when the line trips meanwhile.
+        """Await ``work``, and cancel it if the line trips meanwhile.
 
         Raises:
             Tripped: The line has tripped; ``work`` was cancelled.
@@ -362,12 +362,12 @@ class Line:
     async def by_hand(self, action: str, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Have a person open the line, if the envelope allows it at this moment.
 
-        Until it is done the contact counts as open, whatever it reads.
+        Until it is done the contact counts as open, with any reading.
 
         Raises:
-            NotOpened: The kernel refuses it; nobody was asked.
-            JournalFailed: It could not be recorded; nobody was asked, and the line trips.
-            Tripped: The line has tripped; whoever was asked is asked no more.
+            NotOpened: The kernel refuses it; no person was asked.
+            JournalFailed: It could not be recorded; no person was asked, and the line trips.
+            Tripped: The line has tripped; the question was withdrawn.
         """
         self.check()
         command = await self._writer.open_by_hand(action)
@@ -428,7 +428,7 @@ class Line:
         await self._writer.idle()
 
     def hindrances(self) -> tuple[str, ...]:
-        """Say all that stands in the way of arming this line as it is."""
+        """Return all hindrances to arming this line as it is."""
         found = [*self.unguarded(), *active_trips(self.memory, self._loop.time())]
         found += filter(None, [self._room.hindrance(self.memory, self._loop.time())])
         latch = self.guard.latch

@@ -1,7 +1,7 @@
-"""The monitor of a line: readings go to the kernel and the journal, and what trips is answered.
+"""The monitor of a line: it passes readings to the kernel and the journal, and answers trips.
 
-The kernel says what trips and what only warns; nothing is decided here. A fact that cannot be
-written down keeps no byte of making safe back.
+The kernel decides what trips and what only warns. A fact that cannot be recorded delays no byte of
+a procedure.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ __all__ = ["Monitor"]
 
 
 class Monitor:
-    """Tells the kernel what a line measures, and carries out what it answers.
+    """Passes the readings of a line to the kernel, and carries out its answers.
 
     Attributes:
-        journal_lost: Why the journal could not be written; ``""`` while it can.
+        journal_lost: Reason why the journal could not be written; ``""`` while it can.
 
     Args:
-        memory: The kernel's.
-        guard: Told that this loop lives, and when what was judged holds no longer.
-        journal: Where facts and samples go.
-        loop: Whose time it keeps.
-        events: Run the procedure of a trip, and tell of what is found. A warning of a channel is
-            shown the first time it comes.
+        memory: The kernel's memory.
+        guard: Gets the heartbeats, and a new epoch when a verdict may no longer hold.
+        journal: Gets facts and samples.
+        loop: The event loop.
+        events: Run the procedure of a trip, and report trips and warnings. A warning of a channel
+            is shown the first time.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class Monitor:
         guard.on_offline_log = self.keep
 
     def take(self, scan: BoundScan, values: tuple[float, ...]) -> None:
-        """Fold the values of a scan into memory, answer what they show, and keep them."""
+        """Fold the values of a scan into memory, answer its trips, and record the values."""
         now = self._loop.time()
         trips = observe(self._memory, scan.tracks, values, now)
         if trips:
-            self._answer(trips)  # first: to keep a sample may take a disk
+            self._answer(trips)  # first, because recording a sample may wait for a disk
         try:
             self._journal.sample(scan.stream, now, values)
         except JournalFailed as why:
@@ -67,13 +67,13 @@ class Monitor:
             self._guard.new_epoch()
 
     def tick(self) -> None:
-        """Let the kernel see what time has passed, and answer what that shows: silence trips."""
+        """Let time pass in the kernel, and answer its trips: silence trips too."""
         trips = tick(self._memory, self._loop.time())
         if trips:
             self._answer(trips)
 
     def heartbeat(self) -> None:
-        """Tell the guard that this loop lives, and what makes safe in the state the line is in."""
+        """Send the guard a heartbeat, with the procedure for the present state of the line."""
         memory = self._memory
         lost = memory.envelope.procedure_of[Cause.COMMUNICATION]
         if memory.trip is not None:  # a guard that begins anew goes on with it
@@ -81,22 +81,22 @@ class Monitor:
         self._guard.heartbeat(memory.procedure(lost))
 
     def record(self, kind: str, body: Mapping[str, object]) -> int:
-        """Write down a fact; return its number.
+        """Record a fact; return its number.
 
         Raises:
-            JournalFailed: It could not be written down.
+            JournalFailed: It could not be recorded.
         """
         return self._journal.append(kind, body, self._loop.time())
 
     def note(self, kind: str, body: Mapping[str, object]) -> None:
-        """Write down what cannot wait for a record: making safe goes on without a journal."""
+        """Record a fact if the journal takes it: making safe goes on without a journal."""
         try:
             self.record(kind, body)
         except JournalFailed as why:
             self.journal_lost = str(why)
 
     def keep(self, log: Sequence[Mapping[str, object]]) -> bool:
-        """Write down what a guard did without a harness; return whether a disk has all of it."""
+        """Record the log of a guard without a harness; return whether all of it is on a disk."""
         try:
             for each in log:
                 self.record("guard_log", each)
@@ -107,14 +107,14 @@ class Monitor:
         return self._journal.keeps
 
     def lose_journal(self, why: str) -> None:
-        """Trip: a line whose facts are lost is not driven on (law 8)."""
+        """Trip: a line without a record of its facts must not go on (law 8)."""
         self.journal_lost = why
         procedure = self._memory.envelope.procedure_of[Cause.JOURNAL_LOST]
         now = self._loop.time()
         self._answer((Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why),))
 
     def lose_link(self, port: str, why: str) -> None:
-        """Trip: nobody knows any more what stands behind a link."""
+        """Trip: the instruments behind a link are not known any more."""
         procedure = self._memory.envelope.procedure_of[Cause.COMMUNICATION]
         now = self._loop.time()
         self._answer((Trip(Cause.COMMUNICATION, procedure, port, None, now, why),))
@@ -123,7 +123,7 @@ class Monitor:
         severe = sorted((each for each in trips if each.procedure), key=lambda t: t.cause.rank)
         mild = [each for each in trips if not each.procedure]
         for each in severe:
-            self._events.on_trip(each)  # the gravest runs before anybody is told (law 2)
+            self._events.on_trip(each)  # the gravest runs before any listener is called (law 2)
         for each in mild:
             about = (each.channel, _rule(each.detail))  # a rule may bear on many channels
             if about not in self._warned:
@@ -135,5 +135,5 @@ class Monitor:
 
 
 def _rule(detail: str) -> object:
-    """Return the row that a warning is of; of one without a row all that it says."""
+    """Return the row of a warning; its whole text if it has none."""
     return detail.params.get("row", detail) if isinstance(detail, Text) else detail

@@ -22,11 +22,11 @@ class Poller:
     """Polls the scans of a line on an absolute grid of seconds, so that it never drifts.
 
     Args:
-        loop: Whose time it keeps.
+        loop: The event loop.
         guard: The way to the ports.
-        scans: What to poll.
-        tick_s: Grid.
-        take: Gets each scan's values.
+        scans: The scans of the line.
+        tick_s: Period of the grid.
+        take: Called with each scan's values.
         tick: Called on each grid point, before the scans are sent.
         heartbeat: Called every ``guard.heartbeat_s`` on a grid: the proof that this
             loop lives. A grid point whose work breaks or never comes ends the heartbeats with it.
@@ -74,7 +74,7 @@ class Poller:
         self.wake()
 
     def wake(self) -> None:
-        """Let everybody who waits for the next tick look now."""
+        """Wake all users that wait for the next tick."""
         waiters, self._waiters = self._waiters, []
         for each in waiters:
             if not each.done():
@@ -158,7 +158,7 @@ class _Chain:
                 self._take(scan, scan.scan.decode(reply))
             except (BadReply, DeviceFault) as why:  # the reading grows stale, and staleness trips
                 LOG.debug("%s: %s counts as silence: %s", self._port, scan.scan.name, why)
-            finally:  # what else is wrong here fails the run, but keeps no port from making safe
+            finally:  # any other error fails the run, and the port is still free for making safe
                 self._next()
         else:
             self._next()

@@ -2,8 +2,8 @@
 
 An instrument that restarted has lost its watchdog and its modes, and answers polls all the same.
 Until its ``prepare`` is confirmed no other command passes on that port, and what is not confirmed
-in time trips, on a line that is held too: it is prepared if it is let go in time. A procedure asks
-nobody, here as everywhere, and what it was sent over is left as it is: nothing else is set there.
+in time trips, on a line that is held too: it is prepared if it is let go in time. A procedure does
+not wait for this, and a port that it was sent over is left as it is: nothing else is set there.
 
 A command is judged by the last readings. One that is older than ``prepare`` shows a mode or a
 watchdog that is not so any more, and a sound command would be refused, or an unsound one allowed.
@@ -39,17 +39,17 @@ async def prepare(
     perform: Callable[[Command], Awaitable[Outcome]],
     read_all: Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]],
 ) -> str:
-    """Set what the lab file's ``prepare`` says, in order, and read every polled channel after it.
+    """Carry out the lab file's ``prepare`` in order, and then read every polled channel.
 
     Args:
-        instruments: Those of the line.
-        memory: The kernel's: what is read here counts as what is set, where nobody has set it.
+        instruments: The instruments of the line.
+        memory: The kernel's memory: a reading here counts as the setting of a channel without one.
         polled: Every channel that the line polls.
         perform: Carries out one command.
-        read_all: Measures channels now, each for so long at most; gives those that answered.
+        read_all: Measures channels now, each for so long at most; returns those that answered.
 
     Returns:
-        What keeps the line from being armed; ``""`` for nothing.
+        The hindrance to arming the line; ``""`` for none.
     """
     for instrument in instruments:
         for command in prepare_commands(instrument, memory.envelope):
@@ -76,14 +76,14 @@ class Reconnecting:
     """Prepares the instruments of a port again whose link was lost.
 
     Args:
-        memory: The kernel's, whose mode it reads.
-        instruments: Those of the line.
+        memory: The kernel's memory, with the mode of the line.
+        instruments: The instruments of the line.
         gate: Keeps other commands from the port.
-        identify: Asks one instrument who it is; raises ``NoReply``.
+        identify: Identifies one instrument; raises ``NoReply``.
         perform: Carries out one command.
         note: Records a fact if it can; it must not raise.
-        trip: Trips because of a port, and says why.
-        events: Show a warning to a person.
+        trip: Trips because of a port, with a reason.
+        events: Report a warning.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Reconnecting:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def lost(self, port: str, why: str) -> None:
-        """Take the loss of a link; what was permitted on it is void already."""
+        """Take the loss of a link; its permits are void already."""
         self._gate.unprepared[port] = None
         self._losses[port] = self._losses.get(port, 0) + 1
         self._left.discard(port)
@@ -140,7 +140,7 @@ class Reconnecting:
             await asyncio.wait((task,))
 
     async def meet(self) -> None:
-        """Before the line is armed, ask whoever stands behind a link that was lost who it is.
+        """Identify the instruments behind lost links, before the line is armed.
 
         Raises:
             NoReply: An instrument is silent, or answers as another.
@@ -156,18 +156,18 @@ class Reconnecting:
     def leave(self) -> None:
         """Prepare nothing behind the links lost so far: the line is made safe, and verified.
 
-        What is lost after this is prepared or trips as ever: it may undo what was verified.
+        A link that is lost after this is prepared or trips as ever: it may undo the safe state.
         """
         self._left = set(self._gate.unprepared)
 
     def serve(self) -> None:
-        """Prepare what was left, for the line is let go."""
+        """Prepare the remaining ports, because the line goes on."""
         self._left.clear()
         for port in self._gate.unprepared:
             self._begin(port)
 
     def missing(self) -> tuple[str, ...]:
-        """Name the ports whose link was lost since the line was last armed or prepared again."""
+        """Return the ports whose link was lost since the line was last armed or prepared again."""
         return tuple(self._gate.unprepared)
 
     def close(self) -> None:
@@ -191,12 +191,12 @@ class Reconnecting:
                 wrong = several(wrong, Text("link.held"))
         except JournalFailed as why:
             wrong = str(why)
-        finally:  # whatever broke here: nobody knows what stands behind that link
+        finally:  # the instruments behind that link are not known after any error here
             if wrong and port not in self._left and self._memory.mode in SERVED:
                 self._trip(port, Text("link.lost", port=port, why=wrong))
 
     async def _prepare(self, port: str) -> str:
-        """Prepare all behind a port until no loss has come between; return what is wrong."""
+        """Prepare all behind a port until no loss has come between; return the error."""
         while True:
             losses = self._losses[port]
             if losses > LOSSES_MAX:
@@ -227,7 +227,7 @@ class Reconnecting:
         return ""
 
     async def _set(self, port: str, command: Command, losses: int) -> str:
-        """Set one value, once the line is not held any more; return what is wrong."""
+        """Set one value, once the line is not held any more; return the error."""
         while True:
             await self._let_go(port)
             if losses != self._losses[port]:

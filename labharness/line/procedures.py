@@ -1,4 +1,4 @@
-"""Safe procedures: compiled into frames for the guard, and what was verified of each step."""
+"""Safe procedures: compiled into frames for the guard, and the verification of each step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["StepState", "Verification", "compile_procedures"]
 
 
 class StepState(StrEnum):
-    """What is known about one step of a procedure."""
+    """The result of verifying one step of a procedure."""
 
     VERIFIED = "verified"
     MISMATCH = "mismatch"
@@ -23,14 +23,13 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How a procedure ended: one state a step, honestly.
+    """The verification of a procedure: one state for each step.
 
     Attributes:
         procedure: Its name.
         steps: For each channel the value wanted, the value read (or ``None``), and the state.
         within_s: Lab time from the trip to the end of verification.
-        contradicted: What is measured that does not go with its steps, in plain words; known only
-            after them.
+        contradicted: Texts of measurements that contradict its steps; known only after them.
     """
 
     procedure: str
@@ -40,12 +39,12 @@ class Verification:
 
     @property
     def complete(self) -> bool:
-        """Whether every step is verified, and nothing that is measured contradicts it."""
+        """Whether every step is verified, and no measurement contradicts it."""
         verified = all(state is StepState.VERIFIED for *_, state in self.steps)
         return verified and not self.contradicted
 
     def unverified(self) -> tuple[str, ...]:
-        """Name the steps that are not verified, with what is known, and what contradicts others."""
+        """Return texts for the steps that are not verified, and for the contradictions."""
         steps = (
             Text(
                 "step.state",

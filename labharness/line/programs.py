@@ -1,9 +1,9 @@
 """Programs that instruments run: written under permit, read back block by block, then started.
 
 While it is written the stored program is one that ends at once: its first segment becomes an End
-before anything else, and is written last. Whoever presses the instrument's own button in between,
-or after a kill, starts nothing. A block that reads as it should is not written: it lives in a
-memory that wears.
+before anything else, and is written last. A person who presses the instrument's own button in
+between, or after a kill, starts nothing. A block that reads as it should is not written: it lives
+in a memory that wears.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -31,12 +31,12 @@ __all__ = ["Programs", "Uploaded", "programmer_of"]
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:
-    """How an upload ended.
+    """The outcome of an upload.
 
     Attributes:
         ending: ``confirmed`` when every block reads as it should; ``refused`` when no byte left.
         written: Blocks that were written.
-        detail: What is wrong, in one sentence.
+        detail: The error, in one sentence.
     """
 
     ending: Ending
@@ -56,9 +56,9 @@ class Programs:
     """Stores and starts programs, in the turn of a line's one writer.
 
     Args:
-        gate: Judges, and remembers what is stored.
-        instruments: Those of the line.
-        writer: Whose turn it takes, and who writes down what is done.
+        gate: Judges programs, and remembers those that are stored.
+        instruments: The instruments of the line.
+        writer: The line's writer: it gives the turn and records the upload.
         exchanges: The way to the ports.
         now_s: Lab time.
         perform: Carries out one command.
@@ -129,7 +129,7 @@ class Programs:
         return await self._perform(command)
 
     async def hold(self, name: str) -> Outcome:
-        """Let a program stand still where it is; the heat stays."""
+        """Hold a program where it is; the heat stays."""
         programmer = programmer_of(self._instruments, name)
         return await self._perform(Command(f"{name}.{programmer.status}", programmer.hold, ""))
 
@@ -177,7 +177,7 @@ class Programs:
         return Uploaded(Ending.CONFIRMED, written)
 
     async def _differ(self, name: str, blocks: tuple[Block, ...]) -> list[Block]:
-        """Read every block; give those that are not as they should be."""
+        """Read every block; return those that are not as they should be."""
         return [each for each in blocks if await self._found(name, each) != each.holds]
 
     async def _write(self, name: str, program: Program, block: Block) -> None:

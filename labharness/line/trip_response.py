@@ -2,7 +2,7 @@
 
 The order is law 2's: bytes first, then the latch, then the record. From the cause to the last byte
 of the first wave nothing here waits, and nothing that fails here (a full disk, a journal that is
-gone) keeps a byte back. While a trip stands, its procedure and no other is sent, again and again,
+gone) delays a byte. While a trip stands, its procedure and no other is sent, again and again,
 until every step of it was seen in one look or the line closes.
 """
 
@@ -32,7 +32,7 @@ LATCH_S_MAX = 15.0
 LATCH_LOOK_S = 0.1
 LOOK_S = 0.25  # pause between sending a step again and looking at it
 TRIES_MAX = 10  # of one step, within the procedure's own time
-AGAIN_S = 5.0  # between two tries of what that time has left open, for as long as the line is ours
+AGAIN_S = 5.0  # between two tries of steps still open after that time, while the line is ours
 
 Found = dict[int, tuple[float | None, StepState]]
 
@@ -50,18 +50,18 @@ class TripResponse:
 
     Attributes:
         trips: Each trip that was in force, the last one still.
-        verifications: What was found of each, and what was found only later of the last.
+        verifications: The verification of each trip, and later ones of the last.
 
     Args:
-        memory: The kernel's, whose mode and trip it sets.
+        memory: The kernel's memory; it sets the mode and the trip there.
         guard: The only way to the ports.
-        instruments: Whose channels the steps set.
+        instruments: The instruments of the line.
         note: Records a fact if it can; it must not raise.
         read: Measures channels now, each for so long at most; those that answer are in its result.
-        wake: Lets everybody who waits for the line look at it now.
-        events: Tell of each trip after its bytes, latch and record, though it changed nothing,
-            because a graver one stands; of each verification; and, as a warning, of what was
-            verified only after the procedure's own time, each step once.
+        wake: Wakes all users that wait for the line.
+        events: Report each trip after its bytes, latch and record, even if a graver one stands
+            and it changed nothing; each verification; and, as a warning, each step that was
+            verified only after the procedure's own time.
     """
 
     def __init__(
@@ -109,14 +109,14 @@ class TripResponse:
         return self._memory.trip
 
     def trip(self, trip: Trip, *, disarmed: bool = False) -> None:
-        """Run a procedure now, and then tell of it, whoever asks: line, guard, stop or hand.
+        """Run a procedure now, and then report it: for the line, the guard, a stop or a person.
 
         A trip of a more severe cause than the one in force runs its procedure too; any other
         changes nothing.
 
         Args:
-            trip: What trips.
-            disarmed: Whether it trips a line that is not armed too: somebody is about to arm it.
+            trip: The trip.
+            disarmed: Whether it also trips a line that is not armed: one about to be armed.
         """
         if self._memory.mode is Mode.DISARMED and not disarmed:
             return
@@ -149,7 +149,7 @@ class TripResponse:
         self._begin(trip.at_s)
 
     def repeat(self) -> None:
-        """Send the whole procedure in force once more, and verify it afresh: somebody asks for it.
+        """Send the whole procedure in force once more, and verify it again, on request.
 
         It changes nothing where no trip stands.
         """
@@ -190,13 +190,13 @@ class TripResponse:
         return self._told if self._wave == wave else verification
 
     def let_go(self) -> None:
-        """See no effect of what was made safe any more: commands are let through from now on."""
+        """Stop looking at the effects of a procedure: commands are let through from now on."""
         self._look_at_effect(None)
 
     async def verified(self) -> None:
-        """Wait until the procedure in force is verified, or reported as not, and what it put out.
+        """Wait until the procedure in force is verified, or reported as not, with its effects.
 
-        Whoever waits may be cancelled; the verification goes on.
+        The wait may be cancelled; the verification goes on.
         """
         if self._verifying is not None:
             await asyncio.shield(self._verifying)
@@ -209,7 +209,7 @@ class TripResponse:
         return self._cooling is None or self._cooling.done()
 
     async def hot(self, procedure: str) -> tuple[str, ...]:
-        """Name the temperatures of which it is known only later whether they still rise."""
+        """Return the temperatures that may still rise, which is known only later."""
         return await self._effects.hot(self._memory.envelope.procedures[procedure].steps)
 
     def close(self) -> None:
@@ -231,7 +231,7 @@ class TripResponse:
         self._note("safe_frame", body)
 
     def _count(self, procedure: str) -> None:
-        """Count what is sent: what was read before another procedure shows nothing after it."""
+        """Count the procedure that is sent: readings before another one show nothing after it."""
         for step in self._memory.envelope.procedures[procedure].steps:
             expect(self._memory, step.channel, math.nan)  # till it is verified
         if procedure != self._sent:
@@ -239,7 +239,7 @@ class TripResponse:
             self._wave += 1
 
     def _begin(self, since_s: float) -> None:
-        """Verify what is in force, from the start, also where somebody verifies already."""
+        """Verify the procedure in force from the start, even if a verification is under way."""
         self._since_s = since_s
         self._slow = False
         self._ends.clear()
@@ -263,7 +263,7 @@ class TripResponse:
         self._verifying = self._loop.create_task(self._try_again(), name="verify again")
 
     async def _try_again(self) -> None:
-        """Repeat what is still open, and look: a bus that was cut may be whole again."""
+        """Repeat the open steps, and look: a bus that was cut may be whole again."""
         trip = self._memory.trip
         if trip is not None:
             self._slow = True
@@ -276,7 +276,7 @@ class TripResponse:
         await self._verify_in_force()
 
     def _take_late(self, verification: Verification) -> None:
-        """Keep what a late try found; record and tell what it shows for the first time."""
+        """Take a late look; record and report the steps that it shows for the first time."""
         shown, self._open = _parted(verification)
         new = shown - self._shown
         self._shown |= new
@@ -286,12 +286,12 @@ class TripResponse:
         self._tell(verification)
         what = Text("verified.all") if verification.complete else Text("items", parts=sorted(new))
         text = Text("verified.steps_late", procedure=verification.procedure, what=what)
-        with suppress(JournalFailed):  # whoever is told may write it down; the line goes on
+        with suppress(JournalFailed):  # a listener may write to the journal; the line goes on
             self._events.on_warning(Text("verified.late", what=text, after_s=verification.within_s))
         self._look_at_effect(verification)
 
     def _look_at_effect(self, verification: Verification | None) -> None:
-        """See what comes of a procedure whose every step is verified; another one ends the look."""
+        """Look at the effects of a fully verified procedure; another procedure ends the look."""
         for each in (self._dark, self._cooling):
             if each is not None:
                 each.cancel()
@@ -306,7 +306,7 @@ class TripResponse:
             self._cooling = make(self._see(verification, self._effects.cooling(steps)), name="cool")
 
     async def _see(self, verified: Verification, look: Awaitable[tuple[str, ...]]) -> None:
-        """Keep, record and tell what contradicts a verification, beside what did before."""
+        """Record and report the contradictions to a verification, beside the earlier ones."""
         wave, since_s = self._wave, self._loop.time() - verified.within_s
         found = await look
         if not found or self._wave != wave:
@@ -317,15 +317,15 @@ class TripResponse:
         self.verifications.append(told)
         self._tell(told)
         for each in found:
-            with suppress(JournalFailed):  # whoever is told may write it down; the line goes on
+            with suppress(JournalFailed):  # a listener may write to the journal; the line goes on
                 self._events.on_warning(
                     Text("verified.contradicted", procedure=verified.procedure, why=each)
                 )
 
     async def _verify(self, name: str, since_s: float) -> Verification:
-        """Look at all steps and repeat what is open, within the procedure's own time.
+        """Look at all steps and repeat the open ones, within the procedure's own time.
 
-        Where another procedure was sent meanwhile, nothing is known of this one.
+        If another procedure was sent meanwhile, nothing is known of this one.
         """
         wave, frames = self._wave, self._guard.procedures[name]
         wanted = self._memory.envelope.procedures[name].steps
@@ -412,7 +412,7 @@ def _parted(verification: Verification) -> tuple[set[str], set[str]]:
 
 
 async def latch_lost(guard: Guard, clock: Clock) -> str:
-    """Wait until the latch is on the disk, or known not to be; say so, ``""`` where it is."""
+    """Wait until the latch is on the disk or has failed; return the error, ``""`` for none."""
     latch = guard.latch
     for _ in range(round(LATCH_S_MAX * (clock.speed or 1.0) / LATCH_LOOK_S)):
         if latch.saved() or not not_tried(latch.write_error):

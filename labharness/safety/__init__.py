@@ -1,1 +1,1 @@
-"""What keeps a line safe: the kernel judges, the guard lets out, alarms call people."""
+"""The safety of a line: the kernel judges commands, the guard sends frames, alarms call people."""

@@ -1,7 +1,7 @@
-"""All alarms of a lab as one value: what a fact makes of them, and whom it calls.
+"""All alarms of a lab as one value, changed by facts; a fact may call people.
 
-A fact that may not be, changes nothing and says why; so the same facts in the same order make the
-same board for everybody who reads them.
+A fact that is not allowed changes nothing and returns the reason. So the same facts in the same
+order make the same board for every reader.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,18 +33,18 @@ SHELVED_MAX: Final = timedelta(hours=8)
 """MaxTimeShelved: one shift. A one-shot shelf ends then too (Part 9, 5.8.17.1)."""
 
 GROUP_WINDOW: Final = timedelta(minutes=10)
-"""What follows a first-out within this time is taken for its consequence. It is also the window in
+"""An alarm within this time after a first-out counts as its consequence. It is also the window in
 which ISA-18.2 counts a flood."""
 
 CALLS_MAX: Final = 8
-"""Calls one group makes in any window; with two escalations that is the ten that are no flood."""
+"""Calls of one group in any window; with two escalations these are the ten that are not a flood."""
 
 HOUSE: Final = "house"
-"""The source of what is no fault of the line, as a channel of alert that is dead."""
+"""The source of faults outside the line, for example of a dead channel of alert."""
 
 HOUSE_CALLS_MAX: Final = 4
-"""Of a group of the house: a fault of the line that calls twice, a network that takes the channels
-with it, and two escalations of both are ten as well."""
+"""Calls of one group of the house: a fault of the line that calls twice, a network that takes the
+channels with it, and two escalations of both are ten as well."""
 
 ESCALATE_AFTER: Final = timedelta(minutes=5)
 """Unacknowledged for this long, a group is told to the next recipients as well."""
@@ -58,19 +58,19 @@ GROUPS_MAX: Final = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One thing that happened to one alarm: what is kept on disk.
+    """One event of one alarm, as it is kept on disk.
 
     Attributes:
-        event: What.
+        event: The event.
         alarm: The alarm's name.
         at: World time.
-        role: Whose doing it is.
+        role: The role of the person or program that did it.
         who: A person's name, or ``labharness``.
-        why: The reason given, or what was seen.
-        severity: Of the alarm; counts when it is first heard of.
-        source: ``line``, or ``HOUSE`` for what is no fault of the line; groups keep to one source.
-        rank: Among alarms of one severity, the gravest first.
-        shelve_s: How long a shelf is to last; 0 for as long as it may.
+        why: The reason given, or the observation.
+        severity: Severity of the alarm; it counts in its first fact.
+        source: ``line``, or ``HOUSE`` for a fault outside the line; a group has one source.
+        rank: Place among alarms of one severity, the gravest first.
+        shelve_s: Length of a shelf; 0 for the longest allowed.
     """
 
     event: AlarmEvent
@@ -90,9 +90,9 @@ class Alarm:
     """One alarm as it stands.
 
     Attributes:
-        detail: What was seen when it last became active.
-        since: When that was.
-        until: When its shelf ends.
+        detail: The observation when it last became active.
+        since: The time of that.
+        until: The end of its shelf.
     """
 
     name: str
@@ -112,13 +112,13 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmGroup:
-    """A first-out and what joined it.
+    """A first-out and the alarms that joined it.
 
     Attributes:
         members: Names, the first-out first.
-        opened: When the first-out called.
-        calls: When it called people, and for which member.
-        gravest: Of all that called.
+        opened: Time of the first-out's call.
+        calls: Time and member of each call to people.
+        gravest: Gravity of the gravest member that called.
     """
 
     number: int
@@ -147,7 +147,7 @@ class Board:
         return next((each for each in reversed(self.groups) if name in each.members), None)
 
     def calling(self, group: AlarmGroup) -> tuple[tuple[datetime, str], ...]:
-        """Return the calls of a group that nobody has acknowledged."""
+        """Return the unacknowledged calls of a group."""
         return tuple(
             (at, name)
             for at, name in group.calls
@@ -158,12 +158,12 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What came of a fact.
+    """The result of a fact.
 
     Attributes:
-        board: As it is now.
-        refusal: Why the fact changes nothing; ``""`` when it was taken.
-        call: The group that calls people because of it, if one does.
+        board: The board after it.
+        refusal: Reason why the fact changes nothing; ``""`` when it was taken.
+        call: The group that calls people because of it, if any.
     """
 
     board: Board
@@ -172,7 +172,7 @@ class Taken:
 
 
 def take(board: Board, fact: Fact) -> Taken:
-    """Return what a fact makes of a board."""
+    """Return the board after a fact."""
     alarm = board.alarms.get(fact.alarm)
     if alarm is None:
         if fact.event is not AlarmEvent.ACTIVATE:
@@ -199,7 +199,7 @@ def take(board: Board, fact: Fact) -> Taken:
     elif not shelved:
         alarm = replace(alarm, until=None)
     board = replace(board, alarms={**board.alarms, alarm.name: alarm})
-    if fact.event is AlarmEvent.RESET:  # what comes after a reset is another fault
+    if fact.event is AlarmEvent.RESET:  # an alarm after a reset is another fault
         groups = tuple(each for each in board.groups if alarm.name not in each.members)
         return Taken(replace(board, groups=groups))
     if changed.calls and not before.calls:
@@ -210,7 +210,7 @@ def take(board: Board, fact: Fact) -> Taken:
 def _grouped(board: Board, alarm: Alarm, at: datetime, *, known: bool) -> Taken:
     """Join the open group, silently unless this is graver than all it called for; or open one.
 
-    Of the house nothing is the consequence of another: each of its alarms calls when it joins.
+    An alarm of the house is never the consequence of another: each calls when it joins.
     """
     newest = next((each for each in reversed(board.groups) if each.source == alarm.source), None)
     if newest is None or not _open(board, newest, at):
@@ -233,7 +233,7 @@ def _grouped(board: Board, alarm: Alarm, at: datetime, *, known: bool) -> Taken:
     if calls:
         gravest = min(alarm.gravity, group.gravest)
         group = replace(group, calls=(*group.calls, (at, alarm.name)), gravest=gravest)
-    elif known:  # who has acknowledged it need not do so again before the next fault
+    elif known:  # once acknowledged, it stays so until the next fault
         others = tuple(each for each in group.calls if each[1] != alarm.name)
         group = replace(group, calls=others)
     groups = tuple(group if each is newest else each for each in board.groups)
@@ -241,9 +241,9 @@ def _grouped(board: Board, alarm: Alarm, at: datetime, *, known: bool) -> Taken:
 
 
 def _open(board: Board, group: AlarmGroup, at: datetime) -> bool:
-    """Return whether what comes now is a consequence: soon after, or while a trip stands.
+    """Return whether an alarm now is a consequence: soon after, or while a trip stands.
 
-    A warning may stand for a day, and what comes hours after it is another fault.
+    A warning may stand for a day; an alarm hours after it is another fault.
     """
     latched = any(board.alarms[name].state.latched for name in group.members)
     return latched or timedelta() <= at - group.opened < GROUP_WINDOW
@@ -257,9 +257,9 @@ def expired(board: Board, now: datetime) -> Iterator[Fact]:
 
 
 def left_over(board: Board, now: datetime) -> tuple[Fact, ...]:
-    """Return what a process says of its predecessor's alarms when it begins to watch.
+    """Return the facts by which a new process ends the alarms of its predecessor.
 
-    It has seen no cause yet, so nothing that does not latch is active.
+    It has seen no cause yet, so no alarm is active unless it latches.
     """
     return tuple(
         Fact(event=AlarmEvent.DEACTIVATE, alarm=alarm.name, at=now, why="a new watch begins")
@@ -269,18 +269,18 @@ def left_over(board: Board, now: datetime) -> tuple[Fact, ...]:
 
 
 def watch_anew(board: Board) -> Board:
-    """Return the board without groups: a process tells what it sees itself."""
+    """Return the board without groups: a process reports only what it sees itself."""
     return replace(board, groups=(), opened=0)
 
 
 def level_due(board: Board, group: AlarmGroup, waited_s: Mapping[str, float]) -> int:
-    """Return the level of recipients that are to know of a group by now.
+    """Return the level of recipients that must know of a group by now.
 
     Args:
         board: All alarms.
         group: One of its groups.
-        waited_s: For how long each alarm of it has called: by a clock that nobody sets, because
-            who sets the calendar back would keep the next level from being told.
+        waited_s: Time for which each of its alarms has called, by a clock that is never set: a
+            calendar that is set back would delay the call of the next level.
     """
     longest = longest_s(board, group, waited_s)
     return min(LEVEL_MAX, int(longest // ESCALATE_AFTER.total_seconds()))

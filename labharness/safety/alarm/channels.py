@@ -1,7 +1,7 @@
-"""The channels by which people are told: one worker a channel, so that none waits for another.
+"""The channels that call people: one worker for each, so that none waits for another.
 
-A channel's address may hold a secret. It is handed to apprise and to nobody else; what is told of
-a channel is its name.
+A channel's address may hold a secret. Only apprise gets it; every message shows the channel's name
+instead.
 """
 
 import logging
@@ -38,21 +38,21 @@ QUEUE_MAX: Final = 32
 """Calls that wait for one channel; one more and the channel counts as dead."""
 
 Done = Callable[[str], None]
-"""Told what went wrong; ``""`` when the channel took the message."""
+"""Called with the error; ``""`` when the channel took the message."""
 
 
 class BadAddress(LabError, ValueError, code="bad_address"):
-    """A channel's address is none that can be used; says which channel, never the address."""
+    """The address of a channel cannot be used; the message names the channel, never the address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertChannel:
-    """One way to reach somebody.
+    """One way to reach a person.
 
     Attributes:
-        name: What it is called wherever it is told of.
-        severities: Alarms it is told of.
-        level: 0 is told at once; each further level five unacknowledged minutes later.
+        name: Its name in every message.
+        severities: The severities that it is called for.
+        level: 0 is called at once; each further level five unacknowledged minutes later.
     """
 
     name: str
@@ -63,13 +63,13 @@ class AlertChannel:
 def recipients(
     channels: Sequence[AlertChannel], severities: Iterable[Severity], level: int, dead: str = ""
 ) -> tuple[str, ...]:
-    """Name the channels of one level that a call goes to.
+    """Return the channels of one level that a call goes to.
 
     Args:
-        channels: All there are.
-        severities: Of the alarms that call.
-        level: Of recipients.
-        dead: The channel whose death is the call: every other one of the level is told.
+        channels: All channels.
+        severities: Severities of the alarms that call.
+        level: Level of recipients.
+        dead: The dead channel that the call is about; all others of the level are called.
     """
     return tuple(
         each.name
@@ -81,13 +81,13 @@ def recipients(
 
 
 def strange_addresses(addresses: Mapping[str, str]) -> tuple[str, ...]:
-    """Name the channels whose address apprise does not know; none where there is no apprise."""
+    """Return the channels whose address apprise does not know; none without apprise."""
     if not addresses:
         return ()
     try:
         import apprise
     except ImportError:
-        return ()  # that is found by itself
+        return ()  # `AppriseChannels` reports that
     logging.getLogger("apprise").disabled = True  # it writes parts of addresses to its log
     return tuple(
         name
@@ -104,7 +104,7 @@ class Channels(Protocol):
 
 
 class NullSenders:
-    """Sends nothing: in virtual time nobody is called out of bed, and no seed decides an answer."""
+    """Sends nothing: in virtual time no person is called, and no seed decides an answer."""
 
     def send(self, channel: str, title: str, text: str, done: Done) -> None:
         """Count it as sent."""

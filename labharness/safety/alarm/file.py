@@ -1,8 +1,8 @@
 """The facts about a lab's alarms on disk: one line each, appended and never changed.
 
-Whoever owns the line appends what it sees, and anybody at another terminal what they do about it;
-each reads what the others wrote. A line that the board refuses changes nothing, so nobody needs a
-lock, and a terminal that is stopped in the middle of writing holds up nobody.
+The process that owns the line appends its observations, and people at other terminals append their
+actions; each reads the facts of the others. A line that the board refuses changes nothing, so there
+is no lock, and a terminal that is stopped in the middle of writing blocks no other.
 """
 
 import errno
@@ -27,13 +27,13 @@ LOOK_BYTES_MAX: Final = 1 << 20
 """Bytes that one look reads; what is left is for the next."""
 
 LINE_BYTES_MAX: Final = 16_384
-"""A longer line is nobody's fact, and is passed over."""
+"""A longer line is not a fact, and is skipped."""
 
 YEARS: Final = range(2000, 3000)
-"""A fact of another year was not written by us, and its times could not be reckoned with."""
+"""A fact of another year is not ours, and its times could not be computed with."""
 
 TEXT_MAX: Final = 500
-"""Characters kept of a reason or of what was seen."""
+"""Characters kept of a name, a reason or an observation."""
 
 
 FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  # Windows has it
@@ -80,7 +80,7 @@ class AlarmFile:
             sync_folder(self.path.parent)
 
     def look(self) -> tuple[Fact, ...]:
-        """Return the facts appended since the last look, by whomever; a call without news is cheap.
+        """Return the facts that any process appended since the last look; cheap without news.
 
         A file that was cut short, or another of its name, is read from its beginning: what was
         read already may come again.
@@ -138,7 +138,7 @@ def _must_be_file(path: Path, status: os.stat_result) -> None:
 
 
 def _share(handle: int, folder: Path) -> None:
-    """Let the group write that may make files in this folder: it shares the lab."""
+    """Let the group write if it may make files in this folder: it shares the lab."""
     if os.name == "posix" and folder.stat().st_mode & stat.S_IWGRP:
         with suppress(PermissionError):  # it is of another account, which has done so
             os.fchmod(handle, 0o660)
@@ -181,4 +181,4 @@ def _fact(line: bytes) -> Fact | None:
             shelve_s=float(body["shelve_s"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-        return None  # whatever a hand or a broken disk wrote there, it is no fact
+        return None  # written by hand or by a broken disk: not a fact

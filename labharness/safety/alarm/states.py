@@ -1,7 +1,7 @@
-"""One alarm: the states of OPC UA Part 9, and the table of what may change them.
+"""One alarm: the states of OPC UA Part 9, and the table of the changes that are allowed.
 
 Names and meanings are those of OPC 10000-9 (1.05), clauses 5.7 and 5.8. ConfirmedState, which is
-optional there, is not offered: what confirms a trip is its reset.
+optional there, is not offered: a trip is confirmed by its reset.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class Severity(StrEnum):
-    """How much an alarm matters. The order of the members is their rank, the gravest first."""
+    """The gravity of an alarm. The order of the members is their rank, the gravest first."""
 
     CRITICAL = "critical"  # the line is not known to be safe, or would not stay so
     TRIP = "trip"  # the line was made safe and is latched
@@ -32,7 +32,7 @@ class Severity(StrEnum):
 
 
 class Actor(StrEnum):
-    """Who changes an alarm."""
+    """The role of the person or program that changes an alarm."""
 
     SYSTEM = "system"
     OPERATOR = "operator"
@@ -48,7 +48,7 @@ class Shelving(StrEnum):
 
 
 class AlarmEvent(StrEnum):
-    """What happens to an alarm; the methods of Part 9, and the change of its cause."""
+    """An event of an alarm: the methods of Part 9, and the change of its cause."""
 
     ACTIVATE = "activate"
     DEACTIVATE = "deactivate"
@@ -76,7 +76,7 @@ class State:
 
     @property
     def suppressed_or_shelved(self) -> bool:
-        """Whether nobody is told of it (SuppressedOrShelved of Part 9)."""
+        """Whether it calls no person (SuppressedOrShelved of Part 9)."""
         return self.suppressed or self.out_of_service or self.shelving is not Shelving.UNSHELVED
 
     @property
@@ -86,13 +86,13 @@ class State:
 
     @property
     def calls(self) -> bool:
-        """Whether it is there, nobody has said that they know, and nobody silenced it."""
+        """Whether it is active, unacknowledged and not silenced."""
         return self.active and not self.acked and not self.suppressed_or_shelved
 
 
 ALL: Final = frozenset(Severity)
 HIDEABLE: Final = frozenset({Severity.FAULT, Severity.WARNING})
-"""What may be shelved, suppressed or taken out of service: never a trip, never what is worse."""
+"""The severities that may be shelved, suppressed or taken out of service: no trip, none worse."""
 
 SYSTEM: Final = frozenset({Actor.SYSTEM})
 PEOPLE: Final = frozenset({Actor.OPERATOR, Actor.MAINTAINER})
@@ -101,14 +101,14 @@ MAINTAINER: Final = frozenset({Actor.MAINTAINER})
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing that may happen.
+    """One change that is allowed.
 
     Attributes:
-        event: What.
-        roles: Who may do it.
-        when: Parts of the state that must be so.
-        then: Parts of the state that become so; all others stay.
-        severities: Alarms it may happen to.
+        event: The event.
+        roles: The roles that may cause it.
+        when: Values that the state must have before.
+        then: Values of the state after it; all others stay.
+        severities: The severities of alarms that it is for.
     """
 
     event: AlarmEvent
@@ -186,17 +186,17 @@ TABLE: Final = (
         HIDEABLE,
     ),
 )
-"""All that may happen; a missing row is a refusal."""
+"""All changes that are allowed; a missing row is a refusal."""
 
 
 def change(state: State, severity: Severity, event: AlarmEvent, role: Actor) -> State | str:
-    """Return the state after an event, or say why it is refused.
+    """Return the state after an event, or the reason why it is refused.
 
     Args:
-        state: As it is.
-        severity: Of the alarm.
-        event: What is to happen.
-        role: Who wants it.
+        state: The state before.
+        severity: Severity of the alarm.
+        event: The event.
+        role: The role that causes it.
     """
     rows = [row for row in TABLE if row.event is event]
     if not any(severity in row.severities for row in rows):

@@ -1,4 +1,4 @@
-"""What is left to be called of, once a line was left: whom, and for which group."""
+"""The calls that remain to be made after a line was left, by group and level."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -10,18 +10,18 @@ from labharness.safety.alarm.states import Severity
 __all__ = ["still_to_call"]
 
 GRAVE: Final = frozenset({Severity.CRITICAL, Severity.TRIP})
-"""The line is latched or not verified safe, so somebody has to know, though it was left."""
+"""The line is latched or not verified safe, so a person has to know, even after it was left."""
 
 
 def still_to_call(
     board: Board, channels: Sequence[AlertChannel], told: Mapping[int, int]
 ) -> tuple[AlarmGroup, int] | None:
-    """Return a grave group that nobody has acknowledged, and the next level that would hear of it.
+    """Return a grave unacknowledged group and the next level to call for it.
 
     Args:
         board: All alarms.
-        channels: All there are.
-        told: The last level that each group was told to.
+        channels: All channels.
+        told: The last level that was called for each group.
     """
     for group in board.groups:
         called = [board.alarms[name].severity for _, name in board.calling(group)]

@@ -1,7 +1,7 @@
-"""The only way to a port: the core that decides, and what every shell around it shares.
+"""The only way to a port: the core that decides, and the parts that its shells share.
 
-The shells are imported where they are used: ``shell`` and ``remote`` take asyncio, ``process`` must
-not have it.
+The shells are imported where they are used: ``shell`` and ``remote`` need asyncio, ``process`` must
+not import it.
 """
 
 from labharness.safety.guard.contract import Done, Guard, LatchView, PortBusy

@@ -1,4 +1,4 @@
-"""The guard as a line sees it, whichever shell stands behind, and whose turn it is on each port."""
+"""The interface of the guard to a line, for every shell, and the queue of each port."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,11 +16,11 @@ Log = Sequence[Mapping[str, object]]
 
 
 class PortBusy(LabError, RuntimeError, code="port_busy"):
-    """More users wait for a port than ever should."""
+    """Too many users wait for a port."""
 
 
 class LatchView(Protocol):
-    """The latch as a line sees it; the file is its owner's."""
+    """The interface of the latch to a line."""
 
     trip: Trip | None
     write_error: str
@@ -54,18 +54,17 @@ class Guard(Protocol):
     """The only way to the ports of a line.
 
     A port has one user at a time: ``when_free(port, start)`` calls ``start`` when the port is
-    given to it, and the user gives it back with ``release(port)``. Who is ``patient`` comes after
-    all others. Procedures do not ask.
+    given to it, and the user returns it with ``release(port)``. A ``patient`` user comes after all
+    others. Procedures do not wait for it.
 
     Attributes:
-        latch: Where the latch is kept.
-        procedures: Their frames, in order of hazard.
-        heartbeat_s: How often the control loop is to call ``heartbeat``; ``inf`` for never.
-        on_safe_frame: Called with each frame of a procedure whose exchange has ended, and why it
-            failed.
+        latch: The latch.
+        procedures: Frames of each procedure, in order of hazard.
+        heartbeat_s: Period at which the control loop must call ``heartbeat``; ``inf`` for never.
+        on_safe_frame: Called at the end of the exchange of each safe frame, with its error.
         on_trip: Called when the guard itself has tripped, or is gone.
-        on_offline_log: Called with the log of what happened without a harness; says whether
-            it is kept. What is not, the guard keeps for the next one.
+        on_offline_log: Called with the log of the time without a harness; returns whether it is
+            on a disk. Otherwise the guard keeps it for the next harness.
         on_link_lost: Called with a port and a reason when its link was lost, and will be opened
             again when something is asked of it; permits are void before.
     """
@@ -83,11 +82,11 @@ class Guard(Protocol):
         ...
 
     def leave(self, port: str, start: Callable[[], None]) -> None:
-        """Stand in the queue of a port no more."""
+        """Leave the queue of a port."""
         ...
 
     def release(self, port: str) -> None:
-        """Give the port back."""
+        """Return the port."""
         ...
 
     def ready(self, port: str) -> bool:
@@ -132,11 +131,11 @@ class Guard(Protocol):
         ...
 
     def heartbeat(self, procedure: str) -> None:
-        """Say that the control loop lives, and which procedure fits if it should not."""
+        """Report that the control loop lives, and name the procedure to run if it dies."""
         ...
 
     async def reset(self) -> None:
-        """Open the latch; that the cause is gone and who asks is the caller's to establish.
+        """Open the latch; the caller has checked the person and that the cause is gone.
 
         Raises:
             OSError: It does not open.
@@ -149,12 +148,12 @@ class Guard(Protocol):
 
 
 class Tells:
-    """What every shell of the guard tells of: nobody, until a line listens."""
+    """The listeners of a shell of the guard; they do nothing until a line sets its own."""
 
     def __init__(self) -> None:
         self.on_safe_frame: Callable[[SafeFrame, str], None] = lambda frame, error: None
         self.on_trip: Callable[[Trip], None] = lambda trip: None
-        self.on_offline_log: Callable[[Log], bool] = lambda entries: False  # nobody keeps it
+        self.on_offline_log: Callable[[Log], bool] = lambda entries: False  # it is not kept
         self.on_link_lost: Callable[[str, str], None] = lambda port, why: None
 
 
@@ -178,24 +177,24 @@ class PortQueue:
         self._ready = ready
 
     def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
-        """Stand in the queue of a port, or behind all who stand there."""
+        """Join the queue of a port; a patient user stands behind all others."""
         waiting = (self.patient if patient else self.waiting)[port]
         if len(waiting) >= WAITING_MAX:
             raise PortBusy(f"{WAITING_MAX} users wait for port {port} already")
         waiting.append(start)
 
     def leave(self, port: str, start: Callable[[], None]) -> None:
-        """Stand in no queue of a port any more."""
+        """Leave the queues of a port."""
         for waiting in (self.waiting[port], self.patient[port]):
             with suppress(ValueError):  # it stands in the other, or had its turn
                 waiting.remove(start)
 
     def release(self, port: str) -> None:
-        """Give a port back."""
+        """Return a port."""
         self.taken[port] = False
 
     def offer(self, port: str) -> bool:
-        """Pass a free port to the next in its queue; return whether somebody still waits."""
+        """Pass a free port to the next in its queue; return whether a user still waits."""
         while not self.taken[port] and (waiting := self.waiting[port] or self.patient[port]):
             if not self._ready(port):
                 return True

@@ -1,6 +1,6 @@
-"""The guard's core: which bytes may leave which port, and when (sans I/O).
+"""The guard's core: it decides which bytes may leave which port, and when (sans I/O).
 
-Rule 1: a frame leaves a port for one of three reasons, and no other: it stands in the port's exact
+Rule 1: a frame leaves a port for one of three reasons only: it stands in the port's exact
 set of reads; it carries a permit for this frame, this port, this epoch, once, not expired; or it
 belongs to a procedure.
 Rule 2: nothing in this file sends, waits, or knows what time it is: callers say ``now``.
@@ -52,7 +52,7 @@ BUFFER_BYTES_MAX = 8 * 1024 * 1024
 
 
 class NotPermitted(LabError, PermissionError, code="not_permitted"):
-    """A frame was offered that may not leave; nothing was sent."""
+    """A frame may not leave; nothing was sent."""
 
 
 class Source(StrEnum):
@@ -90,9 +90,9 @@ class SafeFrame:
         step: Number of the step in the procedure, in order of hazard.
         port: Port it leaves by.
         request: The frame and its reply.
-        channel: What it sets.
-        value: To what.
-        unit: In what unit.
+        channel: The channel that it sets.
+        value: The value.
+        unit: The unit of the value.
         shown: The read that shows it, with what its reply must be; ``None`` where none does.
     """
 
@@ -223,7 +223,7 @@ class Port:
         return frame
 
     def _answered(self, request: Request, reply: bytes, now: float) -> Finished:
-        """End with a whole reply; a refusal of a frame of a procedure is no obedience."""
+        """End with a whole reply; a frame of a procedure that was refused has failed."""
         error = "" if self._safe_sent is None else disobeyed(request, reply)
         return self._end(reply, error, now, drain_s=request.settle_s)
 
@@ -294,8 +294,8 @@ class GuardCore:
     def admit(self, permit: Permit, now: float) -> None:
         """Take a permit that was made elsewhere, after its seal was found to fit.
 
-        Numbers only rise, so that one that was seen is never taken again. What else may void it
-        (epoch, expiry, port, frame) is asked when it is used.
+        Numbers only rise, so that no permit is taken twice. Epoch, expiry, port and frame are
+        checked when it is used.
 
         Raises:
             NotPermitted: No permit could be made here now, or this one is old or too long-lived.
@@ -312,7 +312,7 @@ class GuardCore:
         """Return the bytes to hand over for this request.
 
         Raises:
-            NotPermitted: The frame is no read of this port and its permit does not hold, or the
+            NotPermitted: The frame is not a read of this port and its permit does not hold, or the
                 port is in an exchange.
         """
         port = self.ports[port_name]
@@ -360,7 +360,7 @@ class GuardCore:
         return frame
 
     def reset(self) -> None:
-        """Open the latch, which is no start; who asks, and why, is the line's to establish."""
+        """Open the latch, which starts nothing; the line has checked the person and the cause."""
         self.latched = self.armed = False
         self.new_epoch()
 
@@ -394,7 +394,7 @@ class GuardCore:
 
 
 def _by_port(frames: Iterable[SafeFrame]) -> dict[str, list[SafeFrame]]:
-    """Sort frames by hazard for each port; the port of the most hazardous one comes first."""
+    """Return the frames of each port by hazard, the port of the most hazardous one first."""
     order: dict[str, list[SafeFrame]] = {}
     for frame in sorted(frames, key=lambda each: each.step):
         order.setdefault(frame.port, []).append(frame)

@@ -1,9 +1,9 @@
-"""What of a procedure is still to be done, port by port (sans I/O).
+"""The open part of a procedure, port by port (sans I/O).
 
-A frame is done when its reply said so, and, where a read shows what it set, when that was seen too.
+A frame is done when its reply says so and, if a read shows its value, when that was seen too.
 On each port the frames from the first one that failed are sent again in their order, until all of
-them succeed in one pass: an order that was refused may have needed the one before it. Then all of
-the procedure that can be read on the port is read; what a reading belies is open again.
+them succeed in one pass: an order that was refused may have needed the one before it. Then all
+of the procedure that can be read on the port is read; a frame that a reading belies is open again.
 """
 
 from collections.abc import Collection, Iterable
@@ -21,9 +21,9 @@ class _OnPort:
     """One port's frames, in order.
 
     Attributes:
-        frames: What a procedure sends there.
-        open: Those that were not obeyed since they were sent last.
-        unseen: Those that a read shows, and did not show since then.
+        frames: Frames of a procedure.
+        open: Frames that were not obeyed since they were sent last.
+        unseen: Frames whose value a read could show, and has not shown since then.
     """
 
     frames: tuple[SafeFrame, ...]
@@ -46,13 +46,13 @@ class _OnPort:
 
 
 class Duty:
-    """What a guard owes of the procedure that ran last."""
+    """The duty of a guard: the open part of the procedure that ran last."""
 
     def __init__(self) -> None:
         self._on: dict[str, _OnPort] = {}
 
     def begin(self, frames: Iterable[SafeFrame]) -> None:
-        """Owe a whole procedure, and nothing else any more."""
+        """Owe a whole procedure, and nothing else."""
         self._owe(frames, ())
 
     def add(self, frames: Iterable[SafeFrame]) -> None:
@@ -69,10 +69,10 @@ class Duty:
         self._on = {port: _OnPort(tuple(frames), set(frames)) for port, frames in of.items()}
 
     def ended(self, finished: Finished) -> str:
-        """Take note of the end of a frame's exchange, or of a reading's.
+        """Note the end of the exchange of a frame or a reading.
 
         Returns:
-            What is to be told: ``""`` where a reading shows what it should.
+            The error to report; ``""`` if there is none.
         """
         frame = finished.safe
         if frame is None:
@@ -91,11 +91,11 @@ class Duty:
         return finished.error and f"read back: {finished.error}"
 
     def due(self, at_it: Collection[str], *, reading: bool) -> list[SafeFrame]:
-        """Return what is to be sent again, but for ports that are still at their frames.
+        """Return the frames to send again, except on ports that are still at their frames.
 
         Args:
             at_it: Ports with a frame of a procedure on the wire, or waiting for it.
-            reading: Whether readings are asked for too: nobody else looks.
+            reading: Whether to add readings, because no harness looks.
         """
         free = [on for port, on in self._on.items() if port not in at_it]
         return [frame for on in free for frame in on.again(reading=reading)]
@@ -105,7 +105,7 @@ class Duty:
         return [frame for on in self._on.values() for frame in on.frames if frame in on.open]
 
     def left(self, *, reading: bool) -> bool:
-        """Return whether anything is left to do; with ``reading``, or to see."""
+        """Return whether a frame is open or, with ``reading``, unseen."""
         return any(on.open or (reading and on.unseen) for on in self._on.values())
 
     def end(self) -> None:
@@ -114,7 +114,7 @@ class Duty:
 
 
 def _reading_of(frame: SafeFrame) -> SafeFrame:
-    """Make the reading of what a frame has set; frames of one step share theirs."""
+    """Return the reading of the value that a frame sets; frames of one step share it."""
     if frame.shown is None:
         return frame
     step = READINGS_FROM + frame.step

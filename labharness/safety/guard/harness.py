@@ -248,7 +248,7 @@ MOVES = frozenset({"trip", "epoch", "arm", "disarm", "reset"})
 """The messages that move the epoch."""
 
 RESTS = frozenset({"send", "trip"})
-"""The messages whose rest is read by what takes them."""
+"""The messages with a rest, which their handler reads."""
 
 _TAKES: dict[str, Callable[..., None]] = {
     "send": HarnessSession._take_send,

@@ -1,10 +1,10 @@
-"""The latch on disk: it survives restart and power cut, and a disk that fails when the line trips.
+"""The latch on disk: it survives a restart, a power cut, and a disk that fails during a trip.
 
-On real links it holds for each port, too, whichever lab file leads there: ``port_latch``.
+On real links it also holds for each port, with any lab file: ``port_records``.
 
 Two small files. ``latch.json`` holds the trip. ``guard.armed``, the marker, is written before the
-first permit, while the disk still takes it, and goes with a clean end: where a latch cannot be
-written, or nobody lived to write it, the armed marker is what the next one finds.
+first permit, while the disk still takes it, and is removed at a clean end. If a latch
+cannot be written, or its process died before, the next process finds the armed marker.
 """
 
 import errno
@@ -46,10 +46,10 @@ class LatchUnreadable(LabError, RuntimeError, code="latch_unreadable"):
 
 
 class LatchedElsewhere(LatchUnreadable, code="latched_elsewhere"):
-    """Another lab's latch holds one of these ports; the message says whose, and what to do.
+    """The latch of another lab holds one of these ports; the message names it and the next step.
 
     Args:
-        record: What is written of the port.
+        record: The record of the port.
     """
 
     def __init__(self, record: PortRecord) -> None:
@@ -60,19 +60,18 @@ class LatchedElsewhere(LatchUnreadable, code="latched_elsewhere"):
 class Latch:
     """Remembers the trip that closed it until a named person resets it.
 
-    A line that was left armed is found latched: what became of it is not known.
+    A line that was left armed is found latched, because its state is not known.
 
     Args:
         path: The latch file; its folder must exist. The armed marker lies beside it.
         ports: The records of the line's real ports; ``None`` where it has none.
 
     Attributes:
-        marked: What the marker names, the procedure for the loss of an armed line; ``None`` where
-            there is no marker.
-        trip: What latched first, with the procedure that ran last; ``None`` while open.
-        unreadable: Why the files cannot be read, where that did not matter.
-        write: How a file is written; a disk that is full is put in its place to see what then.
-        write_error: Why the trip is not in the latch file; ``""`` when it is, or there is none.
+        marker: The procedure in the marker, for the loss of an armed line; ``None`` without one.
+        trip: The first trip, with the procedure that ran last; ``None`` while open.
+        unreadable: Reason why the files cannot be read; ``""`` otherwise.
+        write: Writes a file durably; tests put a full disk in its place.
+        write_error: Reason why the trip is not in the file; ``""`` if it is, or there is none.
 
     Raises:
         LatchUnreadable: Something is there and cannot be read, or another lab has latched a port.
@@ -191,10 +190,10 @@ class Latch:
                 self._ports.clear()
 
     def open(self) -> None:
-        """Take latch and marker away; who asked, and why, is in the journal of resets.
+        """Remove latch and marker; the journal of resets has the person and the reason.
 
         Raises:
-            OSError: One of them does not go; the line stays latched.
+            OSError: One of them cannot be removed; the line stays latched.
         """
         self._path.unlink(missing_ok=True)
         self._marker_file.unlink(missing_ok=True)
@@ -206,7 +205,7 @@ class Latch:
 
 
 def not_tried(write_error: str) -> bool:
-    """Return whether a latch is not on the disk only because nobody has tried: bytes go first."""
+    """Return whether a latch is not on the disk yet because the bytes of the trip go first."""
     return isinstance(write_error, Text) and write_error.code == "latch.not_yet"
 
 
@@ -216,7 +215,7 @@ def joined(first: Trip | None, later: Trip) -> Trip:
 
 
 def elsewhere(record: PortRecord) -> str:
-    """Return which port another lab has latched, why, and what a person does about it."""
+    """Return the message about a port that another lab has latched, with its reset command."""
     return (
         f"port {record.port} is latched on this machine by the lab of {record.state_dir}: "
         f"{record.trip.detail}; when the cause is gone: {record.reset}"
@@ -224,7 +223,7 @@ def elsewhere(record: PortRecord) -> str:
 
 
 def _found(ports: PortLatch) -> PortRecord | None:
-    """Return what latches this lab's ports of its own.
+    """Return the record by which this lab has latched its ports, if any.
 
     Raises:
         LatchedElsewhere: Another lab's latch does.
@@ -245,7 +244,7 @@ def _found(ports: PortLatch) -> PortRecord | None:
 
 
 def _trouble(where: Path, write: Callable[[], None]) -> str:
-    """Write, and return why it does not reach the disk; ``""`` where it does."""
+    """Write, and return the error; ``""`` if it reached the disk."""
     try:
         write()
     except OSError as why:
@@ -288,10 +287,10 @@ APART_S = 1.0  # heartbeats may change their mind ten times a second; a disk nee
 
 
 class ArmedMarker:
-    """Writes one marker at a time, and the last that was wanted in the end.
+    """Writes one marker at a time, and in the end the last one that was wanted.
 
     Args:
-        latch: Whose marker it is.
+        latch: The latch that it belongs to.
 
     Attributes:
         wanted: The procedure that the last heartbeat named.

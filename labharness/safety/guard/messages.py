@@ -47,7 +47,7 @@ WHOLE_MAX = 2**63 - 1  # what canonical bytes hold
 
 
 class BadFields(LabError, ValueError, code="bad_fields"):
-    """An object says something that cannot be; the message names where, and what is allowed."""
+    """A field of an object is wrong; the message names it, and the values that are allowed."""
 
 
 class Fields:
@@ -363,7 +363,7 @@ _KINDS: dict[str, tuple[Callable[[Any], object], Callable[[Fields, str], object]
     "request": (write_request, lambda fields, key: read_request(fields.inside(key))),
     "trip": (write_trip, lambda fields, key: read_trip(fields.inside(key))),
 }
-"""How a field of each kind is written and read."""
+"""The function that writes a field of each kind, and the function that reads it."""
 
 
 LINE_BYTES_MAX = 32 * 1024 * 1024  # a reply of BUFFER_BYTES_MAX in hexadecimal, and its names

@@ -1,8 +1,8 @@
-"""What this machine keeps of each port, for all accounts: who holds it, and what latched it.
+"""The records of each port on this machine, for all accounts: its lock and its latch.
 
 A lab's own lock and latch lie in its state directory and bind those who read the same lab file.
-These records bind a copy of that file, another account and another shell as well, because they hang
-on what the port is. No variable of the environment and no line of a file moves their places.
+These records bind a copy of that file, another account and another shell as well, because their
+names come from the port itself. No environment variable and no setting moves them.
 
 A lock has one owner a port. A latch is one small record a port: *armed* while a line is, *latched*
 when it has tripped, and empty when it is open. A record that says armed and whose owner is gone is
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 KEPT_PLACE = Path("/var/lib/labharness/ports")
-"""What latched a port outlives a restart here. Who runs the machine makes it: docs/how-to."""
+"""A latch here outlives a restart. The administrator of the machine makes it: docs/how-to."""
 
 SHARED_PLACE = Path("/var/tmp/labharness")
 """Every account may write here, and files are kept over a restart (FHS 3.0, 5.15), for 30 days
@@ -66,7 +66,7 @@ NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 def makeable(place: Path) -> bool:
-    """Return whether a place is there, or was made; the kept one is made by a person alone."""
+    """Return whether a place exists or was made; only a person makes the kept one."""
     if place != KEPT_PLACE:
         with suppress(OSError):  # it is there, or there is nothing above it
             place.mkdir(PLACE_MODE)
@@ -96,7 +96,7 @@ def opened_in(place: Path, name: str) -> int:
     (fs.protected_regular, proc_sys_fs(5)).
 
     Raises:
-        OSError: It cannot be opened, or is no file.
+        OSError: It cannot be opened, or is not a file.
     """
     path = place / name
     try:
@@ -109,12 +109,12 @@ def opened_in(place: Path, name: str) -> int:
     return handle
 
 
-LINE = "line"  # of the process that drives a line, or looks at it
+LINE = "line"  # held by the process that drives a line, or looks at it
 GUARD = "guard"  # of its guard process
 
 WHO_BYTES_MAX = 65_536
 TRIES = 4
-TRY_S = 0.02  # who only looks whether a lock is held has it for as long as that takes
+TRY_S = 0.02  # a process that only looks whether a lock is held has it for that long
 
 Who = Mapping[str, object]
 
@@ -123,8 +123,8 @@ class PortTaken(LabError, RuntimeError, code="port_taken"):
     """Another process has a port.
 
     Args:
-        port: Which, by the name that this lab has for it.
-        who: What that process has said of itself; empty where it has said nothing.
+        port: The port, by its name in this lab.
+        who: The description that the process has written; empty without one.
     """
 
     def __init__(self, port: str, who: Who) -> None:
@@ -137,9 +137,9 @@ class PortLock:
     """Holds ports for as long as the process lives; the system lets go when it dies.
 
     Args:
-        ports: What they are on this machine.
+        ports: The ports on this machine.
         kind: ``LINE`` or ``GUARD``.
-        who: Written down for others to find.
+        who: Description of this process, written for others to find.
 
     Raises:
         PortTaken: Another process has one.
@@ -170,14 +170,14 @@ class PortLock:
             raise trouble
 
     def release(self) -> None:
-        """Let go, once; the files stay, for whoever waits at them."""
+        """Release the locks, once; the files stay for processes that wait at them."""
         handles, self._handles = self._handles, []
         for each in handles:
             os.close(each)
 
 
 def who_holds(ports: Sequence[LinkIdentity], kind: str) -> tuple[str, Who] | None:
-    """Return the first port that a process holds, and what that process says of itself."""
+    """Return the first port that a process holds, and the description of that process."""
     for port, key in _keys(ports):
         for place in LOCK_PLACES:
             with suppress(OSError), open_named(place / f"{key}.{kind}") as file:
@@ -244,12 +244,12 @@ RECORD_BYTES_MAX = 65_536
 
 @dataclass(frozen=True, slots=True)
 class PortRecord:
-    """What is written of one port.
+    """The latch record of one port.
 
     Attributes:
-        port: Its name in the lab file of who reads this.
-        trip: What latched it.
-        state_dir: Of the lab that latched it.
+        port: Its name in the reader's lab file.
+        trip: The trip that latched it.
+        state_dir: State directory of the lab that latched it.
         reset: The command that resets it there.
         path: The record.
     """
@@ -277,9 +277,9 @@ class PortLatch:
         self._reset = reset
 
     def look(self) -> tuple[PortRecord | None, PortRecord | None]:
-        """Find what is latched: by this lab, and by another that stands by it.
+        """Find the record of this lab, and the record of another lab that is still latched itself.
 
-        One whose own latch and marker are gone stands by nothing: the record is this lab's then.
+        The record of a lab whose own latch and marker are gone counts as this lab's.
 
         Raises:
             OSError: A place or a record cannot be read; the message says which.
@@ -293,7 +293,7 @@ class PortLatch:
         return ours, None
 
     def set_marker(self, procedure: str) -> None:
-        """Say before the first permit that the ports are armed; raises ``OSError``."""
+        """Mark the ports as armed, before the first permit; raises ``OSError``."""
         self._find(anew=True)
         self._write(Trip(Cause.COMMUNICATION, procedure, "guard", None, 0.0, LEFT_ARMED))
 
@@ -302,7 +302,7 @@ class PortLatch:
         self._write(trip)
 
     def clear(self) -> None:
-        """Open the ports, but for what another lab stands by; raises ``OSError``."""
+        """Open the ports that no other lab has latched; raises ``OSError``."""
         for record in self._records():
             if record.state_dir == self._home or not _stands(record.state_dir):
                 _empty(record.path)
@@ -325,7 +325,7 @@ class PortLatch:
     def _find(self, *, anew: bool = False) -> None:
         """Find the names of the records; a device each time, a host once, as that takes time.
 
-        What was found stays: a port that is unplugged meanwhile keeps its record.
+        A name that was found stays: a port that is unplugged meanwhile keeps its record.
         """
         addresses = [
             address for address in self._addresses if anew or address.path or not self._names
@@ -334,7 +334,7 @@ class PortLatch:
 
 
 def clear_ports(addresses: Sequence[LinkAddress]) -> None:
-    """Forget what was latched under names that an instrument has just been given by the system."""
+    """Clear the records under names that the system has just assigned to an instrument."""
     for name in _names(addresses):
         for place in LATCH_PLACES:
             with suppress(OSError):
@@ -343,13 +343,13 @@ def clear_ports(addresses: Sequence[LinkAddress]) -> None:
 
 
 def _names(addresses: Sequence[LinkAddress]) -> dict[str, str]:
-    """Return the name of each record, and whose it is."""
+    """Return the port of each record by the record's name."""
     found = [identify(address) for address in addresses]
     return {f"{key}{SUFFIX}": each.port for each in found for key in each.latch_keys}
 
 
 def _stands(state_dir: str) -> bool:
-    """Return whether a lab has its own latch or marker still, or hides whether it has."""
+    """Return whether a lab still has its own latch or marker, or does not let us see."""
     try:
         return any(is_there(Path(state_dir) / name) for name in ("latch.json", "guard.armed"))
     except OSError:
@@ -374,8 +374,8 @@ def _read(path: Path, port: str) -> PortRecord | None:
 def _write_first(name: str, data: bytes) -> None:
     """Write a record to the first place that takes it.
 
-    In its place, not beside it: in a folder of all accounts nobody may replace another's file. A
-    record that a power cut has torn cannot be read, and so is a latch.
+    It is written in place: in a folder of all accounts no account may replace another's file. A
+    record that a power cut has torn cannot be read, and so counts as a latch.
     """
     trouble = OSError(2, "there is no place for what latches a port", str(LATCH_PLACES[-1]))
     for place in LATCH_PLACES:

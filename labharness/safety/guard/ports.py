@@ -1,4 +1,4 @@
-"""The ports of the guard process: the core's bytes between descriptors and who waits for them."""
+"""The ports of the guard process: they move bytes between the core and the descriptors."""
 
 import selectors
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -22,17 +22,17 @@ class Ports:
     """Moves the core's bytes. It takes no decision.
 
     Args:
-        core: What decides.
+        core: The core, which decides.
         links: The link of each port, open or lost.
-        selector: What watches their descriptors.
+        selector: The selector that watches their descriptors.
         steady_s: The machine's steady clock.
 
     Attributes:
-        duty: What is left to do of the procedure that was sent.
-        on_ended: Told of the end of a numbered exchange: port, number, reply, error.
-        on_safe: Told of the end of a safe frame's exchange, and why it failed.
-        on_free: Told that a port has become free.
-        on_lost: Told that a link was lost: port and reason.
+        duty: The open part of the procedure that was sent.
+        on_ended: Called at the end of a numbered exchange: port, number, reply, error.
+        on_safe: Called at the end of a safe frame's exchange, with its error.
+        on_free: Called when a port has become free.
+        on_lost: Called when a link was lost: port and reason.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Ports:
         self._steady_s = steady_s
         self._asked: dict[str, int | None] = dict.fromkeys(links)
         self._safe_sent: set[str] = set()  # ports with a frame of a procedure on the wire
-        self._wanted: dict[str, None] = {}  # lost links that somebody needs, in order
+        self._wanted: dict[str, None] = {}  # lost links that are needed, in order
         self._openings: dict[str, Thread] = {}  # by which some of them are being opened
         self._not_before_s = dict.fromkeys(links, 0.0)
         self._whys: dict[str, str] = {}  # why links were lost, or did not open
@@ -74,7 +74,7 @@ class Ports:
         return bool(self._safe_sent) or any(port.safe for port in self.core.ports.values())
 
     def free(self) -> list[str]:
-        """Name the ports on which an exchange may begin."""
+        """Return the ports on which an exchange may begin."""
         return [
             name
             for name, port in self.core.ports.items()
@@ -82,7 +82,7 @@ class Ports:
         ]
 
     def shut(self) -> dict[str, str]:
-        """Say of each link that is not open why; ``""`` while it is being opened."""
+        """Return why each closed link is not open; ``""`` while it is being opened."""
         tried = (*self._wanted, *self._openings)
         closed = (name for name, link in self._links.items() if link.fileno() < 0)
         return {name: "" if name in tried else self._whys.get(name, UNTRIED) for name in closed}
@@ -122,7 +122,7 @@ class Ports:
             self._end(name, why, now)
 
     def forget(self) -> None:
-        """Nobody waits any more for the exchanges that are under way."""
+        """Drop the users of the exchanges under way: their harness has gone."""
         self._asked = dict.fromkeys(self._links)
 
     def trip(self, procedure: str) -> None:
@@ -137,10 +137,10 @@ class Ports:
         self._send_again(frames)
 
     def insist(self, *, reading: bool) -> None:
-        """Send again what is left to do, and with ``reading`` look whether it is so.
+        """Send the open frames again, and with ``reading`` the readings that show their values.
 
-        A port that is still at its frames is left out, and no other for its sake: one that nobody
-        answers on waits for its own time-outs, and a poll for its own.
+        Only a port that is still at its frames is left out: a silent port waits for its own
+        time-outs, and delays no other.
         """
         at_it = {*self._safe_sent, *(name for name, port in self.core.ports.items() if port.safe)}
         self._send_again(self.duty.due(at_it, reading=reading))
@@ -152,7 +152,7 @@ class Ports:
         self._wanted.update(dict.fromkeys(lost))
 
     def want_closed(self) -> None:
-        """Open what is closed: somebody has come who may ask for it."""
+        """Open the closed links: a harness has come that may need them."""
         closed = (name for name, link in self._links.items() if link.fileno() < 0)
         self._wanted.update(dict.fromkeys(closed))
 
@@ -181,9 +181,9 @@ class Ports:
                 self._openings[name] = opening
 
     def _open(self, name: str) -> None:
-        """Open a link; how one fails is the business of who asks for it next."""
+        """Open a link; the next exchange on it reports a failure."""
         self._whys[name] = UNTRIED
-        with suppress(Exception):  # a driver of the system's may raise anything, and ends nobody
+        with suppress(Exception):  # a driver of the system may raise anything
             try:
                 self._links[name].open(REOPEN_S_MAX)
             except LinkLost as why:
@@ -227,7 +227,7 @@ class Ports:
         self._end(name, why, now)
 
     def _hand_over(self, name: str, frame: bytes) -> str:
-        """Write to a link; return the reason when it is lost."""
+        """Write to a link; return the error if it is lost."""
         try:
             self._links[name].write(frame)
         except LinkLost as why:
@@ -235,7 +235,7 @@ class Ports:
         return ""
 
     def _send_safe(self, names: Iterable[str]) -> None:
-        """Send the next frame of each port; a link that is lost is told of after the last byte."""
+        """Send the next frame of each port; a lost link is reported after the last byte."""
         now = self._steady_s()
         lost = []
         for name in names:

@@ -36,7 +36,7 @@ REPEATS_MAX = 3600  # with ``once``; a guard that somebody keeps has the duty wi
 PUTS_OFF_S = 15.0  # what a harness sends of a procedure puts the guard's own off so long
 COME_S_MAX = 30.0  # with ``once``: how long to wait for the harness that asked for this guard
 LEAVE_S_MAX = 5.0  # a guard that is told to stop waits this long for its procedure's answers
-DISK_S_MAX = 10.0  # a procedure that nobody answers keeps the latch from the disk so long
+DISK_S_MAX = 10.0  # an unanswered procedure keeps the latch from the disk so long
 NEVER = float("inf")
 
 
@@ -44,14 +44,14 @@ class ProcessGuard:
     """One lab's guard.
 
     Args:
-        armed: What may leave, and what makes safe.
-        digest: Of the text it was read from; harness and guard compare it.
+        armed: The arming: the reads and the procedures.
+        digest: Digest of its text; harness and guard compare it.
         links: A link for each port, open or lost.
-        state_dir: Where latch, marker and log lie.
-        listener: The socket on which the harness comes.
+        state_dir: Directory of latch, marker and log.
+        listener: The socket to which the harness connects.
         steady_s: The machine's steady clock.
-        entropy: Gives so many bytes for a key.
-        once: End when the harness that came has gone and nothing is left to do.
+        entropy: Returns random bytes for a key.
+        once: End when the harness has gone and nothing is left to do.
         reset: The command that resets this lab.
     """
 
@@ -95,8 +95,8 @@ class ProcessGuard:
         self._notify_s = 0.0
         self._session: HarnessSession | None = None
         self._procedure = ""  # the last one that ran
-        self._disk_s = steady_s() + DISK_S_MAX  # then a procedure under way waits for the disk
-        self._repeat_s = NEVER  # when to look after what was not answered
+        self._disk_s = steady_s() + DISK_S_MAX  # from then on no procedure delays the disk
+        self._repeat_s = NEVER  # time of the next look at unanswered frames
         self._repeats = 0
         self._alone = False
         self._ends: dict[SafeFrame, str] = {}  # how each frame of the procedure ended last
@@ -118,7 +118,7 @@ class ProcessGuard:
         self._begin()
         self._notifier.say("READY=1")
         self._serve()
-        if self.core.armed:  # nothing lets it be, and nobody else would make it safe
+        if self.core.armed:  # no other process would make it safe
             self._lose("the guard left while the line was armed")
             self._leaving_s = self.steady_s() + LEAVE_S_MAX
             self._serve()
@@ -140,10 +140,10 @@ class ProcessGuard:
             self._keep_time()
 
     def _begin(self) -> None:
-        """After a crash with the line armed, or with a latch set, a procedure comes first.
+        """Run a procedure first after a crash with the line armed, or with a latch set.
 
-        A latch names the one that ran last. The marker names what silence would have run; it stands
-        for a latch where there is none, and for nothing beside one.
+        A latch names the procedure that ran last. The marker names the procedure for silence; it
+        counts only without a latch.
         """
         trip = self.latch.trip
         if trip is None:
@@ -183,7 +183,7 @@ class ProcessGuard:
             self._write_down(now)
 
     def _write_down(self, now: float) -> None:
-        """Do what may wait for a disk; till then the marker says that the line was left armed."""
+        """Write the latch, marker and log; until then the marker stands for the latch."""
         if self.latch.write_error and now >= self._save_s:
             self._save_s = now + REPEAT_S
             self.latch.saved()
@@ -230,7 +230,7 @@ class ProcessGuard:
     # ---- making safe
 
     def trip(self, procedure: str, read: Callable[[], Trip]) -> None:
-        """Run a procedure for the harness, and only then read why.
+        """Run a procedure for the harness, and only then read the reason.
 
         Raises:
             BadFields: The reason cannot be read; the line is safe and latched all the same.
@@ -246,7 +246,7 @@ class ProcessGuard:
         self.log.add("tripped", procedure=procedure, why=coded(trip.detail))
 
     def repeat(self, frames: Iterable[SafeFrame]) -> None:
-        """Send frames of a procedure for a harness that has it in force, and goes on by itself."""
+        """Send frames of the procedure in force for a harness, which repeats them by itself."""
         self.ports.repeat(frames)
         self._put_off()
 
@@ -261,7 +261,7 @@ class ProcessGuard:
         self._procedure = procedure
 
     def _lose(self, why: str) -> None:
-        """Do without the harness: make safe, latch, and take its arming away."""
+        """Act without the harness: make safe, latch and disarm."""
         procedure = self._known(self._procedure if self.core.latched else self._watch.procedure)
         trip = self._trip_of("harness", why, procedure)
         self._run_procedure(trip, procedure)
@@ -273,7 +273,7 @@ class ProcessGuard:
             self._session.say("tripped", trip=trip)
 
     def _lose_door(self, why: str) -> None:
-        """Make safe: whoever wants to stop this line, or to know of it, finds no guard any more."""
+        """Make safe: a process that wants to stop or see this line cannot reach its guard."""
         self._shut_out = True
         if self.core.armed:
             self._lose(why)
@@ -282,7 +282,7 @@ class ProcessGuard:
             sys.stderr.write(f"labharness guard: {why}; it ends when its work is done\n")
 
     def _be_alone(self) -> None:
-        """See to the procedure without a harness: nobody else reads whether it was done."""
+        """Repeat and read back the procedure, because no harness does."""
         self._alone = True
         self._repeats = 0
         self._repeat_s = self.steady_s() + REPEAT_S
@@ -334,12 +334,12 @@ class ProcessGuard:
         self._repeat_s = NEVER
 
     def disarm(self) -> None:
-        """Take no more permits, and watch nobody; the marker goes when the disk has its turn."""
+        """Take no more permits, and stop the watch; the marker goes in the disk's turn."""
         self.core.disarm()
         self._watch.end()
 
     def heartbeat(self, made_s: float, procedure: str) -> None:
-        """Take a heartbeat; it puts no repeat off: who only looks on heartbeats, too."""
+        """Take a heartbeat; it delays no repeat: a harness that only looks sends them too."""
         silence_s = self._watch.heartbeat(made_s, self.steady_s(), procedure)
         if silence_s:
             self._lose(f"the harness was silent for {silence_s:.3f} s")
@@ -347,7 +347,7 @@ class ProcessGuard:
         self._marker.wanted = procedure
 
     def reset(self) -> str:
-        """Open the latch; return what stands in the way, ``""`` when nothing does."""
+        """Open the latch; return the hindrance, ``""`` for none."""
         self._marker.wait()
         if self.latch.unreadable:
             self._read_latch_anew()
@@ -364,7 +364,7 @@ class ProcessGuard:
         return ""
 
     def _read_latch_anew(self) -> None:
-        """Look whether a person has mended or removed what could not be read."""
+        """Read the latch again: a person may have mended or removed the unreadable file."""
         fresh = Latch.or_shut(self._latch_file, self._safe_table, self._port_latch)
         if fresh.trip is None and self.latch.trip is not None:
             fresh.hold(self.latch.trip)  # it is removed, and holds until it is opened
@@ -372,7 +372,7 @@ class ProcessGuard:
         self._marker = ArmedMarker(fresh)
 
     def goodbye(self, *, retire: bool) -> None:
-        """End with a harness that takes its leave; what its journal has needs no log."""
+        """End a session whose harness leaves; its journal has the facts, so the log is cleared."""
         armed = self.core.armed
         kept = self._session is not None and self._session.imported
         self._part("the harness left while the line was armed")
@@ -404,7 +404,7 @@ class ProcessGuard:
         self._session.welcome(self._digest)
 
     def _part(self, why: str) -> None:
-        """End with a harness; one that left the line armed is lost."""
+        """End a session; a harness that left the line armed is lost."""
         self._drop()
         if self.core.armed:
             self._lose(why)
@@ -431,7 +431,7 @@ class ProcessGuard:
             self._session.safe(frame, error)
 
     def _link_lost(self, port: str, why: str) -> None:
-        """Void what was permitted on it, for nobody knows what answers there next."""
+        """Void all permits: another instrument may answer on that link next."""
         self.core.new_epoch()
         self.log.add("link lost", port=port, why=why)
         if self._session is not None:

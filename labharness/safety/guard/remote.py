@@ -1,8 +1,8 @@
-"""The harness's end of the guard process: the same guard to a line, over a socket.
+"""The harness's end of the guard process: the same interface to a line, over a socket.
 
-What the harness believes of the guard (epoch, free ports, latch) is what the guard last said, plus
-what the harness has asked since and the guard has not taken yet. Where that belief is wrong the
-guard refuses, and never the other way round.
+Its picture of the guard (epoch, free ports, latch) is the last message of the guard plus the
+requests of the harness that the guard has not taken yet. If that picture is wrong, the guard
+refuses; it never permits by mistake.
 """
 
 import asyncio
@@ -42,10 +42,10 @@ __all__ = ["BEAT_S", "RemoteGuard"]
 BEAT_S = 0.1  # a fifth of the silence that a guard bears
 OPEN_S_MAX = 10.0  # from nothing to a guard whose ports are open
 LINK_S_MAX = 4.0  # for a guard to open one: a second till it may, one for a name, one to connect
-KEPT_S = 1.0  # for a guard that somebody keeps to come back, before one is started here
+KEPT_S = 1.0  # for a guard that systemd or a person keeps to come back, before one is started here
 STARTS_MAX = 3
 RETURN_S = 2.0  # between two tries to bring a lost one back
-RETURNS_MAX = 10_000  # hours of trying: without its guard nobody makes the line safe
+RETURNS_MAX = 10_000  # hours of trying: only its guard makes the line safe
 AGAIN_S = 0.2
 BRIEF_S = 1.0  # one that came back and was lost within this is given as long before the next try
 LOOK_S = 0.01  # between two tries at its door
@@ -58,9 +58,9 @@ class RemoteGuard(Tells):
     """A guard in a process of its own.
 
     Args:
-        armed: What the guard is armed with; written to its file when the line is opened.
-        state_dir: The lab's.
-        command: Starts a guard for this lab, where none runs.
+        armed: The arming; written to its file when the line is opened.
+        state_dir: State directory of the lab.
+        command: Starts a guard for this lab if none runs.
         near: The latch of ports that stay in this process.
     """
 
@@ -92,18 +92,16 @@ class RemoteGuard(Tells):
         self._shut: dict[str, str] = {}  # links that the guard could not open, and why
         self._busy_since = dict.fromkeys(ports, 0)  # number of the message that took the port
         self._asked: dict[str, tuple[int, Done, float] | None] = dict.fromkeys(ports)
-        self._heartbeat_s = (
-            0.0  # counted in heartbeats: both ends may have stood still with the machine
-        )
+        self._heartbeat_s = 0.0  # counted in heartbeats: the machine may stand still with both ends
         self._transport: asyncio.Transport | None = None
         self._opening = asyncio.Lock()
         self._welcome: asyncio.Future[str] | None = None
-        self._answer: asyncio.Future[str] | None = None  # of what was asked last
+        self._answer: asyncio.Future[str] | None = None  # to the last request
         self._returning: asyncio.Task[None] | None = None
         self._trip: Trip | None = None  # the last, and so the gravest, that this end asked for
         self._lost = "the guard process was not reached yet"
         self._met_s = 0.0  # when it let us in
-        self._kept = False  # by systemd or a person: who lost it gets time to bring it back
+        self._kept = False  # by systemd or a person, who get time to bring it back
         self._closed = False
         self._key = b""
         self._told = 0  # messages sent to this guard
@@ -169,7 +167,7 @@ class RemoteGuard(Tells):
 
     def _write_arming(self) -> None:
         path = self._state_dir / ARMED_FILE
-        with suppress(OSError), open_named(path) as file:  # what is no file is replaced by one
+        with suppress(OSError), open_named(path) as file:  # anything but a file is replaced by one
             if file.read() == self._text.encode():
                 return
         write_durably(path, self._text)
@@ -222,11 +220,11 @@ class RemoteGuard(Tells):
         self._queue.offer(port)
 
     def leave(self, port: str, start: Callable[[], None]) -> None:
-        """Stand in the queue of a port no more."""
+        """Leave the queue of a port."""
         self._queue.leave(port, start)
 
     def release(self, port: str) -> None:
-        """Give the port back."""
+        """Return the port."""
         self._queue.release(port)
         self._queue.offer(port)
 
@@ -316,7 +314,7 @@ class RemoteGuard(Tells):
         self._is_armed = False
 
     def heartbeat(self, procedure: str) -> None:
-        """Say that the control loop lives, and which procedure fits if it should not.
+        """Report that the control loop lives, and name the procedure to run if it dies.
 
         A guard of ours that stands still is ended: the next one begins with the safe table.
         """
@@ -341,7 +339,7 @@ class RemoteGuard(Tells):
         self.latch.open()
 
     async def _ask(self, message: Line) -> str:
-        """Ask for what takes the guard's disk; return what stands in the way, ``""`` if nothing."""
+        """Ask for an action on the guard's disk; return the hindrance, ``""`` for none."""
         self._answer = self._loop.create_future()
         self._moves(message)
         try:
@@ -353,7 +351,7 @@ class RemoteGuard(Tells):
             self._answer = None
 
     def _moves(self, message: Line) -> None:
-        """Ask for what moves the epoch, and count on it from now on."""
+        """Send a request that moves the epoch, and count with the new one from now on."""
         if not self._lost:
             self._tell(message)
             self._moves_told += 1
@@ -456,7 +454,7 @@ class RemoteGuard(Tells):
         asked[1](reply, error)
 
     def parted(self, transport: asyncio.Transport) -> None:
-        """Take the end of a connection; of one that was given up it says nothing."""
+        """Take the end of a connection; do nothing if it was given up already."""
         if transport is not self._transport:
             return
         self._transport = None

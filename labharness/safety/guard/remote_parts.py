@@ -1,4 +1,4 @@
-"""What stands for the guard process in the harness: its latch, links and socket, and itself.
+"""The guard process as the harness sees it: its latch, links, socket and child process.
 
 The process is spawned, never forked, in a session of its own. A fork would share the descriptors of
 the ports, and with them their locks. The session keeps a Ctrl-C at the terminal from reaching the
@@ -28,7 +28,7 @@ __all__ = ["Child", "GuardedLink", "SeenLatch", "Stream"]
 
 
 class Near(Protocol):
-    """Who uses them."""
+    """The interface of the guard to its links and its socket."""
 
     async def open_port(self, port: str) -> None:
         """Reach the guard, and one of its ports."""
@@ -71,11 +71,11 @@ class GuardedLink:
 
 
 class SeenLatch:
-    """The latch as the guard last told of it; the file is the guard's.
+    """The latch as the guard last reported it; the file belongs to the guard.
 
     Args:
         path: The file.
-        near: Of ports that the guard does not hold: their records are written here.
+        near: Records of the ports that the guard does not hold; they are written here.
     """
 
     def __init__(self, path: Path, near: PortLatch | None = None) -> None:
@@ -139,7 +139,7 @@ class Stream(asyncio.Protocol):
             self._guard.heard(message)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Say that the guard is gone."""
+        """Report the end of the connection."""
         self._guard.parted(self._transport)
 
 

@@ -1,8 +1,8 @@
 """The guard as a service: watch its socket and folder, report to systemd.
 
-Who removes or replaces a line's socket or its folder has taken every door away: nobody can stop the
-line, and the next one who comes finds neither its owner nor its latch. systemd is told that the
-guard is ready, and that it lives, from the loop that does the work and no other.
+Without its socket or folder a guard cannot be reached: no program can stop the line, and the next
+one finds neither its owner nor its latch. The loop that does the work tells systemd that the guard
+is ready and that it lives.
 """
 
 import os
@@ -16,11 +16,11 @@ from threading import Thread
 __all__ = ["LOOK_S", "Door", "DoorPaths", "Notifier"]
 
 LOOK_S = 1.0
-"""Between two looks; what is lost is noticed within two of them."""
+"""Time between two looks; a loss is noticed within two of them."""
 
 
 class DoorPaths:
-    """What stood at some paths when this was made.
+    """The files at some paths when this was made.
 
     Args:
         paths: A socket, and the folder that it lies in.
@@ -30,7 +30,7 @@ class DoorPaths:
         self._stood = {path: _which(path) for path in paths}
 
     def lost(self) -> str:
-        """Return which of them is not there any more; ``""`` where all are."""
+        """Return which of them has gone, in one sentence; ``""`` for none."""
         for path, which in self._stood.items():
             now = _which(path)
             if now != which:
@@ -39,13 +39,13 @@ class DoorPaths:
 
 
 class Door:
-    """Looks by a thread: a share that hangs holds up no guard.
+    """Looks at paths in a thread: a network share that hangs does not block the guard.
 
     Args:
-        paths: What is looked for.
+        paths: The paths.
 
     Attributes:
-        lost: What is not there any more, in one sentence; ``""`` while all is.
+        lost: The path that has gone, in one sentence; ``""`` for none.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -55,7 +55,7 @@ class Door:
         self._thread: Thread | None = None
 
     def look(self, now: float) -> None:
-        """Begin a look where one is due; waits for nothing."""
+        """Begin a look if one is due; waits for nothing."""
         if (
             self.lost
             or now < self._next_s
@@ -80,16 +80,16 @@ def _which(path: Path) -> tuple[int, int] | None:
 
 
 class Notifier:
-    """Speaks sd_notify; silent where nobody asked for it.
+    """Speaks sd_notify; silent without ``NOTIFY_SOCKET``.
 
     Attributes:
-        every_s: How often to say that the loop lives: half of what the unit's ``WatchdogSec``
-            allows, ``inf`` without one.
+        every_s: Period of the reports that the loop lives: half of the unit's ``WatchdogSec``,
+            ``inf`` without one.
     """
 
     def __init__(self) -> None:
         address = os.environ.get("NOTIFY_SOCKET", "")
-        self._address = re.sub("^@", "\0", address)  # a name that is no path
+        self._address = re.sub("^@", "\0", address)  # a name without a path
         limit_us = os.environ.get("WATCHDOG_USEC", "")
         ours = os.environ.get("WATCHDOG_PID", "") in ("", str(os.getpid()))
         self.every_s = float("inf")

@@ -26,19 +26,19 @@ class LoopGuard(Tells):
     """Moves the core's bytes. It takes no decision.
 
     It dies with the harness, so it needs no heartbeat, trips nothing by itself, and is never away.
-    It opens no link again: one that is lost stays lost, and there is nothing to tell of its return.
+    It opens no link again: a lost link stays lost.
 
     One timer watches all exchanges. It is armed at or before the first one's end and looks again
     when it was early, so that an exchange which is answered in time costs it nothing. A port that
-    keeps quiet has a timer only while somebody waits for it.
+    keeps quiet has a timer only while a user waits for it.
 
     Args:
-        core: What decides.
+        core: The core, which decides.
         links: The link of each port; ``receive`` of each is taken over.
-        latch: Where the latch is kept.
+        latch: The latch.
 
     Attributes:
-        duty: What is still owed of the procedure that ran last, as a guard's process keeps it.
+        duty: The open part of the procedure that ran last.
     """
 
     heartbeat_s = float("inf")
@@ -71,11 +71,11 @@ class LoopGuard(Tells):
             self._offer(port)
 
     def leave(self, port: str, start: Callable[[], None]) -> None:
-        """Stand in the queue of a port no more."""
+        """Leave the queue of a port."""
         self._queue.leave(port, start)
 
     def release(self, port: str) -> None:
-        """Give the port back."""
+        """Return the port."""
         self._queue.release(port)
         self._offer(port)
 
@@ -101,7 +101,7 @@ class LoopGuard(Tells):
         """Return whether an exchange may begin on a port that the caller owns."""
         state = self.core.ports[port]
         if state.state is PortState.DRAIN:
-            state.expire(self._loop.time())  # nobody may have waited for the end of its quiet
+            state.expire(self._loop.time())  # perhaps no user waited for the end of its quiet
         return state.state is PortState.IDLE and not state.safe and not self._closed
 
     def trip(self, trip: Trip) -> None:
@@ -112,7 +112,7 @@ class LoopGuard(Tells):
         self.latch.close(trip)
 
     def give_up(self, why: str) -> None:
-        """End whatever is asked for and not answered: somebody else had the ports meanwhile."""
+        """End all requests that are not answered: another guard had the ports meanwhile."""
         for port, done in self._done.items():
             if done is not None and self.core.ports[port].state is not PortState.SENT:
                 self._done[port] = None
@@ -126,7 +126,7 @@ class LoopGuard(Tells):
             self._send_safe(port)
 
     def insist(self, *, reading: bool) -> None:
-        """Send again what a port owes that is not at it; with ``reading``, read back as well."""
+        """Send the open frames again on idle ports; with ``reading``, read back as well."""
         ports = self.core.ports.items()
         at_it = {name for name, each in ports if each.safe or each.state is PortState.SENT}
         for port in self.core.queue(self.duty.due(at_it, reading=reading)):
@@ -148,7 +148,7 @@ class LoopGuard(Tells):
         self.latch.clear_marker()
 
     def heartbeat(self, procedure: str) -> None:
-        """Do nothing: who could miss the heartbeat is dead too."""
+        """Do nothing: this guard dies with the loop."""
 
     async def reset(self) -> None:
         """Open the latch; raises ``OSError`` if the file does not go."""
@@ -211,7 +211,7 @@ class LoopGuard(Tells):
             if done is not None:
                 done(finished.reply, finished.error)
         if not self._queue.taken[port] and port not in self._quiet:
-            self._offer(port)  # also where nobody owned the exchange any more
+            self._offer(port)  # also if no user owned the exchange any more
 
     def _offer(self, port: str) -> None:
         turns = self._queue

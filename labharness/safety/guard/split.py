@@ -1,7 +1,7 @@
 """One guard made of two: ports that the guard process holds, and ports that stay in this process.
 
-What voids permits voids them on both sides, and a trip goes to the guard process first: once its
-bytes are in the socket nothing of this process can hold them up any more.
+Permits are voided on both sides. A trip goes to the guard process first: once its bytes are in the
+socket, nothing in this process can delay them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ class SplitGuard(Tells):
     Args:
         remote: The guard process; it owns the latch.
         near: The guard on the loop, with the latch as ``remote`` sees it.
-        procedures: All frames, of both.
+        procedures: All frames, of both guards.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class SplitGuard(Tells):
         self._of(port).when_free(port, start, patient=patient)
 
     def leave(self, port: str, start: Callable[[], None]) -> None:
-        """Stand in the queue of a port no more."""
+        """Leave the queue of a port."""
         self._of(port).leave(port, start)
 
     def release(self, port: str) -> None:
-        """Give the port back."""
+        """Return the port."""
         self._of(port).release(port)
 
     def ready(self, port: str) -> bool:
@@ -97,7 +97,7 @@ class SplitGuard(Tells):
         self.near.disarm()
 
     def heartbeat(self, procedure: str) -> None:
-        """Say that the control loop lives."""
+        """Report that the control loop lives."""
         self.remote.heartbeat(procedure)
 
     async def reset(self) -> None:

@@ -42,12 +42,12 @@ class CannotGuard(LabError, RuntimeError, code="cannot_guard"):
 
 
 def serve(state_dir: Path, *, once: bool, lab: str = "") -> None:
-    """Guard the lab whose state directory this is, until told to stop.
+    """Guard the lab of a state directory, until told to stop.
 
     Args:
-        state_dir: The lab's.
-        once: End with the harness that asked for this guard.
-        lab: Its lab file, told to whoever finds one of its ports guarded or latched.
+        state_dir: State directory of the lab.
+        once: End with the harness that started this guard.
+        lab: Its lab file, for the message about a port that is guarded or latched.
 
     Raises:
         CannotGuard: No arming, another guard, no port that opens, or no socket.
@@ -102,7 +102,7 @@ def serve(state_dir: Path, *, once: bool, lab: str = "") -> None:
 
 
 def _taken(ports: Sequence[ArmedPort], state_dir: Path, lab: str) -> PortLock | None:
-    """Have the ports for this guard alone; ``None`` where no place of this machine takes a lock.
+    """Lock the ports for this guard; return ``None`` if no place of this machine takes a lock.
 
     Such a guard makes safe all the same, and is not armed: its latch has no place either.
 

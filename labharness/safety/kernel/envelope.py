@@ -35,7 +35,7 @@ class Envelope:
             raise EnvelopeInvalid(f"{'; '.join(wrong)}, which this envelope does not have")
 
     def _named(self) -> Iterable[tuple[str, Collection[str], Iterable[str]]]:
-        """Return who names what, and where it must stand."""
+        """Return each row that names others, the table they must be in, and their names."""
         purge, watches, check = self.purge, self.watches, self.purge.leak_check
         for row in self.interlocks:
             who = f"interlock {row.name!r}"

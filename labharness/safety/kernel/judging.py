@@ -27,8 +27,8 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
     each interlock before the channel.
 
     Args:
-        command: What is asked.
-        memory: What is known.
+        command: The command.
+        memory: The knowledge of the line.
         now: Lab time, in seconds.
         before: Values that the channel may have before; none for those of its last reading.
     """
@@ -71,7 +71,7 @@ def judge_program(segments: Sequence[Command], memory: Memory, now: float) -> Ve
 
     Args:
         segments: Targets and rates in order, each a command on the channel it would be set by.
-        memory: What is known.
+        memory: The knowledge of the line.
         now: Lab time, in seconds.
     """
     before: dict[str, tuple[float, ...]] = {}
@@ -113,7 +113,7 @@ def _held_up(
     now: float,
     before: tuple[float, ...],
 ) -> Refused | None:
-    """Refuse what an interlock holds up: its state may be so, and a condition is not met."""
+    """Refuse a command whose interlock is in its state, or may be, and lacks a condition."""
     channel, value = command.channel, command.value
     for rule in rules:
         row = rule.row

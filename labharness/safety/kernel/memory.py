@@ -1,7 +1,7 @@
-"""What the kernel remembers of one line: a track for each channel, its mode, rules and proofs.
+"""The kernel's memory of one line: a track for each channel, its mode, rules and proofs.
 
-The memory has one owner, the line, and changes only through this package. What a reading or a
-command needs is looked up when the memory is made, so that it takes a few attribute accesses then.
+The memory has one owner, the line, and changes only through this package. The rows that
+a reading or a command needs are looked up once, when the memory is made.
 """
 
 import math
@@ -20,12 +20,12 @@ __all__ = ["InterlockRule", "Memory", "Window"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InterlockRule:
-    """An interlock with all that it asks at hand.
+    """An interlock with the tracks of everything that it requires.
 
     Attributes:
         row: The interlock.
-        proofs: What must be proven of the tube.
-        during: The state that it is for; empty for always.
+        proofs: The proofs about the tube that it requires.
+        during: The state in which it counts; empty for always.
         required: The bounds that must be proven.
         forbidden: The states that must be excluded.
     """
@@ -39,10 +39,10 @@ class InterlockRule:
 
 @dataclass(slots=True, eq=False)
 class Window:
-    """What a plausibility row has seen since it began to look.
+    """The readings that a plausibility row has seen in its present window.
 
     Attributes:
-        since_s: When it began; ``inf`` while it does not look.
+        since_s: Start of the window; ``inf`` while there is none.
         first: Its first reading.
         low: Its lowest.
         high: Its highest.
@@ -61,18 +61,18 @@ class Window:
 
 @dataclass(slots=True, eq=False)
 class Memory:
-    """All that is known of a line.
+    """Everything that is known of a line.
 
     Attributes:
         envelope: Its rules.
-        tracks: What is known of each channel.
-        mode: What it is doing.
+        tracks: The track of each channel.
+        mode: Its mode.
         changes: Counts changes of an interlock's truth; permits made before one are void.
         trip: The trip in force.
         rules: The interlocks.
-        guarding: Those that stand before each channel.
-        windows: The plausibility rows, and what each has seen.
-        proofs: What is proven of the tube.
+        guarding: The interlocks before each channel.
+        windows: The plausibility rows, each with its window.
+        proofs: The proofs about the tube.
     """
 
     envelope: Envelope
@@ -112,7 +112,7 @@ class Memory:
         )
 
     def _hold_to(self, limit: Limit) -> None:
-        """Let a track notice what nobody here has set, where its readings can tell."""
+        """Let a track notice a value that this line did not set, if its readings can show it."""
         track = self.readback(limit.channel)
         if limit.resolution < math.inf:
             track.limit, track.within = limit, limit.resolution
@@ -169,8 +169,8 @@ class Memory:
     def procedure(self, name: str) -> str:
         """Return the procedure that makes safe in the state the line is, or may be, in.
 
-        What was heard last is believed of who is silent too: a relay stays as it was set, a tube
-        that was evacuated a moment ago still is, and one that stood open is under no vacuum.
+        The last reading of a silent channel is believed too: a relay stays as it was set, a tube
+        that was evacuated a moment ago still is, and a tube that stood open is not under vacuum.
         """
         row = self.envelope.procedures[name]
         belied = row.unless is not None and all(

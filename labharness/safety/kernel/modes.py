@@ -15,7 +15,7 @@ class Role(StrEnum):
 
 
 class Mode(StrEnum):
-    """What the line is doing, as far as safety cares."""
+    """The state of a line, as far as safety depends on it."""
 
     DISARMED = "disarmed"
     ARMING = "arming"

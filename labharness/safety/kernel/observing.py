@@ -64,7 +64,7 @@ def observe(
 
 
 def _outside(row: TripRow, value: float, now: float) -> Trip:
-    """Say which bound of a row a reading is at."""
+    """Return the trip of a reading outside a row, with the bound that it has passed."""
     bound = (
         Text("bound.most", bound=row.high)
         if value > row.high
@@ -76,7 +76,7 @@ def _outside(row: TripRow, value: float, now: float) -> Trip:
 
 
 def _foreign(memory: Memory, track: Track, before: float, now: float) -> tuple[Trip, ...]:
-    """Call a value that nobody here has set: once as a warning, and with what it runs each time."""
+    """Report a value that this line did not set: a warning once, and its procedure each time."""
     limit, value = track.limit, track.value
     if limit is None or not track.foreign():
         return ()

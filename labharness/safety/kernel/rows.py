@@ -1,4 +1,4 @@
-"""The rows of an envelope: what may be set, what must hold, what trips, and how to make safe."""
+"""The rows of an envelope: limits, interlocks, watches, trips and safe procedures."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from labharness.safety.kernel.proofs.rows import Proof
 __all__ = ["Condition", "Interlock", "Limit", "Plausible", "Procedure", "Step", "TripRow", "Watch"]
 
 Condition = Bound | Proof
-"""What an interlock asks for."""
+"""A condition that an interlock requires."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +32,8 @@ class Limit:
         resolution: Largest difference between what was set and what its read-back shows of it;
             ``inf`` where the read-back moves by itself, so that no difference says anything.
         own: Values that the instrument also takes by itself (a watchdog shuts, a program ends).
-        on_foreign: Procedure that runs when the read-back shows what nobody here has set;
-            ``""`` warns only.
+        on_foreign: Procedure that runs when the read-back shows a value that this line did not
+            set; ``""`` warns only.
         foreign_while: While this is excluded, that warns only too; ``None`` for always.
     """
 
@@ -65,7 +65,7 @@ class Interlock:
     """Setting one of ``guards`` above ``above`` takes all conditions, proven by fresh readings.
 
     Attributes:
-        name: Said in refusals.
+        name: Its name in refusals.
         guards: Channels it stands before; none for a row about a state alone.
         above: A command to at most this value de-energises and is not held up by this row.
         upto: Upper end of the band above ``above``; a setpoint that ramps through the band from
@@ -104,12 +104,12 @@ class Interlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """A channel the line listens to all the time.
+    """A channel that the line reads all the time.
 
     Attributes:
-        channel: What is listened to.
+        channel: The channel.
         stale_s: A reading older than this counts for nothing, and the silence trips.
-        procedure: What the silence runs while the line is armed.
+        procedure: Procedure that its silence runs while the line is armed.
     """
 
     channel: str
@@ -140,21 +140,21 @@ class TripRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plausible:
-    """What a sound sensor or actuator does within a declared time; what does not, trips or warns.
+    """The behaviour of a sound sensor or actuator within a declared time; any other trips or warns.
 
     It is looked at while a reading is fresh and ``during`` is proven. Changes are measured in
     windows of half of ``found_s``, so that a fault that begins within one is seen in the next.
 
     Attributes:
-        name: Said in the trip.
-        channel: What is doubted.
+        name: Its name in the trip.
+        channel: The channel that is checked.
         found_s: Time within which the fault is found, to which one poll comes.
-        cause: Of the trip.
-        procedure: What it runs; ``""`` to warn only.
+        cause: Cause of the trip.
+        procedure: Its procedure; ``""`` to warn only.
         rise_min: Least rise in a window (heat without rise, a slow sensor).
         span_min: Least difference of highest and lowest reading in a window (a stuck sensor).
         span_max: Largest such difference (garbage, a ramp that is too fast); seen at once.
-        expects: What must be so, but for less than ``found_s`` (a valve that answers flow).
+        expects: A bound that must hold, but for less than ``found_s`` (a valve that answers flow).
         agrees_with: A second sensor of the same thing; with either's own trip row this is 1oo2.
         differ_max: How far the two may differ, but for less than ``found_s``.
     """
@@ -182,9 +182,9 @@ class Step:
     """One channel's value in a safe state of the line.
 
     Attributes:
-        channel: What is set.
-        value: To what.
-        unit: In what unit.
+        channel: The channel to set.
+        value: Its value.
+        unit: The unit of the value.
         optional: The safe state holds without it (it is worth a try, not worth an alarm).
     """
 

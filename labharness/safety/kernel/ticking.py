@@ -1,4 +1,4 @@
-"""Noticing what no single reading tells: silence, a lost interlock, an implausible sensor."""
+"""Finding what no single reading shows: silence, a lost interlock, an implausible sensor."""
 
 import math
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ __all__ = ["lost", "tick"]
 def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
     """Let time pass: return the trips and warnings that it causes.
 
-    A line that nobody drives is sent nothing: what it keeps safe of itself is warned of when lost.
+    Nothing is sent to a disarmed line: the loss of a state that it keeps by itself only warns.
     """
     memory.proofs.tick(now)
     trips = sum([_implausible(memory, *each, now) for each in memory.windows], ())
@@ -29,9 +29,9 @@ def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
 
 
 def lost(memory: Memory, now: float) -> Iterator[tuple[Interlock, Trip]]:
-    """Return each interlock whose condition is lost while what it is about is, or may be, so.
+    """Return each interlock whose condition is lost while its state holds or may hold.
 
-    On a line that nobody drives those about a state alone, which it should keep then too, to warn.
+    On a disarmed line only the interlocks about a state alone count, and they warn.
     """
     for rule in memory.rules:
         row, does = rule.row, rule.row.on_loss if memory.mode in LIVE else ""

@@ -1,4 +1,4 @@
-"""What is known of each channel: its last reading, how old it is, and what was sent meanwhile.
+"""The knowledge of each channel: its last reading, its age, and the values sent since.
 
 A value that was sent and is not confirmed counts beside the one that was read (law 7). So a bound
 is *proven* when a fresh reading and every such value are within it, and a state *may be* when the
@@ -16,22 +16,22 @@ __all__ = ["Shown", "Track", "may_be", "proven"]
 
 @dataclass(slots=True, eq=False)
 class Track:
-    """The last reading of one channel, and all that the kernel looks up when the next one comes.
+    """The last reading of one channel, and everything that the kernel needs for the next one.
 
     Attributes:
         channel: Its name.
-        value: What was read; NaN until something was.
-        at_s: When; ``-inf`` until something was.
+        value: Its last reading; NaN before the first.
+        at_s: Time of the last reading; ``-inf`` before the first.
         unconfirmed: Values that were sent and are not confirmed; the channel counts as all of them.
         stale_s: A reading older than this counts for nothing.
-        rows: What readings trip.
+        rows: The rows of trips on its readings.
         conditions: Conditions whose truth this reading may change.
         proves: Whether a proof about the tube is made or taken back by its readings.
-        told: What it was last shown to be set to, by a confirmed command, a verified step, or as
-            the line was armed; NaN while that is not known.
-        within: How far a reading may be from that.
-        limit: The limit of what it shows.
-        stake: What a value that nobody here has set puts at stake.
+        told: Its last known setting, by a confirmed command, a verified step, or as the line was
+            armed; NaN while it is not known.
+        within: Largest difference of a reading from that.
+        limit: The limit of the channel that it shows.
+        stake: The states in which a value that this line did not set is dangerous.
     """
 
     channel: str
@@ -56,7 +56,7 @@ class Track:
         return (self.value, *self.unconfirmed)
 
     def foreign(self) -> bool:
-        """Return whether it reads what nobody here has set; not while a value is unconfirmed."""
+        """Return whether it reads a value that this line did not set, and none is unconfirmed."""
         own = () if self.limit is None else self.limit.own
         differs = abs(self.value - self.told) > self.within
         return differs and not self.unconfirmed and self.value not in own

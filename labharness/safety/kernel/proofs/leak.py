@@ -19,12 +19,12 @@ class LeakProof:
     """Watches the pressure, and remembers how the last check ended.
 
     Args:
-        isolated: What shuts the tube on all sides.
-        volume_cm3: Of the tube.
+        isolated: The conditions under which the tube is shut on all sides.
+        volume_cm3: Volume of the tube.
 
     Attributes:
         tight: The last check was passed, and the tube was not open since.
-        void: What voided the proofs since the last check; ``""`` for nothing that is known.
+        void: The event that voided the proofs since the last check; ``""`` for none.
         since_s: When the check under way began; ``inf`` while none is.
         first: The pressure that it began with. Before it begins this is the last pressure, or
             ``inf`` when the line has let something in since.

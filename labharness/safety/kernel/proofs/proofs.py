@@ -73,7 +73,7 @@ class Proofs:
                 self.take_back(contaminant)
         check = self._row.leak_check
         if check is not None and channel in check.inlets:
-            self.leak.restart(math.inf, math.inf)  # what is let in is no leak
+            self.leak.restart(math.inf, math.inf)  # gas that is let in is not a leak
 
     def tick(self, now: float) -> None:
         """Take back what is no longer known: a channel that is silent shows nothing."""

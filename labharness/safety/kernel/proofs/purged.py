@@ -6,8 +6,8 @@ By volumes. Two readings of a flow meter follow one another. At least this much 
 
 One sccm is one cm3 a minute. A flow counts up to the setpoint that its controller shows, because a
 meter may read garbage while nothing flows; and it counts for nothing while that setpoint is stale
-or not confirmed. Nothing counts over a gap in which the reading grew stale. What has passed since a
-contaminant was last in the tube, divided by the volume of the tube, is the number of volumes.
+or not confirmed. Nothing counts over a gap in which the reading grew stale. The gas that has passed
+since a contaminant was last in the tube, over the volume of the tube, is the number of volumes.
 
 By backfills. A cycle is pressure that was at most ``low`` and then reaches ``high``. It counts when
 the gas that filled the tube went through the meters of inert gas. From the lowest pressure on:
@@ -32,8 +32,8 @@ class Meter:
     """A flow meter of inert gas.
 
     Attributes:
-        setpoint: What its controller shows to be set.
-        counted_sccm: What of its last reading counts.
+        setpoint: The setpoint that its controller shows.
+        counted_sccm: The part of its last reading that counts.
     """
 
     setpoint: Track
@@ -101,7 +101,7 @@ class PurgeProof:
 
     def count_cycle(self, fill: Backfill, track: Track, pressure: float) -> None:
         """Follow the pressure down to ``low`` and up to ``high``."""
-        seen = max(pressure, track.value)  # one odd low reading is no vacuum
+        seen = max(pressure, track.value)  # one odd low reading is not yet a vacuum
         self.pumped = self.pumped or seen <= fill.low
         if seen < min(self.filled_from, fill.high):
             self.filled_from, self.filled_cm3 = seen, 0.0

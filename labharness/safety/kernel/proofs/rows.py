@@ -1,4 +1,4 @@
-"""What an envelope says of the proofs: what a rule asks for, and how it is made."""
+"""The rows of an envelope about proofs: the proofs that a rule requires, and how each is made."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class PurgedOf:
     Oxygen is not measured: that air is out of the tube is *inferred* from this proof.
 
     Attributes:
-        contaminant: What is out.
+        contaminant: The contaminant that is out of the tube.
         volumes: Tube volumes that must have passed as measured inert flow; the cycles of the
             line's ``Backfill`` are proof too.
     """
@@ -52,19 +52,19 @@ Proof = PurgedOf | LeakTight
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backfill:
-    """What pumping and backfilling proves: ``cycles`` times from ``low`` to ``high`` by inert gas.
+    """Pumping and backfilling as a proof: ``cycles`` times from ``low`` to ``high`` by inert gas.
 
-    What fills the tube, from whatever pressure, and no meter of inert gas measures, may have come
-    from outside: it takes back what was proven about that.
+    Gas that fills the tube, from any pressure, and that no meter of inert gas measures may have
+    come from outside: it takes back the proof about the outside.
 
     Attributes:
         channel: The pressure gauge.
-        cycles: How many are a proof; a purge by volumes need not be made then.
+        cycles: Number of cycles that are a proof; a purge by volumes is then not needed.
         low: Pressure to reach, in the gauge's unit.
         high: Pressure to fill to.
         atmosphere: One atmosphere in that unit.
         unmeasured_max: Share of the tube's volume that may come in unmeasured while it fills.
-        dilution_min: What the cycles must dilute by; each counts as ``high / low``.
+        dilution_min: Least dilution by all cycles; each counts as ``high / low``.
     """
 
     channel: str
@@ -111,7 +111,7 @@ class LeakCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purge:
-    """How the purge proof is made: by integrated measured flow or pressure, never by a timer.
+    """The making of the purge proof: by integrated measured flow or pressure, never by a timer.
 
     Attributes:
         volume_cm3: Volume of the tube and its lines.
@@ -121,8 +121,8 @@ class Purge:
             holds, or is not known to be false, that contaminant's proof is nothing.
         outside: Contaminant that is all around the tube (air): it comes in by a lid or a leak, and
             its presence makes the leak check void. ``""`` where no purge is proven.
-        backfill: What counts as a cycle; ``None`` where the line has no pump.
-        leak_check: What proves the tube tight; ``None`` where nothing does.
+        backfill: The cycles that count; ``None`` if the line has no pump.
+        leak_check: The check that proves the tube tight; ``None`` if there is none.
     """
 
     volume_cm3: float
