@@ -18,13 +18,7 @@ from labharness.faces.report.svg import (
     words_at,
 )
 
-__all__ = [
-    "FIT_PX",
-    "RESIDUAL_SIGMA_MAX",
-    "Fitted",
-    "fit_parts",
-    "span_of",
-]
+__all__ = ["FIT_PX", "RESIDUAL_SIGMA_MAX", "Fitted", "fit_parts", "span_of"]
 
 FIT_PX: Final = 460.0
 """Width and height of the drawing."""

@@ -180,10 +180,7 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     ),
     "killed_hardware": ("hardware that stands before heat: {rows}", "防止过热的硬件：{rows}"),
     "killed_channels": ("by channel: {rows}", "各通道：{rows}"),
-    "no_forecast": (
-        "No prediction was recorded with this run.",
-        "本次运行未记录预测轨迹。",
-    ),
+    "no_forecast": ("No prediction was recorded with this run.", "本次运行未记录预测轨迹。"),
     "channel": ("Channel", "通道"),
     "lowest": ("Lowest", "最低"),
     "highest": ("Highest", "最高"),
@@ -228,10 +225,7 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "session": ("Session", "会话"),
     "began": ("Lab time began", "实验时间起点"),
     "chain": ("Journal", "日志"),
-    "chain_holds": (
-        "the hash chain of {count} records holds",
-        "{count} 条记录的哈希链完好",
-    ),
+    "chain_holds": ("the hash chain of {count} records holds", "{count} 条记录的哈希链完好"),
     "chain_broken": (
         "THE HASH CHAIN IS BROKEN at record {count}: {reason}",
         "哈希链在第 {count} 条记录处断裂：{reason}",

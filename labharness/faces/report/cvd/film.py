@@ -7,12 +7,7 @@ from typing import Any, Final
 
 from labharness.faces.report.answer_face import percent
 from labharness.faces.report.cvd.beside import of_raman, spectra_beside
-from labharness.faces.report.cvd.shares import (
-    LAYER_CLASSES,
-    LAYER_COLOURS,
-    area_parts,
-    share_bars,
-)
+from labharness.faces.report.cvd.shares import LAYER_CLASSES, LAYER_COLOURS, area_parts, share_bars
 from labharness.faces.report.document import render
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.fitted import FIT_PX, RESIDUAL_SIGMA_MAX, Fitted, fit_parts
@@ -30,13 +25,7 @@ from labharness.faces.report.svg import (
 )
 from labharness.faces.report.words import say
 
-__all__ = [
-    "FIT_WINDOW_CM1",
-    "evidence",
-    "film",
-    "film_in_brief",
-    "layers_text",
-]
+__all__ = ["FIT_WINDOW_CM1", "evidence", "film", "film_in_brief", "layers_text"]
 
 SIX_OR_MORE: Final = 6
 NAMED_SPOTS_MAX: Final = 60
@@ -120,10 +109,7 @@ def _unit(unit: str) -> str:
 def _map(spots: Sequence[Mapping[str, Any]]) -> Html:
     reach = max([abs(each[axis]) for each in spots for axis in ("x_um", "y_um")], default=100.0)
     reach = reach * 1.3 or 100.0
-    frame = Frame(
-        Scale(-reach, reach, 50.0, SIZE_PX - 8),
-        Scale(-reach, reach, SIZE_PX - 42, 8.0),
-    )
+    frame = Frame(Scale(-reach, reach, 50.0, SIZE_PX - 8), Scale(-reach, reach, SIZE_PX - 42, 8.0))
     ticks = rounded_ticks(-reach, reach, 6)
     parts = [frame.axes(ticks, ticks)]
     named = len(spots) <= NAMED_SPOTS_MAX
