@@ -414,6 +414,7 @@ PLAIN = (
     "labharness/line/",
     "labharness/protocols/",
     "labharness/safety/",
+    "labharness/work/capability/",
     "labharness/work/desk/",
     "labharness/work/plan/",
     "simulators/",

@@ -23,17 +23,19 @@ __all__ = [
     "LineFacts",
     "NoAnswer",
     "Planned",
+    "ReasonCode",
     "Settings",
     "log_of",
     "settings_of",
 ]
 
+ReasonCode = Literal["invalid_input", "safety_violation", "resource_unavailable"]
 PROCESS_LOG = "process_log"
-"""What the table of a run's readings is called where its capability does not say else."""
+"""Name of the table of a run's readings, unless its capability states another one."""
 
 
 class Settings(BaseModel):
-    """What a lab file states for one capability: its table ``[capability.<name>]``.
+    """The table ``[capability.<name>]`` of a lab file.
 
     A capability refines it by keys of its own; an unknown key is an error.
     """
@@ -41,17 +43,17 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def recorded(self) -> Mapping[str, Any]:
-        """Return what of it belongs into the header of a run's journal, by names of its own."""
+        """Return the part that is written to the header of a run's journal, by its own names."""
         return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineFacts:
-    """What a planner may know of the line it plans for.
+    """Facts on a line for a planner.
 
     Attributes:
         limits: Lowest and highest value and the unit of each channel that may be set.
-        settings: What the lab states for this capability.
+        settings: The lab's table for this capability.
         tube_volume_cm3: Volume that the purge proof counts; ``None`` on a line without one.
         ambient_torr: Pressure of the room, which an open tube takes.
     """
@@ -67,7 +69,7 @@ class Planned:
     """A request turned into instructions.
 
     Attributes:
-        duration_s: How long it is expected to take, operators included.
+        duration_s: Expected time, operators included.
         process_gases: Every gas the plan opens.
         temperature_c_max: The highest temperature it sets; None if it heats nothing.
         recipe: The values chosen, for people and for the record.
@@ -82,9 +84,9 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class CannotDo:
-    """Why a request is not planned, in the words of ``task_rejected``."""
+    """The reason why a request is not planned, in the words of ``task_rejected``."""
 
-    reason_code: Literal["invalid_input", "safety_violation", "resource_unavailable"]
+    reason_code: ReasonCode
     message: str
     suggestion: str
 
@@ -100,10 +102,10 @@ class ArtifactContent:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a run found.
+    """The results of a run.
 
     Attributes:
-        finding: It in one line, for the summary.
+        finding: The results in one line, for the summary.
     """
 
     outputs: Mapping[str, Any]
@@ -114,10 +116,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Why a run that ended well has no answer: the task fails with an ``execution_error``.
+    """The reason why a run that ended well has no answer; the task is an ``execution_error``.
 
     Attributes:
-        suggestion: What would do.
+        suggestion: A way to get one.
     """
 
     reason: str
@@ -127,16 +129,16 @@ class NoAnswer:
 
 
 class Capability(Protocol):
-    """One thing the lab can do.
+    """A service of the lab.
 
     Attributes:
-        declaration: What callers see.
-        formats: Names of the output formats it gives.
-        verbs: How every action of its plans is carried out.
+        declaration: The description for callers.
+        formats: Names of its output formats.
+        verbs: The verb of each action in its plans.
 
-    It may have three more: ``settings``, the model of its table in a lab file (``Settings``,
-    without keys, where it has none); ``log``, the name of its process log; and ``moved``, which
-    names tables of a lab file that were its own once and says where in its table they stand now.
+    It may have three more: ``settings``, the model of its table in a lab file (without it the table
+    has no keys); ``log``, the name of its process log; and ``moved``: former tables of a lab file,
+    each with its present place in the table of the capability.
     """
 
     declaration: Declaration
@@ -144,13 +146,13 @@ class Capability(Protocol):
     verbs: Mapping[str, Verb]
 
     def misfits(self, facts: LineFacts) -> Iterator[str]:
-        """Return what in the lab file's values keeps every task from being planned."""
+        """Return the values of the lab file for which no task can be planned."""
         ...
 
     def plan(
         self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
     ) -> Planned | CannotDo:
-        """Turn a request into instructions, or say why not and what would do."""
+        """Turn a request into instructions, or return why not, and a suggestion."""
         ...
 
     def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
@@ -160,12 +162,12 @@ class Capability(Protocol):
     def answer(
         self, records: Sequence[StepRecord], constraints: Mapping[str, Any]
     ) -> Answer | NoAnswer:
-        """Turn what a run recorded into outputs, or say why there are none.
+        """Turn the records of a run into outputs, or return why there are none.
 
         Args:
-            records: What became of each instruction.
+            records: State and result of each instruction.
             constraints: ``confidence_threshold``; and ``intent``, the caller's words, which are
-                never obeyed: an answer may say that it is not what they name.
+                never obeyed: an answer may say that they name something else.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Verbs that also record what is measured meanwhile, and the table that this makes."""
+"""Verbs that also record readings, and the table of these readings."""
 
 import csv
 import io

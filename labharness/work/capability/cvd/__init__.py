@@ -1,4 +1,4 @@
-"""Growth of MoS2 by chemical vapour deposition, with Raman spectroscopy of what has grown."""
+"""Growth of MoS2 by chemical vapour deposition, with Raman spectroscopy of the film."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ class CvdSynthesis:
     verbs: Mapping[str, Verb] = {**PHYSICAL_VERBS, **RAMAN_VERBS}
 
     def misfits(self, facts: LineFacts) -> Iterator[str]:
-        """Return what the lab does not state, and which values of ``growth`` no growth takes."""
+        """Return missing entries of the lab file, and values of ``growth`` that are unknown."""
         try:
             yield from growth_misfits(growth_line(facts))
         except ValueError as why:
@@ -39,7 +39,7 @@ class CvdSynthesis:
         """Choose a recipe and write its instructions; ``confidence_threshold`` is heeded.
 
         Raises:
-            ValueError: What the lab states of its growths is wrong.
+            ValueError: The lab file's table of growths is wrong.
         """
         line = growth_line(facts)
         recipe = make_recipe(inputs, line)

@@ -20,14 +20,14 @@ MORE_FILM = Text("advice.more_film")
 CALIBRATE = Text("advice.calibrate")
 EVENER = Text("advice.evener")
 LOOK_AT_SPECTRA = Text("advice.spectra")
-"""What would do, for each way to have no answer."""
+"""Suggestions, one for each reason to have no answer."""
 
 
 def compose(records: Sequence[StepRecord], threshold: float, intent: str = "") -> Answer | NoAnswer:
     """Return the answer of a run, or why it has none.
 
     Args:
-        records: What became of each instruction.
+        records: State and result of each instruction.
         threshold: Least confidence that the caller accepts.
         intent: The caller's words.
     """
@@ -69,7 +69,7 @@ def compose(records: Sequence[StepRecord], threshold: float, intent: str = "") -
 
 
 def growth_log(records: Sequence[StepRecord]) -> list[dict[str, Any]]:
-    """Return one row for each phase that was begun: when, how long, what was set and measured.
+    """Return one row for each phase that was begun: its time, its settings and its readings.
 
     Times are lab time in s from the beginning of the run.
     """
@@ -80,11 +80,6 @@ def growth_log(records: Sequence[StepRecord]) -> list[dict[str, Any]]:
         members = list(group)
         first_s = members[0].started_s or 0.0
         last_s = members[-1].ended_s
-        measured: dict[str, Any] = {}
-        setpoints: dict[str, float] = {}
-        for each in members:
-            measured.update(_measured(each))
-            setpoints.update(_set(each))
         rows.append(
             {
                 "phase": phase,
@@ -92,8 +87,8 @@ def growth_log(records: Sequence[StepRecord]) -> list[dict[str, Any]]:
                 "duration_s": None if last_s is None else round(last_s - first_s, 3),
                 "status": members[-1].status.value,
                 "steps": len(members),
-                "setpoints": setpoints,
-                "measured": measured,
+                "setpoints": dict(pair for each in members for pair in _set(each)),
+                "measured": dict(pair for each in members for pair in _measured(each)),
             }
         )
     return rows
@@ -128,7 +123,7 @@ def _measured(record: StepRecord) -> Iterator[tuple[str, Any]]:
 def _why_not(
     found: Mapping[str, Any], verdict: Mapping[str, Any], film: Mapping[str, Any], threshold: float
 ) -> tuple[str, str]:
-    """Return why there is no answer, and what would do; both empty where there is one."""
+    """Return why there is no answer, and a suggestion; both empty if there is one."""
     if not found["film"]:
         return Text("answer.no_film", places=found["places"]), MORE_FILM
     spots = len(verdict["spots"])
@@ -154,25 +149,11 @@ def _raman_analysis(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dic
     best = verdict["best_spot"]
     row = None if best is None else verdict["spots"][best]
     return {
-        "layer_count": verdict["layer_count"],
-        "confidence": verdict["confidence"],
-        "claim": verdict["claim"],
-        "shares": verdict["shares"],
-        "quality": verdict["quality"],
-        "posterior": verdict["posterior"],
-        "credible_set": verdict["credible_set"],
-        "reasons": verdict["reasons"],
-        "notes": verdict["notes"],
-        "evidence": verdict["evidence"],
-        "peak_distance_cm1": verdict["peak_distance_cm1"],
-        "peak_distance_sigma_cm1": verdict["peak_distance_sigma_cm1"],
+        **{name: value for name, value in verdict.items() if name != "covered_spots"},
         "calibration_offset_cm1": None if row is None else row["silicon_offset_cm1"],
         "covered_fraction": len(found["film"]) / found["places"],
         "places_surveyed": found["places"],
         "places_with_film": len(found["film"]),
-        "spots_of_class": verdict["spots_of_class"],
-        "best_spot": best,
-        "spots": verdict["spots"],
     }
 
 

@@ -1,4 +1,4 @@
-"""What callers see of the CVD capability: HCP L3's own example, made strict where it heats."""
+"""The declaration of the CVD capability: the example of HCP L3, with strict inputs."""
 
 from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
 

@@ -1,7 +1,7 @@
-"""Which thickness a caller's words name, and whether that was found.
+"""The thickness that a caller's words name, compared with the film.
 
-Words are never obeyed: they choose no recipe and fail no task. They are read so that nobody who
-wrote "monolayer" takes another film for one.
+Words are never obeyed: they choose no recipe and fail no task. They are read so that a caller who
+wrote "monolayer" does not take another film for one.
 """
 
 import re
@@ -13,7 +13,7 @@ from labharness.core.vocabulary.texts import Text
 __all__ = ["met", "named"]
 
 FEW: tuple[int, ...] = (2, 3, 4, 5)
-"""What people call few-layer."""
+"""Few-layer."""
 
 WORDS: tuple[tuple[str, tuple[int, ...]], ...] = (
     (r"mono-?layers?|single[- ]layers?(?:ed)?|one[- ]layer|\b1L\b|单层", (1,)),
@@ -28,7 +28,7 @@ DENIED = re.compile(
     r"[\s-]+(?:\w+[\s-]+){0,2}$|(?:不|无|避免)\s*$",
     re.IGNORECASE,
 )
-"""Before a word: what is not wanted, or what is compared with, is no wish."""
+"""Words before a thickness that is not wanted, or that another one is compared with."""
 
 
 def named(text: str) -> tuple[str, tuple[int, ...]] | None:
@@ -51,7 +51,7 @@ def named(text: str) -> tuple[str, tuple[int, ...]] | None:
 
 
 def met(text: str, film: Mapping[str, Any], layer_count: int | None) -> dict[str, Any]:
-    """Hold what the words name against what was found.
+    """Compare the thickness in the words with the film.
 
     Args:
         text: The intent.

@@ -1,4 +1,4 @@
-"""The part of the plan that looks at what has grown: survey, Raman, photoluminescence, verdict."""
+"""The part of the plan that measures the film: survey, Raman, photoluminescence, verdict."""
 
 from labharness.core.vocabulary.texts import Text
 from labharness.work.capability.cvd.settings import GrowthFacts
@@ -23,7 +23,7 @@ FILM_PLACES_SEEN_MIN = 16
 """Places surveyed at least, so that the covered fraction means something."""
 
 LASER_ON = ["laser.emission", 1, ""]
-"""What the steps that look set by themselves, and add energy with."""
+"""The setting of these steps that adds energy."""
 
 GRATING_S_MAX = 120.0
 """Longest time of a turn of the grating."""

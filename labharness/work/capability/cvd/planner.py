@@ -56,10 +56,10 @@ FURNACE_TOLERANCE_C = 3.0
 
 
 def plan_growth(recipe: Recipe, facts: GrowthFacts, threshold: float) -> Planned:
-    """Write the plan of a growth and of the look at what has grown.
+    """Write the plan of a growth and of the measurement of the film.
 
     Args:
-        recipe: What to grow.
+        recipe: The growth.
         facts: The line.
         threshold: Confidence below which more spots are measured.
     """
@@ -96,7 +96,7 @@ def _load(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
             timeout_s=OPERATOR_S_MAX,
             at_most=open_below_c,
         )
-    # nobody knows what an earlier run, or a person, left in the tube
+    # an earlier run, or a person, may have left any gas in the tube
     what = Text("step.flush", volumes=volumes, contaminant="hydrogen")
     _prove(steps, "load_flush_hydrogen", what, "hydrogen", facts, growth)
     told = ("moo3_mass_mg", "sulfur_mass_mg", "substrate", "sample_id")

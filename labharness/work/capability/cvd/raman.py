@@ -45,7 +45,7 @@ EXPOSURES_MAX = 4
 """Exposures tried at one place, each shorter, before it is given up as too bright."""
 
 READ_OUT_S_MAX = 10.0
-"""How long after its exposure a camera may still be busy."""
+"""Time after its exposure for which a camera may still be busy."""
 
 MORE_SPOTS = 3
 """Spots added at a time while the verdict is in doubt."""
@@ -64,7 +64,7 @@ def grid() -> tuple[tuple[float, float], ...]:
 async def survey(step: RunningStep) -> Mapping[str, Any]:
     """Look for film on a grid, until enough places with film are found.
 
-    A dark exposure comes first: what a camera counts without light is no signal.
+    A dark exposure comes first: the counts of a camera without light are not signal.
     """
     asked = step.parameters
     _, dark, _ = await _expose(step, SURVEY_S)

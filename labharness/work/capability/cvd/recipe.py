@@ -7,7 +7,7 @@ from typing import Any
 
 from labharness.core.vocabulary.texts import Text
 from labharness.core.vocabulary.units import ZERO_CELSIUS_K, celsius_from_kelvin
-from labharness.work.capability import CannotDo
+from labharness.work.capability import CannotDo, ReasonCode
 from labharness.work.capability.cvd.settings import GrowthFacts
 
 __all__ = ["GROWTH_DEFAULTS", "Recipe", "growth_facts", "growth_misfits", "make_recipe"]
@@ -33,7 +33,7 @@ GROWTH_DEFAULTS: Mapping[str, float] = {
     "leak_mbar_l_per_s": 1e-3,  # 0.03 mbar/min in 2 L; good O-ring tubes have a tenth of it
     "operator_s": 600.0,  # until somebody has loaded or moved a sample
 }
-"""What a growth takes unless the lab's ``growth`` says otherwise."""
+"""Values of a growth, unless the lab's ``growth`` has others."""
 
 GROWTH_C_MIN = 550.0
 """Below it sulfurisation is too slow and MoO3 has less than 1 Pa: no film."""
@@ -74,7 +74,17 @@ BOUNDS = (
     ("hydrogen_sccm", "hydrogen.setpoint"),
     ("sulfur_temperature_c", "sulfur.setpoint"),
 )
-"""Which channel of the line each value of a recipe ends in; the furnace is looked at first."""
+"""The channel of the line for each value of a recipe; the furnace is checked before them."""
+
+LEAST = (
+    ("dwell_s", 0.0),
+    ("ramp_c_per_min", 0.1),
+    ("argon_sccm", ARGON_SCCM_MIN),
+    ("moo3_mass_mg", 0.1),
+    ("sulfur_mass_mg", 0.1),
+    ("sulfur_temperature_c", SULFUR_C_MIN),
+)
+"""The least value of each number in a recipe."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +105,12 @@ class Recipe:
 
 
 class _Bad(ValueError):
-    """An input that makes no sense: the message names it, and ``way_out`` says what would do."""
+    """An input that cannot be: the message names it, and ``way_out`` is a suggestion."""
 
-    def __init__(self, what: str, way_out: str) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, way_out: str, code: ReasonCode = "invalid_input") -> None:
+        super().__init__(message)
         self.way_out = way_out
+        self.code = code
 
 
 def growth_facts(facts: GrowthFacts) -> dict[str, float]:
@@ -114,7 +125,7 @@ def growth_facts(facts: GrowthFacts) -> dict[str, float]:
 
 
 def growth_misfits(facts: GrowthFacts) -> Iterator[str]:
-    """Return which of the lab file's values no growth takes."""
+    """Return the values of the lab file that no growth can use."""
     for name, value in facts.growth.items():
         if name not in GROWTH_DEFAULTS:
             known = ", ".join(GROWTH_DEFAULTS)
@@ -126,51 +137,40 @@ def growth_misfits(facts: GrowthFacts) -> Iterator[str]:
 def make_recipe(inputs: Mapping[str, Any], facts: GrowthFacts) -> Recipe | CannotDo:
     """Choose a recipe: the middle of the range asked for, and the line's own values.
 
-    Never clips: what the line may not do is answered with its limit.
+    It never clips: a value beyond the line is answered with the limit.
     """
-    stranger = _stranger(inputs)
-    if stranger is not None:
-        return stranger
-    growth = growth_facts(facts)
     try:
-        given = _mapping(inputs, "recipe")
-        lowest_c, highest_c = _range_c(_mapping(inputs, "temperature_range"))
-        temperature_c = _temperature_c(given, lowest_c, highest_c, growth["temperature_c"])
-        hydrogen_sccm = _number(given, "hydrogen_sccm", "recipe", 0.0, 0.0)
-        if hydrogen_sccm:
-            growth["argon_sccm"] = max(growth["argon_sccm"], BESIDE_HYDROGEN_SCCM)
-        chosen: dict[str, Any] = {
-            name: _number(given, name, "recipe", growth[name], low)
-            for name, low in (
-                ("dwell_s", 0.0),
-                ("ramp_c_per_min", 0.1),
-                ("argon_sccm", ARGON_SCCM_MIN),
-                ("moo3_mass_mg", 0.1),
-                ("sulfur_mass_mg", 0.1),
-                ("sulfur_temperature_c", SULFUR_C_MIN),
-            )
-        }
+        return _recipe(inputs, facts)
     except _Bad as why:
-        return CannotDo("invalid_input", str(why), why.way_out)
+        return CannotDo(why.code, str(why), why.way_out)
+
+
+def _recipe(inputs: Mapping[str, Any], facts: GrowthFacts) -> Recipe:
+    _check_names(inputs)
+    growth = growth_facts(facts)
+    given = _mapping(inputs, "recipe")
+    lowest_c, highest_c = _range_c(_mapping(inputs, "temperature_range"))
+    temperature_c = _temperature_c(given, lowest_c, highest_c, growth["temperature_c"])
+    hydrogen_sccm = _number(given, "hydrogen_sccm", "recipe", 0.0, 0.0)
+    if hydrogen_sccm:
+        growth["argon_sccm"] = max(growth["argon_sccm"], BESIDE_HYDROGEN_SCCM)
+    chosen: dict[str, Any] = {
+        name: _number(given, name, "recipe", growth[name], low) for name, low in LEAST
+    }
     chosen["hydrogen_sccm"] = hydrogen_sccm
     if hydrogen_sccm and chosen["argon_sccm"] < BESIDE_HYDROGEN_SCCM:
         least = Text("at_least", value=BESIDE_HYDROGEN_SCCM)
-        return CannotDo(
-            "invalid_input",
+        raise _Bad(
             Text("recipe.argon", argon=chosen["argon_sccm"], least=least),
             Text("recipe.set_argon", least=least),
         )
     hottest = temperature_c if highest_c is None else max(temperature_c, highest_c)
-    asked = [("temperature_range.max", "furnace.setpoint", hottest)]
-    asked += [(f"recipe.{name}", channel, chosen[name]) for name, channel in BOUNDS]
-    for name, channel, value in asked:
-        refusal = _beyond(name, channel, value, facts)
-        if refusal is not None:
-            return refusal
+    _check_limit("temperature_range.max", "furnace.setpoint", hottest, facts)
+    for name, channel in BOUNDS:
+        _check_limit(f"recipe.{name}", channel, chosen[name], facts)
     if hydrogen_sccm > HYDROGEN_SCCM_MAX:
         most = Text("at_most", value=HYDROGEN_SCCM_MAX)
-        return CannotDo(
-            "invalid_input",
+        raise _Bad(
             Text("recipe.hydrogen", hydrogen=hydrogen_sccm, most=most),
             Text("recipe.set_hydrogen", most=most),
         )
@@ -179,7 +179,7 @@ def make_recipe(inputs: Mapping[str, Any], facts: GrowthFacts) -> Recipe | Canno
         cold = Text(
             "recipe.too_cold", temperature=temperature_c, least=GROWTH_C_MIN, in_kelvin=in_kelvin
         )
-        return CannotDo("invalid_input", cold, USUAL_RANGE)
+        raise _Bad(cold, USUAL_RANGE)
     return Recipe(
         sample_id=str(given.get("sample_id", "sample")), temperature_c=temperature_c, **chosen
     )
@@ -193,23 +193,16 @@ def _in_kelvin(asked: Mapping[str, Any]) -> str:
     return Text("recipe.kelvin", bounds=tuple(bounds)) if bounds else ""
 
 
-def _stranger(inputs: Mapping[str, Any]) -> CannotDo | None:
+def _check_names(inputs: Mapping[str, Any]) -> None:
     material, substrate = inputs.get("target_material"), inputs.get("substrate")
     can = Text("recipe.can")
     if _plain(material) != MATERIAL:
         lacks = LACKS.get(_plain(material), Text("lacks.unknown"))
-        return CannotDo(
-            "invalid_input",
-            Text("recipe.material", material=_clipped(material), can=can, lacks=lacks),
-            Text("remedy.material"),
-        )
+        text = Text("recipe.material", material=_clipped(material), can=can, lacks=lacks)
+        raise _Bad(text, Text("remedy.material"))
     if _plain(substrate) != SUBSTRATE:
-        return CannotDo(
-            "invalid_input",
-            Text("recipe.substrate", substrate=_clipped(substrate), can=can),
-            Text("remedy.substrate"),
-        )
-    return None
+        text = Text("recipe.substrate", substrate=_clipped(substrate), can=can)
+        raise _Bad(text, Text("remedy.substrate"))
 
 
 def _clipped(given: object) -> str:
@@ -223,25 +216,21 @@ def _plain(name: object) -> str:
     return str(name).translate(subscripts).replace(" ", "").casefold()
 
 
-def _beyond(name: str, channel: str, value: float, facts: GrowthFacts) -> CannotDo | None:
+def _check_limit(name: str, channel: str, value: float, facts: GrowthFacts) -> None:
     limit = facts.limits.get(channel)
     if limit is None:
         if channel == "hydrogen.setpoint" and value == 0:
-            return None
-        return CannotDo(
-            "resource_unavailable",
-            Text("recipe.no_channel", channel=channel, name=name),
-            Text("remedy.other_line"),
-        )
+            return
+        missing = Text("recipe.no_channel", channel=channel, name=name)
+        raise _Bad(missing, Text("remedy.other_line"), "resource_unavailable")
     low, high, unit = limit
-    if low <= value <= high:
-        return None
-    allowed = Text("span", low=low, high=high, unit=unit)
-    return CannotDo(
-        "safety_violation",
-        Text("recipe.outside", name=name, value=value, unit=unit, channel=channel, allowed=allowed),
-        Text("remedy.keep", name=name, allowed=allowed, channel=channel),
-    )
+    if not low <= value <= high:
+        allowed = Text("span", low=low, high=high, unit=unit)
+        outside = Text(
+            "recipe.outside", name=name, value=value, unit=unit, channel=channel, allowed=allowed
+        )
+        way_out = Text("remedy.keep", name=name, allowed=allowed, channel=channel)
+        raise _Bad(outside, way_out, "safety_violation")
 
 
 def _temperature_c(
@@ -267,10 +256,7 @@ def _temperature_c(
 def _range_c(asked: Mapping[str, Any]) -> tuple[float | None, float | None]:
     unit = asked.get("unit", "celsius")
     if unit not in ("celsius", "kelvin"):
-        raise _Bad(
-            Text("recipe.unit", unit=unit),
-            Text("recipe.set_unit"),
-        )
+        raise _Bad(Text("recipe.unit", unit=unit), Text("recipe.set_unit"))
     bounds: list[float | None] = []
     for name in ("min", "max"):
         bound = None
@@ -278,17 +264,13 @@ def _range_c(asked: Mapping[str, Any]) -> tuple[float | None, float | None]:
             bound = _number(asked, name, "temperature_range", 0.0, -math.inf)
             bound = celsius_from_kelvin(bound) if unit == "kelvin" else bound
             if bound < ABSOLUTE_ZERO_C:
-                raise _Bad(
-                    Text("recipe.below_zero", name=name, value=asked[name], unit=unit),
-                    USUAL_RANGE,
-                )
+                text = Text("recipe.below_zero", name=name, value=asked[name], unit=unit)
+                raise _Bad(text, USUAL_RANGE)
         bounds.append(bound)
     lowest_c, highest_c = bounds
     if lowest_c is not None and highest_c is not None and lowest_c > highest_c:
-        raise _Bad(
-            Text("recipe.crossed", low=asked["min"], high=asked["max"], unit=unit),
-            USUAL_RANGE,
-        )
+        text = Text("recipe.crossed", low=asked["min"], high=asked["max"], unit=unit)
+        raise _Bad(text, USUAL_RANGE)
     return lowest_c, highest_c
 
 

@@ -1,4 +1,4 @@
-"""What a lab states of its growths: microscope, calibration, and its own values of a recipe."""
+"""The lab's table of growths: microscope, calibration, and its own values of a recipe."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ __all__ = ["CvdSettings", "GrowthFacts", "growth_line"]
 
 
 class CalibrationRow(Settings):
-    """What a known monolayer has shown on this microscope.
+    """A calibration of this microscope with a known monolayer.
 
     Attributes:
         value: Ratio of heights.
@@ -65,7 +65,7 @@ class CvdSettings(Settings):
         return self
 
     def reference(self) -> dict[str, dict[str, Any]]:
-        """Return what is known of this microscope, for a planner."""
+        """Return the known ratios of this microscope, for a planner."""
         found = {
             name: row.told()
             for name, row in (("a1g_si", self.a1g_si), ("pl_raman", self.pl_raman))
@@ -76,7 +76,7 @@ class CvdSettings(Settings):
         return found
 
     def recorded(self) -> dict[str, Any]:
-        """Return what the lab states of its microscope; nothing else."""
+        """Return objective and grating of the microscope, if stated."""
         stated = {"objective": self.objective, "grating": self.grating}
         found = {name: text for name, text in stated.items() if text is not None}
         return {"raman": found} if found else {}
@@ -84,14 +84,14 @@ class CvdSettings(Settings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowthFacts:
-    """What a planner of growths may know of the line it plans for.
+    """Facts on a line for the planner of growths.
 
     Attributes:
         limits: Lowest and highest value and the unit of each channel that may be set.
         tube_volume_cm3: Volume that the purge proof counts.
         ambient_torr: Pressure of the room, which an open tube takes.
         laser_nm: Wavelength of the Raman laser.
-        raman_reference: What a monolayer shows on this microscope: ``a1g_si`` and ``pl_raman``,
+        raman_reference: Ratios of a monolayer on this microscope: ``a1g_si`` and ``pl_raman``,
             each with ``value``, and with ``uncertainty``, ``date`` and ``on`` if it was calibrated.
         growth: The lab's own values for a growth; what it does not name has a default.
     """
@@ -105,10 +105,10 @@ class GrowthFacts:
 
 
 def growth_line(facts: LineFacts) -> GrowthFacts:
-    """Return what a planner of growths may know of a line.
+    """Return the facts on a line for the planner of growths.
 
     Raises:
-        ValueError: The lab does not state what every growth takes.
+        ValueError: The lab file lacks entries that every growth needs.
     """
     if not isinstance(facts.settings, CvdSettings):
         raise ValueError("the lab states nothing of its growths")

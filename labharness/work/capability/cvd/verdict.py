@@ -16,6 +16,12 @@ __all__ = ["distribution", "judge", "peak_over_background", "raman_shift", "sees
 SHIFT_DECIMALS = 3
 """A pixel is some 0.6 cm-1 wide."""
 
+TOLD = (
+    *("layer_count", "confidence", "quality", "peak_distance_cm1", "peak_distance_sigma_cm1"),
+    *("covered_spots", "spots_of_class"),
+)
+"""Attributes of a verdict that are told as they are."""
+
 
 def raman_shift(laser_nm: float, wavelength_nm: Sequence[float]) -> list[float]:
     """Return the Raman shift of each pixel in cm-1, as the instrument states it."""
@@ -53,18 +59,18 @@ def judge(
     reference: Mapping[str, Mapping[str, Any]],
     threshold: float = 0.0,
 ) -> dict[str, Any]:
-    """Return what the film is from the spectra of all spots.
+    """Judge the film by the spectra of all spots.
 
     Args:
         spots: Spectra with place and exposure; the first ones have photoluminescence too.
         pl_heights_per_s: A exciton in counts a second, for the first spots.
-        dark_counts: What the camera counts without light.
+        dark_counts: Counts of the camera without light.
         reference: ``a1g_si`` and ``pl_raman`` of one layer on this microscope, each with ``value``,
             ``uncertainty``, ``date`` and ``on`` where it was calibrated.
         threshold: Confidence that the caller asks for: the strongest claim that reaches it is made.
 
     Raises:
-        ValueError: A spectrum is none, or does not hold the lines.
+        ValueError: A spectrum is not valid, or does not hold the lines.
     """
     from labharness.analysis import (
         SpotEvidence,
@@ -91,8 +97,7 @@ def judge(
     verdict = judge_layers(evidence, _reference(reference), level=threshold)
     best = _best(verdict, evidence)
     return {
-        "layer_count": verdict.layer_count,
-        "confidence": verdict.confidence,
+        **{name: getattr(verdict, name) for name in TOLD},
         "claim": None
         if verdict.claim is None
         else {"kind": verdict.claim.kind, "headline": verdict.claim.headline},
@@ -100,7 +105,6 @@ def judge(
             str(name): {"share": each.mean, "low": each.low, "high": each.high}
             for name, each in verdict.shares.items()
         },
-        "quality": verdict.quality,
         "posterior": {str(name): share for name, share in verdict.posterior.items()},
         "credible_set": list(verdict.credible_set),
         "reasons": list(verdict.reasons),
@@ -115,10 +119,6 @@ def judge(
             }
             for term in verdict.evidence
         ],
-        "peak_distance_cm1": verdict.peak_distance_cm1,
-        "peak_distance_sigma_cm1": verdict.peak_distance_sigma_cm1,
-        "covered_spots": verdict.covered_spots,
-        "spots_of_class": verdict.spots_of_class,
         "spots": [
             _row(spot, seen, layers)
             for spot, seen, layers in zip(spots, evidence, verdict.spot_classes, strict=True)
@@ -128,10 +128,10 @@ def judge(
 
 
 def distribution(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Share out the surveyed area: layers, bare substrate, and what could not be judged.
+    """Return shares of the surveyed area: layers, bare substrate, and places not judged.
 
     Args:
-        found: What the survey saw: ``places``, and ``film`` with those that have film.
+        found: The survey: ``places``, and ``film`` with those that have film.
         verdict: As `judge` gives it.
 
     Returns:
@@ -159,7 +159,7 @@ def distribution(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[s
 
 
 def _reference(known: Mapping[str, Mapping[str, Any]]) -> "Reference":
-    """Build what the analysis takes from the lab's tables; what is not there is a prior."""
+    """Build the reference of the analysis; a missing entry is a prior."""
     from labharness.analysis import Reference
 
     fields: dict[str, Any] = {}
