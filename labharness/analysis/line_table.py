@@ -19,8 +19,6 @@ from labharness.analysis.stack import covers
 __all__ = [
     "MATERIAL_NAMES",
     "SILICON_LINE_NAME",
-    "FitRange",
-    "NamedLine",
     "Ratio",
     "ranges_of",
     "ratio_of",
@@ -30,20 +28,6 @@ SILICON_LINE_NAME = "Si"
 
 WIDEST_SHARE, START_SHARE = 1.0, 0.125
 """Largest and initial width of the one line in a person's range, as shares of the range."""
-
-
-class NamedLine(NamedTuple):
-    """The usual name of a line, and its allowed positions."""
-
-    name: str
-    window: LineWindow
-
-
-class FitRange(NamedTuple):
-    """Lines that are fitted together on one background, within a range in cm⁻¹."""
-
-    range_cm1: tuple[float, float]
-    lines: tuple[NamedLine, ...]
 
 
 class Ratio(NamedTuple):
@@ -73,8 +57,8 @@ def ranges_of(
     axis_cm1: Array,
     windows_cm1: Sequence[tuple[float, float]] = (),
     seen: Sequence[Collection[str]] = (),
-) -> tuple[FitRange, ...]:
-    """Return the ranges to fit on an axis: the material's and silicon's, or a person's.
+) -> tuple[LineGroup, ...]:
+    """Return the groups to fit on an axis: the material's and silicon's, or a person's.
 
     In a person's range the known lines of material and silicon that lie in it are fitted; without
     any, the highest line. A range is cut at the end of the axis; lines with too little range or too
@@ -141,7 +125,7 @@ def _is_covered(axis_cm1: Array, group: LineGroup) -> bool:
     return covers(axis_cm1, low, high, 4 * len(group.names) + 4)
 
 
-def _cut(axis_cm1: Array, wanted: LineGroup) -> FitRange:
+def _cut(axis_cm1: Array, wanted: LineGroup) -> LineGroup:
     low = max(wanted.range_cm1[0], float(axis_cm1[0]))
     high = min(wanted.range_cm1[1], float(axis_cm1[-1]))
-    return FitRange((low, high), tuple(map(NamedLine, wanted.names, wanted.windows)))
+    return wanted._replace(range_cm1=(low, high))

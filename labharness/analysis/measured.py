@@ -8,8 +8,8 @@ import numpy as np
 from labharness.analysis.areas import area_sigma, line_area
 from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.baseline import arpls
-from labharness.analysis.line_table import FitRange
 from labharness.analysis.lines import LineFits, fit_window
+from labharness.analysis.material_table import LineGroup
 from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import Stack, cut_window, stacked
 
@@ -99,7 +99,7 @@ class FittedRange:
 def measure(
     spectra: Sequence[Spectrum],
     units_per_count: Array,
-    ranges: Sequence[FitRange],
+    ranges: Sequence[LineGroup],
     baseline: str = "straight",
     judged: Mask | None = None,
 ) -> tuple[FittedRange, ...]:
@@ -124,9 +124,8 @@ def measure(
         raise ValueError(f"no baseline {baseline!r}; there are {', '.join(BASELINES)}")
     if not spectra:
         return ()
-    if baseline == "straight":
-        grounds = None
-    else:
+    grounds = None
+    if baseline == "arpls":
         grounds = np.stack([arpls(each.shift_cm1, each.counts) for each in spectra])
     stack = stacked(spectra)
     usable = np.ones(len(spectra), dtype=bool) if judged is None else judged
@@ -136,7 +135,7 @@ def measure(
 def _fitted(
     stack: Stack,
     units_per_count: Array,
-    wanted: FitRange,
+    wanted: LineGroup,
     grounds: Array | None,
     usable: Mask,
 ) -> FittedRange:
@@ -146,24 +145,23 @@ def _fitted(
     if grounds is not None:
         first = int(np.searchsorted(stack.shift_cm1, x[0]))
         ground = grounds[:, first : first + x.size]
-    places = [line.window for line in wanted.lines]
-    fits = fit_window(window._replace(counts=counts - ground), places)
+    fits = fit_window(window._replace(counts=counts - ground), wanted.windows)
     unit = units_per_count[:, None]
     with np.errstate(divide="ignore"):
         noise = unit / window.root_noise
-    first_background = 3 * len(wanted.lines)
+    level, slope = fits.parameters[:, -2:].T * units_per_count
     return FittedRange(
         range_cm1=wanted.range_cm1,
         lines=tuple(
-            _line(line.name, fits, fits.converged & usable, units_per_count, 3 * at)
-            for at, line in enumerate(wanted.lines)
+            _line(name, fits, fits.converged & usable, units_per_count, 3 * at)
+            for at, name in enumerate(wanted.names)
         ),
         shift_cm1=x,
         counts=counts * unit,
         noise_counts=noise,
         baseline_counts=ground * unit,
-        level_counts=fits.parameters[:, first_background] * units_per_count,
-        slope_counts_per_cm1=fits.parameters[:, first_background + 1] * units_per_count,
+        level_counts=level,
+        slope_counts_per_cm1=slope,
         centre_cm1=fits.centre_cm1,
         reduced_chi2=fits.chi2 / fits.freedom,
     )

@@ -5,8 +5,9 @@ import pytest
 from numpy.typing import NDArray
 
 from labharness.analysis.baseline import arpls
-from labharness.analysis.line_table import FitRange, NamedLine, ranges_of
+from labharness.analysis.line_table import ranges_of
 from labharness.analysis.lines import LineWindow
+from labharness.analysis.material_table import LineGroup
 from labharness.analysis.measured import FittedRange, MeasuredLine, measure
 from labharness.analysis.spectrum import Spectrum
 
@@ -97,7 +98,7 @@ def test_bare_substrate_has_rows_without_a_line() -> None:
 
 def test_a_window_takes_the_lines_that_are_known_in_it_and_else_the_highest() -> None:
     found = ranges_of("MoS2", AXIS, [(360.0, 435.0), (150.0, 250.0)])
-    assert [[line.name for line in each.lines] for each in found] == [["E2g", "A1g"], ["150-250"]]
+    assert [each.names for each in found] == [("E2g", "A1g"), ("150-250",)]
 
 
 def test_a_window_is_cut_where_the_axis_ends_and_gone_where_there_is_none() -> None:
@@ -107,14 +108,14 @@ def test_a_window_is_cut_where_the_axis_ends_and_gone_where_there_is_none() -> N
 
 def test_lines_of_which_the_axis_holds_too_little_are_not_fitted() -> None:
     short = AXIS[AXIS > 394.0]
-    names = [line.name for each in ranges_of("MoS2", short) for line in each.lines]
+    names = [name for each in ranges_of("MoS2", short) for name in each.names]
     assert names == ["Si"]
 
 
 def test_graphene_without_its_d_line_in_the_window_has_g_and_2d() -> None:
     axis = np.linspace(1380.0, 2790.0, 1200)
     found = ranges_of("graphene", axis)
-    assert [line.name for each in found for line in each.lines] == ["G", "2D"]
+    assert [name for each in found for name in each.names] == ["G", "2D"]
 
 
 # ---- the smooth background
@@ -157,9 +158,10 @@ def test_a_smooth_baseline_takes_the_wings_of_broad_lines_as_the_manual_says(
     place = 2690.0 if fwhm_cm1 < 50 else 1350.0
     counts = luminescence + 2000 / (1 + ((axis - place) / (fwhm_cm1 / 2)) ** 2)
     reach = (2550.0, 2800.0) if fwhm_cm1 < 50 else (1000.0, 1800.0)
-    line = NamedLine("band", LineWindow(place - 50, place + 50, fwhm_cm1, 4 * fwhm_cm1))
+    window = LineWindow(place - 50, place + 50, fwhm_cm1, 4 * fwhm_cm1)
+    band = LineGroup(("band",), (window,), reach, reach)
     spectrum = Spectrum(axis, np.random.default_rng(2).poisson(counts).astype(float), 1.0)
-    (found,) = measure([spectrum], np.ones(1), [FitRange(reach, (line,))], "arpls")
+    (found,) = measure([spectrum], np.ones(1), [band], "arpls")
     truth = np.pi / 2 * fwhm_cm1 * 2000
     assert least < 1 - found.lines[0].area_counts_cm1[0] / truth < most
 

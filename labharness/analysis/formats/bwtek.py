@@ -7,7 +7,7 @@ and one of BWSpec 4.04 quoted in public code (commas, points).
 import numpy as np
 
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import laser_of, left_out
+from labharness.analysis.formats.rows import entry_of, laser_of, left_out
 
 __all__ = ["MARK", "parse_bwtek"]
 
@@ -77,5 +77,4 @@ def _is_head(line: str) -> bool:
 
 def _entry(line: str, mark: str) -> tuple[str, str]:
     """Split a header line like the table; the first line has a semicolon in every export."""
-    key, _, value = line.partition(";" if ";" in line else mark)
-    return key.strip(), value.strip()
+    return entry_of(line, ";" if ";" in line else mark)

@@ -5,8 +5,8 @@ The laser is named only in the footer.
 """
 
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import laser_of, number_of, table_of
-from labharness.analysis.formats.windows import on_one_axis, runs_of
+from labharness.analysis.formats.rows import entry_of, laser_of, number_of, table_of
+from labharness.analysis.formats.windows import split_runs
 
 __all__ = ["is_jasco", "jasco_text", "parse_jasco"]
 
@@ -66,7 +66,7 @@ def parse_jasco(text: str) -> Recording:
     if table.values.shape[1] < 2:
         raise BadFile(f"{NAME}: one column below {DATA}; pairs of axis and intensity are needed")
     axis, counts = table.values[:, 0], table.values[:, 1]
-    axis, rows, notes = on_one_axis(NAME, [(axis[run], counts[run]) for run in runs_of(axis)])
+    axis, rows, notes = split_runs(NAME, axis, counts)
     laser = next((header[key] for key in LASERS if key in header), "")
     return Recording(
         NAME,
@@ -87,6 +87,4 @@ def _point_count_note(header: dict[str, str], points: int) -> tuple[str, ...]:
 
 
 def _entry(line: str) -> tuple[str, str]:
-    mark = next((mark for mark in "\t;," if mark in line), ",")
-    key, _, value = line.partition(mark)
-    return key.strip(), value.strip()
+    return entry_of(line, next((mark for mark in "\t;," if mark in line), ","))

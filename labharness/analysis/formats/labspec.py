@@ -7,8 +7,8 @@ import re
 
 from labharness.analysis.formats.grid import numbers_columns, parse_grid
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import laser_of, table_of
-from labharness.analysis.formats.windows import on_one_axis, runs_of
+from labharness.analysis.formats.rows import entry_of, laser_of, table_of
+from labharness.analysis.formats.windows import split_runs
 
 __all__ = ["is_labspec", "parse_labspec"]
 
@@ -39,7 +39,7 @@ def parse_labspec(text: str) -> Recording:
     """
     lines = text.splitlines()
     count = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    header = dict(_entry(line) for line in lines[:count])
+    header = dict(entry_of(line[1:], around=" \t,;") for line in lines[:count])
     body = lines[count:]
     spectral = next((k[9:-1] for k, v in header.items() if v.startswith("Spectr")), None)
     stated = header.get(f"AxisUnit[{spectral}]", "1/cm")
@@ -64,7 +64,7 @@ def parse_labspec(text: str) -> Recording:
     if table.values.shape[1] != 2:
         raise BadFile(f"{NAME}: {table.values.shape[1]} columns where a single spectrum has two")
     axis, counts = table.values.T
-    axis, rows, notes = on_one_axis(NAME, [(axis[run], counts[run]) for run in runs_of(axis)])
+    axis, rows, notes = split_runs(NAME, axis, counts)
     return Recording(
         NAME,
         axis,
@@ -74,8 +74,3 @@ def parse_labspec(text: str) -> Recording:
         header=header,
         notes=(*table.notes, *notes),
     )
-
-
-def _entry(line: str) -> tuple[str, str]:
-    key, _, value = line[1:].partition("=")
-    return key.strip(), value.strip(" \t,;")

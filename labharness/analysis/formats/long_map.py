@@ -13,17 +13,9 @@ from labharness.analysis.formats.windows import on_one_axis, runs_of
 
 __all__ = ["PLACES", "parse_long", "parse_wire_text"]
 
-PLACES = {
-    "X": "x_um",
-    "Y": "y_um",
-    "Z": "z_um",
-    "Time": "time_s",
-    "x": "x_um",
-    "y": "y_um",
-    "z": "z_um",
-    "t": "time_s",
-    "time": "time_s",
-}
+PLACES = {each: f"{each.lower()}_um" for each in "XYZxyz"} | dict.fromkeys(
+    ("Time", "time", "t"), "time_s"
+)
 NAME = "WiRE text"
 
 
@@ -78,15 +70,8 @@ def parse_long(
         if len(titles) > 2:
             raise BadFile(f"{name}: the spectra of this map do not share one axis")
         axis, rows, notes = on_one_axis(name, [(wave[run], counts[run]) for run in runs])
-        return Recording(
-            name,
-            axis,
-            unit,
-            rows,
-            laser_nm=laser_nm,
-            header=header or {},
-            notes=(*table.notes, *notes),
-        )
+        notes = (*table.notes, *notes)
+        return Recording(name, axis, unit, rows, laser_nm, header=header or {}, notes=notes)
     kept = [n for n, axis in enumerate(axes) if axis == common]
     gone = [n + 1 for n, axis in enumerate(axes) if axis != common]
     if len(gone) > max(1, len(kept)):

@@ -11,7 +11,16 @@ import numpy as np
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import LASER_NM_MAX, LASER_NM_MIN, BadFile
 
-__all__ = ["Table", "cells_of", "laser_of", "left_out", "number_of", "numbers_of", "table_of"]
+__all__ = [
+    "Table",
+    "cells_of",
+    "entry_of",
+    "laser_of",
+    "left_out",
+    "number_of",
+    "numbers_of",
+    "table_of",
+]
 
 LEFT_OUT_SHARE_MAX = 0.1
 """With a larger share of bad rows the file is something else. One bad row is always allowed, so
@@ -65,6 +74,12 @@ def numbers_of(line: str) -> list[float] | None:
         return [float(cell) for cell in cells if cell]
     except (ValueError, csv.Error):
         return None
+
+
+def entry_of(line: str, mark: str = "=", around: str | None = None) -> tuple[str, str]:
+    """Return key and value of a header line; ``around`` are the characters to strip from it."""
+    key, _, value = line.partition(mark)
+    return key.strip(), value.strip(around)
 
 
 def number_of(text: str) -> float | None:

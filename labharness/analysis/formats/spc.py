@@ -13,7 +13,7 @@ import numpy as np
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.binary import Layout, array_at, header_at
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import laser_of
+from labharness.analysis.formats.rows import entry_of, laser_of
 from labharness.analysis.formats.windows import on_one_axis
 
 __all__ = ["is_spc", "parse_spc"]
@@ -217,10 +217,9 @@ def _subheader(data: bytes, at: int, head: _Head) -> tuple[int, int]:
 def _counts(data: bytes, at: int, points: int, power: int, head: _Head) -> tuple[Array, int]:
     if FLOATS in (head.exponent, power):
         return _take(data, at, points, f"{head.order}f4"), at + 4 * points
-    if head.flags & INTEGERS_16_BIT:
-        counts = _take(data, at, points, f"{head.order}i2") * _scale(power, 16)
-        return counts, at + 2 * points
-    return _take(data, at, points, f"{head.order}i4") * _scale(power, 32), at + 4 * points
+    size = 2 if head.flags & INTEGERS_16_BIT else 4
+    counts = _take(data, at, points, f"{head.order}i{size}")
+    return counts * _scale(power, 8 * size), at + size * points
 
 
 def _scale(power: int, bits: int) -> float:
@@ -263,8 +262,7 @@ def _log(data: bytes, head: _Head) -> dict[str, str]:
         return {}
     text_at = header_at(data, head.log_at, Layout("8x i", "text_at"), head.order)["text_at"]
     text = data[head.log_at + max(text_at, 0) :].decode("latin-1").split("\0", 1)[0]
-    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
-    return {key.strip(): value.strip() for key, _, value in pairs}
+    return dict(entry_of(line) for line in text.splitlines() if "=" in line)
 
 
 def _laser(log: dict[str, str]) -> float | None:

@@ -8,9 +8,9 @@ import numpy as np
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.long_map import parse_long
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import cells_of, laser_of, numbers_of, table_of
+from labharness.analysis.formats.rows import cells_of, entry_of, laser_of, numbers_of, table_of
 from labharness.analysis.formats.units import in_other_unit
-from labharness.analysis.formats.windows import on_one_axis, runs_of
+from labharness.analysis.formats.windows import runs_of, split_runs
 
 __all__ = ["NoTable", "axis_unit_of", "first_row", "parse_columns"]
 
@@ -71,7 +71,7 @@ def parse_columns(text: str) -> Recording:
     start = first_row(name, lines)
     head = [line.strip() for line in lines[:start] if line.strip()]
     heading = head[-1] if head else ""
-    pairs = dict(_pair(line) for line in head if "=" in line)
+    pairs = dict(entry_of(line.lstrip("# ")) for line in head if "=" in line)
     laser_nm = laser_of(pairs.get("laser_nm", ""))
     table = table_of(name, lines[start:], start + 1)
     width = table.values.shape[1]
@@ -110,7 +110,7 @@ def _split_runs(name: str, axis: Array, rows: Array) -> tuple[Array, Array, tupl
     if len(runs) == 1:
         return axis, rows, ()
     lost = axis.size - sum(run.stop - run.start for run in runs)
-    axis, rows, notes = on_one_axis(name, [(axis[run], rows[:, run]) for run in runs])
+    axis, rows, notes = split_runs(name, axis, rows)
     if lost:
         notes = (*notes, f"{lost} points between them are left out: the axis turns there")
     return axis, rows, notes
@@ -168,11 +168,6 @@ def axis_unit_of(title: str) -> tuple[str, bool]:
     if any(mark in title for mark in SHIFT_MARKS):
         return "1/cm", True
     return ("nm", True) if any(mark in title for mark in NM_MARKS) else ("1/cm", False)
-
-
-def _pair(line: str) -> tuple[str, str]:
-    key, _, value = line.lstrip("# ").partition("=")
-    return key.strip(), value.strip()
 
 
 def _places(titles: Sequence[str]) -> bool:

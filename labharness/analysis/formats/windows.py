@@ -8,7 +8,7 @@ import numpy as np
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile
 
-__all__ = ["joined", "on_one_axis", "runs_of"]
+__all__ = ["joined", "on_one_axis", "runs_of", "split_runs"]
 
 Piece = tuple[Array, Array]
 """An axis, and the intensities on it, one spectrum a row."""
@@ -50,6 +50,20 @@ def runs_of(axis: Array) -> list[slice]:
     if len(runs) < 2 or held < RUNS_SHARE_MIN * axis.size:
         return [slice(0, axis.size)]
     return runs
+
+
+def split_runs(format_name: str, axis: Array, rows: Array) -> tuple[Array, Array, tuple[str, ...]]:
+    """Split spectra where their axis jumps back, and bring the parts to one axis.
+
+    Args:
+        format_name: For messages.
+        axis: Axis of one or more spectra, or windows, in sequence.
+        rows: Intensities, one value or one column a point.
+
+    Raises:
+        BadFile: As `on_one_axis` does.
+    """
+    return on_one_axis(format_name, [(axis[run], rows[..., run]) for run in runs_of(axis)])
 
 
 def on_one_axis(format_name: str, pieces: Sequence[Piece]) -> tuple[Array, Array, tuple[str, ...]]:

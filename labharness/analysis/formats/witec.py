@@ -1,7 +1,7 @@
 """WITec ASCII export: ``[Header]``, then ``[Data]`` in columns, the axis often in nm."""
 
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import laser_of, table_of
+from labharness.analysis.formats.rows import entry_of, laser_of, table_of
 
 __all__ = ["parse_witec"]
 
@@ -23,11 +23,7 @@ def parse_witec(text: str) -> Recording:
     if "[Data]" not in marks:
         raise BadFile(f"{NAME}: there is no [Data]")
     start = marks.index("[Data]")
-    header = {}
-    for line in lines[:start]:
-        key, equals, value = line.partition("=")
-        if equals:
-            header[key.strip()] = value.strip()
+    header = dict(entry_of(line) for line in lines[:start] if "=" in line)
     unit = header.get("XAxisUnit", "")
     if unit not in UNITS:
         raise BadFile(f"{NAME}: XAxisUnit is {unit!r}; known are {', '.join(UNITS)}")

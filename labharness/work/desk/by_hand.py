@@ -163,22 +163,15 @@ class ByHand:
         self._line.check()
         command = Command(channel, float(value), unit)
         self._wished(asked, Text("by_hand.set", asked=command.text))
-        told = Text("by_hand.told", by=str(asked["by"]), what=command.text)
         try:
             outcome = await self._line.perform(command)
         except FAILURES as why:
-            said = _after(str(why.args[0] if why.args else why))
-            self._line.events.on_warning(
-                Text("by_hand.ended", told=told, ending="FAILED", detail=said)
-            )
+            self._ended(asked, command.text, "FAILED", str(why.args[0] if why.args else why))
             raise
-        ending = outcome.ending.value
-        shown = ending if outcome.ending is Ending.CONFIRMED else ending.upper()
-        detail = _after(outcome.detail, outcome.warning)
-        self._line.events.on_warning(Text("by_hand.ended", told=told, ending=shown, detail=detail))
+        self._ended(asked, command.text, _shown(outcome.ending), outcome.detail, outcome.warning)
         return {
             "channel": channel,
-            "ending": ending,
+            "ending": outcome.ending.value,
             "read_back": outcome.read_back,
             "detail": outcome.detail,
             "warning": outcome.warning,
@@ -201,12 +194,8 @@ class ByHand:
             ending, detail, more = outcome.ending, outcome.detail, {}
         else:
             raise NotUnderstood(Text("by_hand.program_act", acts=", ".join(acts), act=act))
-        shown = ending.value if ending is Ending.CONFIRMED else ending.value.upper()
         what = Text("by_hand.of_program", instrument=name, act=str(act))
-        told = Text("by_hand.told", by=str(asked["by"]), what=what)
-        self._line.events.on_warning(
-            Text("by_hand.ended", told=told, ending=shown, detail=_after(detail))
-        )
+        self._ended(asked, what, _shown(ending), detail)
         return {"instrument": name, "act": act, "ending": ending.value, "detail": detail, **more}
 
     async def _hold(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -288,6 +277,12 @@ class ByHand:
         found = [text for each in last for text in each.contradicted]
         return {"known": trip_response.cooling_known, "contradicted": found}
 
+    def _ended(self, asked: Mapping[str, Any], what: str, ending: str, *said: str) -> None:
+        """Report the ending of a request."""
+        told = Text("by_hand.told", by=str(asked["by"]), what=what)
+        detail = _after(*said)
+        self._line.events.on_warning(Text("by_hand.ended", told=told, ending=ending, detail=detail))
+
     def _by_hand(self, asked: Mapping[str, Any], what: Text) -> Text:
         """Record and report a request with its person and reason; return it as one text."""
         text = self._wished(asked, what)
@@ -307,6 +302,11 @@ class ByHand:
     def _note(self, text: Text) -> None:
         with suppress(JournalFailed):  # the line trips on it; the request is still carried out
             self._line.journal.append("by_hand", {"text": text}, self._line.clock.now_s())
+
+
+def _shown(ending: Ending) -> str:
+    """Return the word of an ending; each that needs attention is in capitals."""
+    return ending.value if ending is Ending.CONFIRMED else ending.value.upper()
 
 
 def _said(what: Text, asked: Mapping[str, Any]) -> Text:
