@@ -1,4 +1,4 @@
-"""How the answer of a capability is shown: plainly, or as the capability's own face has it.
+"""The display of an answer: plain, or by the face that its capability brings.
 
 Entry points of the group ``labharness.reports`` are named like a capability and lead to its face.
 """
@@ -29,7 +29,7 @@ class AnswerFace:
     series: frozenset[str] = frozenset()
 
     def lines(self, outputs: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
-        """Return what ``labharness run`` prints of a completed task."""
+        """Return the lines that ``labharness run`` prints of a completed task."""
         said = ", ".join(
             output_text(name, value)
             for name, value in outputs.items()
@@ -44,11 +44,11 @@ class AnswerFace:
         return None
 
     def confidence(self, facts: RunFacts) -> object:
-        """Return the confidence of what was found; None where there is none."""
+        """Return the confidence in the finding; None where there is none."""
         return facts.results.get("confidence")
 
     def beneath(self, facts: RunFacts) -> Iterator[Html]:
-        """Return what stands below the headline and its confidence."""
+        """Return sentences for below the headline and its confidence."""
         return iter(())
 
     def glance(self, facts: RunFacts) -> Iterator[tuple[Html, object]]:
@@ -60,12 +60,12 @@ class AnswerFace:
         return iter(())
 
     def sections(self, facts: RunFacts) -> Iterator[Html]:
-        """Return the sections that show what was found."""
+        """Return the sections that show the finding."""
         if facts.results:
             yield section("results", data(facts.results))
 
     def compared(self, runs: Sequence[ComparedRun]) -> Iterator[Html]:
-        """Return the sections that show what two runs found, beside each other."""
+        """Return the sections that show the findings of two runs beside each other."""
         return iter(())
 
 
@@ -85,7 +85,11 @@ def percent(share: float) -> str:
 
 
 def face_of(asked: Mapping[str, Any]) -> AnswerFace:
-    """Return the face of what was asked for, by the payload of its submission."""
+    """Return the face of the requested capability.
+
+    Args:
+        asked: The payload of the submission.
+    """
     return _face(str(asked.get("capability", "")))
 
 

@@ -1,4 +1,4 @@
-"""Two runs on one page: what differs, and the pictures of both over each other."""
+"""Two runs on one page: their differences, and the charts of both over each other."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""What would follow if everything that talks to a line died, as sentences; the same everywhere."""
+"""The consequences of a loss of communication with a line, as sentences for every face."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -15,12 +15,12 @@ def comm_loss(
     hardware: Sequence[str],
     unit_text: Callable[[str], str] = str,
 ) -> list[tuple[str, dict[str, str]]]:
-    """Return of each sentence its key in ``phrases()`` and what stands in its blanks.
+    """Return the key of each sentence in ``phrases()``, and the values of its blanks.
 
     Args:
-        stays: Of one step of a prediction (as JSON), which may be anybody's file.
-        hardware: Of the same prediction.
-        unit_text: How a unit is written.
+        stays: The entry of one step of a prediction (as JSON); the file may come from anywhere.
+        hardware: The entry of the same prediction.
+        unit_text: Writes a unit for people.
     """
     said = []
     for each in stays:

@@ -1,4 +1,4 @@
-"""Two runs side by side: only what differs."""
+"""The differences between two runs, part by part."""
 
 import math
 from collections import Counter

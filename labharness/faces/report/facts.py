@@ -36,7 +36,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """One instruction of the plan and what became of it."""
+    """One instruction of the plan and its outcome."""
 
     name: str
     phase: str
@@ -65,7 +65,7 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class InstrumentFacts:
-    """Who answered on the line."""
+    """One instrument that answered on the line."""
 
     name: str
     model: str
@@ -94,15 +94,15 @@ class RecordedForecast:
 
 @dataclass(frozen=True, slots=True)
 class RecordedPrediction:
-    """What pre-flight expected of the plan.
+    """The expectation of pre-flight for the plan.
 
     Attributes:
         channels: The trajectory of each process value.
         duration_s: From the first step to the end of the last.
-        took_s: Of each step, by its name.
-        if_killed: What each channel does if everything that talks to the line dies at a step's end.
+        took_s: The duration of each step, by its name.
+        if_killed: The behaviour of each channel if all communication ends at the end of a step.
         stays: The heat, power and gas of the same moment, of each step whose record has them.
-        hardware: What the hazard table puts before heat.
+        hardware: The protection against heat in the hazard table.
         gas_used_cm3: Standard volume of each gas.
     """
 
@@ -124,19 +124,19 @@ class RunFacts:
         about: The process that wrote the journal: versions, system.
         asked: The payload of the submission.
         plan: The ``planned`` record; empty when nothing was planned.
-        approval: Who approved it; empty when nobody had to, or nobody did.
+        approval: The persons who approved it, and their reason; empty where there are none.
         accepted: The ``task_accepted`` record; empty when it was not.
-        by_hand: Who drove the line by hand; empty where a task did.
+        by_hand: The person who drove the line by hand; empty where a task did.
         ending: ``task_completed``, ``task_failed``, ``task_rejected``, ``aborted``, or ``none``
             when the journal has no terminal message.
-        state: What the session became last; empty where none is recorded.
+        state: The last state of the session; empty where none is recorded.
         answer: The payload of the terminal message.
         answer_chained: The answer was read from the journal; else it lay beside it, unhashed.
-        chain: What a check of the hash chain found.
+        chain: The result of a check of the hash chain.
         traces: Every channel that has a unit, by name.
-        prediction: What pre-flight expected; None where there was none.
-        commands: How many commands ended in which way.
-        unshown: How many of the unconfirmed went to which channel that has no read-back.
+        prediction: The expectation of pre-flight; None where there was none.
+        commands: The number of commands by their ending.
+        unshown: The number of unconfirmed commands by channel, of channels without read-back.
         spectra: The raw spectra, where the run has any that fit their checksum.
         duration_s: From the first record to the last.
     """

@@ -72,12 +72,12 @@ def curves_drawn(
     """Draw curves.
 
     Args:
-        frame: From ``axes_of``.
+        frame: The result of ``axes_of``.
         curves: In the order in which they lie on one another.
         marks: Lines and words on top of them.
         across: Key of the name of the axis across.
         up: Key of the name of the axis upwards; the caption may have its unit.
-        ticks: Of the axis across, where it is no plain number.
+        ticks: Those of the axis across, where its values are not plain numbers.
     """
     along = rounded_ticks(frame.x.low, frame.x.high, 6) if ticks is None else ticks
     parts = [frame.axes(along, rounded_ticks(frame.y.low, frame.y.high, 5))]

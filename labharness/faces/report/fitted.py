@@ -1,4 +1,4 @@
-"""Lines, their fit and what is left of it, drawn one above the other."""
+"""A fit of lines, drawn above its residuals."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -47,10 +47,10 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What is drawn of one fit.
+    """One fit, for a drawing.
 
     Attributes:
-        range: Of the axis across.
+        range: The ends of the axis across.
         points: Measured: place and counts.
         residuals: Place, and measured less fitted in units of one sigma.
         fitted: The fitted curve.

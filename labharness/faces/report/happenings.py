@@ -1,4 +1,4 @@
-"""From a journal's records to the events that a reader should know of."""
+"""Events for the reader of a report, made from the records of a journal."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -12,11 +12,11 @@ __all__ = ["UNSHOWN", "happenings", "unshown"]
 
 QUIET_ENDINGS: Final = {"confirmed", "unconfirmed"}  # the latter are counted: no read-back exists
 UNSHOWN: Final = Text("command.unshown")
-"""What the line says of a command whose channel has no read-back."""
+"""The line's detail of a command whose channel has no read-back."""
 
 
 def happenings(records: Iterable[Record], origin_s: float) -> Iterator[Happening]:
-    """Return what happened, in order; what a person set by hand is told with how it ended."""
+    """Return the events in order; a setting by hand is told with its ending."""
     intents: dict[int, Mapping[str, Any]] = {}
     hand = ""
     by_hand: set[int] = set()
@@ -64,7 +64,7 @@ def unshown(outcomes: Iterable[Record], intents: Iterable[Record]) -> dict[str, 
 
 
 def _set_by(hand: str) -> object:
-    """Return what a person set, if that is what a text says."""
+    """Return the setting that a text on an act by hand names; None where it names none."""
     what = hand.params.get("what") if isinstance(hand, Text) else None
     return what.params.get("asked") if isinstance(what, Text) else None
 

@@ -1,4 +1,4 @@
-"""What the marks of a drawing stand for, below or above it: the one place where that is drawn."""
+"""The legend of a drawing: its marks and their meaning, on one or more lines."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -14,11 +14,11 @@ STROKE_PX: Final = 14.0
 
 
 class LegendEntry(NamedTuple):
-    """One mark and what it stands for.
+    """One mark and its meaning.
 
     Attributes:
         label: Its words.
-        letters: How many of them are seen at a time: of two languages one is hidden.
+        letters: Their number in the longer language; only one of two is seen.
         colour: Of a square; empty for none.
         class_: Of a line or a point in the style of drawings; empty for a square.
     """

@@ -1,4 +1,4 @@
-"""The bounds in a chart: a line each, and beside it whose it is and what it does."""
+"""The limits in a chart: one line each, with a label that names instrument and effect."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ LABEL_PX_MAX: Final = 260.0
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line: what it does, at which value, to whom."""
+    """One line: its effect, its value and the instruments that it concerns."""
 
     does: str
     value: float
@@ -30,12 +30,12 @@ class _Line:
 
     @property
     def key(self) -> str:
-        """Of its label, which names no one where it is everybody's."""
+        """The key of its label, which names no instrument where it concerns all of them."""
         return f"limit.{self.does}.all" if self.whole else f"limit.{self.does}"
 
     @property
     def fields(self) -> dict[str, str]:
-        """What stands in the blanks of its label."""
+        """The values of the blanks of its label."""
         return {"who": ", ".join(self.owners), "value": exact(self.value)}
 
 
@@ -60,7 +60,7 @@ def limits(frame: Frame, quantity: ChartedQuantity, *, beside: bool) -> Html:
 
     Args:
         frame: Of the chart.
-        quantity: What is charted.
+        quantity: The quantity of the chart.
         beside: The labels have room to the right of the plot; else they stand within it.
     """
     lines = sorted(_lines(quantity), key=lambda line: -line.value)

@@ -12,11 +12,11 @@ from labharness.core.vocabulary.measured import measured_text
 __all__ = ["Times", "line_texts", "times_of_line"]
 
 MAD_TO_SIGMA: Final = 1.4826
-"""A median deviation times this is the standard deviation of what scatters normally."""
+"""A median deviation times this is the standard deviation of normal scatter."""
 
 
 class Times(NamedTuple):
-    """How many times as high as a line of the same film."""
+    """The height of photoluminescence, as a multiple of a line of the same film."""
 
     ratio: float
     line: str

@@ -70,12 +70,12 @@ class MappedQuantity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classes:
-    """What each spectrum was found to be.
+    """The class of each spectrum.
 
     Attributes:
-        title: What is told apart.
-        names: Of each class.
-        colours: Of each class, as ``#rrggbb``.
+        title: The name of the classification.
+        names: The name of each class.
+        colours: The colour of each class, as ``#rrggbb``.
         index: Class of each spectrum; -1 where there is none.
     """
 

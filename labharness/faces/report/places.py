@@ -1,4 +1,4 @@
-"""Where spectra were taken, and the shape of that: a grid, scattered spots, a line, or a series."""
+"""The places of spectra, and their arrangement: a grid, scattered spots, a line or a series."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ APART_SHARE: Final = 0.25
 """Of the widest step: places nearer than this are one column, for stages do not stop exactly."""
 
 UNEVEN_MAX: Final = 0.3
-"""Steps of a grid differ by no more than this share; a column that is left out is no grid."""
+"""Steps of a grid differ by no more than this share; a grid has no column left out."""
 
 UNITS: Final = {"um": "µm", "mm": "mm", "nm": "nm", "m": "m", "s": "s"}
 
 FILLED_MIN: Final = 0.5
-"""A round wafer fills π/4 of its square; of spots that are no grid far fewer cells are filled."""
+"""A round wafer fills π/4 of its square; scattered spots fill far fewer cells."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpotLayout:
-    """Where each spectrum was taken.
+    """The place of each spectrum.
 
     Attributes:
         x: One value a spectrum: a place, a time or its number.
@@ -63,7 +63,7 @@ def places_of(columns: Mapping[str, Array], count: int) -> SpotLayout:
     Two columns without a name are taken as places in the order of the file.
 
     Args:
-        columns: What the file says of each spectrum, by names such as ``x_um``.
+        columns: Values of each spectrum in the file, by names such as ``x_um``.
         count: Number of spectra.
     """
     varying = [name for name, column in columns.items() if np.ptp(column) > 0]

@@ -1,4 +1,4 @@
-"""What is charted together: all channels of one unit, with the bounds of each of them."""
+"""Quantities that share a chart: all channels of one unit, with their limits."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ FIRST: Final = ("degC", "sccm", "Torr")
 
 @dataclass(frozen=True, slots=True)
 class ChartedQuantity:
-    """All channels of one unit: measured, set, and what bounds them.
+    """All channels of one unit: measured, set, and their limits.
 
     Attributes:
-        settable: The bounds of what may be set, by instrument.
-        watched: The bounds whose passing trips or warns.
+        settable: The limits of settings, by instrument.
+        watched: The limits that trip or warn when they are passed.
     """
 
     unit: str
@@ -42,7 +42,7 @@ class ChartedQuantity:
         return self.owners.index(owner) % len(COLOURS) if owner in self.owners else None
 
     def colour(self, channel: str) -> str:
-        """Return it as CSS has it; grey where there is none."""
+        """Return its colour in CSS; grey where there is none."""
         index = self.colour_index(channel)
         return "#555" if index is None else COLOURS[index]
 
@@ -53,7 +53,7 @@ def unit_text(unit: str) -> str:
 
 
 def quantity_key(unit: str) -> str:
-    """Return the key of the name of what a unit measures."""
+    """Return the key of the name of the quantity that has a unit."""
     key = f"quantity.{unit}"
     return key if key in phrases() else "quantity.other"
 

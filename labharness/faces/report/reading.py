@@ -1,4 +1,4 @@
-"""From a run's folder to its facts: the one place of the report that opens files."""
+"""Reads the facts of a run from its folder; no other file of the report opens files."""
 
 import json
 from collections import Counter, defaultdict
@@ -98,7 +98,7 @@ def read_run(journal: Path) -> RunFacts:
 
 
 def read_summary(journal: Path) -> dict[str, Any]:
-    """Return what a list of runs shows of one: header, request, ending, last state and duration.
+    """Return the entry of one run in a list: header, request, ending, last state and duration.
 
     Raises:
         JournalFailed: The journal cannot be opened or read.
@@ -128,7 +128,7 @@ def read_summary(journal: Path) -> dict[str, Any]:
 
 
 def _state(events: Sequence[Record]) -> str:
-    """Return what the session became last; empty where no event says."""
+    """Return the last state of the session; empty where no event states it."""
     changes = [each.body["data"] for each in events if each.body["event_type"] == "state_changed"]
     return str(changes[-1]["to_state"]) if changes else ""
 
@@ -154,7 +154,7 @@ def _ended(message: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def _message(path: Path) -> Mapping[str, Any]:
-    """Read a message beside the journal: all there is when a run lost its journal, or never ran."""
+    """Read a message beside the journal, for a run that lost its journal or never began."""
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError):

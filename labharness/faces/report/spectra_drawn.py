@@ -45,7 +45,7 @@ __all__ = ["In", "file_svg", "fits_drawn", "map_svg", "maps_drawn", "pl_drawn", 
 Array = NDArray[np.float64]
 
 In = Callable[[str], Html]
-"""Gives the phrase of a key as it stands in a drawing: in both languages, or in one."""
+"""Returns the phrase of a key for a drawing: in both languages, or in one."""
 
 BOTH: Final[In] = partial(say, tag="tspan")
 
@@ -280,10 +280,9 @@ def _ratio(above: MeasuredLine, below: MeasuredLine) -> MappedQuantity:
 
 
 def _classes(shown: Analysed) -> Classes:
-    """Tell layers apart where a count is claimed, and materials everywhere else.
+    """Classify by layers where a count is claimed, and by material everywhere else.
 
-    Of a film whose layers are undetermined no place has a number: that would claim what the answer
-    does not.
+    Where the layers of a film are undetermined, no place has a number: the answer claims none.
     """
     verdict = shown.found.verdict
     claimed = verdict is not None and verdict.layer_count is not None

@@ -1,4 +1,4 @@
-"""The report of ``analyse`` as one page: what each file shows, its lines, its maps."""
+"""The report of ``analyse`` as one page: findings, lines and maps of each file."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class FileShown:
     """One file on the page.
 
     Attributes:
-        headline: What it shows, in one sentence.
-        shown: All of it.
-        baseline: What is under the lines.
+        headline: The finding, in one sentence.
+        shown: The whole analysis.
+        baseline: The background under the lines.
     """
 
     headline: str

@@ -16,7 +16,7 @@ __all__ = ["ExtremesRow", "Follows", "TripCell", "extremes", "follows", "phase_r
 
 
 class TripCell(NamedTuple):
-    """A value at which a channel trips or warns; `word` is the key of what else is known of it."""
+    """A value at which a channel trips or warns; `word` is the key of a remark."""
 
     value: str
     acts: bool

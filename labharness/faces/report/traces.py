@@ -1,8 +1,9 @@
-"""What was measured over the run: a chart for each quantity that has a limit."""
+"""The charts of a run: one for each quantity that has a limit."""
 
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
 from labharness.core.vocabulary.channels import owner_of
@@ -152,28 +153,42 @@ def _drawing(
     beside = margin_px > RIGHT_PX
     if beside:  # on a phone the legend has to do
         measured = {name: traces[name] for name in quantity.measured}
-        for name, x, y in curve_labels(frame, measured):
+        lines_px = [frame.y(bar.value) for bar in (*quantity.watched, *quantity.settable)]
+        for name, x, y in curve_labels(frame, measured, lines_px):
             colour = f"halo c{quantity.colour_index(name)}"
             parts.append(words_at(x, y, owner_of(name), anchor="middle", class_=colour))
     parts += [limits(frame, quantity, beside=beside), _marks(frame, facts)]
     return drawing(parts, width, HEIGHT_PX, aria_label=", ".join(quantity.measured))
 
 
-def curve_labels(frame: Frame, traces: Mapping[str, Points]) -> Iterator[tuple[str, float, float]]:
-    """Find a place for the name of each curve: just above it, and furthest from all others."""
+def curve_labels(
+    frame: Frame, traces: Mapping[str, Points], lines_px: Sequence[float] = ()
+) -> Iterator[tuple[str, float, float]]:
+    """Find a place for the name of each curve: just above it, and furthest from all others.
+
+    Args:
+        frame: The place and the scales of the plot.
+        traces: The curves by channel; the name of its instrument is written.
+        lines_px: The heights of lines on which no name should lie.
+    """
     taken: list[tuple[float, float]] = []
+    s_per_px = (frame.x.high - frame.x.low) / (frame.x.end_px - frame.x.start_px)
     for name, points in traces.items():
         best: tuple[float, float, float] | None = None
+        half_s = text_px(owner_of(name)) / 2 * s_per_px
         for share in LABEL_AT:
             at_s = frame.x.low + share * (frame.x.high - frame.x.low)
-            value = _value_at(points, at_s)
-            if value is None:
+            span_s = at_s - half_s, at_s + half_s
+            own = _values_in(points, *span_s)
+            if not own:
                 continue
-            x, y = frame.x(at_s), frame.y(value) - 6.0
-            others = [_value_at(each, at_s) for key, each in traces.items() if key != name]
-            gaps = [abs(frame.y(each) - y) for each in others if each is not None]
+            x, y = frame.x(at_s), frame.y(max(own)) - 6.0
+            others = [_values_in(each, *span_s) for key, each in traces.items() if key != name]
+            lines = [*lines_px, *(frame.y(value) for each in others for value in each)]
+            gaps = [abs(each - y + 4.0) for each in lines]
             gaps += [abs(b - y) + max(0.0, abs(a - x) - text_px(name)) for a, b in taken]
-            room = min([*gaps, y - frame.y.end_px, ROOM_PX_MAX])
+            climb_px = frame.y(min(own)) - frame.y(max(own))
+            room = min([*gaps, y - frame.y.end_px, ROOM_PX_MAX]) - climb_px
             if best is None or room > best[0]:
                 best = (room, x, y)
         if best is not None:
@@ -181,11 +196,11 @@ def curve_labels(frame: Frame, traces: Mapping[str, Points]) -> Iterator[tuple[s
             yield name, best[1], best[2]
 
 
-def _value_at(points: Points, at_s: float) -> float | None:
-    """Return the last value up to a time; none where nothing was measured."""
-    index = bisect_right(points, at_s, key=lambda one: one[0]) - 1
-    value = points[index][1] if index >= 0 else math.nan
-    return None if math.isnan(value) else value
+def _values_in(points: Points, low_s: float, high_s: float) -> list[float]:
+    """Return the values from a time to another, and the last one before; none are NaN."""
+    first = max(bisect_right(points, low_s, key=lambda one: one[0]) - 1, 0)
+    within = takewhile(lambda one: one[0] <= high_s, islice(points, first, None))
+    return [value for _, value in within if not math.isnan(value)]
 
 
 def _end_s(facts: RunFacts) -> float:

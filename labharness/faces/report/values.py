@@ -1,4 +1,4 @@
-"""A JSON value as a report shows it: a line for each scalar."""
+"""A JSON value in a report: one line for each scalar."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice

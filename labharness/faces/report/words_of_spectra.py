@@ -1,4 +1,4 @@
-"""What the report of ``analyse`` says, in English and Chinese; `words` has it with all the rest."""
+"""Phrases for spectra and their report, in English and Chinese; `words` joins them to the rest."""
 
 from typing import Final
 

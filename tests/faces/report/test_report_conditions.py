@@ -147,6 +147,11 @@ def test_every_curve_is_named_once_beside_itself_and_not_over_another() -> None:
     assert list(found) == ["a.flow", "b.flow", "c.flow"], "what was never measured has no name"
     assert found["a.flow"][1] == pytest.approx(frame.y(10.0) - 6.0)
     assert found["c.flow"][0] >= frame.x(50.0)
+    (away,) = curve_labels(frame, {"a.flow": low}, [frame.y(10.0) - 10.0])
+    assert away[2] == pytest.approx(frame.y(10.0) - 6.0), "a name stays beside its curve"
+    bent = tuple((float(at), 10.0 if at < 40 else 80.0) for at in range(101))
+    ((_, x, _),) = curve_labels(frame, {"a.flow": bent}, [frame.y(80.0) - 10.0])
+    assert x < frame.x(40.0), "no name lies on the line of a limit"
     places = list(found.values())
     for index, (x, y) in enumerate(places):
         for a, b in places[index + 1 :]:

@@ -24,7 +24,7 @@ SERIES = frozenset(
 
 
 class GrowthFace(AnswerFace):
-    """Shows what has grown."""
+    """Shows the grown film."""
 
     series = SERIES
 
@@ -41,7 +41,7 @@ class GrowthFace(AnswerFace):
             yield outputs["intent"]["said"]
 
     def headline(self, facts: RunFacts) -> Html | None:
-        """Return what the film is, or that this is undetermined."""
+        """Return the claim on the film, or that the number of layers is undetermined."""
         count = _analysis(facts).get("layer_count", "")
         if count is not None and not isinstance(count, int):
             return None
@@ -73,7 +73,7 @@ class GrowthFace(AnswerFace):
             yield say("spots_agree"), say("of", count=carried, total=len(spots))
 
     def conditions(self, facts: RunFacts) -> Iterator[tuple[str, object]]:
-        """Return what the film was grown under and looked at with."""
+        """Return the conditions of the growth and of its spectra."""
         return growth_conditions(facts)
 
     def sections(self, facts: RunFacts) -> Iterator[Html]:

@@ -22,7 +22,7 @@ Spectrum = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Clearest:
-    """What was measured at the clearest spot; the Raman axis is set by silicon.
+    """The spectra of the clearest spot; the Raman axis is set by silicon.
 
     Attributes:
         raman: All of the spectrum.

@@ -1,4 +1,4 @@
-"""What a growth was made under and looked at with: what a reader of its report looks for first."""
+"""The conditions of a growth and of its spectra, as rows of a table."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,7 +53,7 @@ def growth_conditions(facts: RunFacts) -> Iterator[tuple[str, object]]:
 
 
 def _grown(facts: RunFacts) -> Iterator[str]:
-    """Return mean and standard deviation of what was kept during the growth."""
+    """Return mean and standard deviation of each channel that was kept during the growth."""
     phase = next((each for each in facts.phases if each.name == GROWN), None)
     if phase is None:
         return
