@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.channels import split_channel
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Adds, Channel, Cools, Driver, Identity, Query, Scan
 from labharness.journal import Journal
 from labharness.safety.kernel import Envelope, Memory, Track
@@ -173,11 +174,13 @@ def channel_of(instruments: Mapping[str, Instrument], name: str) -> tuple[Instru
     owner, channel = split_channel(name)
     instrument = instruments.get(owner)
     if instrument is None:
-        raise LookupError(f"no instrument {owner!r}; this line has {', '.join(instruments)}")
+        raise LookupError(Text("channel.no_instrument", name=owner, known=", ".join(instruments)))
     spec = instrument.driver.channels.get(channel)
     if spec is None:
         known = ", ".join(instrument.driver.channels)
-        raise LookupError(f"{owner} ({instrument.kind}) has no channel {channel!r}; it has {known}")
+        raise LookupError(
+            Text("channel.none", name=owner, kind=instrument.kind, channel=channel, known=known)
+        )
     return instrument, channel, spec
 
 

@@ -286,7 +286,7 @@ WRONG = {
     "a gauge that is not watched": (
         '[ambient]\nchannel = "gauge.pressure"',
         '[ambient]\nchannel = "argon.pressure"',
-        "ambient: argon.pressure is not watched",
+        "argon.pressure has no [[watch]], though rules rest on it",
     ),
 }
 

@@ -11,12 +11,26 @@ from pydantic_core import ErrorDetails
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.texts import Text, several
 
 __all__ = ["BadTable", "all_errors", "keys_of", "read_table", "read_toml"]
 
 T = TypeVar("T")
 
 ERRORS_MAX = 20  # of one file at once; a file with more is of another kind
+
+
+BOUNDS = {
+    "greater_than": ("table.above", "gt"),
+    "greater_than_equal": ("table.least", "ge"),
+    "less_than": ("table.below", "lt"),
+    "less_than_equal": ("table.most", "le"),
+    "too_short": ("table.few", "min_length"),
+    "too_long": ("table.many", "max_length"),
+    "string_too_long": ("table.long", "max_length"),
+    "string_pattern_mismatch": ("table.pattern", "pattern"),
+}
+"""The code of each error of pydantic that names a bound, and where pydantic keeps that."""
 
 
 class BadTable(LabError, ValueError, code="bad_table"):
@@ -37,13 +51,13 @@ def read_table(model: type[T], text: str, where: str) -> T:
     """
     table = read_toml(text, where)
     if any("\0" in each for each in _texts(table)):
-        raise BadTable(f"{where}: a text holds the character 0, which no name and no path has")
+        raise BadTable(Text("table.nul", where=where))
     try:
         if is_dataclass(model):  # a strict one takes a list for a tuple in JSON only
             return TypeAdapter(model).validate_json(json.dumps(table, default=str))
         return TypeAdapter(model).validate_python(table)
     except ValidationError as why:
-        raise BadTable(f"{where}: {all_errors(why, table, model)}") from None
+        raise BadTable(Text("pair", what=where, why=all_errors(why, table, model))) from None
 
 
 def read_toml(text: str, where: str) -> dict[str, Any]:
@@ -55,9 +69,9 @@ def read_toml(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as why:
-        raise BadTable(f"{where} is no TOML: {why}") from None
+        raise BadTable(Text("table.not_toml", where=where, why=str(why))) from None
     except RecursionError:
-        raise BadTable(f"{where} is no TOML that can be read: it is nested too deep") from None
+        raise BadTable(Text("table.too_deep", where=where)) from None
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -82,8 +96,8 @@ def all_errors(why: ValidationError, table: object, model: type) -> str:
         if not forms or place not in said:
             said.setdefault(place, []).append(_said(error, table, model))
     found = list(dict.fromkeys(text for texts in said.values() for text in texts))
-    more = f"; and {len(found) - ERRORS_MAX} more" if len(found) > ERRORS_MAX else ""
-    return "; ".join(found[:ERRORS_MAX]) + more
+    over = len(found) - ERRORS_MAX
+    return several(*found[:ERRORS_MAX], Text("table.more", count=over) if over > 0 else "")
 
 
 def _is_missing(error: ErrorDetails) -> bool:
@@ -97,23 +111,32 @@ def _said(error: ErrorDetails, table: object, model: type) -> str:
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         known = list(keys_of(path[:-1], model))
         there = ", ".join(known)
-        return f"{where}: there is no such key{meant(str(path[-1]), known)}; there are {there}"
+        return Text("table.extra", where=where, meant=meant(str(path[-1]), known), there=there)
     if kind == "missing":
-        return f"{where}: it is missing"
+        return Text("table.missing", where=where)
     if kind in ("literal_error", "enum"):
         allowed = error["ctx"]["expected"].replace("'", "")
-        return f"{where}: {repr(found)[:80]} is none of {allowed.replace(' or ', ', ')}"
+        return Text(
+            "table.choice",
+            where=where,
+            found=repr(found)[:80],
+            allowed=allowed.replace(" or ", ", "),
+        )
     if kind == "tuple_type":
         if isinstance(found, Mapping):
             write = "[{ ... }], or two brackets around its name"
-            return f"{where}: a table is no list: write {write}"
-        return f"{where}: {repr(found)[:80]} is no list: write [ ] around it"
+            return Text("table.table_for_list", where=where, write=write)
+        return Text("table.no_list", where=where, found=repr(found)[:80])
     if kind in ("dict_type", "model_type"):
-        return f"{where}: {repr(found)[:80]} is no table: write {{ ... = ... }}"
-    says = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        return Text("table.no_table", where=where, found=repr(found)[:80])
     if kind == "value_error":
-        return f"{where}: {says}" if where else says
-    return f"{where}: {repr(found)[:80]} {says}"
+        says = str(error["ctx"]["error"])
+        return Text("pair", what=where, why=says) if where else says
+    says = error["msg"].removeprefix("Input ")
+    if kind in BOUNDS:
+        code, key = BOUNDS[kind]
+        says = Text(code, bound=error["ctx"][key])
+    return Text("table.value", where=where, found=repr(found)[:80], says=says)
 
 
 def _named(path: Sequence[int | str], table: object) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from labharness.core.vocabulary.texts import Text
+
 __all__ = ["ALERT_NEEDS", "EXTRAS", "LINK_NEEDS", "Extra", "all_to_install", "to_install"]
 
 
@@ -59,6 +61,6 @@ def all_to_install(modules: Iterable[str]) -> str:
     lacking = sorted(set(modules))
     if not lacking:
         return ""
-    uses = ", ".join(f"{EXTRAS[each].what_for} it takes {each}" for each in lacking)
+    uses = [Text("extras.use", use=EXTRAS[each].what_for, module=each) for each in lacking]
     names = ",".join(sorted({EXTRAS[each].name for each in lacking}))
-    return f"{uses}: pip install 'labharness[{names}]'"
+    return Text("extras.install", uses=uses, names=names)

@@ -148,3 +148,7 @@ class _Shown:
 
     def __repr__(self) -> str:
         return repr(self._value)
+
+    def __str__(self) -> str:
+        """Return a name as it is, for ``{name!s}``: it may look like a word of the catalogue."""
+        return str(self._value)

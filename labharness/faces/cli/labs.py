@@ -2,9 +2,10 @@
 
 import argparse
 
-from labharness.core.vocabulary.texts import Text
 from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.rules import rules
 from labharness.faces.cli.show import chosen_lab, complain, say
 from labharness.lab import LabPlan
@@ -37,7 +38,14 @@ def labs(chosen: argparse.Namespace) -> int:
 
 
 def _check(plan: LabPlan, *, connect: bool) -> int:
-    say(Text("doctor.lab", path=str(plan.path), instrument=len(plan.instruments), port=len(plan.file.port)))
+    say(
+        Text(
+            "doctor.lab",
+            path=str(plan.path),
+            instrument=len(plan.instruments),
+            port=len(plan.file.port),
+        )
+    )
     say(Text("check.lab", lab_digest=plan.lab_digest))
     say(Text("check.envelope", envelope_digest=plan.envelope_digest))
     say(Text("check.port"))
@@ -49,7 +57,8 @@ def _check(plan: LabPlan, *, connect: bool) -> int:
         say(Text("check.warning", warning=warning))
     findings = [*plan.check(), *unusable(plan)]
     findings += [
-        Finding("approvals", Text("doctor.gone", path=str(plan.beside(path)))) for path in unsigned(plan)
+        Finding("approvals", Text("doctor.gone", path=str(plan.beside(path))))
+        for path in unsigned(plan)
     ]
     if connect:
         for name, found, trouble in identify(plan):
@@ -59,7 +68,7 @@ def _check(plan: LabPlan, *, connect: bool) -> int:
                 say(f"{name:14} {found}")
     for finding in findings:
         say(Text("check.finding", finding=str(finding)))
-        for line in finding.paste.splitlines():
+        for line in in_language(finding.paste, TERMINAL.language).splitlines():
             say(f"    {line}")
     say(told_count(len(findings)))
     return EXIT_FAILED if findings else EXIT_COMPLETED
@@ -74,5 +83,9 @@ def told_count(findings: int) -> Text:
 
 def _reset(plan: LabPlan, name: str, reason: str) -> int:
     trip = reset(plan, name, reason)
-    say(Text("check.not_latched") if trip is None else Text("check.reset", name=name, detail=trip.detail))
+    say(
+        Text("check.not_latched")
+        if trip is None
+        else Text("check.reset", name=name, detail=trip.detail)
+    )
     return EXIT_COMPLETED

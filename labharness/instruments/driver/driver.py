@@ -5,6 +5,7 @@ from collections.abc import Generator, Mapping
 from typing import ClassVar
 
 from labharness.core.vocabulary import DeviceFault, Protocol, Request
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver.channels import Channel, Identity, Query, Scan
 from labharness.instruments.driver.energy import Off
 from labharness.instruments.driver.programs import Programmer
@@ -108,7 +109,7 @@ class Driver(ABC):
         spec = self.channels.get(channel)
         if spec is None or not spec.settable:
             known = ", ".join(name for name, each in self.channels.items() if each.settable)
-            raise ValueError(f"{channel!r} cannot be set; these can: {known}")
+            raise ValueError(Text("channel.not_settable", channel=channel, known=known))
         return spec
 
 

@@ -5,13 +5,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from labharness.core.vocabulary import OPERATOR
 from labharness.core.vocabulary.channels import split_channel
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Cools
 from labharness.lab.config.envelopes import KindLimits, LineFile
+from labharness.lab.config.wires import answer_s
 from labharness.line import Contact, Instrument
 from labharness.line.instrument import channel_of
 from labharness.safety.kernel import Bound, Envelope, Role
 
-__all__ = ["addresses", "contacts", "cooling", "limited", "shown", "there", "units", "wiring"]
+__all__ = [
+    "addresses",
+    "contacts",
+    "cooling",
+    "limited",
+    "shown",
+    "there",
+    "units",
+    "watched",
+    "wiring",
+]
 
 
 def addresses(instruments: Sequence[Instrument]) -> Iterator[str]:
@@ -22,9 +34,9 @@ def addresses(instruments: Sequence[Instrument]) -> Iterator[str]:
         others = seen.setdefault(each.port, {})
         if address in others or (others and (address is None or None in others)):
             other = others.get(address) or next(iter(others.values()))
-            both = f"instruments {other!r} and {each.name!r} have one address on port {each.port!r}"
-            why = "one of them has none" if address is None or None in others else f"{address!r}"
-            yield f"{both}: {why}"
+            both = Text("agree.address", other=other, name=each.name, port=each.port)
+            why = Text("agree.no_address") if address is None or None in others else f"{address!r}"
+            yield Text("pair", what=both, why=why)
         others[address] = each.name
 
 
@@ -42,10 +54,33 @@ def limited(
                     f'channel = "{each.name}.{channel}", unit = "{spec.unit}", low = {low}, '
                     f'high = {high}, source = "WHY"'
                 )
-                yield (
-                    f"{each.name}.{channel} can be set and has no limit; give it a [[limit]], in "
-                    f"one line of limit = [ ]: {{ {row} }}"
-                )
+                yield Text("agree.no_limit", name=each.name, channel=channel, row=row)
+
+
+def watched(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
+    """Name each reading that a rule rests on and nothing watches, with the row to paste."""
+    rules = ("trip", "plausible", "ambient", "purge", "opening")
+    named = set(_texts(line.model_dump(include={*rules})))
+    named |= set(_texts([row.model_dump(exclude={"guards"}) for row in line.interlock]))
+    named -= {row.channel for row in line.watch}
+    for each in instruments:
+        for scan in each.driver.scans():
+            period_s = (each.polls or {}).get(scan.name, scan.period_s)
+            for channel in scan.channels:
+                if f"{each.name}.{channel}" in named and period_s is not None:
+                    stale_s = math.ceil(2 * answer_s(period_s, scan.request)) / 2
+                    yield Text("agree.unwatched", channel=f"{each.name}.{channel}", stale_s=stale_s)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Return each text in the tables and keys of a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _texts([*value, *value.values()])
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _texts(each)
 
 
 def there(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
@@ -56,7 +91,7 @@ def there(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
             try:
                 channel_of(by_name, channel)
             except LookupError as why:
-                yield f"procedure {name!r} sets {channel!r}: {why}"
+                yield Text("agree.step", name=name, channel=channel, why=str(why))
 
 
 def wiring(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
@@ -64,24 +99,24 @@ def wiring(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
     by_name = {each.name: each for each in instruments}
     seen: set[str] = set()
     for row in line.contact:
-        who = f"contact {row.channel!r}"
+        who = Text("agree.contact", channel=row.channel)
         try:
             instrument, channel, _ = channel_of(by_name, row.channel)
             instrument.driver.settable(channel)
         except (LookupError, ValueError) as why:
-            yield f"{who}: {why}"
+            yield Text("pair", what=who, why=str(why))
         if row.channel in seen:
-            yield f"{who} is there twice"
+            yield Text("agree.twice", who=who)
         seen.add(row.channel)
         for fed in row.feeds:
             if fed not in by_name or not by_name[fed].driver.off:
                 able = ", ".join(each.name for each in instruments if each.driver.off)
-                yield f"{who} feeds {fed!r}; what adds energy is {able or 'none'}"
+                yield Text("agree.feeds", who=who, fed=fed, able=able or "none")
     known = _declared(instruments)
     for cools in line.cooling:
         if cools.channel not in known:
             said = ", ".join(known) or "none"
-            yield f"cooling {cools.channel!r}: no heat is shown by it; there are {said}"
+            yield Text("agree.cooling", channel=cools.channel, said=said)
 
 
 def units(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str]:
@@ -94,7 +129,7 @@ def units(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str
     }
     for channel in envelope.watches:
         if channel not in scanned:
-            yield f"watch {channel}: no instrument on this line reads it"
+            yield Text("agree.watch", channel=channel)
     known: Mapping[str, str] = {
         f"{each.name}.{channel}": spec.unit
         for each in instruments
@@ -108,13 +143,15 @@ def units(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str
     rows += [(f"trip {row.name!r}", row.channel, row.unit) for row in envelope.trips]
     for what, channel, unit in rows:
         if known.get(channel) != unit:
-            yield f"{what}: {channel} is in {known.get(channel)!r}, not {unit!r}"
+            yield Text(
+                "agree.unit", what=what, channel=channel, known=known.get(channel), unit=unit
+            )
     for each in instruments:
         for channel, value in each.prepare:
             name = f"{each.name}.{channel}"
             limit = envelope.limits.get(name)
             if limit is None or limit.role is not Role.PREPARE or not math.isfinite(value):
-                yield f"prepare {name} = {value}: the line has no prepare limit"
+                yield Text("agree.prepare", name=name, value=value)
 
 
 def shown(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str]:
@@ -129,7 +166,15 @@ def shown(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str
         never = bound.low > high or bound.high < low
         if never or (math.isfinite(low) and bound.low <= low and high <= bound.high):
             so = "never" if never else "always"
-            yield f"{who}: {bound} is {so} so, because {bound.channel} is {low:g} to {high:g}"
+            yield Text(
+                "agree.never",
+                who=who,
+                bound=str(bound),
+                so=so,
+                channel=bound.channel,
+                low=low,
+                high=high,
+            )
 
 
 def _asked(envelope: Envelope) -> Iterator[tuple[str, Bound]]:

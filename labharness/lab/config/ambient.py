@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from labharness.core.vocabulary.texts import Text
 from labharness.core.vocabulary.units import ATMOSPHERE_TORR
 from labharness.lab.config.envelope_rows import BoundRow, LineFile, Parameter
 from labharness.lab.config.wires import Finding
@@ -122,7 +123,7 @@ def room_of(
         return Room(ambient=ambient_torr)
     for channel in (row.channel, *(each.channel for each in row.during)):
         if channel not in envelope.watches:
-            raise EnvelopeInvalid(f"ambient: {channel} is not watched")
+            raise EnvelopeInvalid(Text("ambient.not_watched", channel=channel))
     ambient = in_unit(ambient_torr or 0.0, units[row.channel], f"ambient: {row.channel}")
     return Room(
         ambient=None if ambient_torr is None else ambient,
@@ -136,8 +137,8 @@ def unknown_room(room: Room) -> tuple[Finding, ...]:
     """Find that nobody says what pressures are stated against."""
     if room.ambient is not None:
         return ()
-    what = "it is missing, and the envelope states pressures against the room"
-    paste = "ambient_torr = 760 # in [lab]: pressure of the room; 760 at sea level, 626 at 1,600 m"
+    what = Text("ambient.missing")
+    paste = Text("ambient.paste")
     return (Finding("lab.ambient_torr", what, paste),)
 
 
@@ -157,7 +158,9 @@ def in_unit(pressure_torr: float, unit: str, where: str) -> float:
         EnvelopeInvalid: That is no unit of pressure.
     """
     if unit not in TORR_PER:
-        raise EnvelopeInvalid(f"{where}: {unit!r} is no unit of pressure: {', '.join(TORR_PER)}")
+        raise EnvelopeInvalid(
+            Text("ambient.unit", where=where, unit=unit, known=", ".join(TORR_PER))
+        )
     return pressure_torr / TORR_PER[unit]
 
 
@@ -171,15 +174,25 @@ class _Room:
         unit = self.units.get(channel, "")
         if unit not in TORR_PER:
             if said not in (None, unit):
-                raise EnvelopeInvalid(f"{where}: {channel} is in {unit!r}, not {said!r}")
+                raise EnvelopeInvalid(
+                    Text("ambient.other_unit", where=where, channel=channel, unit=unit, said=said)
+                )
             return value
         if said == unit + GAUGE:
             return value + in_unit(self.ambient_torr, unit, where)
         if said != unit + ABSOLUTE:
-            stands = "it has no unit" if said is None else f"its unit is {said!r}"
+            stands = (
+                Text("ambient.no_unit") if said is None else Text("ambient.its_unit", said=said)
+            )
             raise EnvelopeInvalid(
-                f"{where}: {channel} is a pressure, and {stands}; it takes "
-                f"{unit + GAUGE!r} (against the room) or {unit + ABSOLUTE!r}"
+                Text(
+                    "ambient.pressure",
+                    where=where,
+                    channel=channel,
+                    stands=stands,
+                    unit=unit + GAUGE,
+                    unit2=unit + ABSOLUTE,
+                )
             )
         return value
 
@@ -224,7 +237,7 @@ class _Room:
         unit, _, said = row.unit.partition(" ")
         if unit not in PARAMETER_TORR or said not in ("", "gauge", "absolute"):
             known = ", ".join(f"{each}{more}" for each in PARAMETER_TORR for more in ("", GAUGE))
-            raise EnvelopeInvalid(f"parameters.pressure: unit {row.unit!r} is not one of {known}")
+            raise EnvelopeInvalid(Text("ambient.parameter", unit=row.unit, known=known))
         against_torr = self.ambient_torr if said == "gauge" else 0.0
         most = row.max * PARAMETER_TORR[unit] + against_torr
         return row.model_copy(update={"max": most, "unit": "torr"})

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from labharness.core.files.tables import all_errors
 from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.kinds import capabilities
 from labharness.work.capability import Capability, Settings, settings_of
 
@@ -29,13 +30,13 @@ def offered(
         if name not in known:
             there = ", ".join(sorted(known)) or "none"
             near = meant(name, known)
-            wrong.append(f"[capability.{name}]: no such capability{near}; installed are {there}")
+            wrong.append(Text("lab.no_capability", name=name, near=near, there=there))
             continue
         model = settings_of(known[name])
         try:
             found[name] = model.model_validate(table)
         except ValidationError as why:
-            wrong.append(f"[capability.{name}] {all_errors(why, table, model)}")
+            wrong.append(Text("lab.capability", name=name, why=all_errors(why, table, model)))
     return found, wrong
 
 
@@ -52,7 +53,7 @@ def moved_tables(text: str) -> Iterator[str]:
                 home = ".".join(filter(None, ("capability", name, new)))
                 heads = [old, *(f"{old}.{each}" for each in _tables(table[old]))]
                 now = ", ".join(f"[{head}] is now [{home}{head[len(old) :]}]" for head in heads)
-                yield f"this belongs to a capability: {now}"
+                yield Text("lab.moved", now=str(now))
 
 
 def _tables(table: Mapping[str, Any]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, 
 
 from labharness.core.files.tables import BadTable, all_errors, keys_of, read_table, read_toml
 from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.envelope_rows import LineFile
 from labharness.safety.kernel import EnvelopeInvalid
 
@@ -44,7 +45,7 @@ class ChangeRow(_Strict):
     @classmethod
     def _said(cls, given: str) -> str:
         if not given.strip():
-            raise ValueError("it is empty; say where the change comes from")
+            raise ValueError(Text("patch.no_source"))
         return given
 
 
@@ -73,7 +74,7 @@ def base_of(text: str, where: str) -> str | None:
         raise EnvelopeInvalid(str(why)) from None
     base = table.get(BASED_ON)
     if base is not None and not isinstance(base, str):
-        raise EnvelopeInvalid(f"{where}: {BASED_ON}: {base!r} is no name and no path")
+        raise EnvelopeInvalid(Text("patch.base", where=where, based_on=BASED_ON, base=repr(base)))
     return base
 
 
@@ -95,8 +96,13 @@ def patch_line(text: str, where: str, base_text: str, base_where: str) -> LineFi
         table = read_toml(base_text, base_where)
         if BASED_ON in table:
             raise BadTable(
-                f"{where}: {BASED_ON}: {base_where} is itself based on {table[BASED_ON]!r}; "
-                "an envelope is based on one that stands by itself"
+                Text(
+                    "patch.based_on_base",
+                    where=where,
+                    based_on=BASED_ON,
+                    base_where=base_where,
+                    table=table[BASED_ON],
+                )
             )
         line = read_table(LineFile, base_text, base_where)
     except BadTable as why:
@@ -110,16 +116,23 @@ def patch_line(text: str, where: str, base_text: str, base_where: str) -> LineFi
             line = LineFile.model_validate(table)
         except ValidationError as why:
             raise EnvelopeInvalid(
-                f"{where}: {_named(change, number)}: {all_errors(why, table, LineFile)}"
+                Text(
+                    "patch.wrong",
+                    where=where,
+                    change=_named(change, number),
+                    why=all_errors(why, table, LineFile),
+                )
             ) from None
         except _Wrong as why:
-            raise EnvelopeInvalid(f"{where}: {_named(change, number)}: {why}") from None
+            raise EnvelopeInvalid(
+                Text("patch.wrong", where=where, change=_named(change, number), why=str(why))
+            ) from None
     return line
 
 
 def _named(change: ChangeRow, number: int) -> str:
     row = "" if change.row is None else f" {change.row!r}"
-    return f"change {number} ({change.table}{row})"
+    return Text("patch.change", number=number, table=change.table, row=row)
 
 
 def _make(change: ChangeRow, line: dict[str, Any]) -> None:
@@ -130,9 +143,9 @@ def _make(change: ChangeRow, line: dict[str, Any]) -> None:
     """
     asked = [bool(change.set), bool(change.add), change.remove]
     if asked.count(True) != 1:
-        raise _Wrong("it takes one of set, add and remove")
+        raise _Wrong(Text("patch.one_of"))
     if "source" in {**change.set, **change.add}:
-        raise _Wrong("source stands beside set and add, not in them")
+        raise _Wrong(Text("patch.source"))
     has_source = "source" in keys_of((*change.table.split("."), 0), LineFile)
     source = {"source": change.source} if has_source else {}
     if change.add:
@@ -144,7 +157,7 @@ def _make(change: ChangeRow, line: dict[str, Any]) -> None:
         return
     same = sorted(key for key, value in change.set.items() if key in row and row[key] == value)
     if same:
-        raise _Wrong(f"{same[0]} is {row[same[0]]!r} already: it changes nothing")
+        raise _Wrong(Text("patch.same", same=same[0], row=repr(row[same[0]])))
     row |= change.set | source
 
 
@@ -154,27 +167,28 @@ def _found(change: ChangeRow, line: dict[str, Any]) -> tuple[dict[str, Any], Cal
     found = place.get(key)
     if found is None:
         there = [each for each, value in place.items() if isinstance(value, dict | list)]
-        raise _Wrong(f"there is no such table{meant(key, there)}; there are {', '.join(there)}")
+        raise _Wrong(Text("patch.no_table", meant=meant(key, there), known=", ".join(there)))
     if isinstance(found, dict):
         if change.row is not None:
-            raise _Wrong("this table has no rows; name it whole in table and leave row out")
+            raise _Wrong(Text("patch.no_rows"))
         return found, lambda: place.pop(key)
     if not isinstance(found, list):
-        raise _Wrong("this is a key, no table; it stands in the set of its table")
+        raise _Wrong(Text("patch.key"))
     names = [_name(each) for each in found]
     if change.row is None:
-        raise _Wrong("this table has rows; it takes row, the name or channel of one")
+        raise _Wrong(Text("patch.takes_row"))
     count = names.count(change.row)
-    if count != 1:
-        many = f"{count} rows have" if count else "no row has"
-        raise _Wrong(f"{many} this name in the base{'' if count else meant(change.row, names)}")
+    if not count:
+        raise _Wrong(Text("patch.no_row", meant=meant(change.row, names)))
+    if count > 1:
+        raise _Wrong(Text("patch.several", count=count))
     at = names.index(change.row)
     return found[at], lambda: found.pop(at)
 
 
 def _add(change: ChangeRow, line: dict[str, Any], row: dict[str, Any]) -> None:
     if change.row is not None:
-        raise _Wrong("a row that is added is named in add; leave row out")
+        raise _Wrong(Text("patch.add_row"))
     place, key = _place(change.table, line)
     there = place.get(key)
     if there is None and _holds_rows(change.table):
@@ -182,9 +196,9 @@ def _add(change: ChangeRow, line: dict[str, Any], row: dict[str, Any]) -> None:
     if there is None:
         place[key] = row
     elif not isinstance(there, list):
-        raise _Wrong("the base has this table already; set changes its keys")
+        raise _Wrong(Text("patch.has_table"))
     elif _name(row) in map(_name, there):
-        raise _Wrong(f"the base has a row {_name(row)!r} already; set changes its keys")
+        raise _Wrong(Text("patch.has_row", name=_name(row)))
     else:
         there.append(row)
 
@@ -196,9 +210,9 @@ def _place(path: str, line: dict[str, Any]) -> tuple[dict[str, Any], str]:
     for each in above:
         place = place.get(each) if isinstance(place, dict) else None
     if isinstance(place, list):
-        raise _Wrong(f"{'.'.join(above)} has rows; write that in table, and the row's name in row")
+        raise _Wrong(Text("patch.rows", known=".".join(above)))
     if not isinstance(place, dict):
-        raise _Wrong(f"there is no table {'.'.join(above)} in the base")
+        raise _Wrong(Text("patch.no_such", known=".".join(above)))
     return place, key
 
 

@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from labharness.core.vocabulary import Cause
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Adds
 from labharness.safety.kernel import Bound, LeakTight, PurgedOf, Role
 
@@ -206,7 +207,7 @@ class BackfillRow(_Strict):
     def _share(cls, given: float) -> float:
         """With 1 and more nothing that comes in would ever count as from outside."""
         if given >= 1.0:
-            raise ValueError(f"{given} is no share of the tube's volume; 4 % is 0.04")
+            raise ValueError(Text("envelope.share", given=given))
         return given
 
 
@@ -254,10 +255,7 @@ class ContactRow(_Strict):
     def _complete(self) -> Self:
         energises = bool(self.feeds) or self.adds is not None
         if energises != (self.off is not None):
-            raise ValueError(
-                f"contact {self.channel!r}: off is its value while nothing passes: it stands with "
-                "feeds or adds, and with nothing else"
-            )
+            raise ValueError(Text("envelope.contact", channel=self.channel))
         return self
 
 

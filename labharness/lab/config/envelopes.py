@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from labharness.core.files.tables import BadTable, all_errors, read_table
 from labharness.core.vocabulary import OPERATOR, Cause
 from labharness.core.vocabulary.channels import split_channel
+from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.driver import Channel
 from labharness.lab.config.envelope_rows import (
     BoundRow,
@@ -108,14 +109,14 @@ def build_envelope(
     limits: dict[str, Limit] = {}
     channels = [row.channel for row in file.limit]
     doubled = dict.fromkeys(each for each in channels if channels.count(each) > 1)
-    wrong += [f"a channel has two limits: {each}" for each in doubled]
+    wrong += [Text("envelope.two_limits", each=each) for each in doubled]
     for row in file.limit:
         try:
             limits[row.channel] = _limit(row, file, kinds, settable)
         except EnvelopeInvalid as why:
             wrong.append(str(why))
     if wrong:
-        raise EnvelopeInvalid("; ".join(wrong))
+        raise EnvelopeInvalid(several(*wrong))
     limits |= {f"{OPERATOR}.{row.action}": _opening(row, file, kinds) for row in file.opening}
     units = {channel: limit.unit for channel, limit in limits.items()}
     return Envelope(
@@ -179,27 +180,25 @@ def _unanswered(file: LineFile, volume_cm3: float | None) -> Iterator[str]:
     if missing:
         paste = "; ".join(f'{name} = "{first}"' for name in missing)
         yield (
-            f"emergency_procedures has no procedure for {', '.join(map(repr, missing))}; for "
-            f"{first} write {paste}"
+            Text(
+                "envelope.no_procedure",
+                known=", ".join(map(repr, missing)),
+                first=first,
+                paste=paste,
+            )
         )
     for cause, named in procedure_of.items():
         if named not in file.procedures:
-            yield f"emergency_procedures.{cause.value}: {named!r} is none of {there}"
+            yield Text("envelope.procedure_unknown", value=cause.value, named=named, there=there)
     if file.purge is not None and volume_cm3 is None:
-        yield (
-            "the [purge] counts volumes of the tube, and the lab file has no [tube] volume_cm3; "
-            "measure it and write tube = { volume_cm3 = 1000 }"
-        )
+        yield Text("envelope.no_tube")
     if not file.safe:
-        yield (
-            f"safe_procedure is missing: which of {there} makes the line safe before and after "
-            f'each run? For the first write safe_procedure = "{first}"'
-        )
+        yield Text("envelope.no_safe", there=there, first=first)
     elif file.safe not in file.procedures:
-        yield f"safe_procedure: {file.safe!r} is none of {there}"
+        yield Text("envelope.safe_unknown", safe=file.safe, there=there)
     for action in file.safety_envelope.prohibited_actions:
         if not any(row.prohibits == action for row in file.interlock):
-            yield f"no interlock says that it prohibits {action!r}"
+            yield Text("envelope.not_prohibited", action=action)
 
 
 def _bound(row: BoundRow | None) -> Bound | None:
@@ -213,13 +212,10 @@ def _condition(row: Mapping[str, Any], name: str) -> Condition:
                 read: Condition = model.model_validate(row).read()
             except ValidationError as why:
                 raise EnvelopeInvalid(
-                    f"interlock {name!r}: {all_errors(why, row, model)}"
+                    Text("envelope.interlock", name=name, why=all_errors(why, row, model))
                 ) from None
             return read
-    raise EnvelopeInvalid(
-        f"interlock {name!r}: a condition is {{channel, at_least, at_most}}, "
-        f"{{purged_of, volumes}} or {{tight_since}}; got {dict(row)}"
-    )
+    raise EnvelopeInvalid(Text("envelope.condition", name=name, dict=str(dict(row))))
 
 
 def _plausible(row: PlausibleRow, procedure_of: Mapping[Cause, str]) -> Plausible:
@@ -273,20 +269,29 @@ def _limit(
     kind = kinds.get(instrument)
     own = kind.limits.get(channel) if kind is not None else None
     if kind is None or own is None:
-        raise EnvelopeInvalid(f"limit {row.channel}: no instrument on this line can be set so")
+        raise EnvelopeInvalid(Text("envelope.not_settable", channel=row.channel))
     if own.unit != row.unit or not own.low <= row.low <= row.high <= own.high:
         raise EnvelopeInvalid(
-            f"limit {row.channel}: {row.low:g} to {row.high:g} {row.unit} is not within what "
-            f"{kind.kind} allows, {own.low:g} to {own.high:g} {own.unit}"
+            Text(
+                "envelope.beyond_kind",
+                channel=row.channel,
+                low=row.low,
+                high=row.high,
+                unit=row.unit,
+                kind=kind.kind,
+                low2=own.low,
+                high2=own.high,
+                unit2=own.unit,
+            )
         )
     spec = settable.get(row.channel)
     shown_by = "" if spec is None or spec.readback is None else f"{instrument}.{spec.readback}"
     itself = spec.own if spec is not None and shown_by else None
     if row.on_foreign and itself is None:
-        why = "its read-back moves by itself" if shown_by else "nothing shows what was set"
-        raise EnvelopeInvalid(f"limit {row.channel}: on_foreign takes a read-back, and {why}")
+        why = Text("envelope.moves") if shown_by else Text("envelope.not_shown")
+        raise EnvelopeInvalid(Text("envelope.on_foreign", channel=row.channel, why=why))
     if row.foreign_while is not None and not row.on_foreign:
-        raise EnvelopeInvalid(f"limit {row.channel}: foreign_while takes on_foreign")
+        raise EnvelopeInvalid(Text("envelope.foreign_while", channel=row.channel))
     high = row.high
     for quantity, parameter in file.safety_envelope.parameters.items():
         if row.channel in file.quantities.get(quantity, ()) and parameter.hard_limit:
@@ -311,9 +316,9 @@ def _limit(
 def _opening(row: OpeningRow, file: LineFile, kinds: Mapping[str, KindLimits]) -> Limit:
     """Make what a person is asked to open a command: its contact to 0, judged as any other."""
     if OPERATOR in kinds:
-        raise EnvelopeInvalid(f"opening {row.action!r}: an instrument is called {OPERATOR!r} too")
+        raise EnvelopeInvalid(Text("envelope.operator", action=row.action, operator=OPERATOR))
     if row.opens not in {watch.channel for watch in file.watch}:
-        raise EnvelopeInvalid(f"opening {row.action!r}: {row.opens} is not watched")
+        raise EnvelopeInvalid(Text("envelope.opens", action=row.action, opens=row.opens))
     return Limit(
         channel=f"{OPERATOR}.{row.action}",
         unit="",
@@ -377,7 +382,9 @@ def _in_house_units(quantity: str, parameter: Parameter) -> tuple[float, str]:
     known = QUANTITY_UNITS[quantity]
     if parameter.unit not in known:
         raise EnvelopeInvalid(
-            f"parameters.{quantity}: unit {parameter.unit!r} is not one of {', '.join(known)}"
+            Text(
+                "envelope.parameter", quantity=quantity, unit=parameter.unit, known=", ".join(known)
+            )
         )
     unit, factor = known[parameter.unit]
     return parameter.max * factor, unit

@@ -17,6 +17,7 @@ from labharness.core.clock import wall_clock_utc
 from labharness.core.files.durable import append_durably
 from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_file import BadLabFile, Strict, parse, read_text
 
 __all__ = ["HazardRow", "HazardTable", "Proof", "read_hazards", "record_proof"]
@@ -81,21 +82,28 @@ class HazardRow(Strict):
         it does not count yet.
         """
         if not self.safeguard.strip():
-            return f"{self.name}: no hardware safeguard"
+            return Text("hazards.none", name=self.name)
         last = self.last_proof(today)
         now = max(today, self._read_on)
         if days := [day for day in self._days() if day > now]:
-            return (
-                f"{self.name}: a proof test of {self.safeguard} is dated {max(days)}, and today is "
-                f"{now}: set the clock right if it went back, or take that date out"
+            return Text(
+                "hazards.future",
+                name=self.name,
+                safeguard=self.safeguard,
+                days=str(max(days)),
+                now=str(now),
             )
         if last is None:
-            return f"{self.name}: {self.safeguard} was never proof-tested"
+            return Text("hazards.never", name=self.name, safeguard=self.safeguard)
         if not last.passed:
-            return f"{self.name}: {self.safeguard} failed its proof test on {last.day}"
+            return Text(
+                "hazards.failed", name=self.name, safeguard=self.safeguard, day=str(last.day)
+            )
         age = (today - last.day).days
         if age > self.proof_days:
-            return f"{self.name}: proof test of {self.safeguard} is {age - self.proof_days} d late"
+            return Text(
+                "hazards.late", name=self.name, safeguard=self.safeguard, age=age - self.proof_days
+            )
         return ""
 
 
@@ -109,7 +117,7 @@ class HazardTable(Strict):
         """Return which safeguards against these categories are missing or overdue."""
         rows = [row for row in self.hazard if set(row.categories) & set(categories)]
         covered = {category for row in rows for category in row.categories}
-        gaps = tuple(f"{c}: no row in the hazard table" for c in categories if c not in covered)
+        gaps = tuple(Text("hazards.no_row", c=c) for c in categories if c not in covered)
         return gaps + tuple(filter(None, (row.missing(today) for row in rows)))
 
 
@@ -153,20 +161,22 @@ def record_proof(
     if row is None:
         known = ", ".join(repr(row.name) for row in table.hazard)
         near = meant(hazard, [row.name for row in table.hazard])
-        raise BadLabFile(f"no hazard {hazard!r}{near}; the table has {known}")
+        raise BadLabFile(Text("hazards.unknown", hazard=hazard, near=near, known=known))
     if not row.safeguard.strip():
-        raise BadLabFile(f"{hazard}: the table names no hardware safeguard that could be tested")
+        raise BadLabFile(Text("hazards.untestable", hazard=hazard))
     if day < PROOF_FROM:
-        raise BadLabFile(f"{hazard}: {day} is before {PROOF_FROM}: no proof test counts so long")
+        raise BadLabFile(
+            Text("hazards.too_early", hazard=hazard, day=str(day), proof_from=str(PROOF_FROM))
+        )
     if day > today:
-        raise BadLabFile(f"{hazard}: {day} is yet to come; today is {today}")
+        raise BadLabFile(Text("hazards.to_come", hazard=hazard, day=str(day), today=str(today)))
     proof = Proof(hazard=hazard, day=day, by=by, reason=reason, passed=passed)
     log = table._path.with_suffix(LOG_SUFFIX)
     line = json.dumps({**asdict(proof), "day": day.isoformat()}, ensure_ascii=False, sort_keys=True)
     try:
         append_durably(log, line)
     except OSError as why:
-        raise BadLabFile(f"{log}: {why.strerror or why}") from None
+        raise BadLabFile(Text("pair", what=str(log), why=why.strerror or str(why))) from None
     return proof
 
 
@@ -185,5 +195,5 @@ def _read_log(path: Path) -> tuple[Proof, ...]:
                 )
             )
         except (ValueError, KeyError, TypeError):
-            raise BadLabFile(f"{path}, line {number}: no record of a proof test") from None
+            raise BadLabFile(Text("hazards.no_record", path=str(path), number=number)) from None
     return tuple(proofs)

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Driver
 from labharness.work.capability import Capability
 
@@ -42,7 +43,9 @@ def imported(name: str) -> ModuleType:
     try:
         return import_module(name)
     except Exception as why:  # noqa: BLE001 - somebody else's module may raise anything
-        raise LookupError(f"{name} cannot be imported: {type(why).__name__}: {why}") from None
+        raise LookupError(
+            Text("kinds.import", name=name, error=type(why).__name__, why=str(why))
+        ) from None
 
 
 @cache
@@ -60,7 +63,7 @@ def _kinds(group: str) -> dict[str, str]:
             where = f"{point.value}.{module.name}"
             known = found.setdefault(module.name, where)
             if known != where:
-                raise LookupError(f"kind {module.name!r} is doubled: {known} and {where}")
+                raise LookupError(Text("kinds.doubled", name=module.name, known=known, where=where))
     return found
 
 
@@ -86,7 +89,7 @@ def load_simulator(kind: str) -> Any:  # noqa: ANN401 - a face class with a sign
     """
     module = _load("labharness.simulators", kind, "simulator")
     if not hasattr(module, "Simulator"):
-        raise LookupError(f"{module.__name__} has no Simulator")
+        raise LookupError(Text("kinds.no_simulator", module=module.__name__))
     return module.Simulator
 
 
@@ -104,7 +107,9 @@ def plant_kinds() -> Mapping[str, Any]:
             continue
         for kind, plant in getattr(imported(where), "PLANTS", {}).items():
             if kind in found:
-                raise LookupError(f"plant {kind!r} is doubled: {home[kind]} and {where}")
+                raise LookupError(
+                    Text("kinds.plant_doubled", kind=kind, home=home[kind], where=where)
+                )
             found[kind], home[kind] = plant, where
     return found
 
@@ -117,7 +122,7 @@ def load_plant(kind: str) -> Any:  # noqa: ANN401 - a plant class with settings 
     """
     known = plant_kinds()
     if kind not in known:
-        raise LookupError(f"no plant {kind!r}{_instead(kind, known)}")
+        raise LookupError(Text("kinds.no_plant", kind=kind, instead=_instead(kind, known)))
     return known[kind]
 
 
@@ -134,10 +139,10 @@ def capabilities() -> dict[str, Capability]:
                 where = f"{point.value}.{module.name}"
                 offered: Capability | None = getattr(imported(where), "CAPABILITY", None)
                 if offered is None:
-                    raise LookupError(f"{where} has no CAPABILITY")
+                    raise LookupError(Text("kinds.no_capability", where=where))
                 name = offered.declaration.name
                 if name in found:
-                    raise LookupError(f"capability {name!r} is offered twice")
+                    raise LookupError(Text("kinds.capability_twice", name=name))
                 found[name] = offered
     return found
 
@@ -161,7 +166,7 @@ def shipped_file(path: str) -> Traversable:
         found = files(imported(point.value)).joinpath(path)
         if found.is_file():
             return found
-    raise LookupError(f"no installed package of envelopes holds {path}")
+    raise LookupError(Text("kinds.not_held", path=path))
 
 
 def shipped_line(name: str) -> Traversable:
@@ -177,7 +182,7 @@ def shipped_line(name: str) -> Traversable:
         if each.name.endswith(".toml")
     }
     if name not in found:
-        raise LookupError(f"lab.line: no line {name!r}{_instead(name, found)}")
+        raise LookupError(Text("kinds.no_line", name=name, instead=_instead(name, found)))
     return found[name]
 
 
@@ -188,13 +193,13 @@ def _listed(folder: Traversable) -> Iterator[Traversable]:
 def _load(group: str, kind: str, what: str) -> ModuleType:
     known = _kinds(group)
     if kind not in known:
-        raise LookupError(f"no {what} for kind {kind!r}{_instead(kind, known)}")
+        raise LookupError(Text("kinds.none", what=what, kind=kind, instead=_instead(kind, known)))
     return imported(known[kind])
 
 
 def _instead(name: str, known: Iterable[str]) -> str:
     there = sorted(known)
-    return f"{meant(name, there)}; installed are {', '.join(there) or 'none'}"
+    return Text("kinds.instead", meant=meant(name, there), known=", ".join(there) or "none")
 
 
 def _only_driver(module: ModuleType) -> type[Driver]:
@@ -204,5 +209,5 @@ def _only_driver(module: ModuleType) -> type[Driver]:
         if issubclass(member, Driver) and member.__module__ == module.__name__
     ]
     if len(found) != 1:
-        raise LookupError(f"{module.__name__} defines {len(found)} drivers; one is what it takes")
+        raise LookupError(Text("kinds.drivers", module=module.__name__, found=len(found)))
     return found[0]

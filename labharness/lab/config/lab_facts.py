@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from labharness.core.vocabulary.texts import Text, several
 from labharness.core.vocabulary.units import ATMOSPHERE_TORR
 from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.energy import energy_sources
@@ -94,7 +95,7 @@ def _asked_for(
         except (BadApproval, BadLabFile) as why:
             wrong.append(str(why))
     if wrong:
-        raise BadLabFile(f"{plan.path.parent}: {'; '.join(wrong)}")
+        raise BadLabFile(Text("pair", what=str(plan.path.parent), why=several(*wrong)))
     return {name: known[name] for name in settings}, callers, approvals, settings
 
 

@@ -22,6 +22,7 @@ from labharness.core.files.named import open_named
 from labharness.core.files.tables import BadTable, read_table
 from labharness.core.vocabulary.digests import digest_of, joined
 from labharness.core.vocabulary.persons import bad_name
+from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.link.identity import LinkAddress, network_host
 from labharness.safety.alarm import LEVEL_MAX, Severity
 
@@ -101,7 +102,7 @@ class OperatorRow(Strict):
     @model_validator(mode="after")
     def _complete(self) -> Self:
         if (self.kind == "served") != (self.control is not None):
-            raise ValueError("operator 'served' takes control = \"host:port\", and no other does")
+            raise ValueError(Text("lab.operator"))
         return self
 
 
@@ -146,7 +147,7 @@ class PortRow(Strict):
     def _over_a_network(self) -> Self:
         if (self.exclusive or self.lease) and not network_host(self.address):
             what = "exclusive" if self.exclusive else "lease"
-            raise ValueError(f"port {self.name!r} leads over no network: it takes no {what}")
+            raise ValueError(Text("lab.no_network", name=self.name, what=what))
         return self
 
     @model_validator(mode="after")
@@ -159,13 +160,11 @@ class PortRow(Strict):
         }
         value, what = needs.get(self.link, (True, ""))
         if not value:
-            raise ValueError(f"port {self.name!r}: link {self.link!r} takes {what}")
+            raise ValueError(Text("lab.link_takes", name=self.name, link=self.link, what=what))
         if self.link == "websocket" and not _is_websocket(str(self.url)):
-            raise ValueError(
-                f"port {self.name!r}: websocket url {self.url!r} is not ws://host:port/path"
-            )
+            raise ValueError(Text("lab.websocket", name=self.name, url=self.url))
         if self.link == "serial" and not self.baud:
-            raise ValueError(f"port {self.name!r}: link 'serial' takes baud")
+            raise ValueError(Text("lab.baud", name=self.name))
         return self
 
     @property
@@ -201,7 +200,7 @@ class AcceptedRow(Strict):
     def _a_person(self) -> Self:
         why = bad_name(self.by)
         if why or self.by in ("", PLACEHOLDER):
-            raise ValueError(f"accepted.by: {why or 'it takes the name of a person'}")
+            raise ValueError(Text("lab.accepted", why=why or Text("lab.person")))
         return self
 
 
@@ -274,7 +273,7 @@ class LabFile(Strict):
     def _agrees(self) -> Self:
         wrong = tuple(self._disagreements())
         if wrong:
-            raise ValueError("; ".join(wrong))
+            raise ValueError(several(*wrong))
         return self
 
     def _disagreements(self) -> Iterator[str]:
@@ -284,25 +283,25 @@ class LabFile(Strict):
         alerts = [row.name for row in self.alert]
         for what, rows in (("port", ports), ("instrument", names), ("alert", alerts)):
             for double in sorted({row for row in rows if rows.count(row) > 1}):
-                yield f"{what} {double!r} is there twice"
+                yield Text("lab.twice", what=what, double=double)
         for row in self.instrument:
             if row.port not in ports:
                 known = ", ".join(ports)
-                yield f"instrument {row.name!r}: no port {row.port!r}; there are {known}"
+                yield Text("lab.port_unknown", name=row.name, port=row.port, known=known)
         links: dict[tuple[object, ...], str] = {}
         for each in self.port:
             if not any(row.port == each.name for row in self.instrument):
-                yield f"port {each.name!r} has no instrument"
+                yield Text("lab.port_empty", name=each.name)
             if each.link == "loopback":
                 continue
             link = (each.link, each.path, each.host, each.port, each.resource, each.url)
             other = links.setdefault(link, each.name)
             if other != each.name:
-                yield f"ports {other!r} and {each.name!r} are one link"
+                yield Text("lab.one_link", other=other, name=each.name)
         loopback = {row.name for row in self.port if row.link == "loopback"}
         for row in self.instrument:
             if row.port in loopback and (self.plant is None or row.part is None):
-                yield f"instrument {row.name!r} is on a loopback: it takes a part, and a [plant]"
+                yield Text("lab.loopback", name=row.name)
 
     @property
     def has_a_plant(self) -> bool:
@@ -336,7 +335,7 @@ def read_lab_file(path: Path) -> tuple[LabFile, str]:
     except BadLabFile as why:
         from labharness.lab.config.capability_tables import moved_tables
 
-        raise BadLabFile("; ".join([str(why), *moved_tables(text)])) from None
+        raise BadLabFile(several(str(why), *moved_tables(text))) from None
 
 
 def read_text(path: Path) -> str:
@@ -349,12 +348,12 @@ def read_text(path: Path) -> str:
         with open_named(path) as file:
             data = file.read(TEXT_BYTES_MAX + 1)
         if len(data) > TEXT_BYTES_MAX:
-            raise BadLabFile(f"{path} has more than {TEXT_BYTES_MAX} bytes, as no lab's file has")
+            raise BadLabFile(Text("lab.too_large", path=str(path), text_bytes_max=TEXT_BYTES_MAX))
         return data.decode("utf-8")
     except OSError as why:
-        raise BadLabFile(f"{path}: {why.strerror}") from None
+        raise BadLabFile(Text("pair", what=str(path), why=why.strerror)) from None
     except UnicodeDecodeError as why:
-        raise BadLabFile(f"{path} is no UTF-8 text: {why.reason}") from None
+        raise BadLabFile(Text("lab.not_utf8", path=str(path), reason=why.reason)) from None
 
 
 def parse(model: type[T], text: str, where: str) -> T:

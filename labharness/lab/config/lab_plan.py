@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from labharness.core.vocabulary.extras import all_to_install
+from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.driver import Channel, Driver
 from labharness.instruments.link.identity import LinkAddress, LinkIdentity, identify, network_host
 from labharness.lab.config import agreeing
@@ -202,7 +203,9 @@ class LabPlan:
     def warnings(self) -> tuple[str, ...]:
         """Name the drivers on real links whose facts are not all from a manual."""
         return tuple(
-            f"{each.name} ({each.kind}) is unverified: {each.driver.unverified}"
+            Text(
+                "lab.unverified", name=each.name, kind=each.kind, unverified=each.driver.unverified
+            )
             for each in self.unverified()
         )
 
@@ -227,11 +230,8 @@ class LabPlan:
         """Name the ports over a network of which nothing keeps another machine away."""
         return tuple(
             Finding(
-                f"port {row.name}",
-                f"leads to {network_host(row.address)} over a network, and nothing says that no "
-                f"other machine drives it: under [[port]] {row.name} state exclusive = true if the "
-                'network is this machine\'s alone, or lease = "/PATH" of a file on a share of that '
-                "host that each machine locks first",
+                Text("doctor.port", name=row.name),
+                Text("lab.unclaimed", address=network_host(row.address), name=row.name),
                 f'# under [[port]] name = "{row.name}":\nexclusive = true',
             )
             for row in self.file.port
@@ -245,13 +245,14 @@ class LabPlan:
             BadLabFile: Says every such thing.
         """
         if self.lacking:
-            raise BadLabFile(f"{self.path}: {self.lacking}")
+            raise BadLabFile(Text("pair", what=str(self.path), why=self.lacking))
         findings = self.check()
         if findings:
-            said = "; ".join(map(str, findings))
-            paste = f"; labharness lab check{self.option} prints the lines to paste"
+            paste = Text("lab.prints", option=self.option)
             more = paste if any(each.paste for each in findings) else ""
-            raise BadLabFile(f"{self.path}: {said}{more}")
+            raise BadLabFile(
+                Text("lab.findings", path=str(self.path), findings=[*map(str, findings)], more=more)
+            )
 
 
 def default_lab_path() -> Path:
@@ -259,7 +260,7 @@ def default_lab_path() -> Path:
     try:
         return Path(str(shipped_file(DEFAULT_LAB)))
     except LookupError as why:
-        raise BadLabFile(f"the simulated lab is not there: {why}") from None
+        raise BadLabFile(Text("lab.no_shipped", why=str(why))) from None
 
 
 def read_lab(path: Path) -> LabPlan:
@@ -276,12 +277,12 @@ def read_lab(path: Path) -> LabPlan:
         try:
             return read(*given)
         except (BadLabFile, EnvelopeInvalid, LookupError) as why:
-            wrong.append(str(why).removeprefix(f"{path}: "))
+            wrong.append(str(why))
             return None
 
     made = [tried(_instrument, row) for row in file.instrument]
     instruments = tuple(each for each in made if each is not None)
-    tried(check_plant, file, str(path))
+    tried(check_plant, file)
     wrong += agreeing.addresses(instruments)
     rules = tried(_line, file.lab.line, path)
     hazards = tried(_hazards, path, file.lab.hazards)
@@ -291,6 +292,7 @@ def read_lab(path: Path) -> LabPlan:
         raise _bad(path, wrong)
     (line, line_texts), (limits, kind_texts) = rules, kinds
     wrong += agreeing.limited(line, instruments, limits)
+    wrong += agreeing.watched(line, instruments)
     wrong += agreeing.there(line, instruments)
     wrong += agreeing.wiring(line, instruments)
     units = units_of(instruments)
@@ -356,16 +358,13 @@ def _unstated(file: LabFile, harmful: Sequence[str]) -> Iterator[str]:
     """Name what a lab with something that may harm has to state."""
     which = ", ".join(harmful)
     if harmful and file.lab.hazards is None:
-        yield (
-            f"{which} may harm: name the hardware that stands before it, in [lab]: "
-            'hazards = "hazards.toml"'
-        )
+        yield Text("lab.hazards_unsaid", which=which)
     if harmful and file.lab.callers is None:
-        yield f'{which} may harm: say who may ask for what, in [lab]: callers = "callers.toml"'
+        yield Text("lab.callers_unsaid", which=which)
 
 
 def _bad(path: Path, wrong: Sequence[str]) -> BadLabFile:
-    return BadLabFile(f"{path}: {'; '.join(dict.fromkeys(wrong))}")
+    return BadLabFile(Text("pair", what=str(path), why=several(*dict.fromkeys(wrong))))
 
 
 def _kinds(instruments: Sequence[Instrument]) -> tuple[dict[str, KindLimits], dict[str, str]]:
@@ -376,7 +375,7 @@ def _kinds(instruments: Sequence[Instrument]) -> tuple[dict[str, KindLimits], di
         if each.kind not in texts:
             texts[each.kind] = envelope_file(each.kind).read_text("utf-8")
         limits[each.name] = _renamed(
-            parse_kind(texts[each.kind], f"envelope of {each.kind}"), each.driver
+            parse_kind(texts[each.kind], Text("lab.envelope_of", kind=each.kind)), each.driver
         )
     return limits, texts
 
@@ -388,31 +387,31 @@ def _state_dir(file: LabFile, path: Path) -> Path:
             must_be_stated(file.lab.id, file.lab.state_dir)
         found = state_home(file.lab.id, file.lab.state_dir, path)
     except BadArming as why:
-        raise BadLabFile(f"{path}: {why}") from None
+        raise BadLabFile(str(why)) from None
     except RuntimeError as why:  # nobody's home
-        raise BadLabFile(f"{path}: state directory: {why}") from None
+        raise BadLabFile(Text("lab.no_home", why=str(why))) from None
     if not found.is_absolute():
         where = "LABHARNESS_STATE or XDG_STATE_HOME" if file.lab.state_dir is None else str(path)
-        raise BadLabFile(f"state directory {found}: it takes an absolute path in {where}")
+        raise BadLabFile(Text("lab.state_relative", found=str(found), where=where))
     return found
 
 
 def _instrument(row: InstrumentRow) -> Instrument:
-    where = f"instrument {row.name!r}"
+    where = Text("lab.instrument", name=row.name)
     try:
         kind = load_driver(row.kind)
     except LookupError as why:
-        raise BadLabFile(f"{where}: {why}") from None
+        raise BadLabFile(Text("pair", what=where, why=str(why))) from None
     try:
         check_fitting(kind, row.settings)
         driver = kind(**row.settings)
     except (TypeError, ValueError) as why:
-        raise BadLabFile(f"{where} ({row.kind}), settings: {why}") from None
+        raise BadLabFile(Text("lab.settings", where=where, kind=row.kind, why=str(why))) from None
     scans = {scan.name for scan in driver.scans()}
     for scan in row.polls:
         if scan not in scans:
             known = ", ".join(sorted(scans))
-            raise BadLabFile(f"{where}: no scan {scan!r}; there are {known}")
+            raise BadLabFile(Text("lab.no_scan", where=where, scan=scan, known=known))
     return Instrument(
         name=row.name,
         kind=row.kind,
@@ -444,17 +443,20 @@ def _settable(instruments: Sequence[Instrument]) -> dict[str, Channel]:
 def _line(named: str, lab_path: Path) -> tuple[LineFile, tuple[str, ...]]:
     """Read a line's rules, and the base that they are changes of; give them and their texts."""
     place, text = _line_text(named, lab_path)
-    where = f"envelope of line {named}"
+    where = Text("lab.envelope_of_line", named=named)
     base = base_of(text, where)
     if base is None:
         return parse_line(text, where), (text,)
     try:
         _, base_text = _line_text(base, place)
     except LookupError:
-        raise EnvelopeInvalid(f"{where}: based_on: no line that ships is called {base!r}") from None
+        raise EnvelopeInvalid(Text("lab.no_base", where=where, base=base)) from None
     except BadLabFile as why:
-        raise EnvelopeInvalid(f"{where}: based_on: {why}") from None
-    return patch_line(text, where, base_text, f"envelope of line {base}"), (text, base_text)
+        raise EnvelopeInvalid(Text("lab.bad_base", where=where, why=str(why))) from None
+    return patch_line(text, where, base_text, Text("lab.envelope_of_line", named=base)), (
+        text,
+        base_text,
+    )
 
 
 def _line_text(line: str, beside: Path) -> tuple[Path, str]:

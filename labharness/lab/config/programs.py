@@ -5,6 +5,7 @@ from pathlib import Path
 
 from labharness.core.files.tables import BadTable, read_toml
 from labharness.core.vocabulary import BadProgram, Program, read_program
+from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.driver import Programmer
 from labharness.lab.config.lab_file import BadLabFile, read_text
 from labharness.line import Instrument
@@ -24,7 +25,7 @@ def read_program_file(path: Path) -> Program:
     except (BadLabFile, BadTable) as why:  # each names the file
         raise BadProgram(str(why)) from None
     except BadProgram as why:
-        raise BadProgram(f"{path}: {why}") from None
+        raise BadProgram(Text("pair", what=str(path), why=str(why))) from None
 
 
 def examine(envelope: Envelope, instrument: Instrument, program: Program) -> tuple[str, ...]:
@@ -35,8 +36,8 @@ def examine(envelope: Envelope, instrument: Instrument, program: Program) -> tup
     """
     programmer = instrument.driver.programmer
     if programmer is None:
-        return (f"{instrument.name} ({instrument.kind}) runs no programs: its settings name none",)
-    found = []
+        return (Text("program.none", name=instrument.name, kind=instrument.kind),)
+    found: list[str] = []
     for number, (segment, (target_c, rate)) in enumerate(
         zip(program.segments, program.course(), strict=True), 1
     ):
@@ -45,8 +46,16 @@ def examine(envelope: Envelope, instrument: Instrument, program: Program) -> tup
                 limit = envelope.limits[f"{instrument.name}.{channel}"]
                 if not limit.low <= value <= limit.high:
                     found.append(
-                        f"segment {number} ({segment}): {limit.channel} {value:g} {limit.unit}, "
-                        f"allowed {limit.low:g} to {limit.high:g} {limit.unit}"
+                        Text(
+                            "program.limit",
+                            number=number,
+                            segment=str(segment),
+                            channel=limit.channel,
+                            value=value,
+                            unit=limit.unit,
+                            low=limit.low,
+                            high=limit.high,
+                        )
                     )
     try:
         programmer.blocks(program)
@@ -62,13 +71,13 @@ def check_covered(envelope: Envelope, instruments: Sequence[Instrument]) -> None
         EnvelopeInvalid: Says all that is missing.
     """
     wrong = [
-        f"{each.name} runs programs, and {missing}"
+        Text("program.uncovered", name=each.name, missing=missing)
         for each in instruments
         if each.driver.programmer is not None
         for missing in _missing(envelope, each.name, each.driver.programmer)
     ]
     if wrong:
-        raise EnvelopeInvalid("; ".join(wrong))
+        raise EnvelopeInvalid(several(*wrong))
 
 
 def _missing(envelope: Envelope, name: str, programmer: Programmer) -> Iterator[str]:
@@ -81,20 +90,17 @@ def _missing(envelope: Envelope, name: str, programmer: Programmer) -> Iterator[
             each.channel == status and each.value == reset and not each.optional for each in steps
         )
         if sets and not any(ends):
-            yield f"procedure {procedure.name!r} does not reset them: add [{status!r}, {reset:g}]"
+            yield Text("program.no_reset", name=procedure.name, status=status, reset=reset)
     watch = envelope.watches.get(status)
     if watch is None or not watch.procedure:
         yield f"nothing watches {status}: add a [[watch]] whose silence trips"
     rows = [row for row in envelope.interlocks if status in row.guards]
     if not any(row.on_loss and reset <= row.above < programmer.run for row in rows):
-        yield f"no [[interlock]] with on_loss guards {status} above {reset:g}"
+        yield Text("program.no_interlock", status=status, reset=reset)
     low = envelope.limits[setpoint].low
     shut = (row for row in envelope.interlocks if setpoint in row.guards and row.above < low)
     if not any(_asks_for_reset(row.require, status, reset) for row in shut):
-        yield (
-            f"no [[interlock]] on {setpoint} above less than {low:g} requires {status} "
-            f"at_most {reset:g}"
-        )
+        yield Text("program.no_setpoint", setpoint=setpoint, low=low, status=status, reset=reset)
 
 
 def _asks_for_reset(require: Sequence[object], status: str, reset: float) -> bool:

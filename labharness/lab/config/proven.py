@@ -8,6 +8,7 @@ ways to switch one thing off has both so that one may fail: each procedure has t
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.driver import Adds, Off
 from labharness.lab.config.wires import Finding
 from labharness.line import Contact, Instrument
@@ -69,22 +70,18 @@ def _undeclared(
     for each in instruments:
         settable = [name for name, spec in each.driver.channels.items() if spec.settable]
         if settable and each.driver.off is None:
-            what = (
-                f"driver {each.kind} does not say which of {', '.join(settable)} adds energy, and "
-                "what switches it off"
-            )
+            what = Text("proven.undeclared", kind=each.kind, known=", ".join(settable))
             yield Finding(
-                f"instrument {each.name!r}",
+                Text("lab.instrument", name=each.name),
                 what,
-                "in the class of the driver, if none does:\n    off = ()\notherwise:\n"
-                '    off = (Off(adds=Adds.HEAT, steps=(("CHANNEL", 0.0),), source="PAGE"),)',
+                Text("proven.paste_off"),
             )
         for name in settable:
             channel = f"{each.name}.{name}"
             if each.driver.channels[name].wired and channel not in described:
                 yield Finding(
                     channel,
-                    "it switches whatever is wired to it, and no [[contact]] says what that is",
+                    Text("proven.wired"),
                     f'[[contact]]\nchannel = "{channel}"\n'
                     "off = 0 # these two lines only where power or gas passes to an instrument\n"
                     'feeds = ["INSTRUMENT"]\nsource = "WIRING DIAGRAM"',
@@ -117,16 +114,24 @@ def _left_on(procedure: Procedure, source: _Source) -> Iterator[Finding]:
     missing = [way for way in source.ways if not _takes(procedure.steps, way)]
     if not missing:
         return
-    where = f"procedure {procedure.name!r}"
+    where = Text("proven.procedure", name=procedure.name)
     lines = "\n".join(f'    ["{channel}", {value:g}],' for way in missing for channel, value in way)
-    paste = f"[procedures.{procedure.name}], in steps, in this order:\n{lines}"
-    said = "; ".join(_why(procedure.steps, way) for way in missing)
+    paste = Text("proven.paste_steps", name=procedure.name, lines=lines)
+    said = several(*(_why(procedure.steps, way) for way in missing))
     if len(missing) == len(source.ways):
-        what = f"it may end with {source} {source.adds.doing}: {said}"
-        yield Finding(where, what + _besides(procedure.steps, source), paste)
+        what = Text(
+            "proven.left_on",
+            source=str(source),
+            doing=source.adds.doing,
+            said=said,
+            besides=_besides(procedure.steps, source),
+        )
+        yield Finding(where, what, paste)
     else:
         ways = len(source.ways)
-        what = f"it takes {ways - len(missing)} of the {ways} ways to switch {source} off: {said}"
+        what = Text(
+            "proven.ways", ways=ways - len(missing), ways2=ways, source=str(source), said=said
+        )
         yield Finding(where, what, paste)
 
 
@@ -149,12 +154,12 @@ def _why(steps: Sequence[Step], way: Way) -> str:
     for channel, value in way:
         step = last.get(channel)
         if step is None:
-            return f"no step sets {channel} = {value:g}"
+            return Text("proven.no_step", channel=channel, value=value)
         if step.value != value:
-            return f"its last step of {channel} is {step.value:g}, and off is {value:g}"
+            return Text("proven.last_step", channel=channel, value=step.value, value2=value)
         if step.optional:
-            return f'its step {channel} = {value:g} is "optional": it may be left out'
-    return f"its steps have to be in the order {wanted}"
+            return Text("proven.optional", channel=channel, value=value)
+    return Text("proven.order", wanted=wanted)
 
 
 def _besides(steps: Sequence[Step], source: _Source) -> str:
@@ -165,4 +170,4 @@ def _besides(steps: Sequence[Step], source: _Source) -> str:
         for each in steps
         if each.channel in source.channels and each.channel not in off
     ]
-    return f"; {', '.join(dict.fromkeys(others))} alone does not switch it off" if others else ""
+    return Text("proven.alone", known=", ".join(dict.fromkeys(others))) if others else ""

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from labharness.core.vocabulary import Program, Protocol, Request, Segment, same_frame
 from labharness.core.vocabulary.channels import split_channel
+from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.driver import Driver
 from labharness.instruments.driver.reads import is_written, reads_of, shown, unproven
 from labharness.line import Instrument
@@ -68,28 +69,24 @@ def _reads(
         whys = [why for each in protocols if (why := unproven(request, each, drivers))]
         does = [doing for doing, each in writes if same_frame(request, each)]
         if does:
-            whys.append(f"it is a frame that {does[0]}")
+            whys.append(Text("reads.frame", does=does[0]))
         if whys:
-            who = f"instrument {instrument.name!r} ({instrument.kind}), {what}"
-            yield f"{who}: {shown(request)} is no read: {'; '.join(whys)}"
+            who = Text("reads.of", name=instrument.name, kind=instrument.kind, what=what)
+            yield Text("reads.no_read", who=who, request=shown(request), known=several(*whys))
 
 
 def _bad_grammar(instrument: Instrument, real: bool) -> Iterator[str]:
     driver = instrument.driver
-    who = f"instrument {instrument.name!r} ({instrument.kind})"
+    who = Text("reads.instrument", name=instrument.name, kind=instrument.kind)
     for each in driver.write_grammar:
         try:
             re.compile(each, re.DOTALL).fullmatch(b"")
         except (re.error, TypeError) as why:
-            yield f"{who}: write_grammar {each!r} is no regular expression over bytes: {why}"
+            yield Text("reads.grammar", who=who, each=repr(each), why=str(why))
     settable = [name for name, each in driver.channels.items() if each.settable]
     silent = driver.protocol == Protocol.TEXT and not driver.write_grammar
     if silent and settable and real:
-        yield (
-            f"{who} sets {', '.join(settable)}, and its driver does not state what its writing "
-            "frames look like: on a real link nothing then shows that its reads read; state "
-            "write_grammar in the driver"
-        )
+        yield Text("reads.no_grammar", who=who, known=", ".join(settable))
 
 
 def _not_in_its_grammar(instrument: Instrument, envelope: Envelope) -> Iterator[str]:
@@ -99,8 +96,8 @@ def _not_in_its_grammar(instrument: Instrument, envelope: Envelope) -> Iterator[
         return
     for doing, request in _writes(instrument, envelope):
         if not is_written(request, driver.write_grammar):
-            who = f"instrument {instrument.name!r} ({instrument.kind})"
-            yield f"{who}: {shown(request)}, which {doing}, is not in its write_grammar"
+            who = Text("reads.instrument", name=instrument.name, kind=instrument.kind)
+            yield Text("reads.not_in_grammar", who=who, request=shown(request), doing=doing)
             return
 
 
@@ -124,8 +121,12 @@ def _writes(instrument: Instrument, envelope: Envelope) -> Iterator[_Write]:
         for value in sorted(values):
             with suppress(ValueError):  # what does not fit the wire is never written
                 for request in driver.write(channel, value):
-                    yield f"sets {name} to {value:g} {limit.unit}".rstrip(), request
+                    yield _sets(name, value, limit.unit), request
     yield from _blocks(instrument.name, driver, envelope)
+
+
+def _sets(channel: str, value: float, unit: str) -> Text:
+    return Text("reads.sets", channel=channel, value=value, unit=f" {unit}".rstrip())
 
 
 def _blocks(name: str, driver: Driver, envelope: Envelope) -> Iterator[_Write]:
@@ -142,11 +143,11 @@ def _blocks(name: str, driver: Driver, envelope: Envelope) -> Iterator[_Write]:
         with suppress(ValueError):
             blocks += programmer.blocks(Program((ramp, Segment(dwell_s=60.0))))
     for block in blocks:
-        yield f"stores {block.name} of a program in {name}", block.write
+        yield Text("reads.stores", block=block.name, name=name), block.write
 
 
 def _safe(name: str, frames: Sequence[SafeFrame], port: str) -> Iterator[_Write]:
     for each in frames:
         if each.port == port:
-            does = f"sets {each.channel} to {each.value:g} {each.unit}".rstrip()
-            yield f"{does} in procedure {name!r}", each.request
+            does = _sets(each.channel, each.value, each.unit)
+            yield Text("reads.in_procedure", does=does, name=name), each.request

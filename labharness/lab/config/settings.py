@@ -5,6 +5,7 @@ from inspect import signature
 from typing import Any
 
 from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.kinds import load_simulator, plant_kinds
 from labharness.lab.config.lab_file import BadLabFile, LabFile
 
@@ -34,18 +35,22 @@ def check_fitting(
             if open_to_more:
                 continue
             known = ", ".join(asked) or "none"
-            raise ValueError(f"no setting {name!r}{meant(name, asked.keys())}; there are {known}")
+            raise ValueError(
+                Text("settings.unknown", name=name, meant=meant(name, asked.keys()), known=known)
+            )
         wanted = asked[name].annotation
         if wanted is float and type(value) is int:
             continue
         if wanted in TYPES and type(value) is not wanted:
-            raise ValueError(f"{name} is {value!r}; it must be {TYPES[wanted]}")
+            raise ValueError(
+                Text("settings.type", name=name, value=repr(value), types=TYPES[wanted])
+            )
     for name, each in asked.items():
         if each.default is each.empty and name not in settings:
-            raise ValueError(f"{name} is missing")
+            raise ValueError(Text("settings.missing", name=name))
 
 
-def check_plant(file: LabFile, where: str) -> None:
+def check_plant(file: LabFile) -> None:
     """Refuse a plant, or simulators of its parts, that cannot be made as the lab file says.
 
     Raises:
@@ -56,23 +61,20 @@ def check_plant(file: LabFile, where: str) -> None:
     kind = file.plant.kind
     known = plant_kinds()
     if kind not in known:
-        raise BadLabFile(f"{where}: plant.kind: {kind!r} is none of {', '.join(sorted(known))}")
+        raise BadLabFile(Text("settings.plant", kind=kind, known=", ".join(sorted(known))))
     try:
         check_fitting(known[kind], file.plant.settings, given=1)
         parts = known[kind](None, **file.plant.settings).parts
     except (TypeError, ValueError) as why:
-        raise BadLabFile(f"{where}: plant.settings: {why}") from None
+        raise BadLabFile(Text("settings.plant_settings", why=str(why))) from None
     for row in file.instrument:
         if row.part is None:
             continue
         if row.part not in parts:
             there = ", ".join(parts)
-            raise BadLabFile(
-                f"{where}: instrument {row.name!r}: the plant has no part {row.part!r}; there are "
-                f"{there}"
-            )
+            raise BadLabFile(Text("settings.part", name=row.name, part=row.part, there=there))
         try:
             face = load_simulator(row.kind)
             check_fitting(face, {**row.settings, **row.simulator}, given=3)
         except (LookupError, ValueError) as why:
-            raise BadLabFile(f"{where}: instrument {row.name!r}, simulator: {why}") from None
+            raise BadLabFile(Text("settings.simulator", name=row.name, why=str(why))) from None

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_file import PLACEHOLDER, AcceptedRow
 from labharness.lab.config.lab_plan import LabPlan
 
@@ -34,7 +35,7 @@ class Unverified:
         row = self.accepted
         if row is None or row.doubt != self.id or row.on > today:
             return ""
-        return f"accepted by {row.by} on {row.on.isoformat()}"
+        return Text("lab.accepted_by", by=row.by, on=row.on.isoformat())
 
     def to_paste(self, today: date) -> str:
         """Return the line of the lab file that accepts it."""
@@ -51,5 +52,5 @@ def unverified_drivers(plan: LabPlan) -> Iterator[Unverified]:
     rows = {row.name: row for row in plan.file.instrument}
     for each in plan.unverified():
         text = each.driver.unverified
-        said = f"{each.name} ({each.kind}) is unverified: {text}"
+        said = Text("lab.unverified", name=each.name, kind=each.kind, unverified=text)
         yield Unverified(each.name, said, unverified_id(text), rows[each.name].accepted)

@@ -6,6 +6,7 @@ None of it can harm: a task would be rejected for it, or a call reach nobody. It
 from collections.abc import Iterator
 from pathlib import Path
 
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.kinds import capabilities, plant_kinds
 from labharness.lab.config.lab_facts import line_facts
@@ -51,7 +52,7 @@ def _misfits(plan: LabPlan) -> Iterator[Finding]:
 def _alerts(plan: LabPlan) -> Iterator[Finding]:
     addresses = {row.name: row.url.get_secret_value() for row in plan.file.alert}
     for name in strange_addresses(addresses):
-        yield Finding(f"alert {name!r}", "apprise does not know an address like its url")
+        yield Finding(Text("usable.alert", name=name), Text("usable.address"))
 
 
 def _gases(plan: LabPlan) -> Iterator[Finding]:
@@ -64,6 +65,6 @@ def _gases(plan: LabPlan) -> Iterator[Finding]:
         said = row.settings.get("gas")
         if isinstance(said, str) and isinstance(flows, str) and said != flows:
             yield Finding(
-                f"instrument {row.name!r}",
-                f"its settings say gas {said!r}, and {row.part} of the plant has {flows!r}",
+                Text("lab.instrument", name=row.name),
+                Text("usable.gas", said=said, part=row.part, flows=flows),
             )

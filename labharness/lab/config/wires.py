@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from labharness.core.vocabulary import Exactly, LengthAt, Request, Rtu
+from labharness.core.vocabulary.texts import Text
 from labharness.line.exchanges import READ_TRIES
 from labharness.line.instrument import Instrument, PortTiming
 from labharness.line.poll import TICK_S
 from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Envelope
 
-__all__ = ["Finding", "PortCost", "check_wires", "port_costs"]
+__all__ = ["Finding", "PortCost", "answer_s", "check_wires", "port_costs"]
 
 BITS_PER_CHARACTER = 10  # 8N1
 REPLY_BYTES_ASSUMED = 64  # an ASCII reply whose rule sets no length
@@ -47,7 +48,7 @@ class Finding:
     paste: str = ""
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}"
+        return Text("pair", what=self.where, why=self.what)
 
 
 def exchange_s(request: Request, baud: int) -> float:
@@ -63,6 +64,11 @@ def exchange_s(request: Request, baud: int) -> float:
         reply = REPLY_BYTES_ASSUMED
     wire_s = (len(request.frame) + reply) * BITS_PER_CHARACTER / baud if baud else 0.0
     return wire_s + INSTRUMENT_S + request.settle_s
+
+
+def answer_s(period_s: float, request: Request) -> float:
+    """Return the longest time between two readings of a scan of which one reply is lost."""
+    return max(period_s, TICK_S) + request.timeout_s * (READ_TRIES + 1)
 
 
 def port_costs(
@@ -105,16 +111,18 @@ def check_wires(
     findings = []
     for cost in port_costs(instruments, timings, procedures):
         if cost.poll_s > TICK_S:
-            what = f"one poll takes {cost.poll_s:.2f} s, longer than the {TICK_S:g} s between polls"
-            findings.append(Finding(f"port {cost.port}", what))
+            what = Text("wires.poll", poll_s=cost.poll_s, tick_s=TICK_S)
+            findings.append(Finding(Text("doctor.port", name=cost.port), what))
         for procedure in envelope.procedures.values():
             worst_s = cost.longest_s + cost.safe_s
             if worst_s > procedure.wire_s_max:
-                what = (
-                    f"{procedure.name} may take {worst_s:.2f} s on the wire, "
-                    f"the envelope allows {procedure.wire_s_max:g} s"
+                what = Text(
+                    "wires.procedure",
+                    name=procedure.name,
+                    worst_s=worst_s,
+                    wire_s_max=procedure.wire_s_max,
                 )
-                findings.append(Finding(f"port {cost.port}", what))
+                findings.append(Finding(Text("doctor.port", name=cost.port), what))
     for each in instruments:
         for scan in each.driver.scans():
             period_s = (each.polls or {}).get(scan.name, scan.period_s)
@@ -123,16 +131,13 @@ def check_wires(
                 if watch is None:
                     continue
                 if period_s is None or scan.only_while is not None:
-                    what = "is watched but never polled"
+                    what = Text("wires.unpolled")
                     if scan.only_while is not None:
-                        what = f"is watched, but is not polled where {scan.only_while.otherwise}"
+                        what = Text("wires.only_while", otherwise=scan.only_while.otherwise)
                     findings.append(Finding(watch.channel, what))
                     continue
-                needed_s = max(period_s, TICK_S) + scan.request.timeout_s * (READ_TRIES + 1)
+                needed_s = answer_s(period_s, scan.request)
                 if watch.stale_s < needed_s:
-                    what = (
-                        f"stale after {watch.stale_s:g} s, but one lost reply takes "
-                        f"{needed_s:.2f} s (period + time-out x (retries + 1))"
-                    )
+                    what = Text("wires.stale", stale_s=watch.stale_s, needed_s=needed_s)
                     findings.append(Finding(watch.channel, what))
     return tuple(findings)

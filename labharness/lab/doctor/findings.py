@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
-from labharness.core.vocabulary.texts import Text
 from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary.extras import ALERT_NEEDS, EXTRAS, LINK_NEEDS
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.hazards import HazardRow
 from labharness.lab.config.lab_facts import repository_key
 from labharness.lab.config.lab_file import PortRow
@@ -153,14 +153,10 @@ def _files(plan: LabPlan) -> Iterator[Check]:
     )
     findings, unclaimed = plan.check(), plan.unclaimed()
     for each in findings:
-        fix = Text("doctor.change", option=plan.option)
-        if each.paste:
-            fix = Text("doctor.paste", option=plan.option)
-        about = "network" if each in unclaimed else "envelope"
-        yield Check(about, str(each), fix)
+        told = Text("doctor.paste" if each.paste else "doctor.change", option=plan.option)
+        yield Check("network" if each in unclaimed else "envelope", str(each), told)
     if not findings:
-        said = Text("doctor.kept")
-        yield Check("envelope", said)
+        yield Check("envelope", Text("doctor.kept"))
 
 
 def _drivers(plan: LabPlan, today: date) -> Iterator[Check]:
@@ -188,7 +184,7 @@ def _drivers(plan: LabPlan, today: date) -> Iterator[Check]:
 def _port(plan: LabPlan, row: PortRow, seen: MachineFacts) -> Iterator[Check]:
     about = Text("doctor.port", name=row.name)
     if row.link == "loopback":
-        yield Check(about, "simulated")
+        yield Check(about, Text("doctor.loopback"))
     elif row.link == "serial":
         served = plan.file.operator.kind == "served"
         yield from _serial(about, str(row.path), seen, served=served)
@@ -197,15 +193,10 @@ def _port(plan: LabPlan, row: PortRow, seen: MachineFacts) -> Iterator[Check]:
         trouble = seen.unreached.get(row.name)
         if trouble is None:
             why = Text("doctor.in_use") if seen.owner.held else Text("doctor.no_use")
-            yield Check(
-                about, Text("doctor.untried", link=row.link, where=where, why=why), known=False
-            )
+            said = Text("doctor.untried", link=row.link, where=where, why=why)
+            yield Check(about, said, known=False)
         elif trouble:
-            yield Check(
-                about,
-                trouble,
-                Text("doctor.see_cable"),
-            )
+            yield Check(about, trouble, Text("doctor.see_cable"))
         else:
             yield Check(about, Text("doctor.connects", link=row.link, where=where))
 
@@ -215,29 +206,23 @@ def _serial(about: str, path: str, seen: MachineFacts, *, served: bool) -> Itera
     if fact is None:
         yield Check(about, Text("doctor.serial_unknown", path=path), known=False)
     elif not fact.exists:
-        there = ", ".join(fact.present) or "none"
-        fix = Text("doctor.plug_in", there=there)
+        fix = Text("doctor.plug_in", there=", ".join(fact.present) or "none")
         yield Check(about, Text("doctor.no_port", path=path), fix)
     elif not fact.is_device:
         yield Check(about, Text("doctor.no_device", path=path), Text("doctor.name_device"))
     elif not fact.allowed:
-        yield Check(
-            about, Text("doctor.not_allowed", user=seen.user, path=path), _join(fact, seen.user)
-        )
+        said = Text("doctor.not_allowed", user=seen.user, path=path)
+        yield Check(about, said, _join(fact, seen.user))
     elif seen.owner.held:
         yield Check(about, Text("doctor.serial_in_use", path=path), known=False)
     elif fact.held_by and served:
         yield Check(about, Text("doctor.served", path=path, held_by=fact.held_by))
-    elif fact.held_by or fact.trouble:
-        said = (
-            Text("doctor.held", held_by=fact.held_by)
-            if fact.held_by
-            else Text("doctor.shut", trouble=fact.trouble)
-        )
-        fix = Text("doctor.end_process", shlex=shlex.quote(path))
-        if not fact.held_by:
-            fix = Text("doctor.pull_plug", shlex=shlex.quote(path))
-        yield Check(about, Text("doctor.device", path=path, said=said), fix)
+    elif fact.held_by:
+        said = Text("doctor.held", path=path, held_by=fact.held_by)
+        yield Check(about, said, Text("doctor.end_process", shlex=shlex.quote(path)))
+    elif fact.trouble:
+        said = Text("doctor.shut", path=path, trouble=fact.trouble)
+        yield Check(about, said, Text("doctor.pull_plug", shlex=shlex.quote(path)))
     else:
         yield Check(about, Text("doctor.opens", path=path))
     if fact is not None and fact.by_id and not path.startswith(STEADY_SERIAL):
@@ -258,11 +243,11 @@ def _state_dir(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     path, simulated = shlex.quote(folder.path), not plan.real_ports
     another = Text("doctor.set_state") if simulated else Text("doctor.name_state")
     if not folder.is_folder:
-        fix = Text("doctor.move_away", another=another)
-        yield Check("state", Text("doctor.no_folder", path=folder.path), fix)
+        move = Text("doctor.move_away", another=another)
+        yield Check("state", Text("doctor.no_folder", path=folder.path), move)
         return
     if not folder.writable:
-        fix: str = f"sudo chown -R $USER {path}"
+        fix = f"sudo chown -R $USER {path}"
         if not folder.exists:  # what lies above it is not this lab's to give away
             fix = Text("doctor.own_folder", another=another) if simulated else _share(plan)
         yield Check("state", Text("doctor.no_writing", path=folder.path), fix)
@@ -370,7 +355,7 @@ def _owner(plan: LabPlan, owner: OwnerFacts) -> Check:
         return Check("owner", Text("doctor.owned", by=owner.by or "another process"))
     if owner.left_behind:
         return Check("owner", Text("doctor.left_behind"))
-    return Check("owner", "nobody")
+    return Check("owner", Text("doctor.nobody"))
 
 
 def _latch(plan: LabPlan, latch: LatchFacts) -> Check:
@@ -380,7 +365,7 @@ def _latch(plan: LabPlan, latch: LatchFacts) -> Check:
         fix = Text("doctor.disk_trouble")
         return Check("latch", latch.trouble, fix)
     if latch.trip is None:
-        return Check("latch", "open")
+        return Check("latch", Text("doctor.latch_open"))
     since = Text("doctor.since", since=f"{latch.since:%Y-%m-%d %H:%M}") if latch.since else ""
     why = latch.trip.detail or f"{latch.trip.cause.value}: {latch.trip.channel}"
     fix = Text("doctor.clear", reset_command=plan.reset_command)

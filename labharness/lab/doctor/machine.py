@@ -21,10 +21,10 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
-from labharness.core.vocabulary.texts import Text
 from labharness.core.clock import Clock, PacedLoop
 from labharness.core.clock import run as run_on
 from labharness.core.vocabulary.extras import EXTRAS
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import Link, LinkLost
 from labharness.lab.config.lab_file import BadLabFile, PortRow, read_text
 from labharness.lab.config.lab_plan import LabPlan

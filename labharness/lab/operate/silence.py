@@ -58,7 +58,6 @@ def _link(row: PortRow, instrument: Instrument) -> Iterator[Text]:
             leaves=Text("silence.factory", baud=factory) if factory not in (0, row.baud) else "",
             parity=row.parity,
             stop_bits=row.stop_bits,
-            s="s" * (row.stop_bits > 1),
         )
         yield Text("silence.wires", path=row.path)
     elif row.link == "tcp":

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from labharness.core.vocabulary import Cause
+from labharness.core.vocabulary.texts import Text, several
 from labharness.safety.kernel.conditions import Bound, EnvelopeInvalid
 from labharness.safety.kernel.proofs.rows import LeakTight, Purge
 from labharness.safety.kernel.rows import Interlock, Limit, Plausible, Procedure, TripRow, Watch
@@ -29,48 +30,61 @@ class Envelope:
     plausible: tuple[Plausible, ...] = ()
 
     def __post_init__(self) -> None:
-        missing = ((who, {*names}.difference(table)) for who, table, names in self._named())
-        wrong = [f"{who} {name!r}" for who, names in missing for name in sorted(names)]
+        wrong = [
+            Text("envelope.names", who=Text(code, who=who), name=name)
+            for code, who, table, names in self._named()
+            for name in sorted({*names}.difference(table))
+        ]
         if wrong:
-            raise EnvelopeInvalid(f"{'; '.join(wrong)}, which this envelope does not have")
+            raise EnvelopeInvalid(Text("envelope.lacks", missing=several(*wrong)))
 
-    def _named(self) -> Iterable[tuple[str, Collection[str], Iterable[str]]]:
-        """Return each row that names others, the table they must be in, and their names."""
+    def _named(self) -> Iterable[tuple[str, str, Collection[str], Iterable[str]]]:
+        """Return the code of each reference, its row, the table it must be in, and the names."""
         purge, watches, check = self.purge, self.watches, self.purge.leak_check
         for row in self.interlocks:
             who = f"interlock {row.name!r}"
-            yield f"{who} guards", self.limits, row.guards
-            yield f"{who} relies on", watches, _channels((*row.require, *row.forbid, row.during))
+            yield "envelope.guards", who, self.limits, row.guards
+            yield (
+                "envelope.relies",
+                who,
+                watches,
+                _channels((*row.require, *row.forbid, row.during)),
+            )
             proofs = [each.contaminant for each in row.require if not isinstance(each, Bound)]
-            yield f"{who} asks", purge.present, proofs
+            yield "envelope.asks", who, purge.present, proofs
             tight = [each.contaminant for each in row.require if isinstance(each, LeakTight)]
-            yield f"{who} asks for a leak check since", [purge.outside] if check else [], tight
-            yield f"{who} runs", self.procedures, filter(None, [row.on_loss])
+            yield "envelope.asks_tight", who, [purge.outside] if check else [], tight
+            yield "envelope.runs", who, self.procedures, filter(None, [row.on_loss])
         alarms: tuple[TripRow | Plausible, ...] = (*self.trips, *self.plausible)
         for trip in alarms:
-            yield f"{trip.name!r} watches", watches, [trip.channel]
-            yield f"{trip.name!r} runs", self.procedures, filter(None, [trip.procedure])
+            yield "envelope.watches", repr(trip.name), watches, [trip.channel]
+            yield "envelope.runs", repr(trip.name), self.procedures, filter(None, [trip.procedure])
         for plausible in self.plausible:
             seen = [plausible.agrees_with, *_channels((*plausible.during, plausible.expects))]
-            yield f"{plausible.name!r} relies on", watches, filter(None, seen)
+            yield "envelope.relies", repr(plausible.name), watches, filter(None, seen)
         for limit in self.limits.values():
             if limit.on_foreign:
                 relied = [limit.readback or limit.channel, *_channels([limit.foreign_while])]
-                yield f"limit {limit.channel} runs", self.procedures, [limit.on_foreign]
-                yield f"limit {limit.channel} relies on", watches, relied
+                yield "envelope.runs", f"limit {limit.channel}", self.procedures, [limit.on_foreign]
+                yield "envelope.relies", f"limit {limit.channel}", watches, relied
         for watch in watches.values():
-            yield f"watch {watch.channel} runs", self.procedures, filter(None, [watch.procedure])
-        yield "the purge proof counts", watches, (*purge.inert, *purge.inert.values())
-        yield "a contaminant is seen by", watches, _channels(sum(purge.present.values(), ()))
+            yield (
+                "envelope.runs",
+                f"watch {watch.channel}",
+                self.procedures,
+                filter(None, [watch.procedure]),
+            )
+        yield "envelope.purge_counts", "", watches, (*purge.inert, *purge.inert.values())
+        yield "envelope.contaminant", "", watches, _channels(sum(purge.present.values(), ()))
         gauges = [each.channel for each in (purge.backfill, check) if each]
-        yield "pressure is seen by", watches, gauges
-        yield "the leak check relies on", watches, _channels(check.isolated if check else ())
-        yield "what is outside is", purge.present, filter(None, [purge.outside])
+        yield "envelope.gauge", "", watches, gauges
+        yield "envelope.leak_relies", "", watches, _channels(check.isolated if check else ())
+        yield "envelope.outside", "", purge.present, filter(None, [purge.outside])
         for procedure in self.procedures.values():
             who = f"procedure {procedure.name!r}"
-            yield f"{who} asks", watches, _channels((*procedure.when, procedure.unless))
-            yield f"{who} gives way to", self.procedures, filter(None, [procedure.instead])
-            yield f"{who} sets", self.limits, [step.channel for step in procedure.steps]
+            yield "envelope.asks", who, watches, _channels((*procedure.when, procedure.unless))
+            yield "envelope.gives_way", who, self.procedures, filter(None, [procedure.instead])
+            yield "envelope.sets", who, self.limits, [step.channel for step in procedure.steps]
 
 
 def _channels(conditions: Iterable[object]) -> list[str]:

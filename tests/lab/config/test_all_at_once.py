@@ -88,6 +88,8 @@ def test_rows_on_what_is_not_read_are_told_of_together(tmp_path: Path) -> None:
     )
     said = say("lab", "check", "--lab", lab)
     said.is_one_plain_error(
+        "mfc.flow has no [[watch]], though rules rest on it; add it, in one line of watch = [ ]: "
+        '{ channel = "mfc.flow", stale_s = 2 }',
         "interlock 'heat only in flowing gas' relies on 'mfc.flow'",
         "the purge proof counts 'mfc.flow'",
         "a contaminant is seen by 'mfc.flow', which this envelope does not have",
