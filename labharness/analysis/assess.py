@@ -24,12 +24,18 @@ from labharness.analysis.layers import (
 from labharness.analysis.material import Named, SeenLine, identify_rows, la_over_e_rows
 from labharness.analysis.material_table import MOS2, SILICON, SUBSTRATES, UNKNOWN, Material
 from labharness.analysis.noise import QuietStretch, quiet_half, rows_in_electrons
-from labharness.analysis.peaks import PeakFit, SiliconFit, fit_peak_rows, fit_silicon_rows
+from labharness.analysis.peaks import (
+    CLEAR_SNR_MIN,
+    PeakFit,
+    SiliconFit,
+    bounded,
+    fit_peak_rows,
+    fit_silicon_rows,
+    silicon_stress_mpa,
+)
 from labharness.analysis.spectrum import PIXELS_MIN, Spectrum
 from labharness.analysis.stack import Stack
-from labharness.analysis.stress import silicon_stress_mpa
 from labharness.analysis.usable import SATURATED, faults, told
-from labharness.analysis.width import CLEAR_SNR_MIN, bounded
 from labharness.core.vocabulary.texts import Text
 
 __all__ = ["FILM_ROWS", "Assessment", "assess"]

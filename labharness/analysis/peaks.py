@@ -1,8 +1,8 @@
 """Fit the MoS2 and silicon lines: positions, widths and heights with their errors."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from labharness.analysis.stack import SpectralWindow, Stack, covers, cut_window,
 __all__ = [
     "A_LINE",
     "A_LINE_BESIDE",
+    "CLEAR_SNR_MIN",
     "E_LINE",
     "PEAKS_NEED_CM1",
     "PEAK_WINDOW_CM1",
@@ -21,12 +22,14 @@ __all__ = [
     "THIRD_LINE",
     "PeakFit",
     "SiliconFit",
+    "bounded",
     "fit_peak_rows",
     "fit_peaks",
     "fit_silicon",
     "fit_silicon_rows",
     "holds_peaks",
     "intrinsic_fwhm_cm1",
+    "silicon_stress_mpa",
 ]
 
 PEAK_WINDOW_CM1 = (360.0, 435.0)
@@ -78,6 +81,13 @@ SNR_DETECTION_MIN = 5.0
 
 WINDOW_PIXELS_MIN, SILICON_PIXELS_MIN = 12, 8
 """With fewer pixels in a window its 8 or 5 parameters cannot be tested."""
+
+CLEAR_SNR_MIN = 20.0
+"""Only a line this clear limits the instrument's width; that of a weaker one is too uncertain."""
+
+MPA_PER_CM1 = -434.0
+"""Uniaxial stress along [100] in backscattering from (001): De Wolf 1996,
+10.1088/0268-1242/11/2/001. For a biaxial stress it is the sum of both components."""
 
 COSMIC_REACH_PIXELS = 2.0
 """A cosmic ray this near a line has removed the pixels that determine its position."""
@@ -244,44 +254,25 @@ def _with_third(fits: LineFits, window: SpectralWindow, rows: Rows) -> LineFits:
 
 def _peak_fits(fits: LineFits, window: SpectralWindow, read_noise: Array) -> tuple[PeakFit, ...]:
     p, covariance, x = fits.parameters, fits.covariance, window.shift_cm1
-    sigma = np.sqrt(fits.variance)
     variance = covariance[:, 1, 1] + covariance[:, 4, 4] - 2 * covariance[:, 1, 4]
     pixel = float(x[-1] - x[0]) / (x.size - 1)
     read2 = read_noise[:, None] ** 2
     background = p[:, 6:7] + p[:, 7:8] * (p[:, [1, 4]] - fits.centre_cm1)
     snr = p[:, [0, 3]] / np.sqrt(np.maximum(np.maximum(background, 0.0) + read2, 1.0))
     reach = COSMIC_REACH_PIXELS * pixel
-    cosmic = [
+    near = [
         bool((np.abs(x[mask, None] - row[[1, 4]]) <= reach).any())
         for mask, row in zip(window.cosmic, p, strict=True)
     ]
-    separation_sigma = np.sqrt(np.maximum(variance, 0.0)).tolist()
-    reduced_chi2 = (fits.chi2 / fits.freedom).tolist()
+    # In the order of PeakFit: position, width and height of E and A, each before its error.
+    order = [1, 2, 0, 4, 5, 3]
+    lines = np.stack([p[:, order], np.sqrt(fits.variance)[:, order]], axis=2).reshape(len(p), 12)
+    separation, sigma = p[:, 4] - p[:, 1], np.sqrt(np.maximum(variance, 0.0))
+    numbers = np.column_stack([lines, separation, sigma, snr, fits.chi2 / fits.freedom])
     return tuple(
-        PeakFit(
-            e_position_cm1=value[1],
-            e_position_sigma_cm1=error[1],
-            e_fwhm_cm1=value[2],
-            e_fwhm_sigma_cm1=error[2],
-            e_height_counts=value[0],
-            e_height_sigma_counts=error[0],
-            a_position_cm1=value[4],
-            a_position_sigma_cm1=error[4],
-            a_fwhm_cm1=value[5],
-            a_fwhm_sigma_cm1=error[5],
-            a_height_counts=value[3],
-            a_height_sigma_counts=error[3],
-            separation_cm1=value[4] - value[1],
-            separation_sigma_cm1=separation_sigma[index],
-            snr_e=ratio[0],
-            snr_a=ratio[1],
-            reduced_chi2=reduced_chi2[index],
-            converged=bool(fits.converged[index]),
-            cosmic_near_line=cosmic[index],
-            pixel_cm1=pixel,
-        )
-        for index, (value, error, ratio) in enumerate(
-            zip(p.tolist(), sigma.tolist(), snr.tolist(), strict=True)
+        PeakFit(*(*row, converged, cosmic, pixel))
+        for row, converged, cosmic in zip(
+            numbers.tolist(), fits.converged.tolist(), near, strict=True
         )
     )
 
@@ -350,3 +341,39 @@ def _fit_silicon_within(stack: Stack, moved_cm1: float) -> list[SiliconFit | Non
             float(sigma[row, 0]),
         )
     return nothing
+
+
+def bounded(
+    silicon: Sequence[SiliconFit | None], fits: Iterable[PeakFit], others: Iterable[float] = ()
+) -> list[SiliconFit | None]:
+    """Return silicon's lines, each with the width of the narrowest line in the same spectra.
+
+    Doped silicon is up to 11 cm⁻¹ wide and does not show the instrument's width.
+
+    Args:
+        silicon: The silicon line of each spectrum, or None.
+        fits: The film's lines in the same spectra.
+        others: Widths of other clear lines in them, in cm⁻¹.
+    """
+    widths = [
+        *others,
+        *(
+            min(fit.e_fwhm_cm1, fit.a_fwhm_cm1)
+            for fit in fits
+            if fit.converged and min(fit.snr_e, fit.snr_a) > CLEAR_SNR_MIN
+        ),
+    ]
+    if not widths:
+        return list(silicon)
+    # The lowest tenth of a map: the narrowest of ten thousand fits is narrow by chance.
+    narrowest = float(np.quantile(widths, 0.1))
+    return [line and replace(line, narrowest_fwhm_cm1=narrowest) for line in silicon]
+
+
+def silicon_stress_mpa(moved_cm1: float) -> float:
+    """Return the uniaxial stress in MPa, tension positive, for a shift of silicon's line.
+
+    It holds only relative to unstressed silicon in the same run: an axis calibrated by this same
+    line shows no stress. Heat also moves the line, by -0.022 cm⁻¹ per kelvin.
+    """
+    return MPA_PER_CM1 * moved_cm1

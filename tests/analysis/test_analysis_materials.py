@@ -10,7 +10,7 @@ from drawn_spectra import MATERIALS, OTHERS, draw, recording
 from labharness.analysis.assess import Assessment, assess
 from labharness.analysis.material_table import MATERIALS as TABLE
 from labharness.analysis.material_table import SILICON, SUBSTRATES, Material
-from labharness.analysis.stress import silicon_stress_mpa
+from labharness.analysis.peaks import silicon_stress_mpa
 from rig import HERE
 
 WHOLE = np.arange(100.0, 3200.0, 1.2)

@@ -12,7 +12,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.reading import export_jsonl
 from labharness.journal.store import JournalFailed, SqliteJournal
-from labharness.line import Line, Tripped
+from labharness.line import HoldTooLong, Line, Tripped
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import Rejected
@@ -20,10 +20,9 @@ from labharness.work.capability import PROCESS_LOG, Answer, ArtifactContent, NoA
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.process_log import process_log
 from labharness.work.desk.session import Session
-from labharness.work.desk.suggesting import suggestion
 from labharness.work.plan import FailureKind, Status, StepFailed, StepRecord
 
-__all__ = ["Closing", "summary"]
+__all__ = ["Closing", "suggestion", "summary"]
 
 LOG = logging.getLogger(__name__)
 
@@ -217,3 +216,24 @@ def _error(ended: BaseException) -> tuple[str, str]:
         return "execution_error", str(ended) or type(ended).__name__
     LOG.error("the task ended by an error of the harness", exc_info=ended)
     return "internal_error", Text("pair", what=type(ended).__name__, why=str(ended))
+
+
+def suggestion(ended: BaseException, answer: NoAnswer | None, lab_option: str) -> str:
+    """Return a suggestion to the caller.
+
+    Args:
+        ended: The exception that ended the run.
+        answer: Why it has no answer, if it came to its end.
+        lab_option: The option of commands for this lab.
+    """
+    if isinstance(ended, Tripped):
+        return Text("advice.reset", lab=lab_option)
+    if answer is not None and answer.suggestion:
+        return answer.suggestion
+    if isinstance(ended, HoldTooLong):
+        return Text("advice.hold")
+    if isinstance(ended, StepFailed) and ended.kind is FailureKind.REFUSED:
+        return Text("advice.step")
+    if isinstance(ended, TimeoutError):
+        return Text("advice.duration")
+    return Text("advice.connect", lab=lab_option)

@@ -21,6 +21,9 @@ class LineOperations:
         ticked: Called after every poll.
         asked: Called with the text of a manual step before it is done.
         unweighed: Returns why a command was not weighed and approved; ``""`` if it was.
+
+    Attributes:
+        latest, volumes_purged, now_s, held_s: The line's own methods.
     """
 
     def __init__(
@@ -38,6 +41,10 @@ class LineOperations:
         self._ticked = ticked
         self._asked = asked
         self._unweighed = unweighed
+        self.latest = line.latest
+        self.volumes_purged = line.volumes_purged
+        self.now_s = line.clock.now_s
+        self.held_s = line.holding.total_s
 
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command under the session's token.
@@ -76,27 +83,11 @@ class LineOperations:
         self._line.check()
         return await self._line.query(instrument, name)
 
-    def latest(self, channel: str) -> float:
-        """Return the last reading of a channel."""
-        return self._line.latest(channel)
-
-    def volumes_purged(self, contaminant: str) -> float:
-        """Return the purge proof."""
-        return self._line.volumes_purged(contaminant)
-
     async def next_tick(self) -> None:
         """Wait for the next poll."""
         await self._line.next_tick()
         self._line.holding.check()
         self._ticked()
-
-    def now_s(self) -> float:
-        """Return lab time."""
-        return self._line.clock.now_s()
-
-    def held_s(self) -> float:
-        """Return the lab time for which the line has been held."""
-        return self._line.holding.total_s()
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
         """Have a manual step done that the envelope allows; a trip meanwhile ends it."""

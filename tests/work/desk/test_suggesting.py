@@ -5,7 +5,7 @@ import pytest
 from labharness.core.vocabulary import Cause, Trip
 from labharness.line import HoldTooLong, Tripped
 from labharness.work.capability import NoAnswer
-from labharness.work.desk.suggesting import suggestion
+from labharness.work.desk.closing import suggestion
 from labharness.work.plan import FailureKind, StepFailed
 
 TRIP = Trip(

@@ -79,7 +79,7 @@ def judge(
         judge_layers,
         la_over_e,
     )
-    from labharness.analysis.width import bounded
+    from labharness.analysis.peaks import bounded
 
     lights = [
         _spectrum(spot["raman_shift"], [value - dark_counts for value in spot["counts"]])
