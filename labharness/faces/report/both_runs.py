@@ -8,14 +8,13 @@ from labharness.core.vocabulary.channels import owner_of
 from labharness.faces.report.answer_face import face_of
 from labharness.faces.report.compare import Difference, differences
 from labharness.faces.report.compared_run import ComparedRun
-from labharness.faces.report.conditions import masthead
 from labharness.faces.report.document import document
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.figures import Drawn, axes_of, curves_drawn
 from labharness.faces.report.html import Html, joined
 from labharness.faces.report.quantities import quantities, quantity_key, unit_text
 from labharness.faces.report.svg import GAP_S_MAX, Frame, clock_ticks, thinned, trip_mark
-from labharness.faces.report.verdict import in_brief
+from labharness.faces.report.verdict import in_brief, masthead
 from labharness.faces.report.words import both, known, plain, say
 
 __all__ = ["SharedChart", "both_runs"]

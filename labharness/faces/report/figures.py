@@ -5,17 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from labharness.faces.report import svg
 from labharness.faces.report.html import Html
-from labharness.faces.report.svg import (
-    COLOURS,
-    Frame,
-    Scale,
-    axis_name,
-    curve,
-    drawing,
-    rounded_ticks,
-    upright_name,
-)
 from labharness.faces.report.words import say
 
 __all__ = ["HEIGHT_PX", "WIDTH_PX", "Drawn", "axes_of", "curves_drawn"]
@@ -37,12 +28,12 @@ class Drawn:
     """
 
     points: Sequence[tuple[float, float]]
-    stroke: str = COLOURS[0]
+    stroke: str = svg.COLOURS[0]
     class_: str = "trace"
     gap: float = math.inf
 
 
-def axes_of(curves: Sequence[Drawn], across: tuple[float, float] | None = None) -> Frame | None:
+def axes_of(curves: Sequence[Drawn], across: tuple[float, float] | None = None) -> svg.Frame | None:
     """Find the scales that show all of some curves; None where there is nothing to show.
 
     Args:
@@ -54,14 +45,16 @@ def axes_of(curves: Sequence[Drawn], across: tuple[float, float] | None = None) 
     if len(heights) < 2:
         return None
     low, high = across or (min(places), max(places))
-    return Frame(
-        Scale(low, high, LEFT_PX, WIDTH_PX - RIGHT_PX),
-        Scale(min(0.0, *heights), max(heights) * HEADROOM or 1.0, HEIGHT_PX - BOTTOM_PX, TOP_PX),
+    return svg.Frame(
+        svg.Scale(low, high, LEFT_PX, WIDTH_PX - RIGHT_PX),
+        svg.Scale(
+            min(0.0, *heights), max(heights) * HEADROOM or 1.0, HEIGHT_PX - BOTTOM_PX, TOP_PX
+        ),
     )
 
 
 def curves_drawn(
-    frame: Frame,
+    frame: svg.Frame,
     curves: Sequence[Drawn],
     marks: Sequence[Html] = (),
     *,
@@ -79,13 +72,15 @@ def curves_drawn(
         up: Key of the name of the axis upwards; the caption may have its unit.
         ticks: Those of the axis across, where its values are not plain numbers.
     """
-    along = rounded_ticks(frame.x.low, frame.x.high, 6) if ticks is None else ticks
-    parts = [frame.axes(along, rounded_ticks(frame.y.low, frame.y.high, 5))]
+    along = svg.rounded_ticks(frame.x.low, frame.x.high, 6) if ticks is None else ticks
+    parts = [frame.axes(along, svg.rounded_ticks(frame.y.low, frame.y.high, 5))]
     for each in curves:
-        parts.append(curve(frame, each.points, each.gap, stroke=each.stroke, class_=each.class_))
+        parts.append(
+            svg.curve(frame, each.points, each.gap, stroke=each.stroke, class_=each.class_)
+        )
     parts += marks
     centre = (frame.x.start_px + frame.x.end_px) / 2
-    parts.append(axis_name(say(across, tag="tspan"), centre, HEIGHT_PX - 6))
+    parts.append(svg.axis_name(say(across, tag="tspan"), centre, HEIGHT_PX - 6))
     if up is not None:
-        parts.append(upright_name(say(up, tag="tspan"), 12.0, HEIGHT_PX / 2 - 16))
-    return drawing(parts, WIDTH_PX, HEIGHT_PX)
+        parts.append(svg.upright_name(say(up, tag="tspan"), 12.0, HEIGHT_PX / 2 - 16))
+    return svg.drawing(parts, WIDTH_PX, HEIGHT_PX)

@@ -3,22 +3,19 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from labharness.faces.report import svg
 from labharness.faces.report.html import Html, joined
 from labharness.faces.report.legend import LegendEntry, legend_parts
-from labharness.faces.report.svg import (
-    Frame,
-    Scale,
-    axis_name,
-    curve,
-    dot,
-    rounded_ticks,
-    upright_name,
-    words_at,
-)
 
-__all__ = ["FIT_PX", "RESIDUAL_SIGMA_MAX", "Fitted", "fit_parts", "span_of"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["FIT_PX", "RESIDUAL_SIGMA_MAX", "Fitted", "fit_parts", "pairs", "span_of"]
 
 FIT_PX: Final = 460.0
 """Width and height of the drawing."""
@@ -77,28 +74,36 @@ def fit_parts(
         across: Key of the name of the axis across.
         up: Key of the name of the axis of counts.
     """
-    x_scale = Scale(*drawn.range, LEFT_PX, RIGHT_PX)
+    x_scale = svg.Scale(*drawn.range, LEFT_PX, RIGHT_PX)
     heights = [y for _, y in (*drawn.points, *drawn.fitted, *drawn.ground)]
-    above = Frame(x_scale, Scale(*span_of(heights), SPLIT_PX, TOP_PX))
+    above = svg.Frame(x_scale, svg.Scale(*span_of(heights), SPLIT_PX, TOP_PX))
     reach = RESIDUAL_SIGMA_MAX
-    below = Frame(x_scale, Scale(-reach, reach, FLOOR_PX, SPLIT_PX + 12))
+    below = svg.Frame(x_scale, svg.Scale(-reach, reach, FLOOR_PX, SPLIT_PX + 12))
     key = [
         LegendEntry(words(f"legend_{name}"), letters, class_=name)
         for name, letters in LEGEND.items()
     ]
     return joined(
-        above.axes([], rounded_ticks(above.y.low, above.y.high, 5)),
-        *(dot(above.x(x), above.y(y)) for x, y in drawn.points),
-        curve(above, drawn.ground, math.inf, class_="ground"),
-        curve(above, drawn.fitted, math.inf, class_="fitted"),
-        below.axes(rounded_ticks(*drawn.range, 6), [(-3.0, "−3"), (0.0, "0"), (3.0, "3")]),
-        *(dot(below.x(x), below.y(min(max(sigma, -reach), reach))) for x, sigma in drawn.residuals),
+        above.axes([], svg.rounded_ticks(above.y.low, above.y.high, 5)),
+        *(svg.dot(above.x(x), above.y(y)) for x, y in drawn.points),
+        svg.curve(above, drawn.ground, math.inf, class_="ground"),
+        svg.curve(above, drawn.fitted, math.inf, class_="fitted"),
+        below.axes(svg.rounded_ticks(*drawn.range, 6), [(-3.0, "−3"), (0.0, "0"), (3.0, "3")]),
+        *(
+            svg.dot(below.x(x), below.y(min(max(sigma, -reach), reach)))
+            for x, sigma in drawn.residuals
+        ),
         *_labels(above, drawn.labels),
         legend_parts(key, LEFT_PX, LEGEND_Y_PX, RIGHT_PX - LEFT_PX),
-        axis_name(words(across), (LEFT_PX + RIGHT_PX) / 2, FIT_PX - 6),
-        upright_name(words(up), 12.0, 160.0),
-        upright_name(words("residual"), 12.0, 370.0),
+        svg.axis_name(words(across), (LEFT_PX + RIGHT_PX) / 2, FIT_PX - 6),
+        svg.upright_name(words(up), 12.0, 160.0),
+        svg.upright_name(words("residual"), 12.0, 370.0),
     )
+
+
+def pairs(x: "Array", y: "Array") -> list[tuple[float, float]]:
+    """Return places and heights as points of a drawing."""
+    return list(zip(x.tolist(), y.tolist(), strict=True))
 
 
 def span_of(heights: Sequence[float]) -> tuple[float, float]:
@@ -111,7 +116,7 @@ def span_of(heights: Sequence[float]) -> tuple[float, float]:
     return low, high + (0.1 * (high - low) or 1.0)
 
 
-def _labels(frame: Frame, labels: Sequence[tuple[float, float, str]]) -> list[Html]:
+def _labels(frame: svg.Frame, labels: Sequence[tuple[float, float, str]]) -> list[Html]:
     """Write each line's name above it, none over another one nor over the edge."""
     placed: list[tuple[float, float, float]] = []
     found = []
@@ -123,5 +128,5 @@ def _labels(frame: Frame, labels: Sequence[tuple[float, float, str]]) -> list[Ht
             if abs(x - left) < half + other_half and abs(y - line) < LINE_PX:
                 y = line + LINE_PX if line - LINE_PX < TOP_PX + 10 else line - LINE_PX
         placed.append((x, half, y))
-        found.append(words_at(x, y, name, anchor="middle"))
+        found.append(svg.words_at(x, y, name, anchor="middle"))
     return found

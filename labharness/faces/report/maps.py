@@ -9,20 +9,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from labharness.faces.report import svg
 from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.legend import LegendEntry, legend_parts
 from labharness.faces.report.places import Grid, SpotLayout, grid_of
 from labharness.faces.report.png import png_bytes
-from labharness.faces.report.svg import (
-    Frame,
-    Scale,
-    axis_name,
-    box,
-    rounded_ticks,
-    upright,
-    upright_name,
-    words_at,
-)
 
 __all__ = ["MAP_HEIGHT_PX", "MAP_WIDTH_PX", "Classes", "MappedQuantity", "map_parts"]
 
@@ -90,7 +81,7 @@ def map_parts(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
 
     The parts of a drawing of ``MAP_WIDTH_PX`` by ``MAP_HEIGHT_PX``, without its ``svg``.
     """
-    title = words_at(LEFT_PX, 16.0, shown.title, font_weight="bold")
+    title = svg.words_at(LEFT_PX, 16.0, shown.title, font_weight="bold")
     if places.y is None:
         return joined(title, _profile(places, shown))
     frame = _frame(places.x, places.y)
@@ -104,24 +95,29 @@ def map_parts(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
         cells = _spots(frame, places.x, places.y, colours)
     else:
         cells = _raster(frame, grid, colours)
-    ticks = rounded_ticks(frame.x.low, frame.x.high, 4), rounded_ticks(frame.y.low, frame.y.high, 5)
+    ticks = (
+        svg.rounded_ticks(frame.x.low, frame.x.high, 4),
+        svg.rounded_ticks(frame.y.low, frame.y.high, 5),
+    )
     names = (
-        axis_name(places.x_name, (LEFT_PX + RIGHT_PX) / 2, FLOOR_PX + 33),
-        upright_name(places.y_name, 12.0, (TOP_PX + FLOOR_PX) / 2),
+        svg.axis_name(places.x_name, (LEFT_PX + RIGHT_PX) / 2, FLOOR_PX + 33),
+        svg.upright_name(places.y_name, 12.0, (TOP_PX + FLOOR_PX) / 2),
     )
     return joined(title, frame.axes(*ticks), cells, *names, key)
 
 
-def _frame(x: Array, y: Array) -> Frame:
+def _frame(x: Array, y: Array) -> svg.Frame:
     """Return both axes one scale: a micrometre is as long upwards as across."""
     margin = 0.5 * max(np.ptp(x), np.ptp(y)) / max(math.sqrt(x.size) - 1, 1.0)
     across, up = RIGHT_PX - LEFT_PX, FLOOR_PX - TOP_PX
     x_span, y_span = float(np.ptp(x)) + 2 * margin, float(np.ptp(y)) + 2 * margin
     per_px = max(x_span / across, y_span / up)
     x_middle, y_middle = float(x.min() + x.max()) / 2, float(y.min() + y.max()) / 2
-    return Frame(
-        Scale(x_middle - per_px * across / 2, x_middle + per_px * across / 2, LEFT_PX, RIGHT_PX),
-        Scale(y_middle - per_px * up / 2, y_middle + per_px * up / 2, FLOOR_PX, TOP_PX),
+    return svg.Frame(
+        svg.Scale(
+            x_middle - per_px * across / 2, x_middle + per_px * across / 2, LEFT_PX, RIGHT_PX
+        ),
+        svg.Scale(y_middle - per_px * up / 2, y_middle + per_px * up / 2, FLOOR_PX, TOP_PX),
     )
 
 
@@ -155,7 +151,7 @@ def _class_colours(shown: Classes) -> Cells:
     return colours
 
 
-def _raster(frame: Frame, grid: Grid, colours: Cells) -> Html:
+def _raster(frame: svg.Frame, grid: Grid, colours: Cells) -> Html:
     """Draw a grid as one picture, and leave cells without a spectrum clear."""
     cells = np.zeros((grid.y.size, grid.x.size, 4), dtype=np.uint8)
     cells[grid.y.size - 1 - grid.rows, grid.columns, :3] = colours
@@ -178,7 +174,7 @@ def _raster(frame: Frame, grid: Grid, colours: Cells) -> Html:
     )
 
 
-def _spots(frame: Frame, x: Array, y: Array, colours: Cells) -> Html:
+def _spots(frame: svg.Frame, x: Array, y: Array, colours: Cells) -> Html:
     room = math.sqrt((RIGHT_PX - LEFT_PX) * (FLOOR_PX - TOP_PX) / x.size)
     radius = min(max(0.4 * room, RADIUS_PX[0]), RADIUS_PX[1])
     return joined(
@@ -191,17 +187,17 @@ def _spots(frame: Frame, x: Array, y: Array, colours: Cells) -> Html:
 
 def _bar(low: float, high: float) -> Html:
     """Draw the key to the colours, with its numbers."""
-    scale = Scale(low, high, FLOOR_PX, TOP_PX)
+    scale = svg.Scale(low, high, FLOOR_PX, TOP_PX)
     left, right = BAR_PX
     steps = np.linspace(low, high, BAR_STEPS + 1)
     colours = _value_colours((steps[1:] + steps[:-1]) / 2, low, high)
     edges = [scale(each) for each in steps.tolist()]
     parts = [
-        box(left, top, right - left, bottom - top + 0.4, fill=_hex(colour))
+        svg.box(left, top, right - left, bottom - top + 0.4, fill=_hex(colour))
         for bottom, top, colour in zip(edges, edges[1:], colours, strict=False)
     ]
-    for value, label in rounded_ticks(low, high, 4):
-        parts.append(words_at(right + 4, scale(value) + 4, label, class_="small"))
+    for value, label in svg.rounded_ticks(low, high, 4):
+        parts.append(svg.words_at(right + 4, scale(value) + 4, label, class_="small"))
     return joined(*parts)
 
 
@@ -221,10 +217,10 @@ def _legend(shown: Classes) -> Html:
 def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
     x = places.x
     margin = 0.02 * float(np.ptp(x)) or 1.0
-    across = Scale(float(x.min()) - margin, float(x.max()) + margin, LEFT_PX, MAP_WIDTH_PX - 10)
+    across = svg.Scale(float(x.min()) - margin, float(x.max()) + margin, LEFT_PX, MAP_WIDTH_PX - 10)
     if isinstance(shown, Classes):
         values = np.where(shown.index < 0, np.nan, shown.index.astype(np.float64))
-        frame = Frame(across, Scale(-0.6, len(shown.names) - 0.4, FLOOR_PX, TOP_PX))
+        frame = svg.Frame(across, svg.Scale(-0.6, len(shown.names) - 0.4, FLOOR_PX, TOP_PX))
         ticks = [(float(at), str(at + 1)) for at in range(len(shown.names))]
         colours, key = _class_colours(shown), _numbered(shown)
         bars: list[Html] = []
@@ -232,8 +228,8 @@ def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
         values = shown.values
         low, high = _span(values)
         room = 0.12 * (high - low)
-        frame = Frame(across, Scale(low - room, high + room, FLOOR_PX, TOP_PX))
-        ticks = rounded_ticks(low - room, high + room, 5)
+        frame = svg.Frame(across, svg.Scale(low - room, high + room, FLOOR_PX, TOP_PX))
+        ticks = svg.rounded_ticks(low - room, high + room, 5)
         colours, key = np.full((x.size, 3), (0, 114, 178), dtype=np.uint8), Html("")
         bars = _error_bars(frame, x, shown)
     inside = np.isfinite(values) & (values >= frame.y.low) & (values <= frame.y.high)
@@ -242,10 +238,10 @@ def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
            fill=_hex(colours[at]))
         for at in np.nonzero(inside)[0]
     ]  # fmt: skip
-    axes = frame.axes(rounded_ticks(across.low, across.high, 5), ticks)
-    name = axis_name(places.x_name, (LEFT_PX + MAP_WIDTH_PX) / 2, FLOOR_PX + 33)
+    axes = frame.axes(svg.rounded_ticks(across.low, across.high, 5), ticks)
+    name = svg.axis_name(places.x_name, (LEFT_PX + MAP_WIDTH_PX) / 2, FLOOR_PX + 33)
     outside = int((np.isfinite(values) & ~inside).sum())
-    said = words_at(LEFT_PX, FLOOR_PX + 50, f"{outside} beyond the edges", class_="small")
+    said = svg.words_at(LEFT_PX, FLOOR_PX + 50, f"{outside} beyond the edges", class_="small")
     return joined(axes, *bars, *dots, name, key, said if outside else Html(""))
 
 
@@ -258,7 +254,7 @@ def _numbered(shown: Classes) -> Html:
     return legend_parts(entries, 12.0, LEGEND_Y_PX, LEGEND_PX)
 
 
-def _error_bars(frame: Frame, x: Array, shown: MappedQuantity) -> list[Html]:
+def _error_bars(frame: svg.Frame, x: Array, shown: MappedQuantity) -> list[Html]:
     if shown.sigma is None:
         return []
     found = []
@@ -267,7 +263,7 @@ def _error_bars(frame: Frame, x: Array, shown: MappedQuantity) -> list[Html]:
         across = frame.x(float(x[at]))
         low, high = max(value - sigma, frame.y.low), min(value + sigma, frame.y.high)
         if low < high:
-            found.append(upright(across, frame.y(low), frame.y(high), "axis"))
+            found.append(svg.upright(across, frame.y(low), frame.y(high), "axis"))
     return found
 
 

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from labharness.faces.report.answer_face import face_of
-from labharness.faces.report.conditions import conditions, masthead
 from labharness.faces.report.document import document
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.tables import extremes, follows, phase_rows
 from labharness.faces.report.traces import charts, key_samples, prediction_text
 from labharness.faces.report.values import data
-from labharness.faces.report.verdict import intent, verdict
+from labharness.faces.report.verdict import conditions, intent, masthead, verdict
 from labharness.faces.report.words import phrases, plain, say
 
 __all__ = ["page"]

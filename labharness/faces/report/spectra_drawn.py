@@ -14,9 +14,10 @@ from labharness.analysis.line_table import ratio_of
 from labharness.analysis.measured import FittedRange, MeasuredLine
 from labharness.analysis.photoluminescence import PlBand
 from labharness.analysis.table import place_columns
+from labharness.faces.report import svg
 from labharness.faces.report.cvd.shares import LAYER_COLOURS
 from labharness.faces.report.document import style
-from labharness.faces.report.fitted import FIT_PX, Fitted, fit_parts, span_of
+from labharness.faces.report.fitted import FIT_PX, Fitted, fit_parts, pairs, span_of
 from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.maps import (
     MAP_HEIGHT_PX,
@@ -26,18 +27,6 @@ from labharness.faces.report.maps import (
     map_parts,
 )
 from labharness.faces.report.places import places_of
-from labharness.faces.report.svg import (
-    COLOURS,
-    Frame,
-    Scale,
-    axis_name,
-    box,
-    curve,
-    drawing,
-    rounded_ticks,
-    upright_name,
-    words_at,
-)
 from labharness.faces.report.words import plain, say
 
 __all__ = ["In", "file_svg", "fits_drawn", "map_svg", "maps_drawn", "pl_drawn", "whole_drawn"]
@@ -66,27 +55,27 @@ DIFFERENCE: Final = ("A1g", "E2g")
 
 def whole_drawn(shown: Analysed, words: In = BOTH) -> Html:
     """Draw the whole of the clearest spectrum, the fitted ranges shaded."""
-    return drawing([_whole_parts(shown, words)], WHOLE_WIDTH, WHOLE_HEIGHT)
+    return svg.drawing([_whole_parts(shown, words)], WHOLE_WIDTH, WHOLE_HEIGHT)
 
 
 def fits_drawn(shown: Analysed, words: In = BOTH) -> list[Html]:
     """Draw each fitted range of the clearest spectrum, with its fit and residuals."""
     return [
-        drawing([fit_parts(_fitted(each, shown.best), words, up="intensity")], FIT_PX, FIT_PX)
+        svg.drawing([fit_parts(_fitted(each, shown.best), words, up="intensity")], FIT_PX, FIT_PX)
         for each in _drawn(shown)
     ]
 
 
 def pl_drawn(band: PlBand, words: In = BOTH) -> Html:
     """Draw photoluminescence with the fit of its band."""
-    return drawing([_pl_parts(band, words)], FIT_PX, FIT_PX)
+    return svg.drawing([_pl_parts(band, words)], FIT_PX, FIT_PX)
 
 
 def maps_drawn(shown: Analysed) -> list[Html]:
     """Draw position, width, ratio and class of all spectra, each where it was measured."""
     places = places_of(place_columns(shown.recording.places), len(shown.found.spectra))
     return [
-        drawing([map_parts(places, each)], MAP_WIDTH_PX, MAP_HEIGHT_PX)
+        svg.drawing([map_parts(places, each)], MAP_WIDTH_PX, MAP_HEIGHT_PX)
         for each in _quantities(shown)
     ]
 
@@ -148,9 +137,9 @@ def _own(parts: Sequence[Html], width: float, height: float, title: str, subtitl
     picture = el(
         "svg",
         el("style", Html("\n".join(RULE_OF_SVG.findall(style())))),  # rules for drawings alone
-        box(0, 0, width, whole, fill="#fff"),
-        words_at(12.0, 20.0, title, font_size=15, font_weight="bold"),
-        words_at(12.0, 40.0, subtitle),
+        svg.box(0, 0, width, whole, fill="#fff"),
+        svg.words_at(12.0, 20.0, title, font_size=15, font_weight="bold"),
+        svg.words_at(12.0, 40.0, subtitle),
         *parts,
         id="labharness-analyse",  # by this it is known as one that may be drawn again
         xmlns="http://www.w3.org/2000/svg",
@@ -165,24 +154,24 @@ def _own(parts: Sequence[Html], width: float, height: float, title: str, subtitl
 def _whole_parts(shown: Analysed, words: In) -> Html:
     row = shown.recording.intensity[shown.best]
     x = shown.found.spectra[shown.best].shift_cm1
-    frame = Frame(
-        Scale(float(x[0]), float(x[-1]), 64.0, WHOLE_WIDTH - 8),
-        Scale(*span_of([float(row.min()), float(row.max())]), WHOLE_HEIGHT - 42, 8.0),
+    frame = svg.Frame(
+        svg.Scale(float(x[0]), float(x[-1]), 64.0, WHOLE_WIDTH - 8),
+        svg.Scale(*span_of([float(row.min()), float(row.max())]), WHOLE_HEIGHT - 42, 8.0),
     )
     shaded = [
-        box(low, 8.0, high - low, WHOLE_HEIGHT - 50, fill="#eef2f6")
+        svg.box(low, 8.0, high - low, WHOLE_HEIGHT - 50, fill="#eef2f6")
         for low, high in (map(frame.x, each.range_cm1) for each in _drawn(shown))
     ]
-    points = list(zip(x.tolist(), row.tolist(), strict=True))
+    points = pairs(x, row)
     return joined(
         *shaded,
         frame.axes(
-            rounded_ticks(frame.x.low, frame.x.high, 10),
-            rounded_ticks(frame.y.low, frame.y.high, 4),
+            svg.rounded_ticks(frame.x.low, frame.x.high, 10),
+            svg.rounded_ticks(frame.y.low, frame.y.high, 4),
         ),
-        curve(frame, points, math.inf, stroke=COLOURS[0], stroke_width=1.1),
-        axis_name(words("shift_axis"), WHOLE_WIDTH / 2, WHOLE_HEIGHT - 6),
-        upright_name(words("intensity"), 12.0, (WHOLE_HEIGHT - 42) / 2),
+        svg.curve(frame, points, math.inf, stroke=svg.COLOURS[0], stroke_width=1.1),
+        svg.axis_name(words("shift_axis"), WHOLE_WIDTH / 2, WHOLE_HEIGHT - 6),
+        svg.upright_name(words("intensity"), 12.0, (WHOLE_HEIGHT - 42) / 2),
     )
 
 
@@ -196,10 +185,10 @@ def _fitted(each: FittedRange, index: int) -> Fitted:
     shown = [line for line in each.lines if line.stands_out[index]]
     return Fitted(
         range=(low, high),
-        points=list(zip(x.tolist(), counts.tolist(), strict=True)),
-        residuals=list(zip(x.tolist(), residuals.tolist(), strict=True)),
-        fitted=list(zip(steps.tolist(), model.tolist(), strict=True)),
-        ground=list(zip(steps.tolist(), ground.tolist(), strict=True)),
+        points=pairs(x, counts),
+        residuals=pairs(x, residuals),
+        fitted=pairs(steps, model),
+        ground=pairs(steps, ground),
         labels=[_label(line, each, index) for line in shown],
     )
 
@@ -223,10 +212,10 @@ def _pl_parts(band: PlBand, words: In) -> Html:
     label = (place, height, f"{place:.1f} nm, {band.energy_ev:.3f} eV")
     drawn = Fitted(
         range=(low, high),
-        points=list(zip(x.tolist(), band.counts.tolist(), strict=True)),
-        residuals=list(zip(x.tolist(), residuals.tolist(), strict=True)),
-        fitted=list(zip(steps.tolist(), band.model(steps).tolist(), strict=True)),
-        ground=list(zip(x.tolist(), band.ground_counts.tolist(), strict=True)),
+        points=pairs(x, band.counts),
+        residuals=pairs(x, residuals),
+        fitted=pairs(steps, band.model(steps)),
+        ground=pairs(x, band.ground_counts),
         labels=[label] if band.stands_out else [],
     )
     return fit_parts(drawn, words, "wavelength_axis", "intensity")
@@ -317,7 +306,7 @@ def _other_colour(name: str, at: int, judged: bool) -> str:
     """Return colours to films, and greys to bare substrate and to what is beside the layers."""
     if judged or name in BARE:
         return GREYS[at % len(GREYS)]
-    return COLOURS[at % len(COLOURS)]
+    return svg.COLOURS[at % len(svg.COLOURS)]
 
 
 def _layers_name(count: int) -> str:

@@ -7,6 +7,7 @@ from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
 from labharness.core.vocabulary.channels import owner_of
+from labharness.faces.report import svg
 from labharness.faces.report.facts import Phase, Points, RunFacts
 from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.limits import label_px, limits, text_px
@@ -16,21 +17,6 @@ from labharness.faces.report.quantities import (
     quantities,
     quantity_key,
     unit_text,
-)
-from labharness.faces.report.svg import (
-    Frame,
-    Scale,
-    box,
-    clock,
-    clock_ticks,
-    curve,
-    drawing,
-    level,
-    number,
-    rounded_ticks,
-    thinned,
-    trip_mark,
-    words_at,
 )
 from labharness.faces.report.words import LANGUAGES, known, phrases, plain, say
 
@@ -76,7 +62,7 @@ def charts(facts: RunFacts) -> list[Chart]:
     found = []
     for each in drawn:
         thin = {
-            name: tuple(thinned(facts.traces[name], 0.0, _end_s(facts), COLUMNS))
+            name: tuple(svg.thinned(facts.traces[name], 0.0, _end_s(facts), COLUMNS))
             for name in (*each.measured, *each.set)
         }
         drawings = {
@@ -103,8 +89,8 @@ def key_samples(facts: RunFacts) -> list[tuple[str, Html]]:
 
 
 def _sample(class_: str) -> Html:
-    band = box(0, 1, 34, 10, class_="band") if class_ == "predicted" else ""
-    return el("svg", band, level(6, 0, 34, class_), viewBox="0 0 34 12", class_="sample")
+    band = svg.box(0, 1, 34, 10, class_="band") if class_ == "predicted" else ""
+    return el("svg", band, svg.level(6, 0, 34, class_), viewBox="0 0 34 12", class_="sample")
 
 
 def prediction_text(facts: RunFacts) -> Html:
@@ -112,8 +98,8 @@ def prediction_text(facts: RunFacts) -> Html:
     if facts.prediction is None:
         return say("no_forecast")
     used = facts.prediction.gas_used_cm3.items()
-    gas = ", ".join(f"{number(volume / 1000)} L {name}" for name, volume in used if volume)
-    duration = clock(facts.prediction.duration_s)
+    gas = ", ".join(f"{svg.number(volume / 1000)} L {name}" for name, volume in used if volume)
+    duration = svg.clock(facts.prediction.duration_s)
     return say("foreseen", duration=duration, gas=gas or say("no_gas"))
 
 
@@ -133,36 +119,36 @@ def _drawing(
     for points in everything:
         values += [value for _, value in points if not math.isnan(value)]
     end_s = _end_s(facts)
-    frame = Frame(
-        Scale(0.0, end_s, LEFT_PX, width - margin_px),
-        Scale(min(values), max(values) * HEADROOM or 1.0, HEIGHT_PX - BOTTOM_PX, TOP_PX),
+    frame = svg.Frame(
+        svg.Scale(0.0, end_s, LEFT_PX, width - margin_px),
+        svg.Scale(min(values), max(values) * HEADROOM or 1.0, HEIGHT_PX - BOTTOM_PX, TOP_PX),
     )
     parts = [_shade(frame, facts.phases, width)]
-    y_ticks = rounded_ticks(frame.y.low, frame.y.high, 5)
-    parts.append(frame.axes(clock_ticks(end_s, int((width - margin_px) / 90)), y_ticks))
+    y_ticks = svg.rounded_ticks(frame.y.low, frame.y.high, 5)
+    parts.append(frame.axes(svg.clock_ticks(end_s, int((width - margin_px) / 90)), y_ticks))
     for name, each in forecast.items():
         colour = quantity.colour(name)
         band = [*each.low, *reversed(each.high)]
         outline = Html(" ".join(f"{frame.x(x):.1f},{frame.y(y):.1f}" for x, y in band))
         parts.append(el("polygon", points=outline, fill=colour, class_="band"))
-        parts.append(curve(frame, each.points, math.inf, stroke=colour, class_="predicted"))
+        parts.append(svg.curve(frame, each.points, math.inf, stroke=colour, class_="predicted"))
     for name in quantity.set:
-        parts.append(curve(frame, traces[name], stroke=quantity.colour(name), class_="set"))
+        parts.append(svg.curve(frame, traces[name], stroke=quantity.colour(name), class_="set"))
     for name in quantity.measured:
-        parts.append(curve(frame, traces[name], stroke=quantity.colour(name), class_="trace"))
+        parts.append(svg.curve(frame, traces[name], stroke=quantity.colour(name), class_="trace"))
     beside = margin_px > RIGHT_PX
     if beside:  # on a phone the legend has to do
         measured = {name: traces[name] for name in quantity.measured}
         lines_px = [frame.y(bar.value) for bar in (*quantity.watched, *quantity.settable)]
         for name, x, y in curve_labels(frame, measured, lines_px):
             colour = f"halo c{quantity.colour_index(name)}"
-            parts.append(words_at(x, y, owner_of(name), anchor="middle", class_=colour))
+            parts.append(svg.words_at(x, y, owner_of(name), anchor="middle", class_=colour))
     parts += [limits(frame, quantity, beside=beside), _marks(frame, facts)]
-    return drawing(parts, width, HEIGHT_PX, aria_label=", ".join(quantity.measured))
+    return svg.drawing(parts, width, HEIGHT_PX, aria_label=", ".join(quantity.measured))
 
 
 def curve_labels(
-    frame: Frame, traces: Mapping[str, Points], lines_px: Sequence[float] = ()
+    frame: svg.Frame, traces: Mapping[str, Points], lines_px: Sequence[float] = ()
 ) -> Iterator[tuple[str, float, float]]:
     """Find a place for the name of each curve: just above it, and furthest from all others.
 
@@ -209,21 +195,21 @@ def _end_s(facts: RunFacts) -> float:
     return max([facts.duration_s, *(each.points[-1][0] for each in foreseen if each.points)])
 
 
-def _shade(frame: Frame, phases: Sequence[Phase], width: float) -> Html:
+def _shade(frame: svg.Frame, phases: Sequence[Phase], width: float) -> Html:
     parts = []
     for index, each in enumerate(phases, 1):
         left, right = frame.x(each.start_s), frame.x(each.end_s)
         class_ = "phase odd" if index % 2 else "phase"
-        parts.append(box(left, 0.0, max(right - left, 0.0), frame.y.start_px, class_=class_))
+        parts.append(svg.box(left, 0.0, max(right - left, 0.0), frame.y.start_px, class_=class_))
     for index, named, middle, y in phase_labels(frame, phases, width):
         name = known("phase", phases[index - 1].name, tag="tspan")
         label: object = joined(index, " ", name) if named else index
-        parts.append(words_at(middle, y, label, anchor="middle", class_="halo"))
+        parts.append(svg.words_at(middle, y, label, anchor="middle", class_="halo"))
     return joined(*parts)
 
 
 def phase_labels(
-    frame: Frame, phases: Sequence[Phase], width: float
+    frame: svg.Frame, phases: Sequence[Phase], width: float
 ) -> Iterator[tuple[int, bool, float, float]]:
     """Find room for each phase: number, whether its name fits too, and where; the longest first."""
     taken: dict[float, list[tuple[float, float]]] = {row: [] for row in LABEL_ROWS_PX}
@@ -245,7 +231,7 @@ def phase_labels(
                 break
 
 
-def _marks(frame: Frame, facts: RunFacts) -> Html:
+def _marks(frame: svg.Frame, facts: RunFacts) -> Html:
     top = frame.y.end_px
     parts = []
     for each in facts.happened("warning"):
@@ -254,5 +240,5 @@ def _marks(frame: Frame, facts: RunFacts) -> Html:
         parts.append(el("polygon", el("title", each.text), points=corners, class_="warning"))
     for each in facts.happened("trip"):
         said = joined(say("trip_at", tag="tspan"), " ", each.label)
-        parts.append(trip_mark(frame, each.at_s, said))
+        parts.append(svg.trip_mark(frame, each.at_s, said))
     return joined(*parts)

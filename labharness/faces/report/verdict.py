@@ -1,4 +1,4 @@
-"""The top of a report: ending, answer, confidence, reasons and the most wanted numbers."""
+"""The top of a report: heading, ending, answer, confidence, reasons and conditions."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -9,10 +9,28 @@ from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.svg import clock
 from labharness.faces.report.words import both, known, say
 
-__all__ = ["InBrief", "Sureness", "VerdictBox", "in_brief", "intent", "verdict"]
+__all__ = [
+    "InBrief",
+    "Masthead",
+    "Sureness",
+    "VerdictBox",
+    "conditions",
+    "in_brief",
+    "intent",
+    "masthead",
+    "verdict",
+]
 
+RUN_DIGITS: Final = 8
 QUIET: Final = {"confirmed", "unconfirmed"}
 """Endings of commands that leave no doubt; the latter's channels have nothing to read back."""
+
+
+class Masthead(NamedTuple):
+    """Date and lab, where they are recorded, and the begin of the run's id."""
+
+    parts: tuple[str, ...]
+    run: str
 
 
 class InBrief(NamedTuple):
@@ -46,6 +64,23 @@ class VerdictBox(NamedTuple):
     whys: tuple[tuple[str, Html], ...]
     safe: str
     glance: tuple[tuple[Html, object], ...]
+
+
+def masthead(facts: RunFacts) -> Masthead:
+    """Return when and in which lab a run was, and its id."""
+    at = str(facts.about.get("at") or facts.header.get("epoch", ""))[:16].replace("T", " ")
+    lab = str(facts.about.get("lab") or facts.about.get("lab_file") or "")
+    parts = (f"{at} UTC" if at else "", lab)
+    run = str(facts.header.get("session_id") or "")[:RUN_DIGITS]
+    return Masthead(tuple(each for each in parts if each), run)
+
+
+def conditions(facts: RunFacts) -> list[tuple[str, object]]:
+    """Return key and value of each condition; none where the outputs have another shape."""
+    try:
+        return list(face_of(facts.asked).conditions(facts))
+    except (KeyError, IndexError, TypeError, ValueError):
+        return []
 
 
 def verdict(facts: RunFacts) -> VerdictBox:

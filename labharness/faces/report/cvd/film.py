@@ -1,29 +1,24 @@
 """The section on the film: its map, the fit of the clearest spot, and the evidence."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from labharness.faces.report import svg
 from labharness.faces.report.answer_face import percent
 from labharness.faces.report.cvd.beside import of_raman, spectra_beside
 from labharness.faces.report.cvd.shares import LAYER_CLASSES, LAYER_COLOURS, area_parts, share_bars
 from labharness.faces.report.document import render
 from labharness.faces.report.facts import RunFacts
-from labharness.faces.report.fitted import FIT_PX, RESIDUAL_SIGMA_MAX, Fitted, fit_parts
+from labharness.faces.report.fitted import FIT_PX, RESIDUAL_SIGMA_MAX, Fitted, fit_parts, pairs
 from labharness.faces.report.html import Html, el, joined
-from labharness.faces.report.svg import (
-    Frame,
-    Scale,
-    axis_name,
-    drawing,
-    number,
-    rounded_ticks,
-    significant,
-    upright_name,
-    words_at,
-)
 from labharness.faces.report.words import say
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
 
 __all__ = ["FIT_WINDOW_CM1", "evidence", "film", "film_in_brief", "layers_text"]
 
@@ -35,6 +30,7 @@ SIZE_PX: Final = 460.0
 FIT_WINDOW_CM1: Final = (360.0, 435.0)
 """Where the analysis fits both lines of MoS2."""
 
+LINES: Final = ("E2g", "A1g")
 CURVE_STEPS: Final = 300
 COSMIC_SIGMA: Final = RESIDUAL_SIGMA_MAX
 """A pixel further off is a cosmic ray: it is drawn at the edge and left out of the heights."""
@@ -73,7 +69,7 @@ def evidence(facts: RunFacts) -> Html:
     terms = [
         (
             term,
-            f"{significant(term['measured'], 4)} {_unit(term['unit'])}",
+            f"{svg.significant(term['measured'], 4)} {_unit(term['unit'])}",
             [f"{term['log_likelihood'][name]:.2f}" for name in LAYER_CLASSES],
         )
         for term in (found["evidence"] if posterior else ())
@@ -84,7 +80,7 @@ def evidence(facts: RunFacts) -> Html:
         classes=LAYER_CLASSES,
         terms=terms,
         shares=[_share(posterior[name]) for name in LAYER_CLASSES] if posterior else (),
-        quality=number(found["quality"]) if posterior else "",
+        quality=svg.number(found["quality"]) if posterior else "",
         beside=of_raman(spectra_beside, facts) or (),
     )
 
@@ -109,8 +105,10 @@ def _unit(unit: str) -> str:
 def _map(spots: Sequence[Mapping[str, Any]]) -> Html:
     reach = max([abs(each[axis]) for each in spots for axis in ("x_um", "y_um")], default=100.0)
     reach = reach * 1.3 or 100.0
-    frame = Frame(Scale(-reach, reach, 50.0, SIZE_PX - 8), Scale(-reach, reach, SIZE_PX - 42, 8.0))
-    ticks = rounded_ticks(-reach, reach, 6)
+    frame = svg.Frame(
+        svg.Scale(-reach, reach, 50.0, SIZE_PX - 8), svg.Scale(-reach, reach, SIZE_PX - 42, 8.0)
+    )
+    ticks = svg.rounded_ticks(-reach, reach, 6)
     parts = [frame.axes(ticks, ticks)]
     named = len(spots) <= NAMED_SPOTS_MAX
     for each in spots:
@@ -121,99 +119,74 @@ def _map(spots: Sequence[Mapping[str, Any]]) -> Html:
         if named:
             label = "?" if layers is None else layers
             place, error = each["peak_distance_cm1"], each["peak_distance_sigma_cm1"]
-            parts.append(words_at(x, y + 4, label, anchor="middle", class_="in"))
+            parts.append(svg.words_at(x, y + 4, label, anchor="middle", class_="in"))
             for line, what in enumerate((f"{place:.2f}", f"± {error:.2f}")):
-                parts.append(words_at(x, y + 22 + 11 * line, what, anchor="middle", class_="small"))
+                parts.append(
+                    svg.words_at(x, y + 22 + 11 * line, what, anchor="middle", class_="small")
+                )
     middle = (frame.x.start_px + frame.x.end_px) / 2
-    parts.append(axis_name(say("x_axis_um", tag="tspan"), middle, SIZE_PX - 6))
-    parts.append(upright_name(say("y_axis_um", tag="tspan"), 12.0, SIZE_PX / 2))
-    return drawing(parts, SIZE_PX, SIZE_PX)
+    parts.append(svg.axis_name(say("x_axis_um", tag="tspan"), middle, SIZE_PX - 6))
+    parts.append(svg.upright_name(say("y_axis_um", tag="tspan"), 12.0, SIZE_PX / 2))
+    return svg.drawing(parts, SIZE_PX, SIZE_PX)
 
 
 def _spot_cells(index: int, spot: Mapping[str, Any]) -> Iterator[object]:
-    yield from (index, number(spot["x_um"]), number(spot["y_um"]))
+    yield from (index, svg.number(spot["x_um"]), svg.number(spot["y_um"]))
     yield "?" if spot["layer_count"] is None else spot["layer_count"]
     yield f"{spot['peak_distance_cm1']:.2f} ± {spot['peak_distance_sigma_cm1']:.2f}"
     yield from (f"{spot[name]:.2f}" for name in ("e2g_cm1", "a1g_cm1"))
     for name in ("a1g_over_silicon", "pl_over_a1g", "snr", "reduced_chi2"):
-        yield "–" if spot[name] is None else significant(spot[name], 3)
+        yield "–" if spot[name] is None else svg.significant(spot[name], 3)
 
 
 def _fit(facts: RunFacts, found: Mapping[str, Any]) -> tuple[Html, Html] | None:
     """Draw the fit of the clearest spot, with the sentence on it; None without its spectrum."""
+    import numpy as np
+
     index = found["best_spot"]
     spectra = facts.spectra.get("raman", ())
     if index is None or not 0 <= index < len(spectra):
         return None
     spot, spectrum = found["spots"][index], spectra[index]
-    offset_cm1 = spot["silicon_offset_cm1"] or 0.0
-    dark = facts.spectra["dark_counts"]
     low, high = FIT_WINDOW_CM1
-    points = [
-        (shift + offset_cm1, counts - dark)
-        for shift, counts in zip(spectrum["raman_shift"], spectrum["counts"], strict=True)
-        if low <= shift + offset_cm1 <= high
-    ]
-    lines = [(spot[f"{name}_cm1"], spot[f"{name}_fwhm_cm1"]) for name in ("e2g", "a1g")]
-    weights = _heights(points, lines)
-    model = [_model(x, lines, weights) for x, _ in points]
-    residuals = [
-        (x, (y - fit) / math.sqrt(max(fit, 1.0))) for (x, y), fit in zip(points, model, strict=True)
-    ]
-    place = f"x {number(spot['x_um'])} µm, y {number(spot['y_um'])} µm"
-    distance = f"{spot['peak_distance_cm1']:.2f} cm⁻¹"
-    quality = say("chi2", value=f"{spot['reduced_chi2']:.2f}")
-    said = joined(place, distance, quality, between=" · ")
-    return _fit_drawing(points, residuals, lines, weights), said
+    shift = np.array(spectrum["raman_shift"]) + (spot["silicon_offset_cm1"] or 0.0)
+    inside = (shift >= low) & (shift <= high)
+    x, counts = shift[inside], np.array(spectrum["counts"])[inside] - facts.spectra["dark_counts"]
+    places = np.array([spot["e2g_cm1"], spot["a1g_cm1"]])
+    widths = np.array([spot["e2g_fwhm_cm1"], spot["a1g_fwhm_cm1"]])
 
+    def shapes(at: "Array") -> "Array":
+        lorentz = 1 / (1 + ((at[:, None] - places) / (widths / 2)) ** 2)
+        return np.column_stack([lorentz, np.ones_like(at), at - (low + high) / 2])
 
-def _fit_drawing(
-    points: Sequence[tuple[float, float]],
-    residuals: Sequence[tuple[float, float]],
-    lines: Sequence[tuple[float, float]],
-    weights: Sequence[float],
-) -> Html:
-    low, high = FIT_WINDOW_CM1
-    steps = [low + (high - low) * each / CURVE_STEPS for each in range(CURVE_STEPS + 1)]
+    weights = _heights(shapes(x), counts)
+    model = shapes(x) @ weights
+    steps, ends = np.linspace(low, high, CURVE_STEPS + 1), np.array([low, high])
+    labels = zip(places.tolist(), (shapes(places) @ weights).tolist(), LINES, strict=True)
     drawn = Fitted(
         range=FIT_WINDOW_CM1,
-        points=points,
-        residuals=residuals,
-        fitted=[(x, _model(x, lines, weights)) for x in steps],
-        ground=[(x, weights[2] + weights[3] * (x - _middle())) for x in (low, high)],
-        labels=[
-            (place, _model(place, lines, weights), f"{name} {place:.2f}")
-            for (place, _), name in zip(lines, ("E2g", "A1g"), strict=True)
-        ],
+        points=pairs(x, counts),
+        residuals=pairs(x, (counts - model) / np.sqrt(np.maximum(model, 1.0))),
+        fitted=pairs(steps, shapes(steps) @ weights),
+        ground=pairs(ends, shapes(ends)[:, 2:] @ weights[2:]),
+        labels=[(place, height, f"{name} {place:.2f}") for place, height, name in labels],
     )
-    return drawing([fit_parts(drawn, partial(say, tag="tspan"))], FIT_PX, FIT_PX)
+    place = f"x {svg.number(spot['x_um'])} µm, y {svg.number(spot['y_um'])} µm"
+    distance = f"{spot['peak_distance_cm1']:.2f} cm⁻¹"
+    quality = say("chi2", value=f"{spot['reduced_chi2']:.2f}")
+    parts = fit_parts(drawn, partial(say, tag="tspan"))
+    return svg.drawing([parts], FIT_PX, FIT_PX), joined(place, distance, quality, between=" · ")
 
 
-def _middle() -> float:
-    return sum(FIT_WINDOW_CM1) / 2
-
-
-def _shapes(x: float, lines: Sequence[tuple[float, float]]) -> list[float]:
-    lorentz = [1 / (1 + ((x - place) / (width / 2)) ** 2) for place, width in lines]
-    return [*lorentz, 1.0, x - _middle()]
-
-
-def _model(x: float, lines: Sequence[tuple[float, float]], weights: Sequence[float]) -> float:
-    return sum(one * share for one, share in zip(_shapes(x, lines), weights, strict=True))
-
-
-def _heights(
-    points: Sequence[tuple[float, float]], lines: Sequence[tuple[float, float]]
-) -> list[float]:
+def _heights(shapes: "Array", counts: "Array") -> "Array":
     """Find heights and background for recorded places and widths: a linear problem."""
     import numpy as np
 
-    shapes = np.array([_shapes(x, lines) for x, _ in points])
-    counts = np.array([y for _, y in points])
     noise = np.sqrt(np.maximum(counts, 1.0))
     kept = np.ones(counts.size, dtype=bool)
     for _ in range(2):  # the second time without the cosmic rays that the first has shown
         ruled = shapes[kept] / noise[kept, None]
-        weights = np.linalg.lstsq(ruled, counts[kept] / noise[kept], rcond=None)[0]
+        found = np.linalg.lstsq(ruled, counts[kept] / noise[kept], rcond=None)[0]
+        weights: Array = np.asarray(found, dtype=np.float64)
         kept = np.abs(counts - shapes @ weights) <= COSMIC_SIGMA * noise
-    return [float(each) for each in weights]
+    return weights
