@@ -15,7 +15,7 @@ from typing import Final
 
 from labharness.core.clock import Clock
 from labharness.core.vocabulary import Cause, Trip
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, in_language
 from labharness.journal import JournalFailed
 from labharness.line.line import Line
 from labharness.line.procedures import Verification
@@ -218,16 +218,13 @@ class LineAlarms:
         self._watch_latch()
 
     def _verified(self, verification: Verification) -> None:
+        procedure, steps = verification.procedure, verification.unverified()
         if verification.complete:
             for name in self._active(UNVERIFIED):
-                self._clear(name, Text("alarm.verified", procedure=verification.procedure))
+                self._clear(name, Text("alarm.verified", procedure=procedure))
         else:
-            why = Text(
-                "alarm.unverified",
-                procedure=verification.procedure,
-                steps=verification.unverified(),
-            )
-            self._raise(UNVERIFIED + verification.procedure, Severity.CRITICAL, why)
+            why = Text("alarm.unverified", procedure=procedure, steps=steps)
+            self._raise(UNVERIFIED + procedure, Severity.CRITICAL, why)
 
     def _tick(self) -> None:
         self._watch_latch()
@@ -445,26 +442,29 @@ class LineAlarms:
             names = names[-1:]
         self.calls += 1
         alarms = [self.board.alarms[name] for name in names]
-        late_min = level * ESCALATE_AFTER.total_seconds() / 60
-        title = f"{self._title}: {alarms[-1].severity} {alarms[-1].name}"
+        severity = alarms[-1].severity
+        title = Text("alarm.title", lab=self._title, severity=severity, alarm=names[-1])
         if level:
-            title += f", unacknowledged for {late_min:g} min"
-        lines = [each.detail for each in alarms]
-        lines.append(f"first: {group.first_out}; {len(group.members)} in all")
-        which, who = self._option, f"--name NAME --reason REASON{self._option}"
-        lines.append(f"labharness alarms ack {shlex.quote(group.first_out)} {who}")
-        lines.append(f"then look: labharness watch{which}")
+            late_min = level * ESCALATE_AFTER.total_seconds() / 60
+            title = Text("alarm.title_late", title=title, late_min=late_min)
+        who = f"--name NAME --reason REASON{self._option}"
+        lines = [
+            *(each.detail for each in alarms),
+            Text("alarm.first_out", alarm=group.first_out, count=len(group.members)),
+            f"labharness alarms ack {shlex.quote(group.first_out)} {who}",
+            Text("alarm.look", command=f"labharness watch{self._option}"),
+        ]
         if any(self.board.alarms[name].state.latched for name in group.members):
-            lines.append(f"and when the cause is gone: labharness reset {who}")
+            lines.append(Text("alarm.reset", command=f"labharness reset {who}"))
         dead = names[-1].removeprefix(CHANNEL) if names[-1].startswith(CHANNEL) else ""
         told = recipients(self._channels, [each.severity for each in alarms], level, dead)
         for channel in told:
-            self._send(channel, names[-1], level, title, "\n".join(lines))
+            self._send(channel, names[-1], level, title, Text("alarm.message", lines=lines))
 
-    def _send(self, channel: str, alarm: str, level: int, title: str, text: str) -> None:
+    def _send(self, to: AlertChannel, alarm: str, level: int, title: str, text: str) -> None:
         self._sent += 1
         number, loop = self._sent, self._clock.loop
-        ended: Callable[[str], None] = partial(self._ended, number, channel, alarm, level)
+        ended: Callable[[str], None] = partial(self._ended, number, to.name, alarm, level)
         self._sending[number] = loop.call_later(
             self._lab_s(ALERT_S_MAX), ended, Text("alarm.no_answer", within_s=ALERT_S_MAX)
         )
@@ -473,7 +473,8 @@ class LineAlarms:
             with suppress(RuntimeError):  # the loop has ended, and this process with it
                 loop.call_soon_threadsafe(ended, why)
 
-        self._senders.send(channel, title, text, done)
+        title, text = in_language(title, to.language), in_language(text, to.language)
+        self._senders.send(to.name, title, text, done)
 
     def _ended(self, number: int, channel: str, alarm: str, level: int, why: str) -> None:
         timer = self._sending.pop(number, None)

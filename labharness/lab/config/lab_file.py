@@ -244,12 +244,14 @@ class AlertRow(Strict):
         url: An apprise address. It may hold a secret, so it is shown nowhere.
         severities: Alarms that are told of on it.
         level: 0 is told at once; each further level after five more unacknowledged minutes.
+        language: Language of its messages: English or Chinese.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,30}$")
     url: SecretStr
     severities: tuple[Severity, ...] = Field(default=tuple(Severity), min_length=1)
     level: StrictInt = Field(default=0, ge=0, le=LEVEL_MAX)
+    language: Literal["en", "zh"] = "en"
 
 
 class LabFile(Strict):

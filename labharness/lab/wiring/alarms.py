@@ -9,6 +9,7 @@ from labharness.core.clock import Clock, wall_clock_utc
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LineBusy, LineLock
@@ -83,7 +84,12 @@ async def somebody_knows(alarms: LineAlarms, clock: Clock, tell: Callable[[str],
 def channels(plan: LabPlan) -> tuple[AlertChannel, ...]:
     """Return whom the lab file has told."""
     return tuple(
-        AlertChannel(name=row.name, severities=frozenset(row.severities), level=row.level)
+        AlertChannel(
+            name=row.name,
+            severities=frozenset(row.severities),
+            level=row.level,
+            language=row.language,
+        )
         for row in plan.file.alert
     )
 
@@ -154,7 +160,7 @@ def do(
     for fact in facts:
         taken = take(board, fact)
         if taken.refusal:
-            raise NotDone(f"{fact.alarm}: {taken.refusal}")
+            raise NotDone(Text("pair", what=fact.alarm, why=taken.refusal))
         board = taken.board
     _append(file, [*ended, *facts])  # a shelf that ended unwatched would swallow the next one
     return tuple(names)
@@ -172,7 +178,7 @@ def reset_alarms(plan: LabPlan, *, now: datetime, who: str, why: str) -> None:
     for alarm in board.alarms.values():
         if alarm.state.latched:
             gone = Fact(
-                event=AlarmEvent.DEACTIVATE, alarm=alarm.name, at=now, why="its cause is gone"
+                event=AlarmEvent.DEACTIVATE, alarm=alarm.name, at=now, why=Text("alarm.gone")
             )
             people = (
                 Fact(event=event, alarm=alarm.name, at=now, role=Actor.OPERATOR, who=who, why=why)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from labharness.core.vocabulary.texts import Text
 from labharness.safety.alarm.states import Actor, AlarmEvent, Severity, Shelving, State, change
 
 __all__ = [
@@ -176,15 +177,14 @@ def take(board: Board, fact: Fact) -> Taken:
     alarm = board.alarms.get(fact.alarm)
     if alarm is None:
         if fact.event is not AlarmEvent.ACTIVATE:
-            return Taken(board, f"{fact.event}: there is no alarm {fact.alarm!r}")
+            return Taken(board, Text("alarm.unknown", event=fact.event, alarm=fact.alarm))
         alarm = Alarm(name=fact.alarm, severity=fact.severity, source=fact.source, rank=fact.rank)
     if fact.role is not Actor.SYSTEM and not (fact.who.strip() and fact.why.strip()):
-        return Taken(board, f"{fact.event}: it takes a name and a reason")
+        return Taken(board, Text("alarm.unsigned", event=fact.event))
     if not 0 <= fact.shelve_s <= SHELVED_MAX.total_seconds():
-        longest = SHELVED_MAX.total_seconds() / 60
-        return Taken(
-            board, f"{fact.event}: asked {fact.shelve_s / 60:g} min, at most {longest:g} min"
-        )
+        asked_min, most_min = fact.shelve_s / 60, SHELVED_MAX.total_seconds() / 60
+        why = Text("alarm.shelf", event=fact.event, asked_min=asked_min, most_min=most_min)
+        return Taken(board, why)
     changed = change(alarm.state, alarm.severity, fact.event, fact.role)
     if isinstance(changed, str):
         return Taken(board, changed)
@@ -253,7 +253,8 @@ def expired(board: Board, now: datetime) -> Iterator[Fact]:
     """Return the ends of shelves whose time is over, or lies further off than any may."""
     for alarm in board.alarms.values():
         if alarm.until is not None and not timedelta() < alarm.until - now <= SHELVED_MAX:
-            yield Fact(event=AlarmEvent.UNSHELVE, alarm=alarm.name, at=now, why="its time is over")
+            over = Text("alarm.shelf_over")
+            yield Fact(event=AlarmEvent.UNSHELVE, alarm=alarm.name, at=now, why=over)
 
 
 def left_over(board: Board, now: datetime) -> tuple[Fact, ...]:
@@ -262,7 +263,7 @@ def left_over(board: Board, now: datetime) -> tuple[Fact, ...]:
     It has seen no cause yet, so no alarm is active unless it latches.
     """
     return tuple(
-        Fact(event=AlarmEvent.DEACTIVATE, alarm=alarm.name, at=now, why="a new watch begins")
+        Fact(event=AlarmEvent.DEACTIVATE, alarm=alarm.name, at=now, why=Text("alarm.new_watch"))
         for alarm in board.alarms.values()
         if alarm.state.active and not alarm.state.latched
     )

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.extras import EXTRAS
+from labharness.core.vocabulary.texts import ENGLISH, Text
 from labharness.safety.alarm.states import Severity
 
 __all__ = [
@@ -53,16 +54,18 @@ class AlertChannel:
         name: Its name in every message.
         severities: The severities that it is called for.
         level: 0 is called at once; each further level five unacknowledged minutes later.
+        language: Language of its messages, one of `LANGUAGES`.
     """
 
     name: str
     severities: frozenset[Severity] = frozenset(Severity)
     level: int = 0
+    language: str = ENGLISH
 
 
 def recipients(
     channels: Sequence[AlertChannel], severities: Iterable[Severity], level: int, dead: str = ""
-) -> tuple[str, ...]:
+) -> tuple[AlertChannel, ...]:
     """Return the channels of one level that a call goes to.
 
     Args:
@@ -72,7 +75,7 @@ def recipients(
         dead: The dead channel that the call is about; all others of the level are called.
     """
     return tuple(
-        each.name
+        each
         for each in channels
         if each.level == level
         and each.name != dead
@@ -146,7 +149,7 @@ class AppriseChannels:
         try:
             self._queues[channel].put_nowait((title, text, done))
         except queue.Full:
-            done(f"{QUEUE_MAX} messages wait for it already")
+            done(Text("alarm.channel_queue", count=QUEUE_MAX))
 
 
 def _work(notify: Callable[..., object], waiting: "queue.Queue[tuple[str, str, Done]]") -> None:
@@ -161,6 +164,6 @@ def _work(notify: Callable[..., object], waiting: "queue.Queue[tuple[str, str, D
 
 def _sent(notify: Callable[..., object], title: str, text: str) -> str:
     try:
-        return "" if notify(title=title, body=text) else "it does not take messages"
+        return "" if notify(title=title, body=text) else Text("alarm.channel_refuses")
     except Exception as why:  # noqa: BLE001 - whatever breaks a channel, it is dead, and told so
-        return f"it breaks with {type(why).__name__}"
+        return Text("alarm.channel_breaks", error=type(why).__name__)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from labharness.core.vocabulary.texts import Text
+
 __all__ = [
     "TABLE",
     "Actor",
@@ -200,19 +202,19 @@ def change(state: State, severity: Severity, event: AlarmEvent, role: Actor) -> 
     """
     rows = [row for row in TABLE if row.event is event]
     if not any(severity in row.severities for row in rows):
-        allowed = ", ".join(each for each in Severity if each in HIDEABLE)
-        return f"{event}: never for an alarm of severity {severity}, only for {allowed}"
+        allowed = [each for each in Severity if each in HIDEABLE]
+        return Text("alarm.severity", event=event, severity=severity, allowed=allowed)
     if not any(role in row.roles for row in rows):
-        roles = ", ".join(each for each in Actor if any(each in row.roles for row in rows))
-        return f"{event}: not by {role}, only by {roles}"
+        roles = [each for each in Actor if any(each in row.roles for row in rows)]
+        return Text("alarm.role", event=event, role=role, roles=roles)
     for row in rows:
         if severity in row.severities and role in row.roles and row.fits(state):
             return replace(state, **dict(row.then))  # type: ignore[arg-type]  # the table's names are State's
-    return f"{event}: the alarm is {described(state)}"
+    return Text("alarm.state", event=event, state=described(state))
 
 
-def described(state: State) -> str:
-    """Put a state into words."""
+def described(state: State) -> Text:
+    """Return a state in words."""
     words = [
         "active" if state.active else "inactive",
         "acknowledged" if state.acked else "unacknowledged",
@@ -221,4 +223,4 @@ def described(state: State) -> str:
         "suppressed" if state.suppressed else "",
         "out_of_service" if state.out_of_service else "",
     ]
-    return ", ".join(word for word in words if word)
+    return Text("items", parts=[word for word in words if word])

@@ -197,6 +197,21 @@ def test_a_message_says_what_it_is_and_what_to_do() -> None:
     ]
 
 
+def test_each_channel_gets_its_message_in_its_own_language() -> None:
+    alone = Alone(channels=(AlertChannel(name="mail"), AlertChannel(name="phone", language="zh")))
+
+    async def work() -> None:
+        alone.line.events.on_abnormal(STOP)
+        await alone.ticks(1)
+
+    alone.play(work)
+    (_, english, _), (_, chinese, text) = alone.sender.said
+    assert english == "the lab: trip stop_request/line"
+    assert chinese == "the lab：跳闸 stop_request/line"
+    assert "首发：stop_request/line；共 1 个" in text.splitlines()
+    assert "labharness alarms ack stop_request/line --name NAME --reason REASON" in text
+
+
 def test_a_warning_asks_for_no_reset_and_a_name_with_blanks_is_quoted() -> None:
     alone = Alone()
 

@@ -269,7 +269,8 @@ CHIEF = AlertChannel(name="chief", level=1)
 def test_a_call_goes_to_the_channels_of_its_level_and_severity(
     severity: Severity, level: int, dead: str, told: tuple[str, ...]
 ) -> None:
-    assert recipients([TRIPS, ALL, CHIEF], {severity}, level, dead) == told
+    found = recipients([TRIPS, ALL, CHIEF], {severity}, level, dead)
+    assert tuple(each.name for each in found) == told
 
 
 def on_a_service(notify: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> Any:
