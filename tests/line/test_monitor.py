@@ -1,4 +1,4 @@
-"""The monitor answers in the order of law 2: bytes first, then whoever is told."""
+"""The monitor: trips before warnings and records, silence, heartbeats, and the log of a guard."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,65 +7,104 @@ from typing import Any, cast
 
 import pytest
 
+from kernel_line import parts
 from labharness.core.clock import VirtualLoop
 from labharness.core.vocabulary import Cause, Trip
 from labharness.journal import JournalFailed
 from labharness.journal.null_journal import NullJournal
-from labharness.line import monitor as monitor_module
 from labharness.line.events import Events
 from labharness.line.instrument import BoundScan
 from labharness.line.monitor import Monitor
 from labharness.safety.guard import Guard
-from labharness.safety.kernel import Memory
+from labharness.safety.kernel import Envelope, Memory, Mode, TripRow
 
-TRIP = Trip(Cause.OVER_TEMPERATURE, "immediate_shutdown", "furnace.temperature", 990.0, 1.0, "hot")
-WARNING = replace(TRIP, procedure="", detail="warm: furnace.temperature is 990 degC")
+FURNACE = "furnace.temperature"
+HOT_C, WARM_C = 1100.0, 1030.0  # above the row that trips, and above the one that only warns
 
 
-@pytest.mark.parametrize("found", [(WARNING, TRIP), (TRIP, WARNING)])
-def test_a_trip_goes_before_the_warning_of_the_same_reading(
-    found: tuple[Trip, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done: list[str] = []
-    monkeypatch.setattr(monitor_module, "tick", lambda memory, now: found)
-    monitor_of(done).tick()
-    assert done == ["bytes", "warned", "warning told"]
+class Watched:
+    """A monitor over the kernel, and the order of what it does."""
+
+    def __init__(
+        self, journal: NullJournal | None = None, rows: tuple[TripRow, ...] | None = None
+    ) -> None:
+        self.done: list[str] = []
+        self.heartbeats: list[str] = []
+        loop = VirtualLoop()
+        loop.close()  # only its time is asked for
+        events = Events()
+        events.on_trip = lambda trip: self.done.append("bytes")
+        events.on_warning = lambda text: self.done.append("warned")
+        events.on_abnormal = lambda warning: self.done.append("warning told")
+        guard = SimpleNamespace(
+            heartbeat=self.heartbeats.append, new_epoch=lambda: self.done.append("epoch")
+        )
+        rules = parts()
+        rules["procedures"] |= {"relieve": replace(rules["procedures"]["shutdown"], name="relieve")}
+        rules["trips"] = rows or rules["trips"]
+        self.memory = Memory(Envelope(**rules))
+        self.memory.mode = Mode.RUNNING
+        self.monitor = Monitor(
+            memory=self.memory,
+            guard=cast("Guard", guard),
+            journal=journal or NullJournal(),
+            loop=loop,
+            events=events,
+        )
+
+    def reads(self, value: float) -> None:
+        """Let the furnace read a temperature."""
+        scan = SimpleNamespace(tracks=(self.memory.track(FURNACE),), stream=0)
+        self.monitor.take(cast("BoundScan", scan), (value,))
+
+
+ROWS = parts()["trips"]
+
+
+@pytest.mark.parametrize("rows", [ROWS, ROWS[::-1]], ids=["trip first", "warning first"])
+def test_a_trip_goes_before_the_warning_of_the_same_reading(rows: tuple[TripRow, ...]) -> None:
+    watched = Watched(rows=rows)
+    watched.reads(HOT_C)
+    assert watched.done[:3] == ["bytes", "warned", "warning told"]
+
+
+def test_a_warning_is_shown_once_and_told_each_time() -> None:
+    watched = Watched()
+    for value in (WARM_C, WARM_C + 1):
+        watched.reads(value)
+    assert [each for each in watched.done if each != "epoch"] == [
+        "warned",
+        "warning told",
+        "warning told",
+    ]
 
 
 @pytest.mark.promise(13)
-def test_a_trip_goes_before_the_sample_that_showed_it_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    done: list[str] = []
-
+def test_a_trip_goes_before_the_sample_that_showed_it_is_kept() -> None:
     class Slow(NullJournal):
         """A journal in which every sample would take a commit."""
 
         def sample(self, *args: Any) -> None:
-            done.append("disk")
+            watched.done.append("disk")
 
-    monkeypatch.setattr(monitor_module, "observe", lambda *args: (TRIP,))
-    scan = cast("BoundScan", SimpleNamespace(tracks=(), stream=0))
-    monitor_of(done, Slow()).take(scan, (990.0,))
-    assert done == ["bytes", "disk"]
+    watched = Watched(Slow())
+    watched.reads(HOT_C)
+    assert watched.done.index("bytes") < watched.done.index("disk")
 
 
-@pytest.mark.parametrize("named", ["immediate_shutdown", "relieve_pressure"])
+def test_a_channel_that_was_never_read_trips_at_a_tick() -> None:
+    watched = Watched()
+    watched.monitor.tick()
+    assert "bytes" in watched.done
+
+
+@pytest.mark.parametrize("named", ["shutdown", "relieve"])
 def test_a_heartbeat_names_what_goes_on_if_the_guard_begins_anew(named: str) -> None:
-    trip = None if named == "immediate_shutdown" else replace(TRIP, procedure=named)
-    told: list[str] = []
-    monitor = monitor_of([])
-    monitor._memory = cast(
-        "Memory",
-        SimpleNamespace(
-            trip=trip,
-            envelope=SimpleNamespace(procedure_of=dict.fromkeys(Cause, "immediate_shutdown")),
-            procedure=lambda name: name,
-        ),
-    )
-    monitor._guard = cast("Guard", SimpleNamespace(heartbeat=told.append))
-    monitor.heartbeat()
-    assert told == [named]
+    watched = Watched()
+    if named == "relieve":
+        watched.memory.trip = Trip(Cause.OVER_TEMPERATURE, named, FURNACE, HOT_C, 1.0, "hot")
+    watched.monitor.heartbeat()
+    assert watched.heartbeats == [named]
 
 
 class Disk(NullJournal):
@@ -100,23 +139,6 @@ class Disk(NullJournal):
 def test_a_log_counts_as_kept_once_a_disk_has_all_of_it(
     journal: NullJournal, *, kept: bool
 ) -> None:
-    monitor = monitor_of([], journal)
+    monitor = Watched(journal).monitor
     assert monitor.keep([{"what": "tripped by itself"}, {"what": "safe frame"}]) is kept
     assert monitor.journal_lost == ("full" if isinstance(journal, Disk) and not kept else "")
-
-
-def monitor_of(done: list[str], journal: NullJournal | None = None) -> Monitor:
-    """Return a monitor that writes down the order of what it does."""
-    loop = VirtualLoop()
-    loop.close()  # only its time is asked for
-    events = Events()
-    events.on_trip = lambda trip: done.append("bytes")
-    events.on_warning = lambda text: done.append("warned")
-    events.on_abnormal = lambda warning: done.append("warning told")
-    return Monitor(
-        memory=cast("Memory", SimpleNamespace(changes=0)),  # what the kernel finds is given
-        guard=cast("Guard", SimpleNamespace()),
-        journal=journal or NullJournal(),
-        loop=loop,
-        events=events,
-    )

@@ -1,15 +1,17 @@
-"""What a person's hand does to a run, in virtual time: holds, stops, and values set too late."""
+"""Operating a line by hand during a run, in virtual time: holds, stops, and values set too late."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from labharness.lab import Lab, LabPlan
+from labharness.lab.wiring import tasks
+from labharness.lab.wiring.control import Answer
 from labharness.line import escalation
-from labharness.work.desk import ByHand
-from labharness.work.desk.desk import Desk
 from rig import Injection, Ran, heat_is_off
 
 Word = Callable[..., Awaitable[dict[str, Any]]]
@@ -17,32 +19,30 @@ Act = Callable[[Lab, Word], Awaitable[None]]
 
 
 @pytest.fixture
-def hands(monkeypatch: pytest.MonkeyPatch) -> dict[int, ByHand]:
-    """The hands on each line that a desk drives, by the line."""
-    found: dict[int, ByHand] = {}
-    build = Desk.__init__
+def doors(monkeypatch: pytest.MonkeyPatch) -> list[Answer]:
+    """What answers at the control socket of each run; in virtual time there is no socket."""
+    found: list[Answer] = []
+    serve = tasks.served
 
-    def kept(desk: Desk, **options: Any) -> None:
-        build(desk, **options)
-        found[id(options["line"])] = ByHand(options["line"], desk)
+    def seen(home: Path, answer: Answer, *more: Any) -> AbstractAsyncContextManager[None]:
+        found.append(answer)
+        return serve(home, answer, *more)
 
-    monkeypatch.setattr(Desk, "__init__", kept)
+    monkeypatch.setattr(tasks, "served", seen)
     return found
 
 
 @pytest.fixture
-def run_by_hand(run_task: Callable[..., Ran], hands: dict[int, ByHand]) -> Callable[..., Ran]:
+def run_by_hand(run_task: Callable[..., Ran], doors: list[Answer]) -> Callable[..., Ran]:
     """Run a task, and let a person do something in one of its stages."""
 
     def run(plan: LabPlan, stage: str, act: Act, after_s: float = 5.0) -> Ran:
         ended: list[asyncio.Task[None]] = []
 
+        async def word(do: str, **asked: Any) -> dict[str, Any]:
+            return await doors[-1]({"do": do, "by": "Ada", "reason": "test", **asked})
+
         def begin(lab: Lab) -> None:
-            hand = hands[id(lab.line)]
-
-            async def word(do: str, **asked: Any) -> dict[str, Any]:
-                return await hand.answer({"do": do, "by": "Ada", "reason": "test", **asked})
-
             ended.append(lab.clock.loop.create_task(act(lab, word)))  # type: ignore[arg-type]  # a coroutine
 
         ran = run_task(plan, inject=(Injection(stage, after_s, begin),))
@@ -241,13 +241,13 @@ def test_what_cannot_be_read_or_counted_at_the_socket_hurts_nobody(
 
 @pytest.mark.thorough
 def test_a_stop_request_after_the_line_was_left_safe_takes_no_result_away(
-    short_plan: LabPlan, run_task: Callable[..., Ran], hands: dict[int, ByHand]
+    short_plan: LabPlan, run_task: Callable[..., Ran], doors: list[Answer]
 ) -> None:
     def prepare(lab: Lab) -> None:
         close = lab.line.events.on_close
 
         async def stopped_while_the_last_alert_leaves() -> None:
-            await hands[id(lab.line)].answer({"do": "stop", "by": "Ada", "reason": "late"})
+            await doors[-1]({"do": "stop", "by": "Ada", "reason": "late"})
             await asyncio.sleep(1.0)
             await close()
 
