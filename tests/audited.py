@@ -34,6 +34,7 @@ CVD = Declaration(
     },
     safety=Safety("R4", True, True, ("high_temperature_furnace",), ("high_temperature",)),
     constraints=DeclaredConstraints("PT72H", 1),
+    temperature_input="temperature_range",
 )
 
 

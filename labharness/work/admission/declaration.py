@@ -52,6 +52,9 @@ class DeclaredConstraints:
 class Declaration:
     """A capability as callers see it.
 
+    `temperature_input` names the input that bounds its temperature: an object of `min`, `max` and
+    `unit`. It is ``""`` for a capability without one, and not part of HCP's JSON.
+
     Raises:
         ValueError: A field is outside what HCP allows; the message names it.
     """
@@ -63,6 +66,7 @@ class Declaration:
     output_schema: Mapping[str, Any]
     safety: Safety
     constraints: DeclaredConstraints
+    temperature_input: str = ""
 
     def __post_init__(self) -> None:
         where = f"capability {self.name!r}"

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 HOT: Final[Mapping[str, float]] = {"celsius": 800.0, "kelvin": 1073.15}
-"""From here on a furnace is R4, in each unit a caller may write; compared, never converted."""
+"""From here on heat is R4, in each unit a caller may write; compared, never converted."""
 
 GAS_HAZARDS: Final[Mapping[str, str]] = {
     # GHS physical and health hazards as the European CLP regulation (EC 1272/2008, annex VI) lists
@@ -293,7 +293,8 @@ def _physical(
 def _hot(
     declaration: Declaration, inputs: Mapping[str, Any], context: RiskContext
 ) -> RiskFinding | None:
-    asked = inputs.get("temperature_range")
+    name = declaration.temperature_input
+    asked = inputs.get(name)
     if isinstance(asked, Mapping):
         # Without a unit the number is taken for the hotter of the two readings.
         unit = str(asked.get("unit", "celsius"))
@@ -304,22 +305,22 @@ def _hot(
             return RiskFinding(
                 Text(
                     "risk.hot_asked",
+                    name=name,
                     highest=highest,
                     unit=unit,
                     limit=limit,
                 ),
-                Text("remedy.cooler", limit=limit, unit=unit),
+                Text("remedy.cooler", name=name, limit=limit, unit=unit),
             )
     planned_c = context.temperature_c_max
     if planned_c is not None and not planned_c < HOT["celsius"]:
         reaches = Text("risk.unbounded")
         if math.isfinite(planned_c):
             reaches = Text("celsius", value=planned_c)
-        takes_range = "temperature_range" in declaration.input_schema.get("properties", {})
         return RiskFinding(
             Text("risk.hot_planned", reaches=reaches, limit=HOT["celsius"]),
             # of a capability that takes no such input the advice would be untrue
-            Text("remedy.range", limit=HOT["celsius"]) if takes_range else None,
+            Text("remedy.range", name=name, limit=HOT["celsius"]) if name else None,
         )
     return None
 

@@ -28,7 +28,8 @@ def declared(
     ceiling: RiskLevel = "R5", physical: bool = True, effects: SideEffects = "sandboxed"
 ) -> Declaration:
     safety = Safety(ceiling, True, physical, side_effects=effects)
-    return Declaration("cvd", "1.0.0", "", {}, {}, safety, DeclaredConstraints("PT1H"))
+    constraints = DeclaredConstraints("PT1H")
+    return Declaration("cvd", "1.0.0", "", {}, {}, safety, constraints, "temperature_range")
 
 
 def facts(**changes: object) -> RiskContext:
@@ -238,20 +239,17 @@ def test_a_plan_that_commands_instruments_is_physical_whatever_its_capability_sa
         )
 
 
-def down(context: RiskContext, to: int = 3, **takes: object) -> str | None:
-    """The way down to a level, for a capability that takes these inputs."""
-    safety = Safety("R5", True, True)
-    takes_them = {"properties": takes} if takes else {}
-    declaration = Declaration(
-        "cvd", "1.0.0", "", takes_them, {}, safety, DeclaredConstraints("PT1H")
-    )
+def down(context: RiskContext, to: int = 3, heats: str = "") -> str | None:
+    """The way down to a level, for a capability with this input for its temperature."""
+    safety, constraints = Safety("R5", True, True), DeclaredConstraints("PT1H")
+    declaration = Declaration("cvd", "1.0.0", "", {}, {}, safety, constraints, heats)
     return way_down(assess(declaration, {}, context), to)
 
 
 def test_no_way_down_is_offered_that_is_none() -> None:
     hot = facts(temperature_c_max=850.0)
     assert down(hot) is None, "a capability without that input"
-    assert down(hot, temperature_range={}) == (
+    assert down(hot, heats="temperature_range") == (
         "Set temperature_range.max below 800 celsius to qualify for R3"
     )
     declared_gas = facts(process_gases=("H2", "fog"))

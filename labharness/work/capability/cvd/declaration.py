@@ -113,4 +113,5 @@ DECLARATION = Declaration(
         hazard_categories=("high_temperature", "toxic_gas"),
     ),
     constraints=DeclaredConstraints(max_duration="PT72H", concurrent_limit=1),
+    temperature_input="temperature_range",
 )
