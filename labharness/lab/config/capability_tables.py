@@ -10,7 +10,7 @@ from labharness.core.files.tables import all_errors
 from labharness.core.vocabulary.spelling import meant
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.kinds import capabilities
-from labharness.work.capability import Capability, Settings, settings_of
+from labharness.work.capability import Capability, Settings
 
 __all__ = ["moved_tables", "offered"]
 
@@ -32,7 +32,7 @@ def offered(
             near = meant(name, known)
             wrong.append(Text("lab.no_capability", name=name, near=near, there=there))
             continue
-        model = settings_of(known[name])
+        model: type[Settings] = getattr(known[name], "settings", Settings)
         try:
             found[name] = model.model_validate(table)
         except ValidationError as why:

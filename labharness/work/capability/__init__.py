@@ -25,8 +25,6 @@ __all__ = [
     "Planned",
     "ReasonCode",
     "Settings",
-    "log_of",
-    "settings_of",
 ]
 
 ReasonCode = Literal["invalid_input", "safety_violation", "resource_unavailable"]
@@ -170,15 +168,3 @@ class Capability(Protocol):
                 never obeyed: an answer may say that they name something else.
         """
         ...
-
-
-def settings_of(capability: Capability) -> type[Settings]:
-    """Return the model of a capability's table in a lab file."""
-    found: type[Settings] = getattr(capability, "settings", Settings)
-    return found
-
-
-def log_of(capability: Capability) -> str:
-    """Return the name of the table of readings that comes with each of its answers."""
-    found: str = getattr(capability, "log", PROCESS_LOG)
-    return found

@@ -24,7 +24,7 @@ from labharness.work.admission.approval import Approved, NotApproved
 from labharness.work.admission.audit import Screened
 from labharness.work.admission.schemas import output_fault
 from labharness.work.admission.token import issue
-from labharness.work.capability import Answer, NoAnswer, Planned, log_of
+from labharness.work.capability import PROCESS_LOG, Answer, NoAnswer, Planned
 from labharness.work.desk.admitting import Admitting, Weighed
 from labharness.work.desk.closing import Closing, summary
 from labharness.work.desk.energised import scope
@@ -242,7 +242,7 @@ class Desk:
 
     async def _carry_out(self, submit: HcpMessage, weighed: Weighed) -> HcpMessage:
         """Accept the task, run its plan, leave the line safe, and answer."""
-        self._closing.log = log_of(weighed.capability)
+        self._closing.log = getattr(weighed.capability, "log", PROCESS_LOG)
         self._accept(submit, weighed)
         self.session.become("RUNNING", "accepted")
         planned, started_s = weighed.planned, self._clock.now_s()

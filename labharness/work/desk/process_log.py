@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from labharness.core.vocabulary.channels import owner_of
@@ -43,13 +43,9 @@ def process_log(journal: Path, channels: Mapping[str, str]) -> tuple[bytes, int]
         for at, column in where:
             row[column] = values[at]
     for number in sorted(rows):
-        writer.writerow(_texts(number * ROW_S, rows[number]))
+        cells = (f"{value:.6g}" if value == value else "" for value in rows[number])
+        writer.writerow([f"{number * ROW_S:.0f}", *cells])
     return table.getvalue().encode(), len(rows)
-
-
-def _texts(end_s: float, row: Sequence[float]) -> list[str]:
-    values = [f"{value:.6g}" if value == value else "" for value in row]
-    return [f"{end_s:.0f}", *values]
 
 
 def _places(journal: Path, columns: Mapping[str, int]) -> dict[str, tuple[tuple[int, int], ...]]:

@@ -1,13 +1,9 @@
 """The declaration of the CVD capability: the example of HCP L3, with strict inputs."""
 
 from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
+from labharness.work.capability.channels import number
 
 __all__ = ["DECLARATION"]
-
-
-def _amount(what: str, unit: str, maximum: float | None = None) -> dict[str, object]:
-    bounds = {"minimum": 0} if maximum is None else {"minimum": 0, "maximum": maximum}
-    return {"type": "number", **bounds, "description": f"{what}, {unit}"}
 
 
 RECIPE = {
@@ -15,17 +11,20 @@ RECIPE = {
     "description": "Growth parameters; what is left out has the line's default",
     "additionalProperties": False,
     "properties": {
-        "temperature_c": {
-            "type": "number",
-            "description": "Growth temperature within temperature_range, degC",
-        },
-        "dwell_s": _amount("Time at the growth temperature", "s"),
-        "ramp_c_per_min": _amount("Heating rate", "degC/min"),
-        "argon_sccm": _amount("Carrier gas during growth", "sccm"),
-        "hydrogen_sccm": _amount("Hydrogen during growth; it raises the risk to R4", "sccm"),
-        "moo3_mass_mg": _amount("Mass of MoO3; published growths take up to 400", "mg", 500),
-        "sulfur_mass_mg": _amount("Mass of sulfur; published growths take up to 800", "mg", 2000),
-        "sulfur_temperature_c": _amount("Temperature of the sulfur boat", "degC"),
+        "temperature_c": number("Growth temperature within temperature_range, degC"),
+        "dwell_s": number("Time at the growth temperature, s", minimum=0),
+        "ramp_c_per_min": number("Heating rate, degC/min", minimum=0),
+        "argon_sccm": number("Carrier gas during growth, sccm", minimum=0),
+        "hydrogen_sccm": number(
+            "Hydrogen during growth; it raises the risk to R4, sccm", minimum=0
+        ),
+        "moo3_mass_mg": number(
+            "Mass of MoO3; published growths take up to 400, mg", minimum=0, maximum=500
+        ),
+        "sulfur_mass_mg": number(
+            "Mass of sulfur; published growths take up to 800, mg", minimum=0, maximum=2000
+        ),
+        "sulfur_temperature_c": number("Temperature of the sulfur boat, degC", minimum=0),
         "sample_id": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
     },
 }
@@ -63,19 +62,14 @@ DECLARATION = Declaration(
         "properties": {
             "raman_analysis": {"type": "object"},
             "growth_log": {"type": "array"},
-            "peak_distance": {"type": "number", "description": "A1g-E2g peak distance in cm^-1"},
+            "peak_distance": number("A1g-E2g peak distance in cm^-1"),
             "layer_count": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": 6,
                 "description": "Predominant layer count of the film; 6 means six or more",
             },
-            "confidence": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 1,
-                "description": "Probability that film.headline is right",
-            },
+            "confidence": number("Probability that film.headline is right", minimum=0, maximum=1),
             "film": {
                 "type": "object",
                 "description": "Shares of layers, bare substrate and what was not judged",
