@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from labharness.lab import Lab, LabPlan
-from labharness.lab.wiring import tasks
-from labharness.lab.wiring.control import Answer
+from labharness.lab.wiring.control import Answer, served
 from labharness.line import escalation
 from rig import Injection, Ran, heat_is_off
 
@@ -22,13 +21,12 @@ Act = Callable[[Lab, Word], Awaitable[None]]
 def doors(monkeypatch: pytest.MonkeyPatch) -> list[Answer]:
     """What answers at the control socket of each run; in virtual time there is no socket."""
     found: list[Answer] = []
-    serve = tasks.served
 
     def seen(home: Path, answer: Answer, *more: Any) -> AbstractAsyncContextManager[None]:
         found.append(answer)
-        return serve(home, answer, *more)
+        return served(home, answer, *more)
 
-    monkeypatch.setattr(tasks, "served", seen)
+    monkeypatch.setattr("labharness.lab.wiring.tasks.served", seen)
     return found
 
 
