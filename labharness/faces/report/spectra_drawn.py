@@ -45,7 +45,6 @@ HEAD_PX: Final = 52.0
 
 GAP_PX: Final = 16.0
 MAPS_A_ROW: Final = 3
-MARGIN_SHARE: Final = 0.05
 
 RULE_OF_SVG: Final = re.compile(r"^svg [^{}]*\{[^{}]*\}", re.MULTILINE)
 SIX_OR_MORE: Final = 6

@@ -21,7 +21,6 @@ __all__ = [
     "drawing",
     "exact",
     "level",
-    "minutes_text",
     "number",
     "rounded_ticks",
     "significant",

@@ -12,7 +12,7 @@ from labharness.faces.report.svg import exact, number
 from labharness.faces.report.words import both, say
 from labharness.work.desk.rules_record import Bar
 
-__all__ = ["ExtremesRow", "Follows", "TripCell", "extremes", "follows", "phase_rows"]
+__all__ = ["extremes", "follows", "phase_rows"]
 
 
 class TripCell(NamedTuple):

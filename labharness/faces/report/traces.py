@@ -20,7 +20,7 @@ from labharness.faces.report.quantities import (
 )
 from labharness.faces.report.words import LANGUAGES, known, phrases, plain, say
 
-__all__ = ["Chart", "charts", "curve_labels", "key_samples", "phase_labels", "prediction_text"]
+__all__ = ["charts", "curve_labels", "key_samples", "phase_labels", "prediction_text"]
 
 WIDTHS: Final = {"wide": 1040.0, "narrow": 360.0}
 """A drawing for a screen or paper and one for a phone, so that letters keep their size."""

@@ -9,17 +9,7 @@ from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.svg import clock
 from labharness.faces.report.words import both, known, say
 
-__all__ = [
-    "InBrief",
-    "Masthead",
-    "Sureness",
-    "VerdictBox",
-    "conditions",
-    "in_brief",
-    "intent",
-    "masthead",
-    "verdict",
-]
+__all__ = ["conditions", "in_brief", "intent", "masthead", "verdict"]
 
 RUN_DIGITS: Final = 8
 QUIET: Final = {"confirmed", "unconfirmed"}

@@ -26,7 +26,6 @@ SPECTRA: Final[dict[str, tuple[str, str]]] = {
     "note": ("Note", "说明"),
     "peaks": ("Lines", "谱峰"),
     "peak": ("line", "谱峰"),
-    "spectrum": ("spectrum", "光谱"),
     "seen": ("stands out in", "可见于"),
     "position": ("position, cm⁻¹", "位置，cm⁻¹"),
     "width": ("width (FWHM), cm⁻¹", "宽度 (FWHM)，cm⁻¹"),
