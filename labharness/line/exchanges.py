@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from labharness.core.errors import LabError
 from labharness.core.vocabulary import BadReply, DeviceFault, Request
 from labharness.core.vocabulary.texts import Text
-from labharness.instruments.driver import Identity
+from labharness.instruments.driver import Identity, Query
 from labharness.line.instrument import BoundScan, Instrument, channel_of, query_of
 from labharness.safety.guard import Guard, NotPermitted
 from labharness.safety.kernel import Memory
 
-__all__ = ["READ_TRIES", "Exchanges", "NoReply", "PortLease", "Reader"]
+__all__ = ["Exchanges", "NoReply", "PortLease", "Reader"]
+
+READ_TRIES = 2
 
 LOG = logging.getLogger(__name__)
 
@@ -50,6 +52,23 @@ class Exchanges:
         """
         async with self.lease(port, patient=patient) as lease:
             return await lease.send(request)
+
+    async def query(self, port: str, query: Query) -> object:
+        """Ask for something and decode the reply; try once more if there is none.
+
+        Raises:
+            NoReply: No reply came, or not in form.
+        """
+        why = ""
+        for tried in range(READ_TRIES):
+            try:
+                # a late answer to the first try would pass for that to the second: ask once more
+                for _ in range(1 + tried):
+                    reply = await self.ask(port, query.request)
+                return query.decode(reply)
+            except (BadReply, DeviceFault, NoReply) as error:
+                why = str(error)
+        raise NoReply(why)
 
 
 class PortLease:
@@ -130,9 +149,6 @@ class PortLease:
         if self._owned:
             self._owned = False
             self._guard.release(self._port)
-
-
-READ_TRIES = 2
 
 
 class Reader:
@@ -239,18 +255,11 @@ class Reader:
         """
         owner = self._instruments[instrument]
         query = query_of(owner, name)
-        why = ""
-        for tried in range(READ_TRIES):
-            try:
-                # a late answer to the first try would pass for that to the second: ask once more
-                for _ in range(1 + tried):
-                    reply = await self._exchanges.ask(owner.port, query.request)
-                return query.decode(reply)
-            except (BadReply, DeviceFault, NoReply) as error:
-                why = str(error)
-        raise NoReply(
-            Text("instrument.wrong", instrument=instrument, kind=owner.kind, why=str(why))
-        )
+        try:
+            return await self._exchanges.query(owner.port, query)
+        except NoReply as why:
+            wrong = Text("instrument.wrong", instrument=instrument, kind=owner.kind, why=str(why))
+            raise NoReply(wrong) from None
 
     async def identify(self, name: str) -> Identity:
         """Ask one instrument for its identity.

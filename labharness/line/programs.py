@@ -22,7 +22,7 @@ from labharness.core.vocabulary.spelling import meant
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Block, Programmer
 from labharness.line.command import Writer
-from labharness.line.exchanges import READ_TRIES, Exchanges, NoReply
+from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.gate import Gate
 from labharness.line.instrument import Instrument
 
@@ -209,16 +209,11 @@ class Programs:
 
     async def _found(self, name: str, block: Block) -> object:
         """Read one block."""
-        why, port = "", self._instruments[name].port
-        for tried in range(READ_TRIES):
-            try:
-                # a late answer to the first try would pass for that to the second: ask once more
-                for _ in range(1 + tried):
-                    reply = await self._exchanges.ask(port, block.read.request)
-                return block.read.decode(reply)
-            except (BadReply, DeviceFault, NoReply) as error:
-                why = str(error)
-        raise _NotStored(Ending.UNKNOWN, Text("upload.unread", block=block.name, why=str(why)))
+        try:
+            return await self._exchanges.query(self._instruments[name].port, block.read)
+        except NoReply as why:
+            unread = Text("upload.unread", block=block.name, why=str(why))
+            raise _NotStored(Ending.UNKNOWN, unread) from None
 
 
 def programmer_of(instruments: Mapping[str, Instrument], name: str) -> Programmer:
