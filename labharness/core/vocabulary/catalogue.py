@@ -929,6 +929,15 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "hazards.to_come": ("{hazard}: {day} is yet to come; today is {today}", "{hazard!s}：{day} 尚未到来；今天是 {today}"),
     "hazards.no_record": ("{path}, line {number}: no record of a proof test", "{path} 第 {number} 行：不是验证测试的记录"),
     "lab.accepted_by": ("accepted by {by} on {on}", "由 {by!s} 于 {on} 接受"),
+    # ---- a sweep
+    "sweep.zero": ("Source 0 V", "输出 0 V"),
+    "sweep.limit": ("Let {most_a:g} A flow at most", "电流限为 {most_a:g} A"),
+    "sweep.on": ("Output on", "接通输出"),
+    "sweep.sweep": ("Sweep {start_v:g} to {stop_v:g} V", "从 {start_v:g} 扫描至 {stop_v:g} V"),
+    "sweep.off": ("Output off", "断开输出"),
+    "sweep.nothing": ("the run ended before its sweep", "运行在扫描前结束"),
+    "sweep.too_few": ("too few points conduct forward to characterise a junction", "正向导通的点太少，无法表征结"),
+    "sweep.found": ("ideality {ideality:.3f}, {series_ohm:.3g} ohm in series", "理想因子 {ideality:.3f}，串联电阻 {series_ohm:.3g} Ω"),
     # ---- an annealing
     "anneal.nothing": ("nothing was measured of the dwell", "未测得任何保温数据"),
     "anneal.found": ("{finding} for {duration_s:g} s", "{finding}，历时 {duration_s:g} s"),

@@ -6,6 +6,7 @@ from itertools import pairwise
 from statistics import linear_regression
 from typing import Any
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
 from labharness.work.capability import Answer, ArtifactContent, LineFacts, NoAnswer, Planned
 from labharness.work.capability.channels import (
@@ -119,12 +120,12 @@ class IvCurve(ChannelCapability[SweepSettings]):
         }
         steps = Steps(slack=3.0, spare_s=30.0, switch_s=33.0)
         steps.stage = "sweep"
-        steps.set("zero", voltage, 0.0, "V", "Source 0 V")
-        steps.set("limit", compliance, most_a, "A", f"Let {most_a:g} A flow at most")
-        steps.set("on", output, 1, "", "Output on")
-        text = f"Sweep {start_v:g} to {stop_v:g} V"
+        steps.set("zero", voltage, 0.0, "V", Text("sweep.zero"))
+        steps.set("limit", compliance, most_a, "A", Text("sweep.limit", most_a=most_a))
+        steps.set("on", output, 1, "", Text("sweep.on"))
+        text = Text("sweep.sweep", start_v=start_v, stop_v=stop_v)
         steps.add("sweep", "sweep", text, asked, expected_s=POINT_S * points)
-        steps.set("off", output, 0, "", "Output off")
+        steps.set("off", output, 0, "", Text("sweep.off"))
         return steps.planned(recipe)
 
     def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
@@ -140,7 +141,7 @@ class IvCurve(ChannelCapability[SweepSettings]):
         """Return the curve as a table, with ideality and series resistance if it shows them."""
         swept = next(each for each in records if each.instruction.action == "sweep")
         if swept.result is None:
-            return NoAnswer("the run ended before its sweep", {})
+            return NoAnswer(Text("sweep.nothing"), {})
         volts, amps = swept.result["voltages_v"], swept.result["currents_a"]
         rows = "".join(f"{v:.6g},{a:.6g}\n" for v, a in zip(volts, amps, strict=True))
         table = ArtifactContent("iv_curve", "text/csv", f"voltage [V],current [A]\n{rows}".encode())
@@ -150,12 +151,12 @@ class IvCurve(ChannelCapability[SweepSettings]):
         outputs = {"points": len(volts), "max_current_a": max(map(abs, amps))}
         found = junction_of(forward, asked["junction_c"])
         if found is None:
-            said = "too few points conduct forward to characterise a junction"
+            said = Text("sweep.too_few")
             return Answer(
                 {**outputs, "ideality": None, "series_ohm": None}, (table,), (said,), said
             )
         ideality, series_ohm = found
-        said = f"ideality {ideality:.3f}, {series_ohm:.3g} ohm in series"
+        said = Text("sweep.found", ideality=ideality, series_ohm=series_ohm)
         outputs |= {"ideality": round(ideality, 3), "series_ohm": round(series_ohm, 3)}
         return Answer(outputs, (table,), (), said)
 
