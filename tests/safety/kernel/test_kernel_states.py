@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernel_line import ENVELOPE, STALE_S, ask, healthy, limit, rule_of, running, see
+from kernel_line import ENVELOPE, STALE_S, ask, healthy, limit, parts, rule_of, running, see
 from labharness.core.vocabulary import Allowed, Cause, Command, Refused
 from labharness.safety.kernel import (
     Bound,
+    Envelope,
     Memory,
     Mode,
     PurgedOf,
@@ -458,6 +459,19 @@ def test_what_nobody_watches_may_be_energised() -> None:
     see(memory, 0.0, box__exhaust=0.0)
     assert [trip.channel for trip in tick(memory, 0.0)] == ["box.exhaust"]
     see(memory, 0.0, oven__working=0.0)
+    assert tick(memory, 0.0) == ()
+
+
+@pytest.mark.parametrize("mode", [Mode.DISARMED, Mode.RUNNING])
+def test_a_state_whose_loss_runs_nothing_is_not_told_either(mode: Mode) -> None:
+    rows = [
+        replace(row, on_loss="") if row.name == "a hot furnace keeps its lid" else row
+        for row in parts()["interlocks"]
+    ]
+    memory = Memory(Envelope(**{**parts(), "interlocks": tuple(rows)}))
+    memory.mode = mode
+    healthy(memory, 0.0)
+    see(memory, 0.0, furnace__temperature=400.0, box__lid_shut=0.0)
     assert tick(memory, 0.0) == ()
 
 
