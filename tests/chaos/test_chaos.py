@@ -386,7 +386,7 @@ def test_a_state_that_can_no_longer_be_kept_ends_the_search_in_one_plain_line(
     monkeypatch.setattr("labharness.faces.cli.chaos.search", played)
     said = say("chaos", "--state", tmp_path / "state.json", "--line", SHORT_LINE)
     assert (said.code, said.out) == (1, "")
-    why = f"labharness chaos: {tmp_path / 'state.json.part'}: Is a directory\n"
+    why = f"labharness chaos: {tmp_path / 'state.json.part'}: Is a directory [command_failed]\n"
     assert said.err.endswith(f"keeps where it stands\n{why}")
 
 

@@ -1,4 +1,4 @@
-"""The command line: which module carries out which command, imported when it is asked for."""
+"""The command line: start of each command, and its exit code; a module is imported on demand."""
 
 import argparse
 import sys
@@ -18,7 +18,7 @@ EXIT_COMPLETED = 0
 EXIT_FAILED = 1  # also check commands with findings
 EXIT_REJECTED = 2
 EXIT_ABORTED = 3
-EXIT_USAGE = 64  # no HCP message, bad lab file, bad output folder, bad arguments
+EXIT_USAGE = 64  # not an HCP message, bad lab file, bad output folder, bad arguments
 
 MODULES: dict[str, tuple[str, ...]] = {
     "alarms": ("alarms",),
@@ -56,67 +56,59 @@ USAGE_CODES = frozenset(
         "bad_served_folder",
         "bad_simulation_request",
         "bad_table",
+        "bad_use",
         "cannot_guard",
         "cannot_serve",
+        "cannot_write",
         "not_hcp",
     }
 )
-"""Errors in what was typed, or in a file that was named; all others say that it failed."""
+"""Codes of errors in a typed word or a named file; every other error ends with 1."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; return its exit code."""
-    from labharness.core.languages import ENGLISH
-    from labharness.faces.cli.commands import COMMANDS
+    from labharness.faces.cli.commands import COMMANDS, EVERY
     from labharness.faces.cli.line_writer import TERMINAL, is_live
     from labharness.faces.cli.parser import parse
     from labharness.faces.cli.streams import settle_streams
 
     settle_streams()
-    chosen = parse(COMMANDS, sys.argv[1:] if arguments is None else arguments)
-    TERMINAL.language = getattr(chosen, "lang", None) or ENGLISH
-    if chosen.command == "run" and is_live():  # to import what begins takes most of a second
-        TERMINAL.pin(sys.stderr, f"reading {chosen.task}")
+    chosen = parse(COMMANDS, sys.argv[1:] if arguments is None else arguments, EVERY)
+    TERMINAL.command, TERMINAL.language = chosen.command, chosen.lang
     try:
-        return _answered(chosen)
+        if chosen.command == "run" and is_live():  # its imports take most of a second
+            from labharness.faces.cli.show import pin_reading
+
+            pin_reading(chosen.task)
+        return _carry_out(chosen)
+    except (KeyboardInterrupt, Exception) as why:  # noqa: BLE001 - a fault of the code goes on
+        return _ended_by(why)
     finally:
         TERMINAL.unpin()
         TERMINAL.flush()
 
 
-def _answered(chosen: argparse.Namespace) -> int:
-    """Carry out a command, and return what kept it from its end in one line."""
-    from labharness.faces.cli.line_writer import TERMINAL
+def _ended_by(why: BaseException) -> int:
+    """Print in one line why a command was not carried out; a fault of the code is raised again."""
+    from labharness.core.errors import LabError
+    from labharness.core.vocabulary.extras import to_install
+    from labharness.core.vocabulary.texts import Text
+    from labharness.faces.cli.show import drop_output, warn
 
-    try:
-        return _carry_out(chosen)
-    except KeyboardInterrupt:  # `run` answers it itself as soon as there is a line to make safe
-        TERMINAL.put(sys.stderr, f"labharness {chosen.command}: interrupted")
+    if isinstance(why, KeyboardInterrupt):  # `run` answers it as soon as a line must be made safe
+        warn(Text("cli.interrupted"))
         return EXIT_ABORTED
-    except BrokenPipeError:  # whoever reads has enough, as `head` has
-        from labharness.faces.cli.show import drop_output
-
+    if isinstance(why, BrokenPipeError):  # the reader of the output has enough, like `head`
         drop_output()
         return EXIT_COMPLETED
-    except ModuleNotFoundError as why:
-        from labharness.core.vocabulary.extras import to_install
-        from labharness.faces.cli.show import complain
-
-        advice = to_install(why)
-        if not advice:  # a module of ours, or one that every installation has: a fault of the code
-            raise
-        complain(f"labharness {chosen.command}: {advice}")
+    if isinstance(why, ModuleNotFoundError) and (advice := to_install(why)):
+        warn(advice)
         return EXIT_USAGE
-    except Exception as why:
-        from labharness.core.errors import LabError
-        from labharness.core.vocabulary.texts import in_language
-
-        if not isinstance(why, LabError):
-            raise
-        first, end, rest = in_language(str(why), TERMINAL.language).partition("\n")
-        said = f"labharness {chosen.command}: {first} [{why.code}]{end}{rest}"
-        TERMINAL.put(sys.stderr, said)
-        return EXIT_USAGE if why.code in USAGE_CODES else EXIT_FAILED
+    if not isinstance(why, LabError):
+        raise why
+    warn(str(why), why.code)
+    return EXIT_USAGE if why.code in USAGE_CODES else EXIT_FAILED
 
 
 def _carry_out(chosen: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""``labharness alarms``: what calls for somebody, and what is done about it."""
+"""``labharness alarms``: list and acknowledge alarms, and test the channels that call people."""
 
 import argparse
 import threading
@@ -7,7 +7,7 @@ from functools import partial
 from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
-from labharness.faces.cli.show import chosen_lab, complain, latched, say
+from labharness.faces.cli.show import chosen_lab, latched, say, warn
 from labharness.lab import LabPlan
 from labharness.lab.doctor.machine import seen_latch
 from labharness.lab.wiring.alarms import channel_answers, channels, do, listed, senders
@@ -35,7 +35,7 @@ EVENTS = {
 
 
 def alarms(chosen: argparse.Namespace) -> int:
-    """List alarms, act on one, or try the channels of alert."""
+    """List alarms, act on one, or test the alert channels."""
     plan = chosen_lab(chosen.lab)
     if chosen.verb == "list":
         return _list(plan)
@@ -49,24 +49,27 @@ def _list(plan: LabPlan) -> int:
     for alarm in found:
         say(_row(board, alarm))
     if not found:
-        say("no alarms")
+        say(Text("cli.no_alarms"))
     latch = seen_latch(plan)
     if latch.trip is not None:
         say(latched(plan, latch.trip.detail))
     elif latch.trouble:
-        complain(f"labharness alarms: {latch.trouble}")
+        warn(latch.trouble)
     if damaged:
-        complain(f"labharness alarms: {damaged} damaged lines were passed over")
+        warn(Text("cli.alarm_damaged", count=damaged))
     return EXIT_COMPLETED
 
 
 def _row(board: Board, alarm: Alarm) -> str:
+    state = described(alarm.state)
+    if alarm.until is not None:
+        state = Text("cli.alarm_until", state=state, at=utc_text(alarm.until))
+    if alarm.since is not None:
+        state = Text("cli.alarm_since", state=state, at=utc_text(alarm.since))
     group = board.group_of(alarm.name)
-    after = f"; after {group.first_out}" if group and group.first_out != alarm.name else ""
-    since = "" if alarm.since is None else f" since {utc_text(alarm.since)}"
-    until = "" if alarm.until is None else f" until {utc_text(alarm.until)}"
-    state = f"{described(alarm.state)}{until}{since}{after}"
-    what = f"{alarm.severity:8} {alarm.name}: {state}"
+    if group and group.first_out != alarm.name:
+        state = Text("cli.alarm_after", state=state, first=group.first_out)
+    what = Text("cli.alarm", severity=f"{alarm.severity:8}", name=alarm.name, state=state)
     return Text("pair", what=what, why=alarm.detail)
 
 
@@ -88,16 +91,16 @@ def _act(plan: LabPlan, chosen: argparse.Namespace) -> int:
         shelve_s=minutes * 60,
     )
     for name in changed:
-        say(f"{name}: {event.value} by {chosen.name}")
+        say(Text("cli.alarm_done", name=name, event=event.value, by=chosen.name))
     return EXIT_COMPLETED
 
 
 def _test(plan: LabPlan) -> int:
-    """Send one message on every channel; a channel is proof-tested like any other safeguard."""
+    """Send one message on every channel: each needs a proof test like any other safeguard."""
     found: dict[str, str] = {}
     told = channels(plan)
     if not told:
-        say("the lab file names no [[alert]]")
+        say(Text("cli.no_alert"))
         return EXIT_FAILED
     sender, ended = senders(plan), threading.Semaphore(0)
 
@@ -111,9 +114,11 @@ def _test(plan: LabPlan) -> int:
     for _ in told:
         ended.acquire(timeout=ALERT_S_MAX)
     for each in told:
-        why = found.get(each.name, f"no answer within {ALERT_S_MAX:g} s")
+        why = found.get(each.name, Text("alarm.no_answer", within_s=ALERT_S_MAX))
         if not why:
             channel_answers(plan, each.name)
-        told_of = ", ".join(one for one in Severity if one in each.severities)
-        say(f"{each.name:16} level {each.level}: {why or 'sent'} ({told_of})")
+        severities = [one for one in Severity if one in each.severities]
+        name, result = f"{each.name:16}", why or Text("cli.alert_sent")
+        told_of = Text("cli.alert", level=each.level, result=result, severities=severities)
+        say(Text("cli.alert_channel", name=name, said=told_of))
     return EXIT_COMPLETED if not any(found.get(each.name, "?") for each in told) else EXIT_FAILED

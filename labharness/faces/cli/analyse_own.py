@@ -1,4 +1,4 @@
-"""Over which files ``labharness analyse`` may write: those that it wrote itself."""
+"""Recognise the files that ``labharness analyse`` wrote itself: only those may it replace."""
 
 import os
 from pathlib import Path
@@ -15,16 +15,16 @@ MARKS: dict[tuple[str, str], tuple[bytes, bytes]] = {
     ("--report", ".html"): (b"<!doctype html>", b"labharness"),
     ("--plot", ".svg"): (b"<svg", b'id="labharness-analyse"'),
 }
-"""By option and ending: how a file of this program begins, and what else it holds."""
+"""By option and ending: the first bytes of a file of this program, and bytes further on."""
 
 
 def in_the_way(option: str, target: Path) -> bool:
-    """Return whether a file is there that this option did not write; an empty one is nobody's."""
+    """Return whether a file is there that this option did not write; an empty one is ignored."""
     if not os.path.isfile(target):
-        return False  # nothing, or what cannot be written over anyway
+        return False  # missing, or not to be written over anyway
     begins, holds = MARKS[option, target.suffix]
     try:
         data = target.read_bytes()
     except OSError:
-        return True  # what may not be read may not be judged
+        return True  # unreadable, thus unknown
     return bool(data) and not (data.startswith(begins) and holds in data)

@@ -1,4 +1,4 @@
-"""What ``labharness analyse`` says of one file on a terminal."""
+"""The lines that ``labharness analyse`` prints about one file."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from labharness.core.vocabulary import share_text
 from labharness.core.vocabulary.measured import measured_text
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli.show import aligned
 
 if TYPE_CHECKING:
     from labharness.analysis.analysed import Analysed
@@ -15,98 +17,118 @@ if TYPE_CHECKING:
 __all__ = ["headline", "lines_said"]
 
 SIX_OR_MORE = 6
-UNKNOWN = "unknown"  # a material of which there are no lines
-HEADS = ("line", "position / cm⁻¹", "width / cm⁻¹", "height / counts", "area / counts·cm⁻¹")
+INDENT = "    "
+UNKNOWN = "unknown"  # a material without known lines
+HEADS = (
+    "analyse.line",
+    "analyse.position",
+    "analyse.width",
+    "analyse.height",
+    "analyse.area",
+)
 
 
 def headline(found: "Assessment") -> str:
-    """Say in one sentence what a file shows."""
+    """Return in one sentence what a file shows."""
     verdict = found.verdict
     if verdict is None:
-        return f"{found.material}; no layer count"
+        return Text("analyse.no_count", material=found.material)
+    claim = verdict.claim
     if verdict.layer_count is None:
-        if verdict.claim is not None and verdict.claim.kind == "mixed":
-            return f"MoS2; {verdict.claim.headline}"
-        chosen = ", ".join(map(_class_name, verdict.credible_set))
-        return f"MoS2; layers undetermined, with 90 % one of {chosen}"
-    if verdict.claim is not None and verdict.claim.kind != "place":
-        return f"MoS2; {verdict.claim.headline}, confidence {share_text(verdict.confidence, 2)}"
-    name = _class_name(verdict.layer_count)
-    layers = "layer" if verdict.layer_count == 1 else "layers"
-    return f"MoS2; {name} {layers}, confidence {share_text(verdict.confidence, 2)}"
+        if claim is not None and claim.kind == "mixed":
+            return Text("analyse.mos2", material="MoS2", what=claim.headline)
+        return Text("analyse.undetermined", layers=list(map(_class_name, verdict.credible_set)))
+    if claim is not None and claim.kind != "place":
+        what = claim.headline
+    else:
+        code = "analyse.one_layer" if verdict.layer_count == 1 else "analyse.layers"
+        what = Text(code, layers=_class_name(verdict.layer_count))
+    return Text("analyse.sure", what=what, confidence=share_text(verdict.confidence, 2))
 
 
 def lines_said(shown: "Analysed", baseline: str, *, every: bool) -> Iterator[str]:
-    """Say all there is to know of a file, line by line.
+    """Return all that was found in a file, line by line.
 
     Args:
         shown: The file.
-        baseline: What is under the measured lines.
-        every: Whether the lines of each spectrum are told, and not of all together.
+        baseline: The baseline under the measured lines.
+        every: Show the lines of each spectrum, not of all together.
     """
     found = shown.found
     count = len(found.spectra)
     axis = found.spectra[0].shift_cm1
-    yield f"{shown.name}: {headline(found)}"
-    yield (
-        f"  read as {shown.recording.format}: {count} {'spectrum' if count == 1 else 'spectra'} "
-        f"of {axis.size} points, {axis[0]:.0f}–{axis[-1]:.0f} cm⁻¹"
+    yield Text("pair", what=shown.name, why=headline(found))
+    yield Text(
+        "analyse.read" if count > 1 else "analyse.read_one",
+        format=shown.recording.format,
+        count=count,
+        points=axis.size,
+        low=float(axis[0]),
+        high=float(axis[-1]),
     )
     if count > 1:
         materials = Counter(found.materials).most_common()
-        yield "  shows " + ", ".join(f"{name} in {number}" for name, number in materials)
+        shows = [Text("analyse.in", material=name, count=number) for name, number in materials]
+        yield Text("analyse.shows", materials=shows)
     lines = [line for line in found.silicon if line is not None]
     if lines:
         position = median(line.position_cm1 for line in lines)
         fwhm = median(line.fwhm_cm1 for line in lines)
-        yield f"  silicon at {position:.2f} cm⁻¹, {fwhm:.1f} cm⁻¹ wide"
+        yield Text("analyse.silicon", position=position, width=fwhm)
     verdict = found.verdict
     if verdict is not None:
-        if verdict.peak_distance_cm1 is not None:
-            sigma = verdict.peak_distance_sigma_cm1
-            yield f"  A1g - E2g: {verdict.peak_distance_cm1:.2f} ± {sigma:.2f} cm⁻¹"
-        posterior = (f"{_class_name(name)}: {p:.2f}" for name, p in verdict.posterior.items())
-        yield "  probability of layers: " + ", ".join(posterior)
+        distance, sigma = verdict.peak_distance_cm1, verdict.peak_distance_sigma_cm1
+        if distance is not None:
+            yield Text("analyse.distance", value=distance, sigma=sigma)
+        posterior = [
+            Text("pair", what=_class_name(name), why=f"{p:.2f}")
+            for name, p in verdict.posterior.items()
+        ]
+        yield Text("analyse.posterior", rows=posterior)
         for term in verdict.evidence:
-            yield f"  evidence: {term.name} {term.measured:.3g} {term.unit} ({term.systematic})"
+            measured = f"{term.measured:.3g} {term.unit}"
+            error = term.systematic
+            yield Text("analyse.evidence", name=term.name, measured=measured, error=error)
     for reason in found.reasons:
-        yield f"  no layer count: {reason}"
+        yield Text("analyse.doubt", why=reason)
     yield from _peaks(shown, baseline, every=every)
     yield from _glow(shown)
     for note in (*found.notes, *shown.notes):
-        yield f"  note: {note}"
+        yield Text("analyse.note", note=note)
 
 
 def _peaks(shown: "Analysed", baseline: str, *, every: bool) -> Iterator[str]:
     lines = list(shown.lines())
     if not lines:
-        yield "  lines: none known to be measured here; --window LOW-HIGH fits one"
+        yield Text("analyse.no_lines")
         return
-    under = "" if baseline == "straight" else f", background by {baseline}"
+    under = "" if baseline == "straight" else Text("analyse.background", kind=baseline)
     many = len(shown.found.spectra) > 1
-    whose = "lines" if shown.material == UNKNOWN else f"lines of {shown.material}"
+    known = shown.material != UNKNOWN
+    whose = Text("analyse.lines_of", material=shown.material) if known else Text("analyse.lines")
     if many and every:
-        yield f"  {whose} in each spectrum, ± one sigma{under}:"
-        yield from _each(shown)
+        yield Text("analyse.each", lines=whose, under=under)
+        yield from aligned(_each(shown), INDENT)
         return
     from labharness.faces.report.line_texts import line_texts
 
-    said = "median ± scatter between spectra" if many else "± one sigma"
-    yield f"  {whose}, {said}{under}:"
-    rows: list[Sequence[str]] = [(*HEADS, "stands out in") if many else HEADS]
+    yield Text("analyse.all" if many else "analyse.one", lines=whose, under=under)
+    heads = [*HEADS, "analyse.stands_out"] if many else HEADS
+    rows: list[Sequence[str]] = [[Text(head) for head in heads]]
     for line in lines:
-        seen = f"{int(line.stands_out.sum())} of {line.stands_out.size}"
+        seen = Text("analyse.seen", seen=int(line.stands_out.sum()), spectra=line.stands_out.size)
         rows.append((line.name, *line_texts(line).values(), *([seen] if many else [])))
-    yield from _aligned(rows)
+    yield from aligned(rows, INDENT)
 
 
-def _each(shown: "Analysed") -> Iterator[str]:
+def _each(shown: "Analysed") -> list[Sequence[str]]:
     from labharness.analysis.table import PeakTable
 
     table = PeakTable()
     shown.add_to(table)
     places = [name for name in ("x_um", "y_um") if any(v is not None for v in table.columns[name])]
-    rows = [("spectrum", *(name.replace("_um", " / µm") for name in places), *HEADS)]
+    axes = (name.replace("_um", " / µm") for name in places)
+    rows: list[Sequence[str]] = [(Text("analyse.spectrum"), *axes, *map(Text, HEADS))]
     for row in table.rows():
         where = (f"{row[name]:.6g}" for name in places)
         measured: tuple[str, ...] = ("–",) * 4
@@ -114,14 +136,7 @@ def _each(shown: "Analysed") -> Iterator[str]:
             names = ("position_cm1", "fwhm_cm1", "height_counts", "area_counts_cm1")
             measured = tuple(measured_text(row[name], row[f"sigma_{name}"]) for name in names)
         rows.append((str(row["spectrum"]), *where, row["line"], *measured))
-    yield from _aligned(rows)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        cells = (each.ljust(width) for each, width in zip(row, widths, strict=True))
-        yield f"    {'  '.join(cells).rstrip()}"
+    return rows
 
 
 def _glow(shown: "Analysed") -> Iterator[str]:
@@ -131,18 +146,18 @@ def _glow(shown: "Analysed") -> Iterator[str]:
 
     band = shown.band_of(shown.best)
     if band is None or not band.stands_out:
-        yield "  photoluminescence: no band stands out"
+        yield Text("analyse.no_band")
         return
-    place = measured_text(band.position_nm, band.position_sigma_nm)
-    width = measured_text(band.fwhm_nm, band.fwhm_sigma_nm)
-    yield f"  photoluminescence at {place} nm ({band.energy_ev:.3f} eV), {width} nm wide"
+    yield Text(
+        "analyse.band",
+        place=measured_text(band.position_nm, band.position_sigma_nm),
+        energy=band.energy_ev,
+        width=measured_text(band.fwhm_nm, band.fwhm_sigma_nm),
+    )
     times = times_of_line(shown)
     if times is not None:
-        yield (
-            f"  photoluminescence {times.ratio:.3g} times as high as {times.line}, if both were "
-            "taken alike; no evidence of layers without this microscope's value for one"
-        )
+        yield Text("analyse.times", ratio=times.ratio, line=times.line)
 
 
 def _class_name(layer_class: int) -> str:
-    return "6 or more" if layer_class == SIX_OR_MORE else str(layer_class)
+    return Text("layers.six") if layer_class == SIX_OR_MORE else str(layer_class)

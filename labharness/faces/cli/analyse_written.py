@@ -1,4 +1,4 @@
-"""What ``labharness analyse`` writes: pictures, spectra, the table of peaks, the report."""
+"""Output files of ``labharness analyse``: pictures, spectra, the table of peaks, the report."""
 
 import argparse
 import os
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.extras import EXTRAS
+from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli.analyse_own import in_the_way
 from labharness.faces.cli.analyse_said import headline
-from labharness.faces.cli.show import write_whole
+from labharness.faces.cli.show import looking, write_whole
 
 if TYPE_CHECKING:
     from labharness.analysis.analysed import Analysed
@@ -33,17 +34,18 @@ HDF5 = b"\x89HDF"
 
 
 class CannotWrite(LabError, code="cannot_write"):
-    """One plain line about a file that cannot be written."""
+    """An output file cannot be written; the message says why."""
 
 
 def may_write(chosen: argparse.Namespace) -> None:
-    """Hold the names of what is to be written against what there is, before hours of work.
+    """Check the names of the output files, before hours of work.
 
     Raises:
-        CannotWrite: A name says no kind that is written, is a file that is read or another one that
-            is written, or stands for a file of somebody else; or extras are not installed.
+        CannotWrite: A name has an unknown ending, is that of an input file or of another output, or
+            belongs to a file that analyse did not write; or extras are not installed.
     """
     targets: list[Path] = []
+    inputs = [Path(each) for each in (*chosen.files, *([chosen.pl] if chosen.pl else ()))]
     for option, name, endings in (
         ("--save", chosen.save, SAVED_AS),
         ("--table", chosen.table, TABLE_AS),
@@ -52,56 +54,53 @@ def may_write(chosen: argparse.Namespace) -> None:
         if name is None:
             continue
         target = Path(name)
-        if option == "--save" and len(chosen.files) > 1:
-            raise CannotWrite(f"--save takes one FILE and a name ending in {', '.join(endings)}")
+        if option == "--save" and (len(chosen.files) > 1 or target.suffix not in endings):
+            raise CannotWrite(Text("analyse.save_takes", endings=endings))
         if target.suffix not in endings:
-            one = "one FILE and " if option == "--save" else ""
-            raise CannotWrite(f"{option} takes {one}a name ending in {', '.join(endings)}")
-        for each in [*chosen.files, *([chosen.pl] if chosen.pl else [])]:
-            if _is_same(target, Path(each)):
-                raise CannotWrite(f"{target} is the file that is read; name another one to save to")
+            raise CannotWrite(Text("analyse.takes", option=option, endings=endings))
+        if any(_is_same(target, each) for each in inputs):
+            raise CannotWrite(Text("analyse.is_read", path=name))
         if any(os.path.abspath(target) == os.path.abspath(each) for each in targets):
-            raise CannotWrite(f"{target} is named twice; each output takes a name of its own")
+            raise CannotWrite(Text("analyse.named_twice", path=name))
         targets.append(target)
         _must_be_ours(option, target, overwrite=chosen.overwrite)
     if chosen.plot:
         for each in chosen.files:
             _must_be_ours("--plot", _picture_of(Path(each)), overwrite=chosen.overwrite)
-    _need_extras(chosen)
+    _need_extras(chosen, inputs)
 
 
 def _must_be_ours(option: str, target: Path, *, overwrite: bool) -> None:
     if not overwrite and in_the_way(option, target):
-        raise CannotWrite(
-            f"{target} is in the way: {option} did not write it; --overwrite replaces it"
-        )
+        raise CannotWrite(Text("analyse.in_the_way", path=str(target), option=option))
 
 
-def _need_extras(chosen: argparse.Namespace) -> None:
-    """Name all that is not installed and will be needed, in one line.
+def _need_extras(chosen: argparse.Namespace, inputs: Sequence[Path]) -> None:
+    """Name all modules that are needed and not installed, in one line.
 
     Raises:
-        CannotWrite: Something is not.
+        CannotWrite: There is one.
     """
     wanted: dict[str, str] = {}
     if chosen.table is not None and Path(chosen.table).suffix == ".parquet":
-        wanted["pyarrow"] = "writing Parquet"
+        wanted["pyarrow"] = "analyse.writing_parquet"
     if chosen.save is not None and Path(chosen.save).suffix != ".csv":
-        wanted["h5py"] = "writing HDF5"
-    if any(_is_hdf5(Path(each)) for each in [*chosen.files, *([chosen.pl] if chosen.pl else [])]):
-        wanted.setdefault("h5py", "reading HDF5")
+        wanted["h5py"] = "analyse.writing_hdf5"
+    if any(_is_hdf5(each) for each in inputs):
+        wanted.setdefault("h5py", "analyse.reading_hdf5")
     missing = [module for module in wanted if not _is_there(module)]
     if missing:
-        needs = " and ".join(f"{wanted[module]} needs {module}" for module in missing)
+        needs = [Text("analyse.needs", use=Text(wanted[each]), module=each) for each in missing]
         extras = ",".join(dict.fromkeys(EXTRAS[module].name for module in missing))
-        raise CannotWrite(f"{needs}: pip install 'labharness[{extras}]'")
+        command = f"pip install 'labharness[{extras}]'"
+        raise CannotWrite(Text("analyse.install", needs=needs, command=command))
 
 
 def _is_hdf5(path: Path) -> bool:
     try:
         with open_named(path) as file:
             return file.read(len(HDF5)) == HDF5
-    except OSError:  # said when it is read
+    except OSError:  # reading it then says so
         return False
 
 
@@ -122,11 +121,11 @@ def write_pictures(path: Path, shown: "Analysed", *, overwrite: bool) -> Iterato
 
     Args:
         path: The file.
-        shown: What it shows.
-        overwrite: Whether a file of somebody else may be replaced.
+        shown: Its analysis.
+        overwrite: Also replace files that analyse did not write.
 
     Raises:
-        CannotWrite: Something else has the name, or the disk does not take them.
+        CannotWrite: Another file has the name, or the disk does not take them.
     """
     from labharness.faces.report.spectra_drawn import file_svg, map_svg
 
@@ -143,7 +142,7 @@ def write_pictures(path: Path, shown: "Analysed", *, overwrite: bool) -> Iterato
         yield target
 
 
-def write_spectra(target: Path, path: Path, shown: "Analysed") -> Path:
+def write_spectra(target: Path, path: Path, shown: "Analysed") -> None:
     """Write the spectra of a file in an open format.
 
     Raises:
@@ -162,11 +161,10 @@ def write_spectra(target: Path, path: Path, shown: "Analysed") -> Path:
         )
         data = nexus_bytes(shown.recording, notes)
     _write(target, data)
-    return target
 
 
-def write_table(target: Path, files: Sequence["Analysed"]) -> tuple[Path, int]:
-    """Write the peaks of all files as one table; return its name and number of rows.
+def write_table(target: Path, files: Sequence["Analysed"]) -> int:
+    """Write the peaks of all files as one table; return its number of rows.
 
     Raises:
         CannotWrite: The disk does not take it.
@@ -178,16 +176,13 @@ def write_table(target: Path, files: Sequence["Analysed"]) -> tuple[Path, int]:
         each.add_to(table)
     is_csv = target.suffix == ".csv"
     _write(target, table.csv_text().encode() if is_csv else parquet_bytes(table))
-    return target, len(table)
+    return len(table)
 
 
 def write_report(
-    target: Path,
-    files: Sequence[tuple[str, "Analysed", str]],
-    unread: Sequence[str],
-    program: str,
-) -> Path:
-    """Write one page of all files: of each its headline, what was found, and its baseline.
+    target: Path, files: Sequence[tuple[str, "Analysed", str]], unread: Sequence[str], program: str
+) -> None:
+    """Write one page about all files: for each its headline, the findings, and its baseline.
 
     Raises:
         CannotWrite: The disk does not take it.
@@ -196,7 +191,6 @@ def write_report(
 
     page = spectra_page([FileShown(*each) for each in files], unread, program)
     _write(target, page.encode())
-    return target
 
 
 def _is_same(target: Path, other: Path) -> bool:
@@ -207,7 +201,5 @@ def _is_same(target: Path, other: Path) -> bool:
 
 
 def _write(target: Path, data: bytes) -> None:
-    try:
+    with looking(target, CannotWrite):
         write_whole(target, data)
-    except OSError as why:
-        raise CannotWrite(f"{target}: {why.strerror}") from None

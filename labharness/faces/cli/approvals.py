@@ -1,86 +1,90 @@
-"""``labharness approvals``: what waits for a person, and what a person says of it."""
+"""``labharness approvals``: the requests that wait for a person, and the decisions on them."""
 
 import argparse
 import json
 from collections.abc import Iterator
 
-from labharness.core.errors import LabError
 from labharness.core.vocabulary.durations import clock_text
-from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.plan import prediction_lines
-from labharness.faces.cli.show import account, chosen_lab, complain, say
+from labharness.faces.cli.show import CommandFailed, account, chosen_lab, looking, say
 from labharness.lab.wiring.approvals import ApprovalFolder, Pending
 
 __all__ = ["approvals"]
 
+VERBS = ("cli.rejects", "cli.approves")
+
 
 def approvals(chosen: argparse.Namespace) -> int:
     """List, show, approve or reject; return the exit code."""
-    try:
-        plan = chosen_lab(chosen.lab)
-        folder = ApprovalFolder(plan.state_dir)
+    plan = chosen_lab(chosen.lab)
+    folder = ApprovalFolder(plan.state_dir)
+    with looking(plan.state_dir, CommandFailed):
         if chosen.verb == "list":
-            for line in _listed(folder.pending()):
-                say(line)
+            lines = _listed(folder.pending())
         elif chosen.verb == "show":
-            for line in _shown(folder.read(chosen.id)):
-                say(line)
+            lines = _shown(folder.read(chosen.id))
         else:
-            _decide(folder, chosen)
-    except (BrokenPipeError, LabError):
-        raise  # the command line's own matter
-    except OSError as why:
-        complain(f"labharness approvals: {why.filename or plan.state_dir}: {why.strerror}")
-        return EXIT_FAILED
+            lines = _decided(folder, chosen)
+        for line in lines:
+            say(line)
     return EXIT_COMPLETED
 
 
-def _decide(folder: ApprovalFolder, chosen: argparse.Namespace) -> None:
+def _decided(folder: ApprovalFolder, chosen: argparse.Namespace) -> Iterator[str]:
     agrees = chosen.verb == "approve"
     pending = folder.decide(chosen.id, chosen.name, chosen.reason, agrees=agrees, account=account())
     request = pending.request
     if not agrees:
-        say(f"{chosen.id} rejected by {chosen.name}")
+        yield Text("cli.rejected_by", id=chosen.id, name=chosen.name)
         return
-    say(f"{chosen.id} approved by {chosen.name}: {request.capability} at {request.risk_level}")
+    what = Text("cli.at_level", capability=request.capability, level=request.risk_level)
+    yield Text("cli.approved_by", id=chosen.id, name=chosen.name, what=what)
     lacking = folder.verdict(chosen.id, request)
     if isinstance(lacking, str):
-        say(lacking)
+        yield lacking
     else:
-        say(f"it counts once, within a day, for exactly this plan ({request.digest()})")
+        yield Text("cli.approval_counts", digest=request.digest())
 
 
 def _listed(waiting: tuple[Pending, ...]) -> Iterator[str]:
     for each in waiting:
         asked = each.request
-        said = ", ".join(
-            f"{'approved' if one.agrees else 'rejected'} by {one.name}" for one in each.decisions
+        line = Text(
+            "cli.pending",
+            id=each.id,
+            level=asked.risk_level,
+            capability=asked.capability,
+            took=clock_text(asked.duration_s),
+            requester=asked.requester,
+            at=each.asked_at,
         )
-        yield (
-            f"{each.id}  {asked.risk_level}  {asked.capability}  {clock_text(asked.duration_s)}  "
-            f"for {asked.requester}, asked {each.asked_at}" + (f"  ({said})" if said else "")
-        )
+        said = [Text(VERBS[one.agrees], name=one.name) for one in each.decisions]
+        yield Text("cli.pending_said", pending=line, said=said) if said else line
     if not waiting:
-        yield "nothing waits for approval"
+        yield Text("cli.nothing_pending")
 
 
 def _shown(pending: Pending) -> Iterator[str]:
     asked = pending.request
-    yield f"{pending.id}: {asked.capability} at {asked.risk_level}, asked {pending.asked_at}"
-    yield f"requester   {asked.requester} (cannot approve it)"
-    yield f"risk        {'; '.join(asked.risk_reasons)}"
-    yield f"hazards     {', '.join(asked.hazards) or 'none'}"
-    yield f"no standing approval covers it: {asked.why}{pending.used_up}"
-    yield f"bound to    {asked.digest()}"
-    yield f"inputs      {json.dumps(asked.inputs, ensure_ascii=False)}"
-    yield f"the caller's words, which nothing obeys: {asked.intent!r}"
-    yield "steps"
+    what = Text("cli.at_level", capability=asked.capability, level=asked.risk_level)
+    yield Text("cli.request", id=pending.id, what=what, at=pending.asked_at)
+    yield Text("cli.requester", name=asked.requester)
+    yield Text("cli.request_risk", reasons=list(asked.risk_reasons))
+    yield Text("cli.request_hazards", hazards=list(asked.hazards) or Text("cli.none"))
+    yield Text("cli.uncovered", why=asked.why, used_up=pending.used_up)
+    yield Text("cli.bound_to", digest=asked.digest())
+    yield Text("cli.request_inputs", inputs=json.dumps(asked.inputs, ensure_ascii=False))
+    yield Text("cli.request_words", words=repr(asked.intent))
+    yield Text("cli.request_steps")
     for step in asked.instructions["instructions"]:
-        yield f"  {step['instructionId']:24} {step['metadata']['description']}"
+        about = step["metadata"]["description"]
+        yield Text("cli.request_step", id=f"{step['instructionId']:24}", about=about)
     if asked.prediction is None:
-        yield f"takes {clock_text(asked.duration_s)}; no simulated plant here to fly it on first"
+        yield Text("cli.no_flight", took=clock_text(asked.duration_s))
     else:
         yield from prediction_lines(asked.prediction)
     for one in pending.decisions:
-        verb = "approved" if one.agrees else "rejected"
-        yield f"{verb} by {one.name} ({one.account}) at {one.at}: {one.reason}"
+        by = Text(VERBS[one.agrees], name=one.name)
+        yield Text("cli.decision", by=by, account=one.account, at=one.at, reason=one.reason)

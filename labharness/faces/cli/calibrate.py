@@ -1,4 +1,4 @@
-"""``labharness calibrate``: the microscope's own ratios from spectra of a known monolayer."""
+"""``labharness calibrate``: the ratios of this microscope from spectra of a known monolayer."""
 
 import argparse
 import json
@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labharness.core.clock import wall_clock_utc
-from labharness.core.files.named import open_named
-from labharness.faces.cli import EXIT_COMPLETED, EXIT_USAGE
-from labharness.faces.cli.show import complain, say, write_whole
+from labharness.core.vocabulary.texts import Text, several
+from labharness.faces.cli import EXIT_COMPLETED
+from labharness.faces.cli.recordings import file_bytes, recording_of
+from labharness.faces.cli.show import BadUse, looking, say, write_whole
 from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.lab_file import BadLabFile, LabFile, parse
 
@@ -24,72 +25,52 @@ TABLES = ("a1g_si", "pl_raman")
 HOME = "capability.cvd-material-synthesis"  # the table of a lab file that they stand in
 
 
-class _Unreadable(Exception):
-    """One plain line about a file that cannot be read or written."""
-
-
 def calibrate(chosen: argparse.Namespace) -> int:
-    """Print the tables of the lab file, or write them; 1 where the sample is no monolayer."""
+    """Print the tables of the lab file, or write them; 1 if the sample is not a monolayer."""
     from labharness.analysis.calibration import a1g_si_of, pl_raman_of
 
     day: date = chosen.date or wall_clock_utc().date()
     spots: list[SpotEvidence] = []
     shining: list[tuple[SpotEvidence, float]] = []
     glows: list[Glow] = []
-    try:
-        for name in chosen.files:
-            data = _read(Path(name))
-            found = _spots(Path(name), data, chosen.laser_nm)
-            spots += found.values()
-            exposures, glow = _glows(data)
-            shining += [(spot, exposures[at]) for at, spot in found.items() if at < len(exposures)]
-            glows += glow
-        tables: dict[str, Calibration] = {"a1g_si": a1g_si_of(spots)}
-        pl = pl_raman_of(shining, glows)
-        if pl is not None:
-            tables["pl_raman"] = pl
-        text = _told(tables, chosen.on, day)
-        if chosen.write is None:
-            say(text.rstrip("\n"))
-            return EXIT_COMPLETED
-        _write(Path(chosen.write), text, tuple(tables))
-    except _Unreadable as why:
-        complain(f"labharness calibrate: {why}")
-        return EXIT_USAGE
+    for name in chosen.files:
+        data = file_bytes(Path(name))
+        found = _spots(Path(name), data, chosen.laser_nm)
+        spots += found.values()
+        exposures, glow = _glows(data)
+        shining += [(spot, exposures[at]) for at, spot in found.items() if at < len(exposures)]
+        glows += glow
+    tables: dict[str, Calibration] = {"a1g_si": a1g_si_of(spots)}
+    pl = pl_raman_of(shining, glows)
+    if pl is not None:
+        tables["pl_raman"] = pl
+    text = _toml(tables, chosen.on, day)
+    if chosen.write is None:
+        say(text.rstrip("\n"))
+        return EXIT_COMPLETED
+    _write(Path(chosen.write), text, tuple(tables))
     for name, row in tables.items():
-        say(f"[{HOME}.{name}] {row.value:.4g} ± {row.uncertainty:.2g} from {row.spots} spots")
-    say(f"written: {chosen.write}; standing approvals of that lab hold for the file as it was")
+        value = f"{row.value:.4g} ± {row.uncertainty:.2g}"
+        say(Text("calibrate.row", table=f"[{HOME}.{name}]", value=value, spots=row.spots))
+    say(Text("calibrate.written", path=chosen.write))
     return EXIT_COMPLETED
-
-
-def _read(path: Path) -> bytes:
-    from labharness.analysis.formats import BYTES_MAX
-
-    try:
-        with open_named(path) as file:
-            return file.read(BYTES_MAX + 1)
-    except OSError as why:
-        raise _Unreadable(f"{path}: {why.strerror}") from None
 
 
 def _spots(path: Path, data: bytes, laser_nm: float | None) -> "dict[int, SpotEvidence]":
     """Return the spectra that show MoS2, by their place in the file.
 
     Raises:
-        NotOneLayer: None of them does.
+        BadUse: The file cannot be read.
+        NotOneLayer: No spectrum shows MoS2.
     """
     from labharness.analysis import SpotEvidence, la_over_e
     from labharness.analysis.assess import assess
     from labharness.analysis.calibration import NotOneLayer
-    from labharness.analysis.formats import read_spectra
 
     try:
-        recording = read_spectra(data)
-        if laser_nm is not None:
-            recording = recording.with_laser(laser_nm)
-        found = assess(recording)
-    except ValueError as why:  # BadFile is one
-        raise _Unreadable(f"{path}: {why}") from None
+        found = assess(recording_of(path, data, laser_nm))
+    except ValueError as why:
+        raise BadUse(Text("pair", what=str(path), why=str(why))) from None
     spots = {
         at: SpotEvidence(fit, silicon, None, la_over_e(spectrum, fit))
         for at, (fit, silicon, spectrum) in enumerate(
@@ -98,12 +79,12 @@ def _spots(path: Path, data: bytes, laser_nm: float | None) -> "dict[int, SpotEv
         if fit is not None
     }
     if not spots:
-        raise NotOneLayer(f"{path}: it shows {found.material}, and a calibration takes MoS2")
+        raise NotOneLayer(Text("calibrate.other", path=str(path), material=found.material))
     return spots
 
 
 def _glows(data: bytes) -> "tuple[list[float], list[Glow]]":
-    """Return exposures and PL of a run's raw_spectrum.json; other files have none."""
+    """Return exposures (s) and PL of a run's raw_spectrum.json; other files have none."""
     from labharness.analysis.calibration import Glow
 
     try:
@@ -123,51 +104,44 @@ def _glows(data: bytes) -> "tuple[list[float], list[Glow]]":
     return exposures, glows
 
 
-def _told(tables: "dict[str, Calibration]", on: str, day: date) -> str:
-    parts = []
-    for name, row in tables.items():
-        parts.append(
-            f"[{HOME}.{name}] # from {row.spots} spots, by labharness calibrate\n"
-            f"value = {row.value:.4g}\n"
-            f"uncertainty = {row.uncertainty:.2g}\n"
-            f"date = {day.isoformat()}\n"
-            f"on = {json.dumps(on, ensure_ascii=False)}\n"
-        )
+def _toml(tables: "dict[str, Calibration]", on: str, day: date) -> str:
+    parts = [
+        f"[{HOME}.{name}] # from {row.spots} spots, by labharness calibrate\n"
+        f"value = {row.value:.4g}\n"
+        f"uncertainty = {row.uncertainty:.2g}\n"
+        f"date = {day.isoformat()}\n"
+        f"on = {json.dumps(on, ensure_ascii=False)}\n"
+        for name, row in tables.items()
+    ]
     return "\n".join(parts)
 
 
 def _write(path: Path, text: str, names: tuple[str, ...]) -> None:
-    try:
-        before = path.read_text("utf-8")
-    except OSError as why:
-        raise _Unreadable(f"{path}: {why.strerror}") from None
-    except UnicodeDecodeError:
-        raise _Unreadable(f"{path}: it is no text in UTF-8, as a lab file is") from None
-    try:
+    with looking(path, BadUse):
+        try:
+            before = path.read_text("utf-8")
+        except UnicodeDecodeError:
+            raise BadUse(Text("calibrate.binary", path=str(path))) from None
         _read_strictly(before, path)
         after = with_tables(before, text, names)
         _read_strictly(after, path)
         write_whole(path, after.encode())
-    except BadLabFile as why:
-        raise _Unreadable(str(why)) from None
-    except OSError as why:
-        raise _Unreadable(f"{path}: {why.strerror}") from None
 
 
 def _read_strictly(text: str, path: Path) -> None:
-    """Refuse a lab file that cannot be honoured, or that takes no calibration."""
+    """Refuse a lab file that is invalid, or has no place for a calibration."""
     from labharness.work.capability.cvd import CAPABILITY
 
     name = CAPABILITY.declaration.name
     tables = parse(LabFile, text, str(path)).capability
     if name not in tables:
-        raise BadLabFile(f"{path}: it has no [{HOME}]")
+        raise BadLabFile(Text("calibrate.no_table", path=str(path), table=f"[{HOME}]"))
     if wrong := offered({name: tables[name]}, {name: CAPABILITY})[1]:
-        raise BadLabFile(f"{path}: {'; '.join(wrong)}")
+        raise BadLabFile(Text("pair", what=str(path), why=several(*wrong)))
 
 
 def with_tables(lab: str, text: str, names: tuple[str, ...]) -> str:
-    """Put the tables into a lab file's text: after that of growths, in place of older ones."""
+    """Put the tables into a lab file's text behind that of growths, in place of older ones."""
     for name in TABLES:
         if name in names:
             lab = re.sub(

@@ -18,7 +18,7 @@ from labharness.faces.cli.values import (
     workers,
 )
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "EVERY"]
 
 
 def _word(name: str, metavar: str, **settings: Any) -> Argument:  # noqa: ANN401 - argparse's
@@ -44,8 +44,6 @@ REQUEST = _word("id", "ID")
 INSTRUMENT = _word("instrument", "INSTRUMENT")
 SEGMENTS = _word("file", "FILE.toml")
 LAB = _option("--lab", "FILE", "lab file (default: the simulated lab)")
-LANGUAGE = _choice("--lang", LANGUAGES, "language of what is printed (default en)", None)
-FIRST_LANGUAGE = _choice("--lang", LANGUAGES, "language shown first (default en)", ENGLISH)
 RUNS = _option("--runs", "DIR", "folder of the runs (default runs)", default="runs")
 LASER = _option("--laser-nm", "NM", "laser wavelength, if no file states it", type=positive)
 DATE = _option("--date", "YYYY-MM-DD", "day of the measurement (default today)", type=day)
@@ -61,6 +59,10 @@ BY = (
 )
 ROLES = ("operator", "maintainer")
 ROLE = _choice("--role", ROLES, "your role (default operator)", "operator")
+EVERY: Final = (
+    _choice("--lang", LANGUAGES, "language of messages and pages (default en)", ENGLISH),
+)
+"""The options of every command."""
 ALARM = (_word("alarm", "ALARM"), *SIGNED, ROLE, LAB)
 
 COMMANDS: Final = {
@@ -72,7 +74,6 @@ COMMANDS: Final = {
         "run one task, from an HCP task_submit message to its answer",
         TASK,
         LAB,
-        LANGUAGE,
         _option(
             "--out", "DIR", "folder of answer, journal, report (default runs/<time>-<session>)"
         ),
@@ -191,9 +192,7 @@ COMMANDS: Final = {
         "end it; the instrument returns to its own setpoint", INSTRUMENT, LAB, *BY
     ),
     "alarms": Usage("list, acknowledge or shelve alarms"),
-    "alarms list": Usage(
-        "print the alarms that are active, unacknowledged or silenced", LAB, LANGUAGE
-    ),
+    "alarms list": Usage("print the alarms that are active, unacknowledged or silenced", LAB),
     "alarms test": Usage("send a test message on every alert channel", LAB),
     "alarms ack": Usage(
         "acknowledge one alarm, or all", _word("alarm", "ALARM|all"), *SIGNED, ROLE, LAB
@@ -249,7 +248,7 @@ COMMANDS: Final = {
     ),
     "journal": Usage("verify, show or export a run's journal"),
     "journal verify": Usage("check the hash chain, and name the first bad record", FOLDER),
-    "journal show": Usage("print the records as text", FOLDER, LANGUAGE),
+    "journal show": Usage("print the records as text", FOLDER),
     "journal export": Usage("print the records as JSON Lines", FOLDER),
     "artifact": Usage(
         "find the file of an artifact's URI",
@@ -260,7 +259,6 @@ COMMANDS: Final = {
     "report": Usage(
         "write the report of a run as one HTML page",
         FOLDER,
-        FIRST_LANGUAGE,
         _option("--out", "FILE", "where to write it (default DIR/report.html)"),
     ),
     "history": Usage("list the runs of a folder", RUNS),
@@ -269,7 +267,6 @@ COMMANDS: Final = {
         _word("one", "DIR"),
         _word("other", "DIR"),
         _option("--out", "FILE", "also draw both runs on one HTML page"),
-        _choice("--lang", LANGUAGES, "language shown first on the page (default en)", None),
     ),
     "analyse": Usage(
         "analyse spectra: lines, materials, layers of MoS2",

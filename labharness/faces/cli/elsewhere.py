@@ -1,27 +1,49 @@
-"""A line driven through another lab file: name its owner, or ask it to make the line safe."""
+"""The owner of a line: ask it, or name one that came by another lab file."""
 
+import argparse
 from pathlib import Path
+from typing import Any
 
-from labharness.faces.cli.show import complain
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli.show import CommandFailed, account, warn
 from labharness.lab import BadLabFile, LabPlan, read_lab
 from labharness.lab.config.lock import LockOwner, guarded_elsewhere, owner_elsewhere
 from labharness.lab.wiring.control import Late, LineControl, NoOwner
 
-__all__ = ["driven_elsewhere", "guarded_by", "owner_abroad"]
+__all__ = ["answer_of", "driven_elsewhere", "guarded_by", "owner_abroad", "signature"]
+
+
+def signature(chosen: argparse.Namespace) -> dict[str, str]:
+    """Return the person who asks, and the reason, as the owner of a line takes them."""
+    return {"by": chosen.name or account(), "reason": chosen.reason}
+
+
+def answer_of(owner: LineControl, **asked: object) -> dict[str, Any]:
+    """Ask the owner of a line, and hang up.
+
+    Raises:
+        CommandFailed: It refuses.
+    """
+    with owner:
+        answer = owner.ask(**asked)
+    if not answer["ok"]:
+        raise CommandFailed(answer["error"])
+    return answer
 
 
 def driven_elsewhere(plan: LabPlan, command: str = "") -> str:
-    """Return who drives this line by another lab file, and what to do; ``""`` where nobody does.
+    """Return which process drives this line by another lab file, and the remedy; ``""`` if none.
 
     Args:
         plan: The lab's files.
-        command: What can be asked of the owner, by its own lab file.
+        command: A command that its owner takes by its own lab file.
     """
     owner = _owner(plan)
     if owner is None:
         return ""
     if command and owner.lab_option:
-        return f"{owner.abroad}; ask it there: labharness {command}{owner.lab_option}"
+        there = f"labharness {command}{owner.lab_option}"
+        return Text("hand.ask_there", owner=owner.abroad, command=there)
     return f"{owner.abroad}{owner.advice}"
 
 
@@ -30,10 +52,10 @@ def _owner(plan: LabPlan) -> LockOwner | None:
 
 
 def owner_abroad(plan: LabPlan, late: Late) -> LineControl | None:
-    """Reach who drives this line by another lab file: what makes it safe is for its owner to do.
+    """Reach the process that drives this line by another lab file: it has to make the line safe.
 
     Raises:
-        PermissionError: This account may not knock at its door; the message says who may.
+        PermissionError: This account may not use its socket; the message names one that may.
     """
     owner = _owner(plan)
     if owner is None or not owner.state_dir:
@@ -53,5 +75,5 @@ def guarded_by(plan: LabPlan) -> LabPlan:
         found = read_lab(other)
     except BadLabFile:
         return plan
-    complain(f"labharness safe: the guard of {other} has the ports: made safe through it")
+    warn(Text("hand.guard_has", lab=str(other)))
     return found

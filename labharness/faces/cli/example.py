@@ -1,4 +1,4 @@
-"""``labharness example``: a task to begin with, as an HCP message."""
+"""``labharness example``: an example task, as an HCP message."""
 
 import argparse
 from importlib.resources import files
@@ -14,7 +14,7 @@ NAME = "examples/mos2-monolayer.json"
 
 
 def example(chosen: argparse.Namespace) -> int:
-    """Print the task, byte for byte as it ships."""
+    """Print the task, byte for byte as it is shipped."""
     data = example_path().read_bytes()
     with output() as stream:
         stream.write(data)

@@ -1,8 +1,9 @@
-"""``labharness guard``: the guard process of one lab. Nothing heavy may be imported here."""
+"""``labharness guard``: the guard process of one lab. Heavy modules may not be imported here."""
 
 import argparse
 from pathlib import Path
 
+from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED
 from labharness.safety.guard.armed import BadArming, lab_home
 from labharness.safety.guard.start import serve
@@ -11,21 +12,16 @@ __all__ = ["guard"]
 
 
 def guard(chosen: argparse.Namespace) -> int:
-    """Serve until told to stop."""
-    serve(_home(chosen.lab), once=chosen.once, lab=str(Path(chosen.lab).resolve()))
-    return EXIT_COMPLETED
-
-
-def _home(lab: str) -> Path:
-    """Find the state directory of a lab.
+    """Serve until a signal ends it.
 
     Raises:
-        BadArming: It is no lab file, or its state can be nowhere.
+        BadArming: The argument is not a lab file, or its state directory is unknown.
     """
     try:
-        found = lab_home(Path(lab))
-    except RuntimeError as why:  # nobody's home
-        raise BadArming(f"{lab}: state directory: {why}") from None
-    if "\0" in str(found):
-        raise BadArming(f"{lab}: state directory: its name holds a null byte")
-    return found
+        home = lab_home(Path(chosen.lab))
+    except RuntimeError as why:  # this account has no home
+        raise BadArming(Text("cli.state_dir", lab=chosen.lab, why=str(why))) from None
+    if "\0" in str(home):
+        raise BadArming(Text("cli.state_dir", lab=chosen.lab, why=Text("cli.null_byte")))
+    serve(home, once=chosen.once, lab=str(Path(chosen.lab).resolve()))
+    return EXIT_COMPLETED

@@ -1,8 +1,8 @@
-"""``labharness read|set|watch|hold|resume|stop|safe``: a line taken by the hand.
+"""``labharness read|set|watch|hold|resume|stop|safe``: a line that is driven by hand.
 
-Where a process owns the line, what is asked goes through its control socket; without an owner,
-only reading, watching and making safe work, and ``set`` takes ``--attend``: this process then owns
-the line, and leaves it safe.
+If a process owns the line, each command goes through its control socket. Without an owner only
+reading, watching and making safe work. ``set --attend`` makes this process the owner, which leaves
+the line safe at its end.
 """
 
 import argparse
@@ -13,22 +13,26 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import Chance, pause, steady_s
-from labharness.core.errors import LabError
-from labharness.faces.cli import (
-    EXIT_COMPLETED,
-    EXIT_FAILED,
-    EXIT_REJECTED,
-    EXIT_USAGE,
+from labharness.core.vocabulary.texts import Text, several
+from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
+from labharness.faces.cli.elsewhere import (
+    answer_of,
+    driven_elsewhere,
+    guarded_by,
+    owner_abroad,
+    signature,
 )
-from labharness.faces.cli.elsewhere import driven_elsewhere, guarded_by, owner_abroad
 from labharness.faces.cli.rising import still_rising
 from labharness.faces.cli.show import (
-    account,
+    BadUse,
+    CommandFailed,
     chosen_lab,
     complain,
     latched,
+    looking,
     say,
     say_queued,
+    warn,
 )
 from labharness.faces.cli.stopping import stoppable
 from labharness.faces.cli.watching import value_text, watch_line
@@ -59,23 +63,17 @@ from labharness.work.desk.folder import JOURNAL_NAME
 __all__ = ["hand", "late_of_safe"]
 
 TAKEN_TRY_S = 0.2  # between two tries to have a line that another process holds
-TAKEN_TOLD_S = 1.0  # whoever is waited for any longer is named
-TAKEN_S_MAX = 30.0  # silent instruments hold up who reads them, checks them or makes them safe
-VERIFY_MORE_S = 5.0  # beyond a procedure's own time: what was on its way, and its last look
+TAKEN_TOLD_S = 1.0  # after a longer wait the other process is named
+TAKEN_S_MAX = 30.0  # silent instruments hold up a process that reads, checks or makes safe
+VERIFY_MORE_S = 5.0  # beyond a procedure's own time: frames on their way, and the last look
 
 
 def hand(chosen: argparse.Namespace) -> int:
     """Carry out one command; return its exit code."""
-    try:
-        plan = chosen_lab(chosen.lab)
-        work = {"read": _read, "set": _set, "watch": _watch, "safe": _safe}
+    plan = chosen_lab(chosen.lab)
+    work = {"read": _read, "set": _set, "watch": _watch, "safe": _safe}
+    with looking(plan.state_dir):
         return work.get(chosen.command, _ask_owner)(plan, chosen)
-    except (BrokenPipeError, LabError):
-        raise  # the command line's own matter
-    except OSError as why:
-        where = why.filename or plan.state_dir  # a write to a full disk names no file
-        complain(f"labharness {chosen.command}: {where}: {why.strerror or why}")
-        return EXIT_USAGE
 
 
 def _owner(plan: LabPlan, late: Late | None = None) -> LineControl | None:
@@ -85,91 +83,88 @@ def _owner(plan: LabPlan, late: Late | None = None) -> LineControl | None:
         return None
 
 
+def _process(found: LockOwner | None) -> str:
+    return Text("hand.driver") if found is None else Text("hand.process", pid=found.pid)
+
+
 def _say_late(plan: LabPlan, late_s: float) -> None:
     found = read_owner(plan.state_dir)
-    who = (
-        f"{found}, and" if found is not None and found.does else "the process that drives the line"
-    )
-    end = "" if found is None else f" (kill -9 {found.pid})"  # it may be past any milder signal
+    doing = found is not None and found.does
     complain(
-        f"{who} has not answered for {late_s:g} s; waiting for at most "
-        f"{ANSWER_S_MAX:g} s. If it stands still, end it{end}: its guard process makes safe what "
-        "it drove over real links, and labharness safe then works without it"
+        Text(
+            "hand.late",
+            who=Text("hand.doing", owner=str(found)) if doing else Text("hand.driver"),
+            late_s=late_s,
+            most_s=ANSWER_S_MAX,
+            # it may be past any milder signal
+            end="" if found is None else Text("hand.kill", pid=found.pid),
+        )
     )
 
 
 def late_of_safe(plan: LabPlan) -> Late:
-    """Return what a person is told who waits for the answer to ``safe``, and when.
+    """Return the messages to a person who waits for the answer to ``safe``, and their times.
 
-    To end a process that still verifies helps nobody: not before its procedure's time is over is
-    there a word of it.
+    A process that still verifies must not be ended. Therefore no message advises it before the
+    time of the longest procedure is over.
     """
     longest_s = max(each.verify_s_max for each in plan.envelope.procedures.values())
     late_s = longest_s + VERIFY_MORE_S
 
     def verifying() -> None:
-        found = read_owner(plan.state_dir)
-        who = "the process that drives the line" if found is None else f"process {found.pid}"
-        complain(
-            f"{who} was told to make the line safe and has not answered yet: to verify every step "
-            f"may take {late_s:g} s"
-        )
+        who = _process(read_owner(plan.state_dir))
+        complain(Text("hand.verifying", who=who, late_s=late_s))
 
     return [(LATE_S, verifying), (late_s, partial(_say_late, plan, late_s))]
 
 
 def _idle(plan: LabPlan) -> str:
-    """Say that nothing runs on a lab, and where something does: that may be what was meant."""
-    others = running_beside(plan.state_dir)
+    """Return that nothing runs on a lab, and where something does: it may have been meant."""
     default = lab_home(default_lab_path()).name
-    running = ", ".join(
-        f"{name}: use {option}"
+    running = [
+        Text("hand.runs", name=name, option=option)
         if option != NO_OPTION or name == default
-        else f"{name}: of another installation"
-        for name, option in others.items()
-    )
-    which = plan.file.lab.id + ("" if plan.option else " (the default)")
-    return f"nothing runs on lab {which}" + (f"; running now: {running}" if running else "")
+        else Text("hand.runs_elsewhere", name=name)
+        for name, option in running_beside(plan.state_dir).items()
+    ]
+    idle = Text("hand.idle" if plan.option else "hand.idle_default", lab=plan.file.lab.id)
+    return several(idle, Text("hand.running", labs=running) if running else "")
 
 
 def _deaf(plan: LabPlan) -> str:
-    """Return which process drives a line and has no door for other terminals; ``""`` for none."""
-    found = read_owner(plan.state_dir)
+    """Return which process drives a line without a control socket; ``""`` if none does."""
+    found, lab = read_owner(plan.state_dir), plan.file.lab.id
     try:
         LineLock(plan.state_dir).release()
     except LineBusy:
-        if found is not None and found.does:
-            return f"nothing runs on lab {plan.file.lab.id}; {found}, and drives nothing"
-        who = "a process" if found is None else f"process {found.pid}"
-        writes = "" if found is None else f" and writes {found.folder}"
-        return (
-            f"{who} drives lab {plan.file.lab.id}{writes}, but listens to no other terminal "
-            "(--speed fast, Windows, or a state directory with too long a name): stop it at its own"
-        )
-    except OSError:  # no such directory, so nobody is in it
+        if found is None:
+            return Text("hand.deaf", who=Text("hand.some_process"), lab=lab)
+        if found.does:
+            return Text("hand.drives_nothing", lab=lab, owner=str(found))
+        return Text("hand.deaf_writes", who=_process(found), lab=lab, folder=found.folder)
+    except OSError:  # the directory is missing, so no process is in it
         return ""
     return ""
 
 
 def _read(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    wrong: dict[str, dict[str, Any]] = {}
+    answers: dict[str, Mapping[str, Any]] = {}
     for channel in chosen.channels:
         try:
             check_readable(plan, channel)
         except BadChannel as why:
-            wrong[channel] = {"ok": False, "error": str(why)}
-    there = [channel for channel in chosen.channels if channel not in wrong]
+            answers[channel] = {"ok": False, "error": str(why)}
+    there = [channel for channel in chosen.channels if channel not in answers]
     owner = _owner(plan) if there else None
-    if owner is None:
-        measured = read_now(plan, there) if there else []
-    else:
+    if owner is not None:
         with owner:
-            measured = [owner.ask(do="read", channel=each) for each in there]
-    answers = {**wrong, **dict(zip(there, measured, strict=True))}
+            answers |= {each: owner.ask(do="read", channel=each) for each in there}
+    elif there:
+        answers |= zip(there, read_now(plan, there), strict=True)
     found = [answers[channel] for channel in chosen.channels]
     for channel, each in zip(chosen.channels, found, strict=True):
         if not each["ok"]:
-            complain(f"labharness read {channel}: {each['error']}")
+            warn(Text("pair", what=channel, why=each["error"]))
         elif not chosen.json:
             say(f"{channel} {value_text(each['value'])} {each['unit']}".rstrip())
     if chosen.json:
@@ -178,64 +173,49 @@ def _read(plan: LabPlan, chosen: argparse.Namespace) -> int:
 
 
 def _set(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    try:
-        check_settable(plan, chosen.channel, chosen.value, chosen.unit)
-    except BadChannel as why:
-        complain(f"labharness set: {why}")
-        return EXIT_USAGE
+    check_settable(plan, chosen.channel, chosen.value, chosen.unit)
     asked = {
         "do": "set",
         "channel": chosen.channel,
         "value": chosen.value,
         "unit": chosen.unit,
-        "by": chosen.name or account(),
-        "reason": chosen.reason,
+        **signature(chosen),
     }
     owner = _owner(plan)
     found = read_owner(plan.state_dir)
     if owner is not None and found is not None and found.does:  # it drives nothing
         owner.close()
-        complain(f"labharness set: {chosen.channel} was not set: {found}{found.advice}")
-        return EXIT_FAILED
+        why = f"{found}{found.advice}"
+        raise CommandFailed(Text("hand.not_set", channel=chosen.channel, why=why))
     if owner is not None:
         if chosen.attend:
-            complain(
-                "labharness set: another process drives the line: it is set there, and this "
-                "terminal does not attend it"
-            )
+            warn(Text("hand.set_there"))
         with owner:
             return _outcome(plan, chosen, say, owner.ask(**asked))
     if elsewhere := driven_elsewhere(plan):
-        complain(f"labharness set: {chosen.channel} was not set: {elsewhere}")
-        return EXIT_FAILED
+        raise CommandFailed(Text("hand.not_set", channel=chosen.channel, why=elsewhere))
     if not chosen.attend:
-        complain(
-            f"labharness set: {_idle(plan)}; with --attend this terminal drives it, and leaves it "
-            "safe when it ends"
-        )
-        return EXIT_USAGE
+        raise BadUse(Text("hand.attend", idle=_idle(plan)))
     return _attend(plan, chosen, asked)
 
 
 def _attend(plan: LabPlan, chosen: argparse.Namespace, asked: Mapping[str, Any]) -> int:
     if chosen.speed is None and chosen.for_s is None:
-        complain("labharness set: --speed fast takes --for SECONDS, or it would never end")
-        return EXIT_USAGE
+        raise BadUse(Text("hand.endless"))
     folder = Path(chosen.out) if chosen.out else fresh_folder(Chance(None).uuid4())
     attendance = Attendance(
         plan, folder, by=str(asked["by"]), speed=chosen.speed, for_s=chosen.for_s, tell=complain
     )
-
     with stoppable(attendance.stop):
         answer, left = attendance.run(asked, told=partial(_outcome, plan, chosen, say_queued))
-    state = "NOT verified safe" if left.unverified else "in its safe state, verified"
-    say(f"{left.ended}; the line is {state}")
+    state = Text("cli.not_safe" if left.unverified else "cli.safe")
+    say(Text("hand.left", ended=left.ended, state=state))
     for each in left.unverified:
-        say(f"  {each}")
+        say(Text("cli.item", text=each))
     if left.tripped:
         say(latched(plan, left.tripped))
     kept = (folder / JOURNAL_NAME).exists()
-    say(f"journal: {folder}" if kept else f"no journal is kept: {folder} holds none")
+    say(Text("hand.journal" if kept else "hand.no_journal", folder=str(folder)))
     if left.unverified or left.tripped or not kept:
         return EXIT_FAILED
     return answer
@@ -247,16 +227,17 @@ def _outcome(
     say: Callable[[str], None],
     answer: Mapping[str, Any],
 ) -> int:
-    """Return how a command ended; return its exit code."""
+    """Print how a command ended; return its exit code."""
     if not answer["ok"]:
-        complain(f"labharness set: {answer['error']}")
+        warn(answer["error"])
         return EXIT_FAILED
-    ending, read_back = answer["ending"], answer["read_back"]
-    shown = "" if read_back is None else f", reads {read_back:g}"
-    detail = f": {answer['detail']}" if answer["detail"] else ""
-    warning = answer.get("warning")  # an owner of an older version tells none
-    without = f"; {warning}" if warning else ""
-    say(f"{answer['channel']} {ending}{shown}{detail}{without}")
+    channel, ending, value = answer["channel"], answer["ending"], answer["read_back"]
+    said = Text("hand.ended", channel=channel, ending=ending)
+    if value is not None:
+        said = Text("hand.reads", ended=said, value=value)
+    if answer["detail"]:
+        said = Text("pair", what=said, why=answer["detail"])
+    say(several(said, answer.get("warning", "")))  # an owner of an older version sends no warning
     first = needed_first(plan, chosen.channel, answer["detail"])
     if first:
         say(first)
@@ -267,59 +248,45 @@ def _outcome(
 
 def _ask_owner(plan: LabPlan, chosen: argparse.Namespace) -> int:
     """Ask the owner to hold, resume or stop."""
-    by = chosen.name or account()
     owner = _owner(plan)
     if owner is None:
-        idle = (
-            f"{_idle(plan)} (a run at --speed fast, or on Windows, is stopped at its own terminal)"
-        )
-        there = driven_elsewhere(plan, chosen.command)
-        complain(f"labharness {chosen.command}: {there or _deaf(plan) or idle}")
-        return EXIT_FAILED
-    with owner:
-        answer = owner.ask(do=chosen.command, by=by, reason=chosen.reason)
-    if not answer["ok"]:
-        complain(f"labharness {chosen.command}: {answer['error']}")
-        return EXIT_FAILED
-    say(answer["said"])
+        there = driven_elsewhere(plan, chosen.command) or _deaf(plan)
+        raise CommandFailed(there or Text("hand.own_terminal", idle=_idle(plan)))
+    say(answer_of(owner, do=chosen.command, **signature(chosen))["said"])
     return EXIT_COMPLETED
 
 
 def _safe(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    answer, alone = _made_safe(plan, chosen.name or account(), chosen.reason)
+    answer, alone = _made_safe(plan, **signature(chosen))
     if not answer["ok"]:
-        complain(f"labharness safe: {answer['error']}")
-        return EXIT_FAILED
+        raise CommandFailed(answer["error"])
     unopened = answer.get("unopened", [])
     unverified = [*unopened, *answer["unverified"]]
-    say(f"{answer['procedure']}: " + ("NOT verified" if unverified else "every step verified"))
+    code = "hand.not_verified" if unverified else "hand.verified"
+    say(Text(code, procedure=answer["procedure"]))
     for each in unverified:
-        say(f"  {each}")
+        say(Text("cli.item", text=each))
     if alone and not answer["latched"]:
-        say(
-            "(nothing is latched; who has a port that did not open may drive the line)"
-            if unopened
-            else "(nothing was running, so nothing is latched)"
-        )
+        say(Text("hand.port_unopened" if unopened else "hand.not_latched"))
     if answer.get("ended"):
-        say("what was about to drive the line was ended")
+        say(Text("hand.beginning_ended"))
     if answer["latched"]:
-        say(f"the line is latched; when the cause is gone: {plan.reset_command}")
+        say(Text("hand.latched", command=plan.reset_command))
     hot = () if unverified else answer.get("hot", ())  # an owner of an older version names none
     rising = still_rising(plan, hot, partial(_owner, plan), complain)
     for each in rising:
-        say(f"  {each}")
+        say(Text("cli.item", text=each))
     return EXIT_FAILED if unverified or rising else EXIT_COMPLETED
 
 
 def _made_safe(plan: LabPlan, by: str, reason: str) -> tuple[dict[str, Any], bool]:
-    """Have a line made safe by who drives it, or here, as soon as nobody else holds it.
+    """Have a line made safe by its owner, or by this process as soon as no other one holds it.
 
-    Whoever reads or checks it holds it for a moment, or for seconds where instruments are silent;
-    an owner that hangs up does until it has ended.
+    A process that reads or checks the line holds it for a moment, or for seconds if instruments
+    are silent. An owner that hangs up holds it until it has ended.
 
     Returns:
-        The answer, and whether nobody was met.
+        The answer, and whether no other process was met.
 
     Raises:
         LineBusy: Another process holds it for too long.
@@ -335,7 +302,7 @@ def _made_safe(plan: LabPlan, by: str, reason: str) -> tuple[dict[str, Any], boo
                 with owner:
                     return owner.ask(do="safe", by=by, reason=reason), False
             except NoOwner as why:
-                complain(f"labharness safe: {why}; making the line safe without it")
+                warn(Text("hand.safe_without", why=str(why)))
                 since_s = steady_s()
         try:
             return make_safe(guarded_by(plan), by, reason), not met
@@ -346,30 +313,29 @@ def _made_safe(plan: LabPlan, by: str, reason: str) -> tuple[dict[str, Any], boo
                 raise _in_vain(plan, why, asked=asked) from None
             if waited_s >= TAKEN_TOLD_S and not told:
                 told = True
-                complain(
-                    f"labharness safe: {why.owner or why}; waiting for at most {TAKEN_S_MAX:g} s "
-                    f"until it has ended{_way_out(why.owner)}"
-                )
+                who, out = str(why.owner or why), _way_out(why.owner)
+                warn(Text("hand.taken", who=who, most_s=TAKEN_S_MAX, out=out))
             pause(TAKEN_TRY_S)
 
 
 def _way_out(owner: LockOwner | None) -> str:
-    """Return how a process is ended that is waited for; of one that makes safe nothing."""
+    """Return how to end a process that is waited for; nothing for one that makes safe."""
     if owner is None or owner.does == MAKES_SAFE:
         return ""
-    if owner.does:
-        return f". To go on at once end it (Ctrl-C there, or kill -9 {owner.pid})"
-    end = f"kill -9 {owner.pid}"
-    return f". It listens to no other terminal: stop it at its own, or if it stands still, {end}"
+    return Text("hand.end_now" if owner.does else "hand.end_deaf", pid=owner.pid)
 
 
 def _in_vain(plan: LabPlan, why: LineBusy, *, asked: bool) -> LineBusy:
-    """Say that a line was not made safe, who keeps it, and what to do."""
-    sent = "what the process that was asked has sent is not known" if asked else "nothing was sent"
-    end = "" if why.owner is None else f" (Ctrl-C there, or kill -9 {why.owner.pid})"
+    """Return the error that a line was not made safe, with its holder and the remedy."""
     return LineBusy(
-        f"NOT made safe, {sent}: {why.owner or why}, and still does after {TAKEN_S_MAX:g} s. End "
-        f"it{end}, then: labharness safe{plan.option}"
+        Text(
+            "hand.in_vain",
+            sent=Text("hand.sent_unknown" if asked else "hand.sent_nothing"),
+            who=str(why.owner or why),
+            most_s=TAKEN_S_MAX,
+            end="" if why.owner is None else Text("hand.kill_there", pid=why.owner.pid),
+            command=f"labharness safe{plan.option}",
+        )
     )
 
 

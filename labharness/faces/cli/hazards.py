@@ -1,9 +1,10 @@
-"""``labharness hazards``: what hardware stands before each hazard, and its proof tests."""
+"""``labharness hazards``: the hardware safeguard of each hazard, and its proof tests."""
 
 import argparse
 from datetime import date
 
 from labharness.core.clock import VIRTUAL_EPOCH, wall_clock_utc
+from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.show import chosen_lab, say
 from labharness.lab import LabPlan
@@ -26,12 +27,12 @@ def hazards(chosen: argparse.Namespace) -> int:
             reason=chosen.reason,
             passed=not chosen.failed,
         )
-        result = "passed" if proof.passed else "FAILED"
-        say(f"{proof.hazard}: {result} on {proof.day}, {proof.by}")
-        rows = chosen_lab(chosen.lab).hazards.hazard  # as the next run reads them
+        code = "cli.proof_passed" if proof.passed else "cli.proof_failed"
+        say(Text(code, hazard=proof.hazard, day=str(proof.day), by=proof.by))
+        rows = chosen_lab(chosen.lab).hazards.hazard  # like the next run reads them
         still = next(row.missing(today) for row in rows if row.name == proof.hazard)
         if still and proof.passed:
-            say(f"  MISSING    {still}")
+            say(Text("cli.hazard_missing", why=still))
             return EXIT_FAILED
         return EXIT_COMPLETED
     return _list(plan, today)
@@ -42,15 +43,17 @@ def _list(plan: LabPlan, today: date) -> int:
     for row in plan.hazards.hazard:
         why = row.missing(today)
         missing += bool(why)
-        last = row.last_proof(today)
-        tested = "never" if last is None else f"{last.day} by {last.by or 'the table'}"
-        say(f"{row.name}: {row.hazard}")
-        say(f"  safeguard  {row.safeguard or 'NONE'}")
-        say(f"  tested     {tested}, counts {row.proof_days} d")
-        say(f"  {'MISSING    ' + why if why else 'in force'}")
+        tested: str = Text("cli.never")
+        if last := row.last_proof(today):
+            by = last.by or Text("cli.by_table")
+            tested = Text("cli.tested_by", day=str(last.day), by=by)
+        say(Text("pair", what=row.name, why=row.hazard))
+        say(Text("cli.safeguard", what=row.safeguard or Text("cli.no_safeguard")))
+        say(Text("cli.hazard_tested", tested=tested, days=row.proof_days))
+        say(Text("cli.hazard_missing", why=why) if why else Text("cli.in_force"))
     if plan.links == ("loopback",):
         day = VIRTUAL_EPOCH.date()
-        late = ", ".join(row.name for row in plan.hazards.hazard if row.missing(day)) or "nothing"
-        are = "are" if ", " in late else "is"
-        say(f"in virtual time it is {day}: {late} {are} missing or late")
+        late = [row.name for row in plan.hazards.hazard if row.missing(day)]
+        code = "cli.virtual_late" if len(late) > 1 else "cli.virtual_one_late"
+        say(Text(code, day=str(day), late=late or Text("cli.nothing")))
     return EXIT_FAILED if missing else EXIT_COMPLETED

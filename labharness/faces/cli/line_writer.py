@@ -27,12 +27,14 @@ class LineWriter:
 
     Attributes:
         left_out: Lines that did not wait any more, since the last that was written.
-        language: Of what is printed.
+        language: Of the printed texts.
+        command: Name of the command that prints.
     """
 
     def __init__(self) -> None:
         self.left_out = 0
         self.language = ENGLISH
+        self.command = ""
         self._lines: SimpleQueue[tuple[TextIO, str] | Event | None] = SimpleQueue()
         self._pinned: tuple[TextIO, str] | None = None
         self._shown: tuple[TextIO, str] | None = None

@@ -4,8 +4,9 @@ import argparse
 import json
 
 from labharness.core.vocabulary.spelling import meant
-from labharness.faces.cli import EXIT_COMPLETED, EXIT_USAGE
-from labharness.faces.cli.show import complain, say
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli import EXIT_COMPLETED
+from labharness.faces.cli.show import BadUse, say
 from labharness.lab.config.kinds import capabilities, driver_kinds
 
 __all__ = ["offers"]
@@ -14,21 +15,19 @@ __all__ = ["offers"]
 def offers(chosen: argparse.Namespace) -> int:
     """List or show."""
     try:
-        if chosen.command == "drivers":
-            for kind, module in sorted(driver_kinds().items()):
-                say(f"{kind:20} {module}")
-            return EXIT_COMPLETED
-        found = capabilities()
+        kinds = driver_kinds() if chosen.command == "drivers" else {}
+        found = capabilities() if chosen.command == "capabilities" else {}
     except LookupError as why:
-        complain(f"labharness {chosen.command}: {why}")
-        return EXIT_USAGE
-    if chosen.verb == "list":
-        for name, each in found.items():
-            say(f"{name:28} {each.declaration.version:8} {each.declaration.description}")
+        raise BadUse(why.args[0]) from None
+    for kind, module in sorted(kinds.items()):
+        say(f"{kind:20} {module}")
+    if "name" in chosen:
+        if chosen.name not in found:
+            near = meant(chosen.name, list(found))
+            name, known = repr(chosen.name), list(found)
+            raise BadUse(Text("cli.no_capability", name=name, meant=near, known=known))
+        say(json.dumps(found[chosen.name].declaration.to_json(), indent=2, ensure_ascii=False))
         return EXIT_COMPLETED
-    if chosen.name not in found:
-        near = meant(chosen.name, list(found))
-        complain(f"labharness: no capability {chosen.name!r}{near}; there are {', '.join(found)}")
-        return EXIT_USAGE
-    say(json.dumps(found[chosen.name].declaration.to_json(), indent=2, ensure_ascii=False))
+    for name, each in found.items():
+        say(f"{name:28} {each.declaration.version:8} {each.declaration.description}")
     return EXIT_COMPLETED

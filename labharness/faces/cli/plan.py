@@ -1,4 +1,4 @@
-"""``labharness plan``: what a task would do, flown on the nominal plant and not submitted."""
+"""``labharness plan``: predict a task by a flight on the nominal plant, without submitting it."""
 
 import argparse
 import json
@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.vocabulary.durations import clock_text
-from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli import EXIT_COMPLETED, EXIT_REJECTED
+from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.run import read_submit
-from labharness.faces.cli.show import chosen_lab, complain, say
+from labharness.faces.cli.show import CommandFailed, chosen_lab, say, warn
 from labharness.faces.report.comm_loss import comm_loss
 from labharness.faces.report.words import phase_text, plain
 from labharness.journal import JournalFailed
@@ -29,12 +31,11 @@ def plan(chosen: argparse.Namespace) -> int:
     except BadPayload as why:
         return _rejected(why.rejected())
     except (JournalFailed, FileNotFoundError) as why:  # no room for a flight's own files
-        complain(f"labharness plan: nothing can be flown: {why}")
-        return EXIT_FAILED
+        raise CommandFailed(Text("cli.cannot_fly", why=str(why))) from None
     if isinstance(found, Rejected):
         return _rejected(found)
     if found.unknown:
-        complain(f"labharness plan: {found.unknown}")
+        warn(found.unknown)
     prediction = found.prediction.to_json()
     if chosen.json:
         more = {"asks": found.asks, "risk_level": found.risk_level}
@@ -42,65 +43,71 @@ def plan(chosen: argparse.Namespace) -> int:
         return EXIT_COMPLETED
     takes, *rest = prediction_lines(prediction)
     say(takes)
-    say(f"risk {found.risk_level}: {_who(found)}")
+    say(Text("cli.risk", level=found.risk_level, approval=_approval(found)))
     for line in rest:
         say(line)
     return EXIT_COMPLETED
 
 
-def _who(found: Forecast) -> str:
+def _approval(found: Forecast) -> str:
     if found.asks:
-        return f"a person has to approve it ({found.asks})"
-    return f"approved beforehand by {found.approved}" if found.approved else "it needs no approval"
+        return Text("cli.person_approves", why=found.asks)
+    return Text("cli.approved", by=found.approved) if found.approved else Text("cli.no_approval")
 
 
 def _rejected(why: Rejected) -> int:
-    say(f"would be rejected ({why.reason_code}): {why.reason_message}")
+    say(Text("cli.would_reject", code=why.reason_code, why=why.reason_message))
     if why.suggestion:
-        say(f"suggestion: {why.suggestion}")
+        say(Text("cli.suggestion", text=why.suggestion))
     return EXIT_REJECTED
 
 
 def prediction_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """Return what a prediction (as JSON) comes to, for planner and approver."""
-    takes = clock_text(math.ceil(found["duration_s"]))
-    yield f"takes {takes} and stays within every limit on the nominal plant"
+    """Return the lines about a prediction (as JSON), for planner and approver."""
+    yield Text("cli.takes", took=clock_text(math.ceil(found["duration_s"])))
     for channel, points in found["trajectory"].items():
         if points:
             values = [value for _, value in points]
             unit = found["units"][channel]
             relative, absolute = found["bands"].get(unit, (0.0, 0.0))
             band = relative * max(values) + absolute
-            span = f"{min(values):8.1f} to {max(values):8.1f} {unit}"
-            yield f"  {channel:26} {span} (within {band:.1f})"
+            yield Text(
+                "cli.predicted",
+                channel=f"{channel:26}",
+                low=min(values),
+                high=max(values),
+                unit=unit,
+                band=band,
+            )
     for gas, volume_cm3 in found["gas_used_cm3"].items():
-        yield f"  {gas:26} {volume_cm3 / 1000:8.1f} standard litres"
-    stage = ""
+        yield Text("cli.gas_used", gas=f"{gas:26}", litres=volume_cm3 / 1000)
+    language, stage = TERMINAL.language, ""
     for step in found["steps"]:
         if step["stage"] != stage:
             stage = step["stage"]
-            yield f"{clock_text(step['started_s']):>9}  {phase_text(stage)}"
+            yield f"{clock_text(step['started_s']):>9}  {phase_text(stage, language)}"
     hottest = _hottest(found)
     if hottest is not None:
-        yield plain("killed_at", phase=phase_text(hottest["stage"]), step=hottest["instruction"])
+        phase = phase_text(hottest["stage"], language)
+        yield plain("killed_at", language, phase=phase, step=hottest["instruction"])
         yield from _killed(hottest, found.get("hardware", ()))
 
 
 def _killed(step: Mapping[str, Any], hardware: Sequence[str]) -> Iterator[str]:
-    """Say first what a person must know, then what it is made of."""
-    if "stays" in step:  # a request that waits may be of an older version
+    """Return the consequence for a person first, then the channels that it follows from."""
+    if "stays" in step:  # a waiting request may be of an older version
         for key, fields in comm_loss(step["stays"], hardware):
-            yield f"  {plain(key, **fields)}"
+            yield f"  {plain(key, TERMINAL.language, **fields)}"
     if hardware:
-        yield f"  {plain('killed_hardware', rows='; '.join(hardware))}"
+        yield f"  {plain('killed_hardware', TERMINAL.language, rows='; '.join(hardware))}"
     for at, each in enumerate(step["if_killed"]):
-        yield f"  {'by channel' if not at else '':10}  {each}"
+        yield f"{' ' * 14}{each}" if at else Text("cli.by_channel", row=each)
 
 
 def _hottest(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the heated step in which the highest temperature is predicted.
 
-    A reading stands until the next coarse poll, and so beyond the step in which it was taken.
+    A reading stays until the next coarse poll, and thus beyond the step in which it was taken.
     """
     points = [
         (value, at_s)
@@ -114,7 +121,6 @@ def _hottest(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return max(within, default=-math.inf)
 
     steps = [step for step in found["steps"] if step["if_killed"]]
-    heated = [
-        step for step in steps if any(row["what"] == "heats" for row in step.get("stays", ()))
-    ]
+    heats = [[row["what"] for row in step.get("stays", ())].count("heats") for step in steps]
+    heated = [step for step, count in zip(steps, heats, strict=True) if count]
     return max(heated or steps, key=highest_c, default=None)

@@ -1,19 +1,19 @@
-"""``labharness journal`` and ``labharness artifact``: what runs left behind."""
+"""``labharness journal`` and ``labharness artifact``: the records and files of runs."""
 
 import argparse
 import os
 from pathlib import Path
 
 from labharness.core.vocabulary.durations import clock_text
-from labharness.core.vocabulary.texts import in_language
-from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.core.vocabulary.texts import Text, in_language
+from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.show import complain, looking, output, say
+from labharness.faces.cli.show import BadUse, CommandFailed, looking, output, say
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.reading import export_jsonl, read, verify_file
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 
-__all__ = ["records"]
+__all__ = ["journal_in", "records"]
 
 VALUE_CHARACTERS_MAX = 120
 
@@ -22,12 +22,7 @@ def records(chosen: argparse.Namespace) -> int:
     """Carry out one of the two commands."""
     if chosen.command == "artifact":
         return _artifact(chosen.uri, Path(chosen.runs), chosen.cat)
-    path = Path(chosen.folder) / JOURNAL_NAME
-    with looking(path):
-        there = path.is_file()
-    if not there:
-        complain(f"labharness journal: {chosen.folder} holds no {JOURNAL_NAME}")
-        return EXIT_USAGE
+    path = journal_in(Path(chosen.folder))
     if chosen.verb == "verify":
         return _verify(path)
     if chosen.verb == "export":
@@ -37,15 +32,31 @@ def records(chosen: argparse.Namespace) -> int:
     return _show(path)
 
 
+def journal_in(folder: Path) -> Path:
+    """Return the journal of a run's folder.
+
+    Raises:
+        BadPath: It may not be looked at.
+        BadUse: The folder holds none.
+    """
+    path = folder / JOURNAL_NAME
+    with looking(path):
+        if not path.is_file():
+            raise BadUse(Text("cli.no_journal", folder=str(folder), name=JOURNAL_NAME))
+    return path
+
+
 def _verify(path: Path) -> int:
     report = verify_file(path)
-    if report.ok:
-        say(f"{path}: the chain of {report.head.seq} records holds, head {report.head.hash}")
-        if not report.tail_known:
-            say("cannot tell whether records are missing at the end: no head is kept elsewhere")
-        return EXIT_COMPLETED
-    say(f"{path}: record {report.first_bad_seq} is bad: {report.reason}")
-    return EXIT_FAILED
+    if not report.ok:
+        say(
+            Text("cli.bad_record", path=str(path), seq=report.first_bad_seq, why=str(report.reason))
+        )
+        return EXIT_FAILED
+    say(Text("cli.chain", path=str(path), count=report.head.seq, head=report.head.hash))
+    if not report.tail_known:
+        say(Text("cli.tail_unknown"))
+    return EXIT_COMPLETED
 
 
 def _show(path: Path) -> int:
@@ -58,7 +69,7 @@ def _show(path: Path) -> int:
 
 
 def _in_language(value: object) -> object:
-    """Return a value of a record with every text in it in the language that was asked for."""
+    """Return a value of a record with every text in it in the chosen language."""
     if isinstance(value, str):
         return in_language(value, TERMINAL.language)
     if isinstance(value, dict):
@@ -71,34 +82,27 @@ def _artifact(uri: str, runs: Path, cat: bool) -> int:
         with looking(runs):
             found = resolve_all(uri, _artifact_folders(runs))
     except ArtifactRefused as why:
-        complain(f"labharness artifact: {why}; looked in {runs}")
-        return EXIT_USAGE
+        raise BadUse(Text("cli.artifact_refused", why=str(why), runs=str(runs))) from None
     if len(set(found.values())) > 1:
         holders = [str(each.parent.parent) for each in found]
-        complain(
-            f"labharness artifact: {len(holders)} runs have this address: {', '.join(holders)}; "
-            f"name one with --runs {holders[0]}"
-        )
-        return EXIT_FAILED
+        count, one = len(holders), holders[0]
+        raise CommandFailed(Text("cli.artifact_in_many", count=count, runs=holders, one=one))
     path = next(iter(found))
     if not cat:
         say(str(path))
         return EXIT_COMPLETED
-    try:
+    with looking(path, CommandFailed):
         data = path.read_bytes()
-    except OSError as why:
-        complain(f"labharness artifact: {path}: {why.strerror}")
-        return EXIT_FAILED
     with output() as out:
         out.write(data)
     return EXIT_COMPLETED
 
 
 def _artifact_folders(runs: Path) -> list[Path]:
-    """Find where the artifacts of one run lie, or those of many."""
+    """Return the artifact folders of one run, or of many runs."""
     if (runs / JOURNAL_NAME).is_file():
         return [runs / ARTIFACTS_NAME]
     if not runs.is_dir():
         return []
-    os.scandir(runs).close()  # to glob, a folder that may not be read is an empty one
+    os.scandir(runs).close()  # glob takes a folder that may not be read for an empty one
     return sorted(runs.glob(f"*/{ARTIFACTS_NAME}"), reverse=True)

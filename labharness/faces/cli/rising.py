@@ -1,13 +1,13 @@
-"""Whether what was made safe still gets hotter: known minutes after ``safe``, and waited for.
+"""Wait after ``safe`` until it is known whether anything still gets hotter.
 
-Where a process drives the line it watches, in its own time, and is asked. Where none does, this one
-measures real instruments twice; the line is nobody's meanwhile.
+The owner of the line measures in its own time, and is asked. Without an owner this process measures
+real instruments twice; between the two measurements it does not hold the line.
 """
 
 from collections.abc import Callable, Sequence
 
 from labharness.core.clock import pause
-from labharness.instruments.driver import Cools
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import LinkLost
 from labharness.lab import LabPlan
 from labharness.lab.config.lock import LineBusy
@@ -17,7 +17,7 @@ from labharness.line.effects import warmer
 
 __all__ = ["still_rising"]
 
-ASK_S = 0.5  # between two questions to who watches
+ASK_S = 0.5  # between two questions to the owner
 NAN = float("nan")
 
 
@@ -27,13 +27,13 @@ def still_rising(
     owner: Callable[[], LineControl | None],
     tell: Callable[[str], None],
 ) -> list[str]:
-    """Wait for the lag of what is hot, and longer; return what has risen, or was not read.
+    """Wait for the lag of hot channels, and longer; return a text for each that rose or is unread.
 
     Args:
-        plan: The lab's files, which say how long.
-        hot: The temperatures to watch; none, and nothing is waited for.
-        owner: Reaches the process that drives the line, if one does.
-        tell: Told how long it takes.
+        plan: The lab's files, which state both times.
+        hot: The temperatures to watch; if there are none, this returns at once.
+        owner: Reaches the process that drives the line, if there is one.
+        tell: Told how long the wait takes.
     """
     rows = {
         name: row
@@ -43,24 +43,26 @@ def still_rising(
     }
     if not rows:
         return []
-    names = ", ".join(rows)
-    longest_s = max(row.lag_s for row in rows.values()) + max(row.over_s for row in rows.values())
-    tell(
-        f"hot: {names}; whether anything still rises is known in {longest_s:.0f} s (Ctrl-C ends "
-        "this wait, and nothing else)"
-    )
+    lag_s = max(row.lag_s for row in rows.values())
+    over_s = max(row.over_s for row in rows.values())
+    tell(Text("hand.hot", channels=list(rows), within_s=lag_s + over_s))
     found = _asked(owner)
     if found is None and not plan.real_ports:
-        return []  # a room that was simulated by who has ended: nothing is left to measure
+        return []  # the simulated room ended with its owner: nothing is left to measure
     if found is None:
-        found = _measured_twice(plan, rows)
+        pause(lag_s)
+        before = _look(plan, list(rows))
+        pause(over_s)
+        after = _look(plan, list(rows))
+        said = [warmer(name, row, before[name], after[name]) for name, row in rows.items()]
+        found = [each for each in said if each]
     if not found:
-        tell(f"nothing rises: {names}")
+        tell(Text("hand.nothing_rises", channels=list(rows)))
     return found
 
 
 def _asked(owner: Callable[[], LineControl | None]) -> list[str] | None:
-    """Ask who drives the line until it knows; ``None`` where nobody does, or no more."""
+    """Ask the owner of the line until it knows; ``None`` if there is no owner any more."""
     while True:
         try:
             reached = owner()
@@ -77,19 +79,10 @@ def _asked(owner: Callable[[], LineControl | None]) -> list[str] | None:
         pause(ASK_S)
 
 
-def _measured_twice(plan: LabPlan, rows: dict[str, Cools]) -> list[str]:
-    pause(max(row.lag_s for row in rows.values()))
-    before = _look(plan, list(rows))
-    pause(max(row.over_s for row in rows.values()))
-    after = _look(plan, list(rows))
-    said = [warmer(name, row, before[name], after[name]) for name, row in rows.items()]
-    return [each for each in said if each]
-
-
 def _look(plan: LabPlan, names: Sequence[str]) -> dict[str, float]:
     try:
         found = read_now(plan, names)
-    except (LineBusy, LinkLost, OSError):  # of what was not read it is said that it was not
+    except (LineBusy, LinkLost, OSError):  # the answer then says that nothing was read
         return dict.fromkeys(names, NAN)
     values = [each.get("value") if each["ok"] else None for each in found]
     return {

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
+from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.durations import clock_text, parse_duration
 from labharness.core.vocabulary.texts import Text, in_language
@@ -15,21 +16,22 @@ from labharness.faces.cli import (
     EXIT_COMPLETED,
     EXIT_FAILED,
     EXIT_REJECTED,
-    EXIT_USAGE,
 )
 from labharness.faces.cli.line_writer import TERMINAL, is_live
 from labharness.faces.cli.live import LiveLine
 from labharness.faces.cli.show import (
+    BadUse,
     OutputLost,
     chosen_lab,
     complain,
     drop_output,
+    looking,
     say,
+    warn,
 )
 from labharness.faces.cli.stopping import stoppable
 from labharness.faces.report.answer_face import face_of
-from labharness.faces.report.words import phase_text, plain
-from labharness.journal import JournalFailed
+from labharness.faces.report.words import phase_text
 from labharness.lab.wiring.operators import TerminalOperator
 from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.protocols.hcp import answers
@@ -43,12 +45,16 @@ from labharness.protocols.hcp.codec import (
 )
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
-from labharness.work.plan import Operator
 
 __all__ = ["read_submit", "run"]
 
 A_TASK = "examples/mos2-monolayer.json"  # of the checkout, and of the README
-FAST_TICKS = 10  # minutes of lab time between two lines within a step, when time is virtual
+FAST_TICKS = 10  # minutes of lab time between two lines of a step in virtual time
+KEPT = {
+    "cli.the_answer": ANSWER_NAME,
+    "cli.the_journal": JOURNAL_NAME,
+    "cli.the_report": REPORT_NAME,
+}
 EXITS = {
     "task_completed": EXIT_COMPLETED,
     "task_failed": EXIT_FAILED,
@@ -60,8 +66,7 @@ EXITS = {
 def run(chosen: argparse.Namespace) -> int:
     """Run one task; return the exit code."""
     if chosen.speed is None and chosen.approval_timeout:
-        complain("labharness run: --approval-timeout takes --speed real or N: nobody can keep up")
-        return EXIT_USAGE
+        raise BadUse(Text("cli.approval_timeout"))
     try:
         submit, payload = read_submit(Path(chosen.task))
         plan = chosen_lab(chosen.lab)
@@ -71,9 +76,6 @@ def run(chosen: argparse.Namespace) -> int:
             lab_option=plan.option,
             live=LiveLine() if is_live() and not chosen.json else None,
         )
-        operator: Operator | None = None
-        if plan.file.operator.kind == "terminal":
-            operator = TerminalOperator(_ask)
         task = TaskRun(
             plan,
             submit,
@@ -81,7 +83,7 @@ def run(chosen: argparse.Namespace) -> int:
             speed=chosen.speed,
             seed=chosen.seed,
             out=Path(chosen.out) if chosen.out else None,
-            operator=operator,
+            operator=TerminalOperator(_ask) if plan.file.operator.kind == "terminal" else None,
             approval_wait_s=chosen.approval_timeout,
             tell=told.tell,
             log_level=chosen.log_level,
@@ -91,8 +93,8 @@ def run(chosen: argparse.Namespace) -> int:
             result = task.execute()
     except BadPayload as why:
         if why.message.type != "task_submit":
-            complain(f"labharness run: {chosen.task} holds a message of type {why.message.type!r}")
-            return EXIT_USAGE
+            told_type = repr(why.message.type)
+            raise BadUse(Text("cli.other_type", path=chosen.task, type=told_type)) from None
         return _reject(why, chosen.json)
     try:
         if chosen.json:
@@ -101,10 +103,10 @@ def run(chosen: argparse.Namespace) -> int:
             told.report()
             _report(result)
             _print(result, payload.capability)
-    except BrokenPipeError:  # nobody reads; the answer is in its folder, the exit code stands
+    except BrokenPipeError:  # the answer is in its folder, and the exit code stands
         drop_output()
     except OutputLost as why:
-        complain(f"labharness run: {why}; the answer is in {result.folder}")
+        warn(Text("cli.answer_in", why=str(why), folder=str(result.folder)))
     return EXITS[result.message.type]
 
 
@@ -113,36 +115,34 @@ def _report(result: RunResult) -> None:
 
     try:
         write_report(result.folder)
-    except (OSError, ValueError, JournalFailed) as why:  # the answer stands without it
-        complain(f"labharness run: the report of {result.folder} cannot be made: {why}")
+    except (OSError, ValueError, LabError) as why:  # the answer stands without it
+        warn(Text("cli.no_report", folder=str(result.folder), why=str(why)))
 
 
 def read_submit(path: Path) -> tuple[HcpMessage, TaskSubmit]:
     """Read a ``task_submit`` from a file.
 
     Raises:
-        NotHcp: It is no HCP message, or another one.
+        NotHcp: The file does not hold an HCP message, or holds another one.
         BadPayload: Its payload cannot be read.
     """
     message = _read(path)
     if not isinstance(message.payload, TaskSubmit):
-        raise NotHcp(f"{path} holds a message of type {message.type!r}, no task_submit")
+        raise NotHcp(Text("cli.no_submit", path=str(path), type=repr(message.type)))
     return message, message.payload
 
 
 def _read(path: Path) -> HcpMessage:
-    try:
-        with open_named(path) as file:
-            data = file.read(MESSAGE_BYTES_MAX + 1)
-    except OSError as why:
-        raise NotHcp(f"{path}: {why.strerror}") from None
-    if len(data) > MESSAGE_BYTES_MAX:
-        raise NotHcp(f"{path} is no HCP message: it has more than {MESSAGE_BYTES_MAX} bytes")
-    try:
-        return decode(data)
-    except NotHcp as why:
-        hint = "" if data.lstrip().startswith(b"{") else f"; {A_TASK} is a task"
-        raise NotHcp(f"{path} is no HCP message: {why}{hint}") from None
+    with looking(path, NotHcp), open_named(path) as file:
+        data = file.read(MESSAGE_BYTES_MAX + 1)
+    why: str = Text("cli.too_many_bytes", most=MESSAGE_BYTES_MAX)
+    if len(data) <= MESSAGE_BYTES_MAX:
+        try:
+            return decode(data)
+        except NotHcp as refused:
+            is_json = data.lstrip().startswith(b"{")
+            why = str(refused) if is_json else Text("cli.task", why=str(refused), path=A_TASK)
+    raise NotHcp(Text("cli.not_hcp", path=str(path), why=why))
 
 
 def _reject(why: BadPayload, as_json: bool) -> int:
@@ -160,26 +160,27 @@ def _reject(why: BadPayload, as_json: bool) -> int:
 
 
 def _ask(prompt: str) -> str:
-    """Ask beside the answer, which is alone on standard output; raises ``EOFError``."""
+    """Ask on standard error, because standard output has the answer alone; raises ``EOFError``."""
     TERMINAL.unpin()
     TERMINAL.flush()
-    sys.stderr.write(prompt)
+    sys.stderr.write(in_language(prompt, TERMINAL.language))
     sys.stderr.flush()
     try:
         return input()
     except EOFError:
-        if sys.stdin.isatty():  # Ctrl-D, which is no name and no end
+        if sys.stdin.isatty():  # Ctrl-D, which is neither a name nor an end
             return ""
         raise
 
 
 class _Progress:
-    """Prints events as they happen, on standard error; nothing when a program listens.
+    """Prints events on standard error; with ``--json`` it prints nothing.
 
-    On a terminal what happens goes on in one line, and what is to be read stands above it.
+    On a terminal progress is shown in one line, and events for a reader stand above it.
 
     Attributes:
-        head: What runs where; printed before the first event, so that an error stands alone.
+        head: Lab, session and folder; printed before the first event, so that an error stands
+            alone.
     """
 
     def __init__(self, *, quiet: bool, fast: bool, lab_option: str, live: LiveLine | None) -> None:
@@ -200,55 +201,54 @@ class _Progress:
             complain(self.head)
             self.head = ""
         if kind == "begun":
-            self._show(phase=plain("phase.preflight"))
-        elif kind == "progress" and self._live is not None:
-            self._percent = data["percent"]
-            words = {
-                "phase": phase_text(str(data["stage"])),
-                "step": in_language(data["message"], TERMINAL.language),
-            }
-            self._show(data["percent"], **words, values="", left="")
+            self._show(phase=_phase("preflight"))
         elif kind == "progress":
-            stage = phase_text(str(data["stage"]))
-            shown = stage if stage != self._stage else ""
-            self._stage = stage
-            self._ticks = 0
-            said = Text(
-                "cli.progress",
-                percent=data["percent"],
-                stage=f"{shown:18}",
-                message=data["message"],
-            )
-            complain(said)
+            self._progress(data["percent"], _phase(str(data["stage"])), data["message"])
         elif kind == "tick":
-            self._ticks += 1
-            values = ", ".join(
-                f"{name} {value:.4g}/{setpoint:.4g}"
-                for name, (setpoint, value) in data["values"].items()
-            )
-            if self._live is not None:
-                self._show(self._percent, values=values, left=f"{clock_text(data['left_s'])} left")
-            elif self._ticks % self._every == 0:
-                complain(f"{'':28}{values} · {clock_text(data['left_s'])} left")
+            self._tick(data)
         elif kind == "approval_asked":
-            name, lab = data["id"], self._lab_option
-            complain(f"{'':8}look at it: labharness approvals show {name}{lab}")
-            complain(
-                f"{'':8}then: labharness approvals approve {name} --name WHO --reason WHY{lab}"
-            )
+            request = f"{data['id']}{self._lab_option}"
+            complain(Text("cli.look_at_it", command=f"labharness approvals show {request}"))
+            approve = f"labharness approvals approve {data['id']} --name WHO --reason WHY"
+            complain(Text("cli.then_approve", command=f"{approve}{self._lab_option}"))
         elif kind == "task_accepted":
             level, reasons = data["risk_level"], data["risk_reasons"]
             complain(Text("cli.accepted", level=level, reasons=reasons))
         elif kind in ("warning", "error", "log"):
             complain(Text("cli.event", kind=kind, message=data["message"]))
 
+    def _progress(self, percent: float, stage: str, message: str) -> None:
+        if self._live is not None:
+            self._percent = percent
+            step = in_language(message, TERMINAL.language)
+            self._show(percent, phase=stage, step=step, values="", left="")
+            return
+        shown = stage if stage != self._stage else ""
+        self._stage, self._ticks = stage, 0
+        complain(Text("cli.progress", percent=percent, stage=f"{shown:18}", message=message))
+
+    def _tick(self, data: Mapping[str, Any]) -> None:
+        self._ticks += 1
+        rows = data["values"].items()
+        values = ", ".join(f"{name} {value:.4g}/{to:.4g}" for name, (to, value) in rows)
+        left = Text("cli.left", time=clock_text(data["left_s"]))
+        if self._live is not None:
+            shown = in_language(left, TERMINAL.language)
+            self._show(self._percent, values=values, left=shown)
+        elif self._ticks % self._every == 0:
+            complain(Text("cli.tick", values=values, left=left))
+
     def report(self) -> None:
-        """Say that the report is made; the line goes away with the answer."""
-        self._show(phase=plain("phase.report"), step="", values="", left="")
+        """Show that the report is made; the line goes away with the answer."""
+        self._show(phase=_phase("report"), step="", values="", left="")
 
     def _show(self, percent: float | None = None, **words: str) -> None:
         if self._live is not None:
             self._live.show(percent, now=percent is None, **words)
+
+
+def _phase(name: str) -> str:
+    return phase_text(name, TERMINAL.language)
 
 
 def _print(result: RunResult, capability: str) -> None:
@@ -266,9 +266,8 @@ def _print(result: RunResult, capability: str) -> None:
         if body.get("suggestion"):
             say(Text("cli.suggestion", text=body["suggestion"]))
     else:
-        for line in face_of({"capability": capability}).lines(
-            body["outputs"], body["execution_summary"]
-        ):
+        face = face_of({"capability": capability})
+        for line in face.lines(body["outputs"], body["execution_summary"]):
             say(line)
     if "execution_summary" in body:
         done = body["execution_summary"]
@@ -277,18 +276,21 @@ def _print(result: RunResult, capability: str) -> None:
         for each in done["risk_events"]:
             say(Text("cli.risk_event", text=each))
         for each in body["artifacts"]:
-            say(f"  {each['name']:20} {each['size_bytes']:>9} bytes  {each['uri']}")
+            size = f"{each['size_bytes']:>9}"
+            say(Text("cli.artifact", name=f"{each['name']:20}", size=size, uri=each["uri"]))
     say(_kept(result.folder))
     if (result.folder / REPORT_NAME).exists():
         say(Text("cli.open", path=str(result.folder / REPORT_NAME)))
 
 
 def _kept(folder: Path) -> str:
-    """Return what of a run its folder holds; somebody may have taken it away meanwhile."""
-    names = {"answer": ANSWER_NAME, "journal": JOURNAL_NAME, "report": REPORT_NAME}
-    there = [what for what, name in names.items() if (folder / name).exists()]
-    *first, last = there or ["no answer, journal or report"]
-    return f"{', '.join(first)} and {last}: {folder}" if first else f"{last}: {folder}"
+    """Return which files of a run its folder holds; they may have been taken away meanwhile."""
+    kept = [Text(code) for code, name in KEPT.items() if (folder / name).exists()]
+    if not kept:
+        return Text("cli.kept_nothing", folder=str(folder))
+    *first, last = kept
+    what = Text("cli.and", first=first, last=last) if first else last
+    return Text("pair", what=what, why=str(folder))
 
 
 def _print_rejected(body: Mapping[str, Any]) -> None:

@@ -4,28 +4,37 @@ import errno
 import getpass
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import in_language
+from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.lab import LabPlan, default_lab_path, read_lab
+
+if TYPE_CHECKING:
+    from labharness.lab import LabPlan
 
 __all__ = [
     "BadPath",
+    "BadUse",
+    "CommandFailed",
     "OutputLost",
+    "account",
+    "aligned",
     "chosen_lab",
     "complain",
+    "counted",
     "drop_output",
     "latched",
     "looking",
     "one_line",
     "output",
+    "pin_reading",
     "say",
     "say_queued",
+    "warn",
     "write_whole",
 ]
 
@@ -38,43 +47,83 @@ class BadPath(LabError, ValueError, code="bad_path"):
     """A path was named at which the operating system does not let this account look."""
 
 
-@contextmanager
-def looking(path: Path) -> Iterator[None]:
-    """Look at what lies at a path that was named, or below it.
+class BadUse(LabError, code="bad_use"):
+    """An argument, or a file that it names, cannot be used in this command."""
 
-    Raises:
-        BadPath: It may not be looked at, or is too long: whatever lies there is not known.
+
+class CommandFailed(LabError, RuntimeError, code="command_failed"):
+    """The command was understood and could not be carried out; the message says why."""
+
+
+@contextmanager
+def looking(path: Path, error: type[LabError] = BadPath, code: str = "pair") -> Iterator[None]:
+    """Name the path where the operating system refuses something at a path, or below it.
+
+    Args:
+        path: The path, in case that the system names none: a write to a full disk does not.
+        error: Raised then.
+        code: Of its text about path and reason.
     """
     try:
         yield
-    except (BrokenPipeError, OutputLost):
-        raise  # the command line's own matter
+    except (BrokenPipeError, LabError):
+        raise
     except OSError as why:
-        raise BadPath(f"{why.filename or path}: {why.strerror}") from None
+        where = why.filename if isinstance(why.filename, str) else path  # it may be a number
+        raise error(Text(code, what=str(where), why=why.strerror or str(why))) from None
 
 
 def say(text: str) -> None:
     """Print a result.
 
     Raises:
-        BrokenPipeError: Whoever read has gone.
+        BrokenPipeError: The reader has gone.
         OutputLost: It cannot be written for another reason.
     """
     TERMINAL.unpin()
-    TERMINAL.flush()  # what was said before stands before
+    TERMINAL.flush()  # earlier lines stand above
     with _lost():
         sys.stdout.write(in_language(text, TERMINAL.language) + "\n")
         sys.stdout.flush()
 
 
-def latched(plan: LabPlan, why: str) -> str:
-    """Say that a line is latched, and what a person does about it."""
-    return f"LATCHED: {why}; when the cause is gone: {plan.reset_command}"
+def warn(why: str, code: str = "") -> None:
+    """Print one line that names the command: a warning, or an error with its code."""
+    head = f"labharness {TERMINAL.command}".rstrip()
+    first, *rest = map(one_line, in_language(why, TERMINAL.language).split("\n"))
+    first += f" [{code}]" if code else ""
+    TERMINAL.put(sys.stderr, "\n".join([f"{head}: {first}", *rest]))
+
+
+def pin_reading(path: str) -> None:
+    """Show on a live terminal which file is read."""
+    TERMINAL.pin(sys.stderr, in_language(Text("cli.reading", path=path), TERMINAL.language))
+
+
+def latched(plan: "LabPlan", why: str) -> str:
+    """Return that a line is latched, and the command that resets it."""
+    return Text("cli.latched", why=why, command=plan.reset_command)
+
+
+def counted(findings: int) -> str:
+    """Return how many findings there are."""
+    code = {0: "cli.no_findings", 1: "cli.one_finding"}.get(findings, "cli.findings")
+    return Text(code, count=findings)
+
+
+def aligned(rows: Sequence[Sequence[str]], before: str = "") -> Iterator[str]:
+    """Return the lines of a table whose columns are as wide as their widest cell."""
+    shown = [[in_language(each, TERMINAL.language) for each in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = (each.ljust(width) for each, width in zip(row, widths, strict=True))
+        yield f"{before}{'  '.join(cells).rstrip()}"
 
 
 def one_line(text: str) -> str:
-    """Keep a text on its line, without what would steer a terminal: names and headers of files."""
-    return "".join(each if each.isprintable() else "\ufffd" for each in text)
+    """Return a text in the chosen language, without the characters that steer a terminal."""
+    shown = in_language(text, TERMINAL.language)
+    return "".join(each if each.isprintable() else "\ufffd" for each in shown)
 
 
 @contextmanager
@@ -82,7 +131,7 @@ def output() -> Iterator[BinaryIO]:
     """Return standard output for bytes, as the content of a file is printed.
 
     Raises:
-        BrokenPipeError: Whoever read has gone.
+        BrokenPipeError: The reader has gone.
         OutputLost: It cannot be written for another reason.
     """
     TERMINAL.flush()
@@ -99,28 +148,28 @@ def _lost() -> Iterator[None]:
         raise
     except OSError as why:
         drop_output()
-        raise OutputLost(f"standard output cannot be written: {why.strerror}") from None
+        raise OutputLost(Text("cli.output_lost", why=why.strerror)) from None
 
 
 def complain(text: str) -> None:
-    """Print what is not the result: progress, warnings, the one plain error.
+    """Print progress or a warning on standard error.
 
-    A run outlives the terminal that watches it, so nobody to read is no error, and nobody waits
-    until it is read.
+    A run outlives the terminal that watches it, so a lost reader is not an error, and this call
+    does not wait until the line is read.
     """
     TERMINAL.put(sys.stderr, in_language(text, TERMINAL.language))
 
 
 def say_queued(text: str) -> None:
-    """Print a result while a line is driven, which waits for no reader and asks for none."""
+    """Print a result while a line is driven, without waiting for a reader."""
     TERMINAL.put(sys.stdout, in_language(text, TERMINAL.language))
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Put a file in its place whole: a full disk leaves what was there before.
+    """Replace a file at once: a full disk leaves the file that was there before.
 
     Raises:
-        OSError: It cannot be written, or what is there is no file, such as a device.
+        OSError: It cannot be written, or the path is not a file, such as a device.
     """
     there = path.resolve()  # a link stays one
     if there.exists() and not there.is_file():
@@ -137,7 +186,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def account() -> str:
-    """Name the account of the operating system that this command runs under."""
+    """Return the account of the operating system under which this command runs."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a number without a name, as in a container
@@ -149,6 +198,8 @@ def drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def chosen_lab(path: str | None) -> LabPlan:
+def chosen_lab(path: str | None) -> "LabPlan":
     """Read the lab file that was named, or the one that ships."""
+    from labharness.lab import default_lab_path, read_lab
+
     return read_lab(default_lab_path() if path is None else Path(path))

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.errors import LabError
-from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
-from labharness.faces.cli.show import BadPath, complain, say
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli import EXIT_COMPLETED
+from labharness.faces.cli.show import BadPath, CommandFailed, say
 from labharness.instruments.simulation.control import BadRequest, NoSimulatedLab, ask
 from labharness.lab import read_lab
 from labharness.lab.wiring.simulate import CONTROL_NAME, serve
@@ -39,10 +40,9 @@ def simulate(chosen: argparse.Namespace) -> int:
             ready=lambda status: say(json.dumps({"ready": True, **status})),
         )
     except (ModuleNotFoundError, LabError):
-        raise  # the command line's own matter
+        raise
     except Exception as why:  # noqa: BLE001 - a plant that broke; no traceback reaches a user
-        complain(f"labharness {chosen.command}: it broke: {type(why).__name__}: {why}")
-        return EXIT_FAILED
+        raise CommandFailed(Text("cli.broke", error=type(why).__name__, why=str(why))) from None
     return EXIT_COMPLETED
 
 
@@ -52,11 +52,11 @@ def _numbers(words: Sequence[str]) -> Mapping[str, int]:
     for word in words:
         name, _, number = word.partition("=")
         if not name or not number.isascii() or not number.isdecimal():
-            raise BadRequest(f"--tcp {word!r} is not PORT=NUMBER, e.g. detector=5020")
+            raise BadRequest(Text("cli.tcp", word=repr(word)))
         if not 1 <= int(number) <= TCP_MAX:
-            raise BadRequest(f"--tcp {word!r}: a TCP port is 1 to {TCP_MAX}")
+            raise BadRequest(Text("cli.tcp_range", word=repr(word), most=TCP_MAX))
         if name in found:
-            raise BadRequest(f"--tcp names port {name!r} twice")
+            raise BadRequest(Text("cli.tcp_twice", name=repr(name)))
         found[name] = int(number)
     return found
 
@@ -65,27 +65,27 @@ def _address(folder: Path) -> str:
     try:
         return (folder / CONTROL_NAME).read_text("utf-8").strip()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as why:
-        raise NoSimulatedLab(f"nobody serves from {folder}: {why.strerror}") from None
-    except OSError as why:  # somebody may well serve there
-        raise BadPath(f"{folder}: {why.strerror}") from None
+        raise NoSimulatedLab(Text("cli.unserved", folder=str(folder), why=why.strerror)) from None
+    except OSError as why:  # a lab may well be served there
+        raise BadPath(Text("pair", what=str(folder), why=why.strerror)) from None
     except UnicodeDecodeError:
-        raise NoSimulatedLab(f"nobody serves from {folder}: its control file is no text") from None
+        binary = Text("cli.control_binary")
+        raise NoSimulatedLab(Text("cli.unserved", folder=str(folder), why=binary)) from None
 
 
 def _request(asked: str, details: Sequence[str]) -> dict[str, Any]:
-    """Read ``simulated``'s words as one request."""
+    """Read the words of ``simulated`` as one request."""
     if asked == "fault":
         return {"ask": asked, "set": _pairs(details)}
-    if asked == "bus":
-        port, *pairs = details or [""]
-        return {"ask": asked, "port": port, "set": _pairs(pairs)}
-    if asked == "operate":
-        action, *pairs = details or [""]
-        return {"ask": asked, "action": action, "details": _pairs(pairs)}
     if asked == "bytes":
         return {"ask": asked, **_pairs(details)}
+    first, *pairs = details or [""]
+    if asked == "bus":
+        return {"ask": asked, "port": first, "set": _pairs(pairs)}
+    if asked == "operate":
+        return {"ask": asked, "action": first, "details": _pairs(pairs)}
     if details:
-        raise BadRequest(f"{asked!r} takes nothing more; got {' '.join(details)!r}")
+        raise BadRequest(Text("cli.nothing_more", word=repr(asked), got=repr(" ".join(details))))
     return {"ask": asked}
 
 
@@ -95,7 +95,7 @@ def _pairs(words: Sequence[str]) -> Mapping[str, Any]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise BadRequest(f"{word!r} is not name=value")
+            raise BadRequest(Text("cli.name_value", word=repr(word)))
         try:
             found[name] = json.loads(value)
         except ValueError:

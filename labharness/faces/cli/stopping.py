@@ -1,4 +1,4 @@
-"""A signal as a stop request: what runs is asked to end, and the line is made safe first."""
+"""A signal as a stop request: the run is asked to end, and the line is made safe first."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -14,17 +14,15 @@ STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last two: Unix
 
 @contextmanager
 def stoppable(stop: Callable[[str], None]) -> Iterator[None]:
-    """Ask what runs to stop, at Ctrl-C, a lost terminal or an end from outside.
+    """Ask a run to stop, at Ctrl-C, a lost terminal or a signal from outside.
 
     Args:
-        stop: Told why; it is called from a signal handler.
+        stop: Takes the reason; it is called from a signal handler.
     """
 
     def interrupted(number: int, frame: object) -> None:
-        stop(
-            Text("stop.signal", name=signal.Signals(number).name)
-        )  # first: words keep no stop back
-        complain("stop request: bringing the line to its safe state")
+        stop(Text("stop.signal", name=signal.Signals(number).name))  # before any text is printed
+        complain(Text("cli.stopping"))
 
     stops = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]
     before = {each: signal.signal(each, interrupted) for each in stops}

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 
 __all__ = [
@@ -32,13 +32,16 @@ def number(text: str) -> float:
     """Return a number, also a NaN or an infinity, which the gate refuses."""
     if NUMBER.fullmatch(text) or NO_NUMBER.fullmatch(text):
         return float(text)
-    number = re.match(r"[+-]?[0-9]+[0-9.]*(?=[A-Za-z%])", text)
-    hint = (
-        f"; put a blank before the unit: {number[0]} {text[number.end() :]}"
-        if number
-        else ": write it as 100, 0.5, 1e-3"
-    )
-    raise argparse.ArgumentTypeError(f"{text!r} is no number{hint}")
+    glued = re.fullmatch(r"([+-]?[0-9]+[0-9.]*)([A-Za-z%].*)", text)
+    if glued:
+        raise _wrong("value.blank", word=repr(text), number=glued[1], unit=glued[2])
+    raise _wrong("value.number", word=repr(text))
+
+
+def _wrong(code: str, **params: str | float | Sequence[str]) -> argparse.ArgumentTypeError:
+    from labharness.core.vocabulary.texts import Text  # only an error waits for it
+
+    return argparse.ArgumentTypeError(Text(code, **params))
 
 
 def speed(text: str) -> float | None:
@@ -47,20 +50,20 @@ def speed(text: str) -> float | None:
         return None
     if text == "real":
         return 1.0
-    return _up_to(text, 1e6, "fast, real, or a number up to 1000000")
+    return _up_to(text, 1e6, "value.speed")
 
 
 def times(text: str) -> float:
     """Return a speed at which simulators can be served."""
     from labharness.lab.wiring.simulate import SPEED_MAX
 
-    return _up_to(text, SPEED_MAX, f"a number above 0, up to {SPEED_MAX:g}")
+    return _up_to(text, SPEED_MAX, "value.up_to")
 
 
 def seed(text: str) -> int:
     """Return a seed."""
     if not WHOLE.fullmatch(text) or len(text) > 18:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at most 18 digits")
+        raise _wrong("value.seed", word=repr(text))
     return int(text)
 
 
@@ -69,28 +72,26 @@ def window(text: str) -> tuple[float, float]:
     found = WINDOW.fullmatch(text)
     low, high = (float(each) for each in found.groups()) if found else (0.0, 0.0)
     if not low < high:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no window; write it from low to high in cm⁻¹, as 360-435"
-        )
+        raise _wrong("value.window", word=repr(text))
     return low, high
 
 
 def positive(text: str) -> float:
     """Return a number above zero."""
-    return _up_to(text, 1e9, "a number above 0, up to 1e+09")
+    return _up_to(text, 1e9, "value.up_to")
 
 
-def _up_to(text: str, most: float, allowed: str) -> float:
+def _up_to(text: str, most: float, refusal: str) -> float:
     value = float(text) if NUMBER.fullmatch(text) else 0.0
     if not 0 < value <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not {allowed}")
+        raise _wrong(refusal, word=repr(text), most=most)
     return value
 
 
 def workers(text: str) -> int:
     """Return a number of processes."""
     if not WHOLE.fullmatch(text) or not 1 <= int(text[:9]) <= WORKERS_MAX:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {WORKERS_MAX}")
+        raise _wrong("value.workers", word=repr(text), most=WORKERS_MAX)
     return int(text)
 
 
@@ -104,7 +105,7 @@ def day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day written as 2026-01-31") from None
+        raise _wrong("value.day", word=repr(text)) from None
 
 
 def one_of(allowed: tuple[str, ...]) -> Callable[[str], str]:
@@ -115,7 +116,7 @@ def one_of(allowed: tuple[str, ...]) -> Callable[[str], str]:
             from labharness.core.vocabulary.spelling import meant  # only an error waits for it
 
             near = meant(text, allowed)
-            raise argparse.ArgumentTypeError(f"no {text!r}{near}; there are {', '.join(allowed)}")
+            raise _wrong("usage.command", name=repr(text), meant=near, names=allowed)
         return text
 
     return choice
@@ -124,7 +125,7 @@ def one_of(allowed: tuple[str, ...]) -> Callable[[str], str]:
 def words(text: str) -> str:
     """Return a text that is printable and not empty."""
     if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty")
-    if not text.isprintable():  # also what a terminal of another encoding made of it
-        raise argparse.ArgumentTypeError(f"{text!r} has characters that cannot be written down")
+        raise _wrong("value.empty")
+    if not text.isprintable():  # such as text that came by a terminal of another encoding
+        raise _wrong("value.unprintable", word=repr(text))
     return text

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from labharness.core.clock import pause
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.spelling import meant
-from labharness.faces.cli import EXIT_COMPLETED, EXIT_USAGE
+from labharness.core.vocabulary.texts import Text, in_language
+from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.keys import Keys
-from labharness.faces.cli.show import complain, latched, say
+from labharness.faces.cli.line_writer import TERMINAL
+from labharness.faces.cli.show import BadUse, latched, say, warn
 from labharness.lab import LabPlan
 from labharness.lab.config.lock import read_owner
 from labharness.lab.operate.idle_line import watch
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["Screen", "bounds_text", "level", "value_text", "watch_line"]
 
 WATCH_S = 1.0  # between two looks at what a line says
-ANSWER_TRIES, ANSWER_TRY_S = 25, 0.2  # an owner's door is shut before its answer is on the disk
+ANSWER_TRIES, ANSWER_TRY_S = 25, 0.2  # an owner's socket ends before its answer is on the disk
+COLUMNS = ("watch.channel", "watch.value", "watch.unit", "watch.age", "watch.within")
 STYLES = {"trip": "bold white on red", "warn": "black on yellow", "unknown": "magenta"}
 
 
@@ -40,18 +43,16 @@ def watch_line(
         plan: The lab's files.
         chosen: The arguments.
         owner: The process that drives the line; without one this process reads it.
-        beside: Says what runs elsewhere, where nothing does here.
+        beside: Returns which other labs are driven, if this one is not.
     """
-    wrong = unknown_name(plan, chosen.names)
-    if wrong:
-        complain(f"labharness watch: {wrong}")
-        return EXIT_USAGE
+    if wrong := unknown_name(plan, chosen.names):
+        raise BadUse(wrong)
     looks = None if chosen.for_s is None else max(1, round(chosen.for_s / WATCH_S))
     with Screen(plan, chosen.names, as_json=chosen.json, looks=looks) as screen:
         try:
             if owner is None:
                 if said := beside():
-                    complain(f"labharness watch: {said}")
+                    warn(said)
                 watch(plan, screen.show)
                 return EXIT_COMPLETED
             found = read_owner(plan.state_dir)
@@ -63,25 +64,25 @@ def watch_line(
                 except NoOwner:
                     if _drives_still(plan):
                         raise
-                    screen.stay(f"the line's owner has ended: {how_it_ended(folder)}")
-        except KeyboardInterrupt:  # how a person ends a watch
+                    screen.stay(Text("watch.owner_ended", how=how_it_ended(folder)))
+        except KeyboardInterrupt:  # the way to end a watch
             pass
     return EXIT_COMPLETED
 
 
 def unknown_name(plan: LabPlan, names: Sequence[str]) -> str:
-    """Return the name that is no instrument, channel or pattern of one; ``""`` for none."""
+    """Return the complaint about a name that matches no instrument or channel; ``""`` for none."""
     channels = [f"{each.name}.{own}" for each in plan.instruments for own in each.driver.channels]
     for name in names:
         if not any(_named(channel, (name,)) for channel in channels):
-            known = [*plan.by_name, *channels]
-            there = ", ".join(plan.by_name)
-            return f"no channel or instrument {name!r}{meant(name, known)}; there are {there}"
+            near = meant(name, [*plan.by_name, *channels])
+            known = list(plan.by_name)
+            return Text("watch.no_channel", name=repr(name), meant=near, known=known)
     return ""
 
 
 def _named(channel: str, names: Sequence[str]) -> bool:
-    """Return whether a channel is one of those named; all are where nothing is."""
+    """Return whether a channel is one of those named; without names every channel is."""
     instrument = channel.partition(".")[0]
     return not names or any(
         name == instrument or fnmatchcase(channel, name) or fnmatchcase(instrument, name)
@@ -90,7 +91,7 @@ def _named(channel: str, names: Sequence[str]) -> bool:
 
 
 def _drives_still(plan: LabPlan) -> bool:
-    """Return whether who owned the line is there and only silent."""
+    """Return whether the owner of the line is still there, and only silent."""
     try:
         LineControl(plan.state_dir).close()
     except NoOwner:
@@ -100,8 +101,10 @@ def _drives_still(plan: LabPlan) -> bool:
 
 def how_it_ended(folder: str) -> str:
     """Return how a run ended, by the answer in its folder, which may come a moment later."""
-    if not folder or not (Path(folder) / SUBMIT_NAME).exists():
-        return f"what was done by hand is in {folder}" if folder else "it drove nothing"
+    if not folder:
+        return Text("watch.drove_nothing")
+    if not (Path(folder) / SUBMIT_NAME).exists():
+        return Text("watch.by_hand", folder=folder)
     path = Path(folder) / ANSWER_NAME
     for _ in range(ANSWER_TRIES):
         if path.exists():
@@ -111,17 +114,20 @@ def how_it_ended(folder: str) -> str:
         body = json.loads(path.read_text("utf-8"))
         payload = body["payload"]
         if body["type"] == "event":
-            return f"aborted: {payload['data']['reason']} ({folder})"
+            return Text("watch.aborted", why=payload["data"]["reason"], folder=folder)
+        ending = body["type"].removeprefix("task_")
         why = payload.get("error_message") or payload.get("reason_message")
-        return f"{body['type'].removeprefix('task_')}{f': {why}' if why else ''} ({folder})"
+        how = Text("pair", what=ending, why=why) if why else ending
+        return Text("watch.ended", how=how, folder=folder)
     except (OSError, ValueError, KeyError, TypeError):
-        return f"it left no answer in {folder}; labharness safe makes the line safe"
+        return Text("watch.no_answer", folder=folder)
 
 
 def level(envelope: Envelope, channel: str, value: float | None) -> str:
     """Return how a reading stands to the line's rules: ``trip``, ``warn``, ``unknown`` or ``""``.
 
-    It is the colour of its row. Whether it trips is the kernel's to say, which asks since when.
+    It is the colour of its row. The kernel alone decides about a trip, because it knows for how
+    long.
     """
     if value is None:
         return "unknown"
@@ -139,28 +145,28 @@ def level(envelope: Envelope, channel: str, value: float | None) -> str:
 
 
 def bounds_text(envelope: Envelope, channel: str) -> str:
-    """Say within what a channel is kept: what may be set, and beyond what it warns or trips."""
-    said = [
-        f"set {row.low:g} to {row.high:g}"
+    """Return the values that a channel may be set to, and those beyond which it warns or trips."""
+    said: list[str] = [
+        Text("watch.settable", low=row.low, high=row.high)
         for row in envelope.limits.values()
         if channel in (row.channel, row.readback) and row.unit
     ]
     for row in envelope.trips:
         if row.channel == channel:
-            word = "trips" if row.procedure else "warns"
-            said += [f"{word} < {row.low:g}"] if row.low > float("-inf") else []
-            said += [f"{word} > {row.high:g}"] if row.high < float("inf") else []
-    return ", ".join(dict.fromkeys(said))
+            code = "watch.trips" if row.procedure else "watch.warns"
+            said += [Text(code, sign="<", at=row.low)] if row.low > float("-inf") else []
+            said += [Text(code, sign=">", at=row.high)] if row.high < float("inf") else []
+    return Text("items", parts=list(dict.fromkeys(said)))
 
 
 class Screen:
-    """Shows what a line says, again and again: a live table, plain lines, or JSON lines.
+    """Shows the status of a line repeatedly: as a live table, plain lines, or JSON lines.
 
     Args:
         plan: The lab's files.
-        names: Of instruments and channels, or patterns of them; all where none is named.
-        as_json: One JSON object a look.
-        looks: How many; without end where ``None``.
+        names: Instruments, channels or patterns of them; all if there are none.
+        as_json: Print one JSON object a look.
+        looks: Number of looks; ``None`` is without end.
     """
 
     def __init__(
@@ -172,7 +178,7 @@ class Screen:
         self._left = looks
         self._status: Mapping[str, Any] = {}
         self._ended = ""
-        self._first = 0  # row that stands on top
+        self._first = 0  # the topmost row
         self._live: Any = None
         self._keys: Keys | None = None
         if not as_json and sys.stdout.isatty():
@@ -195,7 +201,7 @@ class Screen:
             self._live.stop()
 
     def show(self, status: Mapping[str, Any]) -> bool:
-        """Show one look; return whether there is to be another.
+        """Show one look; return whether another one follows.
 
         Raises:
             NoOwner: The owner does not answer this terminal.
@@ -210,45 +216,53 @@ class Screen:
         elif self._live is not None:
             self._draw()
         else:
-            say(self._head())
-            for line in self._lines():
+            for line in (*self._head(), *self._lines()):
                 say(line)
         if self._left is not None:
             self._left -= 1
         return self._left is None or self._left > 0
 
     def stay(self, why: str) -> None:
-        """Say why nothing more is read; on a terminal what was read last stays until it is ended.
+        """Show why no more is read; on a terminal the last readings stay until the user ends it.
 
         Raises:
-            KeyboardInterrupt: Somebody ended it.
+            KeyboardInterrupt: The user ended it.
         """
         self._ended = why
         if self._live is None:
-            complain(f"labharness watch: {why}")
+            warn(why)
             return
         self._draw()
         while self._left is None:
             pause(WATCH_S)
 
-    def _head(self) -> str:
-        status = self._status
+    def _head(self) -> list[str]:
+        """Return the lines above the readings."""
+        status, plan = self._status, self._plan
+        parts = [status["state"], Text("watch.line", mode=status["mode"])]
+        parts += [status["step"]] if status["step"] else []
+        if status.get("left_s"):
+            parts.append(Text("cli.left", time=clock_text(status["left_s"])))
+        if status["trip"]:
+            parts.append(Text("watch.tripped", why=status["trip"]))
         why = status.get("latched")
-        lost = "".join(f"\nALARM: {each}" for each in status.get("lost", ()))
-        left = f" · {clock_text(status['left_s'])} left" if status.get("left_s") else ""
-        trip = f" · TRIPPED: {status['trip']}" if status["trip"] else ""
-        step = f" · {status['step']}" if status["step"] else ""
-        said = f"{status['state']} · line {status['mode']}{step}{left}{trip}"
-        return said + (f"\n{latched(self._plan, why)}" if why else "") + lost
+        lost = [Text("watch.alarm", what=each) for each in status.get("lost", ())]
+        return [Text("watch.head", parts=parts), *([latched(plan, why)] if why else []), *lost]
+
+    def _rows(self) -> Iterator[tuple[str, str, str, str]]:
+        """Return channel, value, unit and age (s) of each reading."""
+        for channel, (value, unit, age_s) in self._status.get("readings", {}).items():
+            yield channel, value_text(value), unit, f"{age_s:.1f}"
 
     def _lines(self) -> Iterator[str]:
-        for channel, (value, unit, age_s) in self._status["readings"].items():
-            yield f"  {channel:32} {value_text(value):>12} {unit:8} {age_s:5.1f} s ago"
+        for channel, value, unit, age_s in self._rows():
+            ago = Text("watch.ago", age=f"{age_s:>5}")
+            yield f"  {channel:32} {value:>12} {unit:8} {in_language(ago, TERMINAL.language)}"
         for name, why in self._unknown():
-            yield f"  {name:32} {'unknown':>12} {why}"
+            yield Text("watch.unknown", name=f"{name:32}", why=why)
 
     def _unknown(self) -> Iterator[tuple[str, str]]:
-        """Return what is not known, and why; a port is everybody's."""
+        """Return what is not known, and why; a port belongs to all instruments."""
         for name, why in self._status.get("unknown", {}).items():
             if name.startswith("port ") or _named(f"{name}.", self._names):
                 yield name, why
@@ -258,50 +272,57 @@ class Screen:
             self._live.update(self._table(), refresh=True)
 
     def _table(self) -> "RenderableType":
+        from rich import text as rich_text
         from rich.console import Group
         from rich.table import Table
-        from rich.text import Text
 
-        envelope = self._plan.envelope
-        head = Text(self._head() if self._status else "", style="bold")
+        envelope, language = self._plan.envelope, TERMINAL.language
+
+        def shown(each: str) -> rich_text.Text:
+            return rich_text.Text(in_language(each, language))
+
+        lines = self._head() if self._status else [""]
+        head = rich_text.Text("\n").join(map(shown, lines))
+        head.stylize("bold")
         if self._status.get("trip") or self._status.get("latched"):
             head.stylize(STYLES["trip"])
         if self._ended:
-            head.append(f"\n{self._ended}; Ctrl-C or q ends this watch", style="bold yellow")
-        rows: list[tuple[tuple[str, ...], str]] = []
-        for channel, (value, unit, age_s) in self._status.get("readings", {}).items():
-            cells: tuple[str, ...] = (channel, value_text(value), unit, f"{age_s:.1f} s")
-            style = STYLES.get(level(envelope, channel, value), "")
-            rows.append(((*cells, bounds_text(envelope, channel)), style))
+            ended = in_language(Text("watch.end_it", why=self._ended), language)
+            head.append(f"\n{ended}", style="bold yellow")
+        rows: list[tuple[tuple[str, str, str, str, str], str]] = []
+        for channel, value, unit, age_s in self._rows():
+            number = self._status["readings"][channel][0]
+            cells = (channel, value, unit, f"{age_s} s", bounds_text(envelope, channel))
+            rows.append((cells, STYLES.get(level(envelope, channel, number), "")))
         rows += [
             ((name, "unknown", why, "", ""), STYLES["unknown"]) for name, why in self._unknown()
         ]
         width = self._live.console.width
-        lines = sum(-(-max(len(line), 1) // width) for line in head.plain.split("\n"))
-        room = max(
-            1, self._live.console.height - lines - 3
-        )  # headings, what is left out, a free row
+        taken = sum(-(-max(len(line), 1) // width) for line in head.plain.split("\n"))
+        room = max(1, self._live.console.height - taken - 3)  # headings, foot, a free row
         self._first = max(0, min(self._first, len(rows) - room))
-        shown = rows[self._first : self._first + room]
+        part = rows[self._first : self._first + room]
         table = Table(box=None, expand=False)
-        table.add_column("channel", no_wrap=True)
-        table.add_column("value", justify="right", no_wrap=True)
-        table.add_column("unit", no_wrap=True)
-        table.add_column("age", justify="right", no_wrap=True)
-        table.add_column("kept within", no_wrap=True, overflow="ellipsis")
-        for cells, style in shown:
-            table.add_row(*(Text(each) for each in cells), style=style)
-        part = f"{self._first + 1} to {self._first + len(shown)} of {len(rows)}; "
-        keys = "arrows, PgUp, PgDn, Home and End scroll; q ends"
-        foot = Text(part + keys if len(shown) < len(rows) else "", style="dim")
-        return Group(head, table, foot)
+        for column in COLUMNS:
+            right = column in ("watch.value", "watch.age")
+            table.add_column(
+                shown(Text(column)),
+                justify="right" if right else "left",
+                no_wrap=True,
+                overflow="ellipsis",
+            )
+        for cells, style in part:
+            table.add_row(*map(shown, cells), style=style)
+        first, last = self._first + 1, self._first + len(part)
+        foot = Text("watch.keys", first=first, last=last, count=len(rows))
+        return Group(head, table, shown(foot if len(part) < len(rows) else ""))
 
     def _scroll(self, rows: int) -> None:
-        """Go down or up by so many rows, as far as there are any."""
+        """Move by so many rows down or up."""
         self._first = max(0, self._first + rows)
         self._draw()
 
 
 def value_text(value: float | None) -> str:
-    """Write a reading, or that there is none."""
+    """Return a reading as text; ``unknown`` if there is none."""
     return "unknown" if value is None else f"{value:.6g}"

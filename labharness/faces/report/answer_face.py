@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from labharness.core.vocabulary import share_text
+from labharness.core.vocabulary.texts import Text
 from labharness.faces.report.compared_run import ComparedRun
 from labharness.faces.report.document import section
 from labharness.faces.report.facts import RunFacts
@@ -35,7 +36,7 @@ class AnswerFace:
             for name, value in outputs.items()
             if isinstance(value, int | float | str)
         )
-        yield f"completed: {said}" if said else "completed"
+        yield Text("cli.completed_with", outputs=said) if said else Text("cli.completed")
         if summary.get("finding"):
             yield str(summary["finding"])
 

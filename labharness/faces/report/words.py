@@ -359,10 +359,10 @@ def both(raw: object) -> Html:
     return text(recorded) if english == chinese else _in_both("span", english, chinese)
 
 
-def phase_text(name: str) -> str:
-    """Return the English name of a recorded phase; an unknown one as it was recorded."""
+def phase_text(name: str, language: str = ENGLISH) -> str:
+    """Return a recorded phase by its name in the report; an unknown one as it was recorded."""
     key = f"phase.{name}"
-    return plain(key) if key in phrases() else name
+    return plain(key, language) if key in phrases() else name
 
 
 def _in_both(tag: str, *said: str) -> Html:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from labharness.core.vocabulary import share_text
+from labharness.core.vocabulary.texts import Text
 from labharness.faces.report.answer_face import AnswerFace
 from labharness.faces.report.compared_run import ComparedRun
 from labharness.faces.report.cvd.beside import of_raman
@@ -30,13 +31,14 @@ class GrowthFace(AnswerFace):
 
     def lines(self, outputs: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
         """Return layer count, confidence, peak distance, and the film in one line."""
-        yield (
-            f"completed: layer_count {outputs['layer_count']}, "
+        said = (
+            f"layer_count {outputs['layer_count']}, "
             f"confidence {share_text(outputs['confidence'])}, "
             f"peak_distance {outputs['peak_distance']:.2f} cm⁻¹"
         )
+        yield Text("cli.completed_with", outputs=said)
         if "finding" in summary:
-            yield f"the film: {summary['finding']}"
+            yield Text("cli.film", finding=summary["finding"])
         if outputs.get("intent", {}).get("said"):
             yield outputs["intent"]["said"]
 
