@@ -359,7 +359,7 @@ def both(raw: object) -> Html:
     return text(recorded) if english == chinese else _in_both("span", english, chinese)
 
 
-def phase_text(name: str, language: str = ENGLISH) -> str:
+def phase_text(name: str, language: str = "en") -> str:
     """Return a recorded phase by its name in the report; an unknown one as it was recorded."""
     key = f"phase.{name}"
     return plain(key, language) if key in phrases() else name
