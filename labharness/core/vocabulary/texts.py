@@ -150,5 +150,7 @@ class _Shown:
         return repr(self._value)
 
     def __str__(self) -> str:
-        """Return a name as it is, for ``{name!s}``: it may look like a word of the catalogue."""
-        return str(self._value)
+        """Return names as they are, for ``{name!s}``: one may look like a word of the catalogue."""
+        if isinstance(self._value, str) or not isinstance(self._value, Sequence):
+            return str(self._value)
+        return SEPARATORS[LANGUAGES.index(self._language)].join(map(str, self._value))

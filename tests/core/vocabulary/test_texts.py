@@ -93,6 +93,11 @@ def test_a_text_is_its_english_and_keeps_its_code_wherever_it_goes() -> None:
     assert in_language("somebody else's words", "zh") == "somebody else's words"
 
 
+def test_a_name_that_looks_like_a_word_is_not_translated() -> None:
+    said = Text("usage.command", name="'x'", meant="", names=["run", "envelope", "reset"])
+    assert in_language(said, "zh") == "没有 'x'；可用：run、envelope、reset"
+
+
 def test_a_journal_holds_codes_and_gives_texts_back(tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     several = Text("parts", parts=[LIMIT, Text("line.latched", why="x")])
