@@ -115,10 +115,8 @@ IN_THE_PROOF = (
     PlantedBug(
         "a number that nobody reads who approves it",
         "labharness.faces.cli.rules:_plausible",
-        "return f\"{row.channel}: {row.name}: {', '.join(wants)}{during}, found within "
-        "{row.found_s:g} s: {row.procedure or 'warning'}, {row.cause}\"",
-        "return f\"{row.channel}: {row.name}: {', '.join(wants)}{during}: "
-        "{row.procedure or 'warning'}, {row.cause}\"",
+        "row.found_s",
+        "0.0",
         "tests/faces/cli/test_rules_told.py::test_no_number_and_no_name_of_an_envelope_is_approved_unseen",
         promise=47,
         detector="verdict",

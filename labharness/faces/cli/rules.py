@@ -1,8 +1,9 @@
-"""An envelope in words, each number and name of it: what a person reads who approves it."""
+"""An envelope in words, with each of its numbers and names, for the person who approves it."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from labharness.core.vocabulary.texts import Text
 from labharness.lab import LabPlan
 from labharness.line.hindrances import Room
 from labharness.line.instrument import Contact
@@ -12,137 +13,181 @@ __all__ = ["rules"]
 
 
 def rules(plan: LabPlan) -> Iterator[str]:
-    """Return every row of a line, one line each; nothing that decides is left out."""
+    """Return every row of a line, one line each; no row that decides is left out."""
     envelope = plan.envelope
-    yield f"line {envelope.line}"
-    yield f"room       {_room(plan.room)}"
-    yield from (f"contact    {_contact(each)}" for each in plan.contacts)
+    yield Text("rule.line", name=envelope.line)
+    yield Text("rule.room", room=_room(plan.room))
+    for contact in plan.contacts:
+        yield Text("rule.contact", contact=_contact(contact), source=contact.source)
     for limit in envelope.limits.values():
-        yield f"limit      {_limit(limit)} ({limit.source})"
+        yield Text("rule.limit", limit=_limit(limit), source=limit.source)
         if said := _foreign(limit):
-            yield f"foreign    {limit.readback or limit.channel} not as confirmed{said}"
+            yield Text("rule.foreign", channel=limit.readback or limit.channel, said=said)
         if limit.always_safe:
             values = _some(limit.always_safe)
-            yield f"always     {limit.channel} = {values}: no interlock holds it up"
-    yield from (f"interlock  {_interlock(row)}" for row in envelope.interlocks)
-    yield from (f"purge      {said}" for said in _purge(envelope.purge))
-    yield from (f"plausible  {_plausible(row)}" for row in envelope.plausible)
+            yield Text("rule.always", channel=limit.channel, values=values)
+    for interlock in envelope.interlocks:
+        yield Text("rule.interlock", name=interlock.name, said=_interlock(interlock))
+    yield from (Text("rule.purge", said=said) for said in _purge(envelope.purge))
+    yield from map(_plausible, envelope.plausible)
     for trip in envelope.trips:
-        yield (
-            f"trip       {trip.channel} outside {_within(trip.low, trip.high, trip.unit)}: "
-            f"{trip.procedure or 'warning'}, {trip.cause} ({trip.name})"
+        yield Text(
+            "rule.trip",
+            channel=trip.channel,
+            bounds=_within(trip.low, trip.high, trip.unit),
+            procedure=trip.procedure or "warning",
+            cause=trip.cause,
+            name=trip.name,
         )
     for cause, procedure in envelope.procedure_of.items():
-        yield f"cause      {cause}: {procedure}"
+        yield Text("rule.cause", cause=cause, procedure=procedure)
     for watch in envelope.watches.values():
         runs = watch.procedure or "-"
-        yield f"watch      {watch.channel}: stale after {watch.stale_s:g} s: {runs}"
-    yield from (f"procedure  {_procedure(each)}" for each in envelope.procedures.values())
+        yield Text("rule.watch", channel=watch.channel, stale_s=watch.stale_s, procedure=runs)
+    yield from map(_procedure, envelope.procedures.values())
 
 
 def _some(values: tuple[float, ...]) -> str:
     return ", ".join(f"{value:g}" for value in values)
 
 
+def _states(conditions: Iterable[object]) -> list[str]:
+    return [str(each) for each in conditions]
+
+
 def _within(low: float, high: float, unit: str = "") -> str:
-    return f"{low:g} to {high:g} {unit}".rstrip()
+    blank = " " if unit else ""
+    return Text("rule.within", low=low, high=high, unit=f"{blank}{unit}")
 
 
 def _room(room: Room) -> str:
-    ambient = "of unknown pressure" if room.ambient is None else f"at {room.ambient:g}"
+    known = room.ambient is not None
+    ambient = Text("rule.ambient", value=room.ambient) if known else Text("rule.no_ambient")
     if not room.channel:
         return ambient
-    during = ", ".join(map(str, room.during))
-    return f"{ambient}, seen by {room.channel} to {room.differ_max:g} while {during}"
+    return Text(
+        "rule.seen",
+        ambient=ambient,
+        channel=room.channel,
+        most=room.differ_max,
+        states=_states(room.during),
+    )
 
 
 def _contact(contact: Contact) -> str:
     if contact.off is None:
-        return f"{contact.channel} feeds nothing that adds energy ({contact.source})"
+        return Text("rule.feeds_nothing", channel=contact.channel)
     adds = [*contact.feeds, *([str(contact.adds)] if contact.adds else [])]
-    return f"{contact.channel} = {contact.off:g} cuts {', '.join(adds)} ({contact.source})"
+    return Text("rule.cuts", channel=contact.channel, off=contact.off, cut=adds)
 
 
 def _limit(limit: Limit) -> str:
-    said = f"{limit.channel} {_within(limit.low, limit.high, limit.unit)}"
+    bounds = _within(limit.low, limit.high, limit.unit)
+    said: list[str] = [Text("hand.ended", channel=limit.channel, ending=bounds)]
     if limit.step_max < math.inf:
-        said += f", by {limit.step_max:g} at most"
+        said.append(Text("rule.step", most=limit.step_max))
     if limit.readback and limit.readback != limit.channel:
-        said += f", read back by {limit.readback}"
-    return said + (f", {limit.role} too" if limit.role == "prepare" else "")
+        said.append(Text("rule.readback", channel=limit.readback))
+    if limit.role == "prepare":
+        said.append(Text("rule.too", role=limit.role))
+    return Text("items", parts=said)
 
 
 def _foreign(limit: Limit) -> str:
-    said = f" to {limit.resolution:g}" if limit.resolution < math.inf else ""
-    said += f" nor {_some(limit.own)}" if limit.own else ""
-    runs = limit.on_foreign or ("warning" if said else "")
-    said += f": {runs}" if runs else ""
-    return said + (f" while {limit.foreign_while}" if limit.foreign_while else "")
+    resolution, own = limit.resolution, limit.own
+    said = Text("rule.to", resolution=resolution) if resolution < math.inf else ""
+    said = Text("rule.nor", said=said, own=_some(own)) if own else said
+    if runs := limit.on_foreign or ("warning" if said else ""):
+        said = Text("rule.runs", said=said, procedure=runs)
+    during = limit.foreign_while
+    return Text("rule.while", said=said, state=str(during)) if during else said
 
 
 def _interlock(row: Interlock) -> str:
-    guarded = ", ".join(row.guards)
-    bounds = [f"above {row.above:g}"] if row.above < math.inf else []
-    bounds += [f"up to {row.upto:g}"] if row.upto < math.inf else []
-    bounds += [f"below {row.below:g}"] if row.below > -math.inf else []
-    about = f"{guarded} {' or '.join(bounds)} takes" if guarded else "takes"
-    during = f"while {row.during}: " if row.during is not None else ""
-    needs = [str(condition) for condition in row.require]
-    needs += [f"never {state}" for state in row.forbid]
-    lost = f", lost: {row.on_loss}" if row.on_loss else ""
-    prohibits = f", prohibits {row.prohibits}" if row.prohibits else ""
-    return f"{row.name}: {during}{about} {'; '.join(needs)}{lost}{prohibits}"
+    bounds = [Text("rule.above", value=row.above)] if row.above < math.inf else []
+    bounds += [Text("rule.upto", value=row.upto)] if row.upto < math.inf else []
+    bounds += [Text("rule.below", value=row.below)] if row.below > -math.inf else []
+    needs = _states(row.require)
+    needs += [Text("rule.never", state=str(state)) for state in row.forbid]
+    said: str = Text("rule.takes", needs=needs)
+    if row.guards:
+        said = Text("rule.guards", channels=list(row.guards), bounds=bounds, takes=said)
+    if row.during is not None:
+        said = Text("rule.during", state=str(row.during), said=said)
+    said = Text("rule.lost", said=said, procedure=row.on_loss) if row.on_loss else said
+    return Text("rule.prohibits", said=said, what=row.prohibits) if row.prohibits else said
 
 
 def _purge(purge: Purge) -> Iterator[str]:
     if not purge.outside:
         return
-    inert = ", ".join(f"{flow} up to {told}" for flow, told in purge.inert.items())
-    yield f"{purge.volume_cm3:g} cm3, counted by {inert}"
+    inert = [Text("rule.up_to", flow=flow, most=str(most)) for flow, most in purge.inert.items()]
+    yield Text("rule.volume", volume_cm3=purge.volume_cm3, flows=inert)
     for contaminant, states in purge.present.items():
-        around = ", which is all around" if contaminant == purge.outside else ""
-        seen = " or ".join(map(str, states))
-        yield f"{contaminant}{around}, may be in the tube while {seen}"
+        around = Text("rule.around") if contaminant == purge.outside else ""
+        yield Text("rule.present", gas=contaminant, around=around, states=_states(states))
     fill, check = purge.backfill, purge.leak_check
     if fill is not None:
-        yield (
-            f"or {fill.cycles} times {fill.channel} from {fill.low:g} to {fill.high:g}, of "
-            f"{fill.atmosphere:g} an atmosphere, {fill.unmeasured_max:g} of it unmeasured at most, "
-            f"dilutes by {fill.dilution_min:g} at least"
+        yield Text(
+            "rule.backfill",
+            cycles=fill.cycles,
+            channel=fill.channel,
+            low=fill.low,
+            high=fill.high,
+            atmosphere=fill.atmosphere,
+            unmeasured=fill.unmeasured_max,
+            dilution=fill.dilution_min,
         )
     if check is not None:
-        yield (
-            f"leak-checked: {check.channel} below {check.below:g} for {check.over_s:g} s, leak at "
-            f"most {check.leak_max:g} per s, while {', '.join(map(str, check.isolated))}; ended by "
-            f"{', '.join(check.inlets)}"
+        yield Text(
+            "rule.leak_check",
+            channel=check.channel,
+            below=check.below,
+            over_s=check.over_s,
+            leak=check.leak_max,
+            states=_states(check.isolated),
+            inlets=list(check.inlets),
         )
 
 
 def _plausible(row: Plausible) -> str:
-    wants = [f"rises by {row.rise_min:g}"] if row.rise_min > -math.inf else []
-    wants += [f"moves by {row.span_min:g} at least"] if row.span_min else []
-    wants += [f"moves by {row.span_max:g} at most"] if row.span_max < math.inf else []
-    wants += [f"expects {row.expects}"] if row.expects is not None else []
+    wants = [Text("rule.rises", value=row.rise_min)] if row.rise_min > -math.inf else []
+    wants += [Text("rule.moves_least", value=row.span_min)] if row.span_min else []
+    wants += [Text("rule.moves_most", value=row.span_max)] if row.span_max < math.inf else []
+    wants += [Text("rule.expects", state=str(row.expects))] if row.expects is not None else []
     if row.agrees_with or row.differ_max < math.inf:
-        wants += [f"is within {row.differ_max:g} of {row.agrees_with or 'itself'}"]
-    during = f" while {', '.join(map(str, row.during))}" if row.during else ""
-    return (
-        f"{row.channel}: {row.name}: {', '.join(wants)}{during}, found within {row.found_s:g} s: "
-        f"{row.procedure or 'warning'}, {row.cause}"
+        other = row.agrees_with or Text("rule.itself")
+        wants.append(Text("rule.agrees", value=row.differ_max, channel=other))
+    said: str = Text("items", parts=wants)
+    if row.during:
+        said = Text("rule.while", said=said, state=Text("items", parts=_states(row.during)))
+    return Text(
+        "rule.plausible",
+        channel=row.channel,
+        name=row.name,
+        said=said,
+        found_s=row.found_s,
+        procedure=row.procedure or "warning",
+        cause=row.cause,
     )
 
 
 def _procedure(procedure: Procedure) -> str:
-    steps = ", ".join(
-        f"{step.channel} = {step.value:g}{' ' * bool(step.unit)}{step.unit}"
-        f"{' if it can' * step.optional}"
-        for step in procedure.steps
-    )
-    states = " or ".join(map(str, procedure.when))
-    instead = f"; {procedure.instead}" if procedure.instead else ""
-    instead += f" while {states}" if states else ""
-    instead += f", unless {procedure.unless}" if procedure.unless else ""
-    return (
-        f"{procedure.name} (sent within {procedure.wire_s_max:g} s, verified within "
-        f"{procedure.verify_s_max:g} s): {steps}{instead}"
+    steps = []
+    for step in procedure.steps:
+        to = f"{step.channel} = {step.value:g}{' ' * bool(step.unit)}{step.unit}"
+        steps.append(Text("rule.optional", step=to) if step.optional else to)
+    said: str = Text("items", parts=steps)
+    if procedure.instead:
+        said = Text("rule.instead", said=said, procedure=procedure.instead)
+    if procedure.when:
+        said = Text("rule.whenever", said=said, states=_states(procedure.when))
+    if procedure.unless:
+        said = Text("rule.unless", said=said, state=str(procedure.unless))
+    return Text(
+        "rule.procedure",
+        name=procedure.name,
+        wire_s=procedure.wire_s_max,
+        verify_s=procedure.verify_s_max,
+        said=said,
     )

@@ -101,6 +101,12 @@ def test_a_command_says_nothing_in_english(tmp_path: Path, command: str) -> None
     assert english_in(said) == []
 
 
+def test_each_rule_of_an_envelope_is_told_in_chinese_around_its_names() -> None:
+    lines = say("envelope", "show", *LAB, "--lang", "zh").out.splitlines()
+    assert len(lines) > 100
+    assert [line for line in lines if not "\u4e00" <= line[0] <= "\u9fff"] == []
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
