@@ -407,6 +407,7 @@ PLAIN = (
     "labharness/analysis/",
     "labharness/chaos/",
     "labharness/core/",
+    "labharness/faces/cli/",
     "labharness/faces/report/",
     "labharness/faces/testing/",
     "labharness/instruments/link/",

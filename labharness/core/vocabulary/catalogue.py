@@ -600,6 +600,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "cli.reading": ("reading {path}", "正在读取 {path!s}"),
     "cli.output_lost": ("standard output cannot be written: {why}", "标准输出无法写入：{why}"),
     "cli.latched": ("LATCHED: {why}; when the cause is gone: {command}", "已锁定：{why}；原因消除后：{command!s}"),
+    "cli.left_out": ("({count} lines were left out: nobody took them)", "（略去 {count} 行：没有读取者）"),
     "cli.stopping": ("stop request: bringing the line to its safe state", "停止请求：正在使设备进入安全状态"),
     "cli.program_takes": ("{took} from {from_c:g} degC, if it never waits", "从 {from_c:g} °C 起需 {took}（若无等待）"),
     "cli.program_idle": ("{idle}; one terminal drives the line ({command}), another one uploads", "{idle}；一个终端驱动设备（{command!s}），另一个终端上传"),

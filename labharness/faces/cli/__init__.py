@@ -5,14 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-__all__ = [
-    "EXIT_ABORTED",
-    "EXIT_COMPLETED",
-    "EXIT_FAILED",
-    "EXIT_REJECTED",
-    "EXIT_USAGE",
-    "main",
-]
+__all__ = ["EXIT_ABORTED", "EXIT_COMPLETED", "EXIT_FAILED", "EXIT_REJECTED", "EXIT_USAGE", "main"]
 
 EXIT_COMPLETED = 0
 EXIT_FAILED = 1  # also check commands with findings

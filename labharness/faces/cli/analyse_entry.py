@@ -1,4 +1,4 @@
-"""What ``labharness analyse --json`` says of one file."""
+"""The JSON that ``labharness analyse --json`` prints about one file."""
 
 import json
 from collections.abc import Mapping
@@ -10,9 +10,11 @@ if TYPE_CHECKING:
 
 __all__ = ["entry", "json_text"]
 
+LINE = ("position_cm1", "position_sigma_cm1", "fwhm_cm1")
+
 
 def json_text(value: object) -> str:
-    """Write JSON in which whatever would steer a terminal stands as its number."""
+    """Return JSON in which a character that steers a terminal is written by its number."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return "\n".join(map(_plain, text.split("\n")))
 
@@ -24,7 +26,7 @@ def _plain(line: str) -> str:
 
 
 def entry(shown: "Analysed") -> dict[str, Any]:
-    """Return everything that was found."""
+    """Return all that was found."""
     found = shown.found
     verdict = found.verdict
     return {
@@ -35,7 +37,7 @@ def entry(shown: "Analysed") -> dict[str, Any]:
         "material": found.material,
         "materials": list(found.materials),
         "layer_count": None if found.reasons or verdict is None else verdict.layer_count,
-        # Without a count there is nothing that it could be the confidence in.
+        # without a count there is no confidence in it
         "confidence": None
         if found.reasons or verdict is None or verdict.layer_count is None
         else verdict.confidence,
@@ -65,13 +67,7 @@ def entry(shown: "Analysed") -> dict[str, Any]:
         "reasons": list(found.reasons),
         "notes": [*found.notes, *shown.notes],
         "silicon": [
-            None
-            if line is None
-            else {
-                "position_cm1": line.position_cm1,
-                "position_sigma_cm1": line.position_sigma_cm1,
-                "fwhm_cm1": line.fwhm_cm1,
-            }
+            None if line is None else {name: getattr(line, name) for name in LINE}
             for line in found.silicon
         ],
         "axis_moved_by_cm1": found.offset_cm1,

@@ -19,13 +19,7 @@ __all__ = ["headline", "lines_said"]
 SIX_OR_MORE = 6
 INDENT = "    "
 UNKNOWN = "unknown"  # a material without known lines
-HEADS = (
-    "analyse.line",
-    "analyse.position",
-    "analyse.width",
-    "analyse.height",
-    "analyse.area",
-)
+HEADS = ("analyse.line", "analyse.position", "analyse.width", "analyse.height", "analyse.area")
 
 
 def headline(found: "Assessment") -> str:

@@ -38,13 +38,7 @@ from labharness.faces.cli.stopping import stoppable
 from labharness.faces.cli.watching import value_text, watch_line
 from labharness.lab import LabPlan, default_lab_path
 from labharness.lab.config.channels import BadChannel, check_readable, check_settable, needed_first
-from labharness.lab.config.lock import (
-    MAKES_SAFE,
-    LineBusy,
-    LineLock,
-    LockOwner,
-    read_owner,
-)
+from labharness.lab.config.lock import MAKES_SAFE, LineBusy, LineLock, LockOwner, read_owner
 from labharness.lab.operate.attend import Attendance
 from labharness.lab.operate.idle_line import make_safe, read_now
 from labharness.lab.wiring.control import (
@@ -222,10 +216,7 @@ def _attend(plan: LabPlan, chosen: argparse.Namespace, asked: Mapping[str, Any])
 
 
 def _outcome(
-    plan: LabPlan,
-    chosen: argparse.Namespace,
-    say: Callable[[str], None],
-    answer: Mapping[str, Any],
+    plan: LabPlan, chosen: argparse.Namespace, say: Callable[[str], None], answer: Mapping[str, Any]
 ) -> int:
     """Print how a command ended; return its exit code."""
     if not answer["ok"]:

@@ -1,4 +1,4 @@
-"""Keys of a terminal while something else is shown on it: they scroll, and end it."""
+"""Read the keys of a terminal that shows a live table: they scroll it, and end the command."""
 
 import os
 import signal
@@ -37,12 +37,12 @@ def rows_of(key: bytes) -> int:
 
 
 class Keys:
-    """Hears the keys of a terminal, in a thread; where it is none nothing is heard.
+    """Reads the keys of a terminal in a thread; without a terminal it does nothing.
 
-    ``q`` ends the command as Ctrl-C does, which is heard all the time.
+    ``q`` ends the command like Ctrl-C, which works all the time.
 
     Args:
-        scroll: Told by how many rows to go down; it is called from that thread.
+        scroll: Takes the number of rows to move down; it is called from that thread.
     """
 
     def __init__(self, scroll: Callable[[int], None]) -> None:
@@ -50,7 +50,7 @@ class Keys:
         self._before: list[Any] | None = None
 
     def start(self) -> None:
-        """Take keys one by one, not by lines."""
+        """Begin to read keys one by one, not by lines."""
         if os.name != "posix" or not sys.stdin.isatty():
             return
         import termios
@@ -63,7 +63,7 @@ class Keys:
             Thread(target=self._hear, args=(number,), name="keys", daemon=True).start()
 
     def stop(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         if self._before is not None:
             import termios
 

@@ -1,7 +1,7 @@
-"""Lines for a terminal, written beside whoever says them: one that stands still holds up nobody.
+"""Write lines to a terminal from a thread, so that a stalled terminal does not stall a run.
 
-Ctrl-S, a stalled ssh or a reader that sleeps stops every write to a terminal, for hours perhaps. A
-line of instruments is driven meanwhile, and a stop request is heard: what it says waits here.
+Ctrl-S, a stalled ssh or a sleeping reader stops every write to a terminal, for hours perhaps. The
+instruments are driven meanwhile, and a stop request is heard; the printed lines wait here.
 """
 
 import os
@@ -15,18 +15,18 @@ from labharness.core.languages import ENGLISH
 
 __all__ = ["FLUSH_S_MAX", "LINES_MAX", "TERMINAL", "LineWriter", "is_live"]
 
-LINES_MAX = 1000  # that wait; of more the oldest are left out, and counted
-FLUSH_S_MAX = 2.0  # for a terminal that stands still, once
+LINES_MAX = 1000  # in the queue; older ones are left out, and counted
+FLUSH_S_MAX = 2.0  # for a stalled terminal, once
 ERASED = "\r\x1b[2K"  # back to the first column, and nothing in the line (ECMA-48, CR and EL)
 
 
 class LineWriter:
     """Writes lines in their order, in a thread; ``put`` may be called from a signal handler.
 
-    Below the lines may stand one that is written over, on a terminal: how far something is.
+    On a terminal one line below the others, which shows progress, is written over again and again.
 
     Attributes:
-        left_out: Lines that did not wait any more, since the last that was written.
+        left_out: Number of lines dropped since the last that was written.
         language: Of the printed texts.
         command: Name of the command that prints.
     """
@@ -42,7 +42,7 @@ class LineWriter:
         self._still = False
 
     def put(self, stream: TextIO, text: str) -> None:
-        """Have a line written; nobody to read it is no error."""
+        """Queue a line; a lost reader is not an error."""
         while self._lines.qsize() >= LINES_MAX:
             with suppress(Empty):
                 oldest = self._lines.get_nowait()
@@ -53,9 +53,9 @@ class LineWriter:
         self._go_on((stream, text))
 
     def pin(self, stream: TextIO, text: str) -> None:
-        """Have one line stand below all others, in place of what stood there.
+        """Show one line below all others, in place of the one before.
 
-        Only the newest is written: a terminal that stands still gets no old ones later.
+        Only the newest is written: a stalled terminal gets no old ones later.
 
         Args:
             stream: A terminal.
@@ -66,7 +66,7 @@ class LineWriter:
             self._go_on(None)
 
     def unpin(self) -> None:
-        """Take that line away, as before somebody is asked something or told the result."""
+        """Remove that line, for example before a question or the result."""
         if self._pinned is not None or self._shown is not None:
             self._pinned = None
             self._go_on(None)
@@ -78,7 +78,7 @@ class LineWriter:
             self._thread.start()
 
     def flush(self) -> None:
-        """Wait until what was said is written, or the terminal is known to stand still."""
+        """Wait until all lines are written, or the terminal is known to stall."""
         if self._thread is None:
             return
         written = Event()
@@ -95,7 +95,7 @@ class LineWriter:
                     stream, text = line
                     left_out, self.left_out = self.left_out, 0
                     if left_out:
-                        text = f"({left_out} lines were left out: nobody took them)\n{text}"
+                        text = f"{self._left_out(left_out)}\n{text}"
                     _write_whole(stream, text + "\n")
                 if isinstance(line, Event) or self._lines.empty():
                     self._draw()
@@ -103,13 +103,18 @@ class LineWriter:
             if isinstance(line, Event):
                 line.set()
 
+    def _left_out(self, count: int) -> str:
+        from labharness.core.vocabulary.texts import Text, in_language  # slow; no start needs it
+
+        return in_language(Text("cli.left_out", count=count), self.language)
+
     def _erase(self) -> None:
         if self._shown is not None:
             stream, self._shown = self._shown[0], None
             _write_whole(stream, ERASED)
 
     def _draw(self) -> None:
-        """Have below the lines what is pinned now."""
+        """Show the pinned line of this moment."""
         pinned = self._pinned
         if pinned != self._shown:
             self._erase()
@@ -119,7 +124,7 @@ class LineWriter:
 
 
 TERMINAL = LineWriter()
-"""This process's: the order of lines holds over both of its streams."""
+"""The writer of this process, which keeps the order of lines over both streams."""
 
 
 def is_live() -> bool:
@@ -128,7 +133,7 @@ def is_live() -> bool:
 
 
 def _write_whole(stream: TextIO, text: str) -> None:
-    """Write past the stream's buffer, whose lock a terminal that stands still would keep."""
+    """Write past the stream's buffer, because a stalled terminal would keep its lock."""
     number = -1
     if os.name == "posix":  # elsewhere a console takes more than bytes
         with suppress(OSError, ValueError):  # no file, such as a test's

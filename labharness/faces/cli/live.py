@@ -1,4 +1,4 @@
-"""One line on a terminal that says how far a run is, written over as it goes on."""
+"""One line on a terminal that shows the progress of a run."""
 
 import io
 import sys
@@ -10,16 +10,12 @@ from labharness.faces.cli.line_writer import TERMINAL
 
 __all__ = ["LiveLine"]
 
-SHOWN_S_MIN = 0.1  # between two looks of it: more often nobody sees
+SHOWN_S_MIN = 0.1  # between two drawings: the eye sees no more
 BAR_CELLS, SHARE_CELLS = 20, 5
 
 
 class LiveLine:
-    """How far a run is: share, phase, step, values, time left.
-
-    It is drawn by rich, and written beside the run as all lines are: a terminal that stands still
-    holds nothing up.
-    """
+    """The progress of a run: share, phase, step, values, time left; drawn by rich."""
 
     def __init__(self) -> None:
         self._percent = 0.0
@@ -27,12 +23,12 @@ class LiveLine:
         self._shown_s = -SHOWN_S_MIN
 
     def show(self, percent: float | None = None, *, now: bool = False, **words: str) -> None:
-        """Draw it anew.
+        """Draw it again.
 
         Args:
-            percent: How far it is; what it was where nothing is said.
+            percent: Progress; without it the last one.
             now: Draw it even if it has just been drawn.
-            words: ``phase``, ``step``, ``values``, ``left``; each stays until it is said anew.
+            words: ``phase``, ``step``, ``values``, ``left``; each stays until it is replaced.
         """
         self._percent = self._percent if percent is None else percent
         self._words |= words
@@ -48,13 +44,13 @@ def drawn(
     width: int | None = None,
     color_system: Literal["auto", "truecolor"] = "auto",
 ) -> str:
-    """Draw the line as wide as the terminal is, and no wider.
+    """Return the line drawn in the width of the terminal.
 
     Args:
         percent: 0 to 100.
         words: As ``LiveLine.show`` takes them.
-        width: Of another terminal than standard error's, in cells.
-        color_system: What that terminal can show.
+        width: Cells of a terminal other than that of standard error.
+        color_system: Colours of that terminal.
     """
     from rich.console import Console
     from rich.progress_bar import ProgressBar

@@ -105,9 +105,7 @@ def _leave(commands: Mapping[str, Usage], path: str, rest: Sequence[str]) -> NoR
     parser, names = _Parser(path, commands[path], rest), _below(commands, path)
     shown = "|".join(names if len(names) <= VERBS_SHOWN else [*names[:4], "..."])
     below = parser.add_subparsers(
-        required=True,
-        metavar=shown if path else "COMMAND",
-        parser_class=argparse.ArgumentParser,
+        required=True, metavar=shown if path else "COMMAND", parser_class=argparse.ArgumentParser
     )
     for name in names:
         below.add_parser(name, help=commands[f"{path} {name}".strip()].help, add_help=False)

@@ -11,12 +11,7 @@ from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.durations import clock_text, parse_duration
 from labharness.core.vocabulary.texts import Text, in_language
-from labharness.faces.cli import (
-    EXIT_ABORTED,
-    EXIT_COMPLETED,
-    EXIT_FAILED,
-    EXIT_REJECTED,
-)
+from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.line_writer import TERMINAL, is_live
 from labharness.faces.cli.live import LiveLine
 from labharness.faces.cli.show import (

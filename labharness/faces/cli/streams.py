@@ -1,4 +1,4 @@
-"""The three standard streams, such that a command may count on them however it was started."""
+"""Prepare the three standard streams, so that a command can rely on them."""
 
 import os
 import sys
@@ -9,10 +9,10 @@ __all__ = ["settle_streams"]
 
 
 def settle_streams() -> None:
-    """Lead a stream that was closed nowhere, and let no character fail to be printed.
+    """Connect a closed stream to the null device, and make every character printable.
 
     The number of a closed stream (`>&-`, a service) would go to the next file that is opened, and
-    what is printed into a journal or to a port. What the encoding of a terminal does not have is
+    printed lines into a journal or to a port. A character outside the encoding of a terminal is
     printed by its number.
     """
     sys.stdin = sys.stdin or _nowhere(0, "r")
@@ -24,7 +24,7 @@ def settle_streams() -> None:
 
 
 def _nowhere(number: int, mode: Literal["r", "w"]) -> TextIO:
-    """Return a free number to the null device, for the processes that this one starts as well."""
+    """Open the null device at a number, also for the processes that this one starts."""
     null = os.open(os.devnull, os.O_RDWR)
     if null != number:
         os.dup2(null, number)

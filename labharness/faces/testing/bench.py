@@ -152,33 +152,27 @@ class Bench:
         Raises:
             UnknownFault: The message lists the known faults, ports or levels.
         """
-        if isinstance(what, str):
-            name = what if port is None else f"{what} on {port}"
-            act = fault(self.plan, what, level, port=port)
-            injection = Injection(stage, after_s, act, name)
-        else:
-            injection = Injection(stage, after_s, what)
-        self.inject_all([injection])
+        if not isinstance(what, str):
+            self.inject_all([Injection(stage, after_s, what)])
+            return
+        name = what if port is None else f"{what} on {port}"
+        act = fault(self.plan, what, level, port=port)
+        self.inject_all([Injection(stage, after_s, act, name)])
 
     def inject_all(self, injections: "list[Injection]") -> None:
         """Inject several faults, each at its own time."""
         for each in injections:
             if each.after_s < 0:
                 raise ValueError(f"{each.name}: after_s is {each.after_s:g}, allowed is from 0 s")
-            if self._open is not None:
-                _no_stage(each)
-            self._all.append(each)
-            if self._open is not None:
-                each.begin(self._open)
-            else:
+            if self._open is None:
                 self._injections.append(each)
+            else:
+                _no_stage(each)
+                each.begin(self._open)
+            self._all.append(each)
 
     def run(
-        self,
-        task: Task,
-        *,
-        out: Path | None = None,
-        abort: tuple[str, float] | None = None,
+        self, task: Task, *, out: Path | None = None, abort: tuple[str, float] | None = None
     ) -> Ran:
         """Run a task to its answer.
 
@@ -195,10 +189,8 @@ class Bench:
         events: list[tuple[str, Mapping[str, Any]]] = []
         opened: list[Lab] = []
         if abort is not None:
-            stop = Injection(
-                *abort, lambda lab: work.abort("stop request (test)"), "a stop request"
-            )
-            injections.append(stop)
+            stop = "stop request (test)"
+            injections.append(Injection(*abort, lambda lab: work.abort(stop), "a stop request"))
         waiting = [each for each in injections if each.stage is not None]
 
         def built(lab: Lab) -> None:

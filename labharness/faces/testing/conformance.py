@@ -241,11 +241,10 @@ def _switched_off(driver: Driver) -> Iterator[str]:
     for off in driver.off:
         if not off.source.strip():
             yield f"off ({off.adds.value}): it does not say where that is written"
-        shown = [each.channel for each in (off.dark, off.cools) if each is not None]
+        shows = [each.channel for each in (off.dark, off.cools) if each is not None]
         scanned = {name for scan in driver.scans() for name in scan.channels}
-        for channel in shown:
-            if channel not in scanned:
-                yield f"off ({off.adds.value}): {channel!r}, which shows it, is not scanned"
+        for channel in sorted(set(shows) - scanned):
+            yield f"off ({off.adds.value}): {channel!r}, which shows it, is not scanned"
         for channel in off.drives:
             if channel not in driver.channels or not driver.channels[channel].settable:
                 yield f"off ({off.adds.value}): {channel!r}, which it goes by, cannot be set"

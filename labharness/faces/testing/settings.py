@@ -1,10 +1,10 @@
 """Set every settable channel of a driver at its simulator, and read it back."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from labharness.core.vocabulary import BadReply, DeviceFault
-from labharness.faces.testing.pairs import PairDisagrees, exchange
+from labharness.faces.testing.pairs import PairDisagrees, exchange, write
 from labharness.instruments.driver import Driver
 from labharness.instruments.simulation import Face
 
@@ -54,31 +54,31 @@ def each_set(driver: Driver, face: Face, wait: Wait | None) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _set(driver: Driver, face: Face, name: str, before: float, wait: Wait | None) -> Iterator[str]:
+def _set(
+    driver: Driver, face: Face, name: str, before: float, wait: Wait | None
+) -> tuple[str, ...]:
     """Set a channel to the first accepted value that differs from the present one, if any."""
     channel = driver.channels[name]
     tolerance = channel.resolution + ROUND_OFF
     fits = [value for value in VALUES if _fits(driver, name, value)]
     if not fits:
-        return iter([f"setting {name}: the driver takes none of {', '.join(map(str, VALUES))}"])
+        return (f"setting {name}: the driver takes none of {', '.join(map(str, VALUES))}",)
     others = [value for value in fits if not abs(value - before) <= tolerance]
     refusal = DeviceFault(name)
     for value in others or fits:
         try:
-            _write(driver, face, name, value)
+            write(driver, face, name, value)
         except DeviceFault as why:
             refusal = why
             continue
-        if channel.readback is None:
-            return iter(())
-        if channel.settle_s:
-            if wait is None:
-                return iter(())
+        if channel.readback is None or (channel.settle_s and wait is None):
+            return ()
+        if channel.settle_s and wait is not None:
             wait(channel.settle_s)
         after = _shown(driver, face, name)
         if abs(after - value) <= tolerance:
-            return iter(())
-        return iter([f"setting {name} to {value:g}: {channel.readback} shows {after:g}"])
+            return ()
+        return (f"setting {name} to {value:g}: {channel.readback} shows {after:g}",)
     raise refusal
 
 
@@ -87,11 +87,6 @@ def _fits(driver: Driver, name: str, value: float) -> bool:
         return bool(driver.write(name, value))
     except ValueError:
         return False
-
-
-def _write(driver: Driver, face: Face, name: str, value: float) -> None:
-    for request in driver.write(name, value):
-        driver.accept(name, exchange(face, request))
 
 
 def _shown(driver: Driver, face: Face, name: str) -> float:
@@ -108,7 +103,7 @@ def _put(driver: Driver, face: Face, name: str, value: float, wait: Wait | None)
     if math.isnan(value):
         return
     try:
-        _write(driver, face, name, value)
+        write(driver, face, name, value)
     except (DeviceFault, PairDisagrees, BadReply, ValueError):
         return
     if wait is not None:

@@ -7,6 +7,7 @@ injected faults both lists must be equal, in the same order.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from labharness.core.errors import LabError
@@ -137,11 +138,8 @@ class WireLog:
     def written(self, port: str | None = None) -> list[bytes]:
         """Return the frames that instruments heard and that are not exact reads: commands."""
         reads = [{name: _Reads(lab, name) for name in lab.guard.core.ports} for lab in self._labs]
-        return [
-            each.data
-            for each in self._on(port)
-            if each.heard and not reads[each.lab][each.port].has(each.data)
-        ]
+        heard = (each for each in self._on(port) if each.heard)
+        return [each.data for each in heard if not reads[each.lab][each.port].has(each.data)]
 
     def __str__(self) -> str:
         """Return the log, one frame a line."""
@@ -185,17 +183,13 @@ def prove_sources(lab: Lab) -> None:
         left = [sent for sent in log if sent.port == port]
         _prove_reasons(lab, port, left)
         heard = bus.record.frames if bus.record is not None else []
+        frames = [sent.frame for sent in left]
         if bus.faults.any_ever():
-            rest = iter(sent.frame for sent in left)
+            rest = iter(frames)
             stray = next((frame for frame in heard if frame not in rest), None)
         else:
-            sent_frames = [sent.frame for sent in left]
-            if heard == sent_frames:
-                continue
-            stray = next((a for a, b in zip(heard, sent_frames, strict=False) if a != b), None)
-            if stray is None:
-                longer = max(heard, sent_frames, key=len)
-                stray = longer[min(len(heard), len(sent_frames))]
+            pairs = zip_longest(heard, frames)
+            stray = next((there or here for there, here in pairs if there != here), None)
         if stray is not None:
             raise WireProofFailed(
                 f"port {port!r}: the guard let out {len(left)} frames and the instruments heard "
@@ -212,13 +206,10 @@ def _prove_reasons(lab: Lab, port: str, left: Sequence[Sent]) -> None:
         if safe.port == port
     }
     for sent in left:
-        is_read = reads.has(sent.frame)
-        if sent.source is Source.READ:
-            right = is_read
-        elif sent.source is Source.PROCEDURE:
+        if sent.source is Source.PROCEDURE:
             right = reads.blanked(sent.frame) in procedures
         else:
-            right = not is_read
+            right = reads.has(sent.frame) is (sent.source is Source.READ)
         if not right:
             raise WireProofFailed(
                 f"port {port!r}: {sent.frame.hex(' ').upper()} {sent.frame!r} left as "
