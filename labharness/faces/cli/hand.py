@@ -84,16 +84,9 @@ def _process(found: LockOwner | None) -> str:
 def _say_late(plan: LabPlan, late_s: float) -> None:
     found = read_owner(plan.state_dir)
     doing = found is not None and found.does
-    complain(
-        Text(
-            "hand.late",
-            who=Text("hand.doing", owner=str(found)) if doing else Text("hand.driver"),
-            late_s=late_s,
-            most_s=ANSWER_S_MAX,
-            # it may be past any milder signal
-            end="" if found is None else Text("hand.kill", pid=found.pid),
-        )
-    )
+    who = Text("hand.doing", owner=str(found)) if doing else Text("hand.driver")
+    end = "" if found is None else Text("hand.kill", pid=found.pid)  # it may heed no other signal
+    complain(Text("hand.late", who=who, late_s=late_s, most_s=ANSWER_S_MAX, end=end))
 
 
 def late_of_safe(plan: LabPlan) -> Late:

@@ -1,6 +1,8 @@
 """With ``--lang zh`` each command speaks Chinese, but for names, values and pasted commands."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,3 +134,13 @@ def test_a_wrong_word_is_told_in_chinese(words: list[str], told: str) -> None:
 
 def test_a_wrong_language_is_told_in_english() -> None:
     say("run", "t", "--lang", "fr").is_one_plain_error("no 'fr'; there are en, zh")
+
+
+def test_help_does_not_wait_for_the_catalogue() -> None:
+    code = (
+        "import sys, contextlib\nfrom labharness.faces.cli import main\n"
+        "with contextlib.suppress(SystemExit): main(['--help'])\n"
+        "sys.exit('labharness.core.vocabulary.catalogue' in sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
