@@ -4,11 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from labharness.chaos import Fault, Scenario, Verdict, play
+from labharness.chaos import Fault, Scenario, Verdict, faults_of, play
 from labharness.lab import LabPlan, read_lab
 from rig import SHORT_LINE
 
-__all__ = ["Play", "fault", "player", "scenario", "told"]
+__all__ = ["FAULTS", "Play", "fault", "player", "scenario", "told"]
+
+FAULTS = faults_of(read_lab(SHORT_LINE))
 
 Play = Callable[..., Verdict]
 COOL_START: dict[str, float] = {"temperature_c": 650.0, "dwell_s": 60.0, "argon_sccm": 100.0}

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from chaos_scenes import FAULTS
 from failplug import Died, Failpoint, Plug
 from labharness.chaos import Fault, Scenario, world
-from labharness.chaos.scenario import CONTACTS
 from labharness.chaos.world import _World
 from labharness.core.clock import Clock, VirtualLoop
 from labharness.core.vocabulary import Command, Ending
@@ -218,7 +218,7 @@ class _Restarted(_World):
             try:
                 await lab.line.open()
                 await lab.line.next_tick()
-                told = [bool(lab.line.latest(f"box.{name}")) for name in CONTACTS]
+                told = [bool(lab.line.latest(f"box.{name}")) for name in FAULTS.contacts]
                 if told != [bool(each) for each in self._sim_lab.plant.parts["relays"].coils]:
                     self.found.wrong.append(f"the relays read {told}, and are otherwise")
                 if lab.line.memory.mode is not Mode.DISARMED:

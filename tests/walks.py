@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from chaos_scenes import FAULTS
 from labharness.chaos import Fault
-from labharness.chaos.scenario import CONTACTS, FLOWS, GARBAGE_MAX, SENSORS
 from labharness.core.clock import Chance
 from labharness.safety.kernel import Envelope
 
@@ -45,9 +45,13 @@ BITES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 DEAR = {"air_leak": 3.0, "sensor_off": 3.0}  # nothing on the line measures oxygen, or hydrogen
 ANYWHERE = (
-    *(("sensor_" + how, each) for each in SENSORS for how in ("off", "stuck", "wrong", "garbage")),
-    *(("contact_stuck", each) for each in CONTACTS),
-    *(("flow_drift", each) for each in FLOWS),
+    *(
+        ("sensor_" + how, each)
+        for each in FAULTS.targets("sensor_off")
+        for how in ("off", "stuck", "wrong", "garbage")
+    ),
+    *(("contact_stuck", each) for each in FAULTS.contacts),
+    *(("flow_drift", each) for each in FAULTS.flows),
     *((kind, "") for kind in ("air_leak", "lid_open", "exhaust_lost", "pump_stopped")),
     *((kind, "") for kind in ("outlet_blocked", "heater_runaway", "hydrogen_escapes", "power_dip")),
     *(("bus_cut", port) for port in ("heat", "inert", "hydrogen", "relays", "vacuum", "detector")),
@@ -63,7 +67,7 @@ AMOUNTS: dict[str, tuple[float, ...]] = {
 KEYS = {"argon": (90.0, 490.0), "nitrogen": (0.0, 490.0), "furnace": (200.0, 900.0)}
 WANDERS = (
     *("argon.setpoint", "nitrogen.setpoint", "hydrogen.setpoint", "furnace.setpoint"),
-    *("sulfur.setpoint", *(f"box.{name}" for name in CONTACTS)),
+    *("sulfur.setpoint", *(f"box.{name}" for name in FAULTS.contacts)),
 )
 SELDOM_SET = ("furnace.setpoint_rate", "sulfur.setpoint_rate", "furnace.mode", "sulfur.mode")
 
@@ -298,7 +302,7 @@ def _keys(chance: random.Random, name: str) -> Step:
 def _fault(chance: random.Random, kind: str, target: str) -> Step:
     amount = chance.choice(AMOUNTS.get(kind, (0.0,)))
     if kind == "sensor_garbage":
-        amount = GARBAGE_MAX[target]
+        (amount,) = (each.garbage for each in FAULTS.sensor if each.name == target)
     lasts_s = chance.choice((3.0, 60.0, *(0.0 for _ in range(6))))
     if kind == "power_dip":
         lasts_s = chance.choice((1.0, 3.0, 30.0))

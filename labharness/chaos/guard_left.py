@@ -4,7 +4,7 @@ import asyncio
 import copy
 from pathlib import Path
 
-from labharness.chaos.rules import Scene
+from labharness.chaos.scene import Scene
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link import LoopbackLink
 from labharness.lab.wiring.simulated import SimulatedLab

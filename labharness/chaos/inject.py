@@ -6,42 +6,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from labharness.chaos.scenario import CONTACTS, Fault
+from labharness.chaos.scenario import Fault
+from labharness.chaos.table import FaultTable
 from labharness.journal import JournalFailed
 from labharness.lab import Lab
 from labharness.lab.wiring.simulated import SimulatedLab
 
 __all__ = ["inject"]
 
-SHARES = {
-    "reply_lost": "lost_share",
-    "reply_garbled": "garbled_share",
-    "reply_late": "late_share",
-    "reply_foreign": "foreign_share",
-    "reply_doubled": "doubled_share",
-    "reply_reordered": "reordered_share",
-}
-FLAGS = {
-    "lid_open": "lid_open",
-    "exhaust_lost": "exhaust_lost",
-    "enclosure_open": "enclosure_open",
-    "estop_open": "estop_open",
-    "pump_stopped": "pump_stopped",
-    "outlet_blocked": "outlet_blocked",
-}
-AMOUNTS = {
-    "air_leak": "air_leak_sccm",
-    "heater_runaway": "add_furnace_c_per_s",
-    "hydrogen_escapes": "hydrogen_leak_sccm",
-}
-
 Undo = Callable[[], None]
 
 
-def inject(fault: Fault, sim_lab: SimulatedLab, lab: Lab | None, chance: random.Random) -> Undo:
+def inject(
+    table: FaultTable,
+    fault: Fault,
+    sim_lab: SimulatedLab,
+    lab: Lab | None,
+    chance: random.Random,
+) -> Undo:
     """Begin a fault; return the function that ends it.
 
     Args:
+        table: The faults of the line.
         fault: The fault; ``kill`` and ``pause`` are handled by ``world``.
         sim_lab: The simulated lab.
         lab: The living harness, for faults of its clock and disk.
@@ -61,12 +47,14 @@ def inject(fault: Fault, sim_lab: SimulatedLab, lab: Lab | None, chance: random.
                 _forget(plant.faults.sensors, target)
 
         return honest
-    if kind in FLAGS:
-        return _set(plant.faults, FLAGS[kind], True, False)
-    if kind in AMOUNTS:
-        return _set(plant.faults, AMOUNTS[kind], fault.amount, 0.0)
-    if kind in SHARES:
-        return _set(sim_lab.buses[target].faults, SHARES[kind], fault.amount, 0.0)
+    row = table.rows.get(kind)
+    if row is not None and row.sets is not None:
+        flag = not row.amounts and row.between is None
+        now, healthy = (True, False) if flag else (fault.amount, 0.0)
+        return _set(plant.faults, row.sets, now, healthy)
+    if kind.startswith("reply_"):
+        share = f"{kind.removeprefix('reply_')}_share"
+        return _set(sim_lab.buses[target].faults, share, fault.amount, 0.0)
     if kind == "bus_cut":
         return _set(sim_lab.buses[target].faults, "cut", True, False)
     if kind in ("write_lost", "write_refused"):
@@ -74,7 +62,7 @@ def inject(fault: Fault, sim_lab: SimulatedLab, lab: Lab | None, chance: random.
     if kind == "writes_refused":
         return _set(sim_lab.buses[target].faults, kind, True, False)
     if kind == "contact_stuck":
-        number = CONTACTS.index(target)
+        number = table.contacts.index(target)
         plant.parts["relays"].stick(number)
         return lambda: _forget(plant.faults.stuck, number)
     if kind == "flow_drift":

@@ -2,30 +2,19 @@
 
 import math
 import struct
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 import simpy
 
 from labharness.chaos.masking import Masking
-from labharness.chaos.rules import (
-    ATMOSPHERE_PA,
-    BLIND_TO_SUCKED,
-    GRAIN_S,
-    INERT_SCCM,
-    KILL_S,
-    MARGIN,
-    OVER_PA_MAX,
-    RELIEVED,
-    REPEATS_S,
-    TRIP_S,
-    Scene,
-    Truth,
-    energised,
-    rules_of,
-)
+from labharness.chaos.rules import rules_of
 from labharness.chaos.scenario import Fault
+from labharness.chaos.scene import Scene
+from labharness.chaos.table import FaultTable
+from labharness.chaos.times import GRAIN_S, REPEATS_S, TRIP_S
 from labharness.core.vocabulary.channels import owner_of
 from labharness.instruments.simulation import BusFaults
 from labharness.lab.config.lab_plan import LabPlan
@@ -58,11 +47,18 @@ class Referee:
 
     Args:
         plan: The lab's files.
+        table: The faults and harms of its line.
         sim_lab: The simulated lab.
         stop: Called at the first violation.
     """
 
-    def __init__(self, plan: LabPlan, sim_lab: SimulatedLab, stop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        plan: LabPlan,
+        table: FaultTable,
+        sim_lab: SimulatedLab,
+        stop: Callable[[], None],
+    ) -> None:
         watched = {
             port.name
             for port in plan.file.port
@@ -73,13 +69,14 @@ class Referee:
                 for name, watch in plan.envelope.watches.items()
             )
         }
-        self.scene = Scene()
+        self.scene = Scene(watched=frozenset(watched))
         self.violation: RefereeViolation | None = None
         self.demands: dict[str, float] = {}
         self.energised = False
         self._sim_lab = sim_lab
+        self._table = table
+        self._latching = [row.sets for row in table.fault if row.latches and row.sets]
         self._stop = stop
-        self._watched_ports = frozenset(watched)
         port_of = {each.name: each.port for each in plan.instruments}
         self._response_ports = sorted(
             {
@@ -88,11 +85,10 @@ class Referee:
                 for step in procedure.steps
             }
         )
-        self._rules = rules_of(self._watched_ports)
+        self._rules = rules_of(table)
         self._since: dict[str, float] = {}
-        self._masking = Masking(self.scene.blind)
+        self._masking = Masking(table, self.scene.blind)
         self._must_trip_since_s = math.inf
-        self._flows_since_s = math.inf
         self._digest = sha256()
         sim_lab.env.process(self._watch())
 
@@ -149,7 +145,7 @@ class Referee:
             yield sim_lab.env.seconds(GRAIN_S)
             self._judge(plant.truth(), sim_lab.env.now * 1e-6)
 
-    def _judge(self, truth: Truth, now_s: float) -> None:
+    def _judge(self, truth: Mapping[str, Any], now_s: float) -> None:
         scene, plant = self.scene, self._sim_lab.plant
         buses = self._sim_lab.buses
         scene.cut = {name for name, bus in buses.items() if bus.faults.cut}
@@ -157,51 +153,35 @@ class Referee:
         scene.disturbed |= scene.deaf
         if plant.faults.sensors or scene.silent:
             scene.silent = {
-                heater for heater in ("furnace", "sulfur") if plant.parts[heater].sensor_broken
+                heater for heater in self._table.heaters if plant.parts[heater].sensor_broken
             }
-        relieved = truth["pressure_pa"] > (truth["ambient_pa"] + OVER_PA_MAX) / MARGIN
-        flows = truth["inert_sccm"] > INERT_SCCM and not relieved
-        self._flows_since_s = min(self._flows_since_s, now_s) if flows else math.inf
-        if relieved:
-            scene.blind.add(RELIEVED)  # all gas is off then, also the inert one: decision 0008
-        elif RELIEVED in scene.blind and now_s - self._flows_since_s >= KILL_S:
-            self._sees(RELIEVED)  # the remaining flow is not one that the relief still has to shut
-        for word in self._masking.seeing(truth, now_s):
+        values = self._table.values(truth, scene)
+        for word in self._masking.seeing(values, now_s):
             self._sees(word)
-        on = energised(truth) or bool(truth["laser_on"])
+        on = bool(values["in_use"])
         self.energised = scene.used = self.energised or on
         self._expect_latch(now_s)
-        self._digest.update(
-            struct.pack(
-                "<7d?",
-                now_s,
-                truth["furnace_heater_c"],
-                truth["sulfur_c"],
-                truth["pressure_pa"],
-                truth["o2_fraction"],
-                truth["h2_fraction"],
-                truth["inert_sccm"],
-                on,
-            )
-        )
+        state = [truth[name] for name in self._table.digest]
+        self._digest.update(struct.pack(f"<{1 + len(state)}d?", now_s, *state, on))
+        values |= scene.values()
         lossy = any(self._sim_lab.buses[port].faults.noisy for port in self._response_ports)
         for rule in self._rules:
-            if not rule.broken(truth, scene):
+            blind = bool(rule.blinded_by & scene.blind)
+            if rule.counts is not None and blind:
+                scene.forgiven[rule.counts] = truth[rule.counts]
+            if not rule.broken(values):
                 self._since.pop(rule.name, None)
                 continue
             for_s = now_s - self._since.setdefault(rule.name, now_s)
             allowed_s = rule.allowed_s + (REPEATS_S if rule.allowed_s and lossy else 0.0)
             if for_s < allowed_s:
                 continue
-            if rule.blinded_by & scene.blind:
+            if blind:
                 self.demands[rule.name] = self.demands.get(rule.name, 0.0) + GRAIN_S
             elif self.violation is None:
-                self.violation = RefereeViolation(
-                    rule.name, now_s, for_s, allowed_s, _told(truth, scene)
-                )
+                detail = self._table.detail.format_map(values)
+                self.violation = RefereeViolation(rule.name, now_s, for_s, allowed_s, detail)
                 self._stop()
-        if scene.blind & BLIND_TO_SUCKED:
-            scene.sucked_pa = truth["sucked_back_pa"]  # it was a demand; it is not reported later
 
     def _expect_latch(self, now_s: float) -> None:
         """Note when a line in use must have tripped, even if it noticed nothing."""
@@ -209,7 +189,11 @@ class Referee:
         must = (
             self.energised
             and scene.harness == "alive"
-            and bool(plant.faults.estop_open or scene.silent or scene.cut & self._watched_ports)
+            and bool(
+                any(getattr(plant.faults, field) for field in self._latching)
+                or scene.silent
+                or scene.cut & scene.watched
+            )
         )
         if not must:
             self._must_trip_since_s = math.inf
@@ -222,18 +206,3 @@ class Referee:
 def _unheard(faults: BusFaults) -> bool:
     """Return whether frames of a bus may be lost or refused, for as long as the fault lasts."""
     return faults.writes_refused or faults.lost_share > 0
-
-
-def _told(truth: Truth, scene: Scene) -> str:
-    return (
-        f"furnace {truth['furnace_heater_c']:.0f} degC{' heated' * truth['furnace_heating']}, "
-        f"sulfur {truth['sulfur_c']:.0f} degC{' heated' * truth['sulfur_heating']}, "
-        f"{truth['pressure_pa'] / ATMOSPHERE_PA:.3f} atm, "
-        f"oxygen {100 * truth['o2_fraction']:.2f} %, "
-        f"hydrogen {100 * truth['h2_fraction']:.1f} % and {truth['hydrogen_sccm']:.1f} sccm, "
-        f"mains {truth['furnace_mains']:d} {truth['sulfur_mains']:d}, "
-        f"output {truth['furnace_power']:.2f} {truth['sulfur_power']:.2f}, "
-        f"hydrogen valve {truth['hydrogen_valve']:d} set {truth['hydrogen_setpoint_sccm']:.1f}, "
-        f"inert {truth['inert_sccm']:.0f} sccm, laser {'on' if truth['laser_on'] else 'off'}, "
-        f"harness {scene.harness}"
-    )

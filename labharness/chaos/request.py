@@ -3,6 +3,7 @@
 import json
 
 from labharness.chaos.scenario import Scenario
+from labharness.chaos.table import FaultTable
 from labharness.lab.config.lab_facts import repository_key
 from labharness.lab.config.lab_file import read_text
 from labharness.lab.config.lab_plan import LabPlan
@@ -13,37 +14,32 @@ from labharness.work.admission.callers import read_callers
 
 __all__ = ["approval", "submission"]
 
-CAPABILITY = "cvd-material-synthesis"
-DURATION_MAX = "PT36H"
 
-
-def submission(plan: LabPlan, scenario: Scenario) -> tuple[HcpMessage, TaskSubmit]:
+def submission(
+    plan: LabPlan, table: FaultTable, scenario: Scenario
+) -> tuple[HcpMessage, TaskSubmit]:
     """Return the task message of a scenario."""
     named = plan.file.lab.callers
     callers = {} if named is None else read_callers(read_text(plan.beside(named)))
+    asked = table.request
+    recipe = dict(scenario.recipe)
+    payload = {
+        "capability": asked.capability,
+        "capability_version": asked.capability_version,
+        "caller_id": next(iter(callers), "chaos"),
+        "intent": asked.intent,
+        "inputs": asked.inputs | (recipe if asked.recipe_in is None else {asked.recipe_in: recipe}),
+        "constraints": asked.constraints,
+    }
+    if asked.expected_output is not None:
+        payload["expected_output"] = asked.expected_output
     body = {
         "hcp_version": "1.0",
         "message_id": scenario.name.replace("/", "-"),
         "timestamp": "2026-01-01T08:00:00.000Z",
         "session_id": None,
         "type": "task_submit",
-        "payload": {
-            "capability": CAPABILITY,
-            "capability_version": "1.x",
-            "caller_id": next(iter(callers), "chaos"),
-            "intent": "Grow while things go wrong",
-            "inputs": {
-                "target_material": "MoS2",
-                "substrate": "SiO2/Si",
-                "recipe": dict(scenario.recipe),
-            },
-            "constraints": {
-                "max_duration": DURATION_MAX,
-                "confidence_threshold": 0.95,
-                "data_classification": "T2",
-            },
-            "expected_output": {"format": "raman_spectrum_analysis"},
-        },
+        "payload": payload,
     }
     message = decode(json.dumps(body).encode())
     if not isinstance(message.payload, TaskSubmit):
@@ -51,15 +47,15 @@ def submission(plan: LabPlan, scenario: Scenario) -> tuple[HcpMessage, TaskSubmi
     return message, message.payload
 
 
-def approval(plan: LabPlan) -> StandingApproval:
-    """Return an approval for every growth of the search, which tests the envelope alone."""
+def approval(plan: LabPlan, table: FaultTable) -> StandingApproval:
+    """Return an approval for every run of the search, which tests the envelope alone."""
     return sign(
         StandingApproval(
             id="fault-search",
-            capability=CAPABILITY,
+            capability=table.request.capability,
             risk_max="R4",
-            input_limits={"temperature_c_max": 2000.0},
-            gases_allowed=("argon", "nitrogen", "hydrogen", "hydrogen sulfide"),
+            input_limits=table.request.input_limits,
+            gases_allowed=table.request.gases_allowed,
             envelope_digest=plan.envelope_digest,
             lab_digest=plan.lab_digest,
             given_by="labharness chaos",

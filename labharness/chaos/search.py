@@ -15,6 +15,7 @@ from threading import Thread
 from typing import Any
 
 from labharness.chaos.scenario import draw, write_scenario
+from labharness.chaos.table import faults_of
 from labharness.chaos.world import Verdict, play
 from labharness.core.files.named import open_named
 from labharness.lab.config.lab_plan import read_lab
@@ -51,7 +52,8 @@ class Tally:
     Attributes:
         seed: Seed of the search.
         rate: Rate of the search.
-        lab_digest: Over lab file and envelope; a search with another digest cannot be resumed.
+        lab_digest: Over lab file, envelope and faults file; a search with another one cannot be
+            resumed.
         lab_s: Lab time simulated, s.
         done: Numbers of the finished scenarios, which may have gaps.
         drawn: Number of faults drawn for them.
@@ -224,7 +226,7 @@ def _played(
 def play_one(asked: Search, number: int) -> dict[str, Any]:
     """Draw and play one scenario of a search, in a temporary folder."""
     plan = read_lab(Path(asked.lab))
-    scenario = draw(asked.seed, number, asked.rate)
+    scenario = draw(asked.seed, number, asked.rate, faults_of(plan))
     with TemporaryDirectory(prefix="labharness-chaos-") as folder:
         return told_of(play(plan, scenario, Path(folder)))
 

@@ -20,8 +20,9 @@ from labharness.chaos.guard_left import GuardLeft
 from labharness.chaos.inject import Undo, inject
 from labharness.chaos.referee import Referee, RefereeViolation
 from labharness.chaos.request import approval, submission
-from labharness.chaos.rules import HEARTBEAT_S_MAX
 from labharness.chaos.scenario import Fault, Scenario
+from labharness.chaos.table import faults_of
+from labharness.chaos.times import HEARTBEAT_S_MAX
 from labharness.core.clock import Chance, Clock, VirtualLoop, begin, finish
 from labharness.core.vocabulary import Trip
 from labharness.core.vocabulary.digests import digest_of
@@ -45,7 +46,6 @@ SHUT_S = 120.0  # a person shuts the lid that was opened for a run that has ende
 OWED_S = 5.0  # a person who has mended a port watches it for this time first
 WATCHED_COOLING = "cooling_under_watch"
 CALM_S = 900.0  # time of a safe line until its harness is killed as well
-LOOKS_S = 90.0  # the laser is on by then; the spectra make nothing safer
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,11 @@ class _World:
         self._scenario = scenario
         self._folder = folder
         self._plan = replace(plan, state_dir=folder / "state")
+        self._table = faults_of(plan)
         self._chance = Chance(scenario.seed)
         self._loop = VirtualLoop()
         self._sim_lab = SimulatedLab(plan.file, Clock(self._loop), self._chance)
-        self._referee = Referee(self._plan, self._sim_lab, self._halt)
+        self._referee = Referee(self._plan, self._table, self._sim_lab, self._halt)
         self._lab: Lab | None = None
         self._task: TaskRun | None = None
         self._growth = 0
@@ -157,7 +158,7 @@ class _World:
         self._killed, self._pause_s, self._lab = False, 0.0, None
         self._referee.begin_growth()
         self._note(f"growth {number + 1} is asked for")
-        message, payload = submission(self._plan, self._scenario)
+        message, payload = submission(self._plan, self._table, self._scenario)
         task = TaskRun(
             self._plan,
             message,
@@ -168,7 +169,7 @@ class _World:
             tell=self._hear,
             prepare=self._take,
             sim_lab=self._sim_lab,
-            approvals=(approval(self._plan),),
+            approvals=(approval(self._plan, self._table),),
         )
         self._task = task
         ended = begin(task.work(self._loop), self._loop)
@@ -216,8 +217,9 @@ class _World:
         self._referee.stage_begins(stage)
         if stage == WATCHED_COOLING:
             self._sim_lab.env.process(self._lose_patience())
-        if stage == "characterisation" and not self._scenario.looks:
-            self._loop.call_later(LOOKS_S, self._stop_run)
+        looks = self._table.looks
+        if looks is not None and stage == looks.stage and not self._scenario.looks:
+            self._loop.call_later(looks.after_s, self._stop_run)
         for number, fault in enumerate(self._scenario.faults):
             if fault.stage == stage and fault.growth == self._growth:
                 self._sim_lab.env.process(self._suffer(number, fault))
@@ -241,7 +243,8 @@ class _World:
                 self._loop.stop()
             return
         self._referee.begins(fault)
-        undo = inject(fault, self._sim_lab, self._lab, self._chance.stream(f"fault/{number}"))
+        chance = self._chance.stream(f"fault/{number}")
+        undo = inject(self._table, fault, self._sim_lab, self._lab, chance)
         active = (fault, undo)
         self._active.append(active)
         if fault.lasts_s:

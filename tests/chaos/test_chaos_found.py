@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from chaos_scenes import Play, fault, player, scenario, told
+from chaos_scenes import FAULTS, Play, fault, player, scenario, told
 from labharness.chaos import draw, play
 from labharness.chaos.guard_left import GuardLeft
-from labharness.chaos.rules import LIMITING_O2, TRIP_S
-from labharness.chaos.scenario import LEAK_SCCM
+from labharness.chaos.times import TRIP_S
 from labharness.lab import default_lab_path, read_lab
 from labharness.safety.kernel import Bound
 from labharness.work.capability.cvd.recipe import BESIDE_HYDROGEN_SCCM
 from rig import SHORT_LINE
 
 AIR_O2 = 0.2095
+LEAK_SCCM_MAX = 20.0
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_a_reset_gives_a_tube_that_a_lying_gauge_relieved_its_time_anew(
 @pytest.mark.thorough
 def test_the_worst_leak_that_nothing_sees_ignites_nothing(played: Play) -> None:
     """Found by the search, seed 1, growth 373: 15 sccm of air beside 30 of argon."""
-    leak = fault("air_leak", "ramp", 60.0, amount=LEAK_SCCM[1])
+    leak = fault("air_leak", "ramp", 60.0, amount=LEAK_SCCM_MAX)
     verdict = played(scenario(leak, argon_sccm=85.0, hydrogen_sccm=5.0))
     assert verdict.violation is None, verdict.violation
     assert "hydrogen into a tube that holds air" in verdict.demands
@@ -49,7 +49,9 @@ def test_no_recipe_has_so_little_argon_beside_hydrogen_that_a_leak_could_ignite(
     (row,) = (each for each in read_lab(path).envelope.interlocks if each.name == name)
     (argon,) = row.require
     assert isinstance(argon, Bound)
-    assert AIR_O2 * LEAK_SCCM[1] / (LEAK_SCCM[1] + argon.low) < 0.9 * LIMITING_O2
+    assert (
+        AIR_O2 * LEAK_SCCM_MAX / (LEAK_SCCM_MAX + argon.low) < 0.9 * FAULTS.numbers["limiting_o2"]
+    )
     assert argon.low < 0.99 * BESIDE_HYDROGEN_SCCM
 
 
@@ -79,7 +81,7 @@ def test_what_a_run_left_on_a_port_that_was_cut_is_sent_when_the_port_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Found by the search, seed 1, growth 196: its room had no guard for a run that has ended."""
-    plan, lost = read_lab(default_lab_path()), draw(1, 196, 1.0)
+    plan, lost = read_lab(default_lab_path()), draw(1, 196, 1.0, FAULTS)
     verdict = play(plan, lost, tmp_path / "with")
     assert verdict.violation is None, verdict.violation
     assert "reset by a person" in told(verdict)

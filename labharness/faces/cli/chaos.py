@@ -20,6 +20,7 @@ from labharness.chaos import (
     Tally,
     Verdict,
     draw,
+    faults_of,
     play,
     read_scenario,
     search,
@@ -57,7 +58,7 @@ def chaos(chosen: argparse.Namespace) -> int:
 
 def _search(plan: LabPlan, chosen: argparse.Namespace, state: Path) -> int:
     asked = Search(lab=str(plan.path), hours=chosen.hours, seed=chosen.seed, rate=chosen.faults)
-    digest = f"{plan.lab_digest} {plan.envelope_digest}"
+    digest = f"{plan.lab_digest} {plan.envelope_digest} {faults_of(plan).file_digest}"
     tally = Tally(seed=asked.seed, rate=asked.rate, lab_digest=digest)
     with looking(state):
         if state.exists():
@@ -153,7 +154,7 @@ def _kept(state: Path) -> Tally:
 
 def _scenario(plan: LabPlan, named: str, rate: float) -> Scenario:
     """Read a scenario from a file, or draw it by its ``seed/number``."""
-    path = Path(named)
+    path, table = Path(named), faults_of(plan)
     with looking(path):
         if path.is_file():
             try:

@@ -179,7 +179,7 @@ def shipped_line(name: str) -> Traversable:
         each.name.removesuffix(".toml"): each
         for point in _points("labharness.envelopes")
         for each in _listed(files(imported(point.value)).joinpath("lines"))
-        if each.name.endswith(".toml")
+        if each.name.endswith(".toml") and not each.name.endswith(".faults.toml")
     }
     if name not in found:
         raise LookupError(Text("kinds.no_line", name=name, instead=_instead(name, found)))

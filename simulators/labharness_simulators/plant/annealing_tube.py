@@ -32,6 +32,7 @@ class AnnealingTube:
         parts: Parts for the faces, by name.
         faults: Faults, which may be set at any time; the sensors are `furnace` and `argon`.
         time_s: Seconds stepped so far.
+        in_hand: The manual step under way: None, as nothing is done by hand.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class AnnealingTube:
         self._noise = chance
         self.faults = Faults()
         self.time_s = 0.0
+        self.in_hand: str | None = None
         self._relays = Relays(self.faults)
         self._relays.coils[FURNACE_MAINS] = True  # it is plugged in; nothing switches it
         self._furnace = TubeFurnace(
