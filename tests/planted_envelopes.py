@@ -71,8 +71,8 @@ IN_THE_ENVELOPES = (
     PlantedBug(
         "change of two rows at once",
         "labharness.lab.config.envelope_patch:_found",
-        "count != 1",
-        "count < 1",
+        "count > 1",
+        "False",
         "tests/lab/config/test_envelope_patch.py::test_a_change_that_names_two_rows_is_an_error",
         promise=9,
         detector="verdict",
@@ -80,8 +80,8 @@ IN_THE_ENVELOPES = (
     PlantedBug(
         "change that changes nothing",
         "labharness.lab.config.envelope_patch:_make",
-        "if same:\n    raise _Wrong(f'{same[0]} is {row[same[0]]!r} already: it changes nothing')",
-        "if False:\n    raise _Wrong(f'{same[0]} is {row[same[0]]!r} already: it changes nothing')",
+        "if same:\n    raise _Wrong(Text('patch.same', same=same[0], row=repr(row[same[0]])))",
+        "",
         "tests/lab/config/test_envelope_patch.py::"
         "test_a_change_that_is_not_exactly_one_is_an_error_that_names_it[nothing changed]",
         promise=9,

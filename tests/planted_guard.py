@@ -115,7 +115,7 @@ IN_THE_GUARD = (
     PlantedBug(
         "seal of a permit not checked",
         "labharness.safety.guard.harness:HarnessSession._permitted",
-        "not fits(self._key, permit, request, given)",
+        "not fits(self._key, permit, request, said['seal'])",
         "False",
         "tests/safety/guard/test_guard_permits.py::test_no_forged_permit_passes",
         promise=4,
