@@ -158,7 +158,8 @@ def _scenario(plan: LabPlan, named: str, rate: float) -> Scenario:
     with looking(path):
         if path.is_file():
             try:
-                return read_scenario(path.read_text("utf-8"), [row.name for row in plan.file.port])
+                ports = [row.name for row in plan.file.port]
+                return read_scenario(path.read_text("utf-8"), table, ports)
             except UnicodeDecodeError:
                 raise BadUse(Text("chaos.binary", path=str(path))) from None
             except ValueError as why:
@@ -166,7 +167,7 @@ def _scenario(plan: LabPlan, named: str, rate: float) -> Scenario:
     seed, _, number = named.partition("/")
     if not (seed.isdecimal() and number.isdecimal()):
         raise BadUse(Text("chaos.no_scenario", named=named))
-    return draw(int(seed), int(number), rate)
+    return draw(int(seed), int(number), table, rate)
 
 
 def _replay(plan: LabPlan, scenario: Scenario, *, smaller: bool) -> int:
