@@ -167,7 +167,7 @@ def _scenario(plan: LabPlan, named: str, rate: float) -> Scenario:
     seed, _, number = named.partition("/")
     if not (seed.isdecimal() and number.isdecimal()):
         raise BadUse(Text("chaos.no_scenario", named=named))
-    return draw(int(seed), int(number), table, rate)
+    return draw(int(seed), int(number), rate, table)
 
 
 def _replay(plan: LabPlan, scenario: Scenario, *, smaller: bool) -> int:
