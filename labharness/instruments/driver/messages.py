@@ -2,6 +2,7 @@
 
 import json
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -154,9 +155,9 @@ class JsonDriver(TableDriver):
         asks = message_request(self.who, {})
         self._identity = Query("identity", asks, lambda reply: self.known(found(reply)))
 
+    @abstractmethod
     def known(self, found: Mapping[str, Any]) -> Identity:
         """Return what the results of ``who`` say."""
-        raise NotImplementedError
 
     def about(self, command: str) -> Mapping[str, Any]:
         """Return the parameters that each command has, such as which device it is for."""

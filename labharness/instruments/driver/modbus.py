@@ -11,6 +11,7 @@ Messaging on TCP/IP Implementation Guide V1.0b.
 import math
 import re
 import struct
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -210,13 +211,13 @@ class ModbusDriver(TableDriver):
             if held and list(held.values()) != [cast("ModbusRow", row).size]:
                 yield f"{name}: it has to stand in one block, not in parts of {' and '.join(held)}"
 
+    @abstractmethod
     def known(self, words: Sequence[int]) -> Identity:
         """Return what the registers of ``who`` say.
 
         Raises:
             BadReply: They say nothing.
         """
-        raise NotImplementedError
 
     @property
     def protocol(self) -> Protocol:

@@ -189,6 +189,8 @@ class TableDriver(Driver):
         wrong = [f"{name}: {why}" for name, row in own.items() for why in _wrong(cls, name, row)]
         cls.rows = MappingProxyType({**cls.rows, **own})
         wrong += cls.wrong_table()
+        if cls.rows:
+            wrong += _undefined(cls)
         if wrong:
             raise TypeError(f"rows of {cls.__name__} are wrong: {'; '.join(wrong)}")
 
@@ -263,6 +265,14 @@ def _settings(stated: object) -> Iterator[str]:
     elif type(stated) is tuple:
         for each in stated:
             yield from _settings(each)
+
+
+def _undefined(driver: type[TableDriver]) -> Iterator[str]:
+    """Name the methods that the base leaves to a driver, such as ``known``, and it does not have."""
+    for name in dir(driver):
+        method = getattr(driver, name, None)
+        if getattr(method, "__isabstractmethod__", False):
+            yield f"{name}: the driver does not define it: {method.__doc__.splitlines()[0]}"
 
 
 def _wrong(driver: type[TableDriver], name: str, row: ChannelRow) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """A driver's table: what follows from its rows, and what is said of rows that are wrong."""
 
 import json
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -10,6 +11,7 @@ from labharness.core.vocabulary import BadReply, DeviceFault, Nothing, crc16_mod
 from labharness.instruments.driver import (
     Ascii,
     AsciiDriver,
+    Identity,
     Several,
     Wants,
     While,
@@ -151,8 +153,17 @@ def test_a_register_in_two_blocks_or_across_the_end_of_one_is_wrong() -> None:
 
     assert str(said.value) == (
         "rows of Wrong are wrong: twice: it has to stand in one block, not in parts of low and "
-        "high; across: it has to stand in one block, not in parts of high"
+        "high; across: it has to stand in one block, not in parts of high; known: the driver does "
+        "not define it: Return what the registers of ``who`` say."
     )
+
+
+def test_a_driver_that_does_not_say_how_its_identity_reads_is_wrong_when_it_is_made() -> None:
+    with pytest.raises(TypeError, match="Deaf are wrong: known: the driver does not define it"):
+
+        class Deaf(JsonDriver):
+            who = "info"
+            time = Json("getTime", "time", **MEASURED)
 
 
 class Board(ModbusDriver):
@@ -169,6 +180,9 @@ class Board(ModbusDriver):
     relay = Coil(0, sets={0: "off", 1: "on"}, doc="Control it.")
     contact = Input(0, every_s=None, doc="Measure it.")
     scale = Holding(9, step=0.1, must=of("wanted"), is_query=True, unit="V", doc="Measure it.")
+
+    def known(self, words: Sequence[int]) -> Identity:
+        return Identity("board", str(words[0]))
 
     def __init__(self, wanted: float = 1.5) -> None:
         self.wanted = wanted
@@ -214,6 +228,9 @@ class Camera(JsonDriver):
         calls=(Call("setTime", {"time": VALUE, "mode": of("mode")}),),
         doc="Control it.",
     )
+
+    def known(self, found: Mapping[str, Any]) -> Identity:
+        return Identity(str(found))
 
     def __init__(self) -> None:
         self.mode = "fast"
