@@ -30,8 +30,8 @@ class AlicatBasis2(ModbusDriver):
 
     Its watchdog shuts the valve when Modbus falls silent, but only while ``watchdog_ms`` is not
     0, ``setpoint_source`` is 2 and the setpoint comes by Modbus. The lab file's ``prepare``
-    writes both; only a ``watchdog_ms`` stated here as well declares the setpoint safe. What is out
-    of range it would clip and still echo, so it is never asked to.
+    writes both; only a ``watchdog_ms`` stated here as well declares the setpoint safe. It
+    would clip a value out of range and still echo it, so such a value is never sent.
 
     Args:
         unit: Modbus address.

@@ -38,7 +38,7 @@ def _fault(tokens: str, what: str) -> float:
 class AlicatMc(AsciiDriver):
     """Measures and controls the mass flow of one gas.
 
-    It knows no communications watchdog: when nobody talks to it, the gas goes on flowing. A unit
+    It has no communications watchdog: when no frame comes, the gas goes on flowing. A unit
     whose setpoint source is analog ignores serial setpoints and answers as if nothing were wrong;
     only the read-back shows it.
 

@@ -31,7 +31,7 @@ SOURCE = "microscope 0.7.0 lights/cobolt.py"
 class CoboltLaser(AsciiDriver):
     """Switches a laser and sets its power.
 
-    It has no communications watchdog: when nobody talks to it, it goes on shining. Emission is
+    It has no communications watchdog: when no frame comes, it goes on shining. Emission is
     stopped by its interlock and its key, whatever this driver does.
 
     Args:

@@ -50,14 +50,14 @@ _programmed = partial(Holding, fitted=of("slot"))
 class Eurotherm2400(ModbusDriver):
     """Holds one heated zone at a temperature.
 
-    The handbook knows no communications watchdog: when nobody talks to it, it goes on heating.
+    The handbook names no communications watchdog: when no frame comes, it goes on heating.
 
     Args:
         unit: Modbus address.
         decimals: Decimal places of the instrument's display (0, 1 or 2); they scale every
             temperature on the wire, and no register tells them.
-        program: Number of the stored program that is ours to write, 1 to 20; the others are left
-            alone. 0 where the instrument has no programmer.
+        program: Number of the stored program that this driver may write, 1 to 20; it leaves the
+            others alone. 0 where the instrument has no programmer.
     """
 
     unverified = (
@@ -84,7 +84,7 @@ class Eurotherm2400(ModbusDriver):
         # First the flags: a broken sensor is to be known before the reading it spoils.
         ReadBlock("status", 74, 2),
         ReadBlock("process", 1, 5),
-        # As often as the setpoint: whoever sets one of these by other hands defeats a limit.
+        # As often as the setpoint: a person who sets one of these at the panel defeats a limit.
         ReadBlock("bounds", 30, 6),
         ReadBlock("mode", 273, 1),
         ReadBlock("program", 22, 2),

@@ -33,7 +33,7 @@ OLDEST_MAJOR = 2
 IMAGE_OR_SPECTRA = 1  # ccd_setAcqFormat; it is a spectrum where yBin is ySize
 AXIS_IN_NM = 2
 _VERSION = re.compile(r"([0-9]{1,4})(?:\.\w+)*")
-# What asks, by the manual; others act.
+# Commands that only ask, by the manual; the others act.
 ASKS = rb"icl_info|(?:mono|ccd)_(?:get|is)[A-Z]\w*|(?:mono|ccd)_list(?:Count)?"
 
 Spectrum = tuple[tuple[float, ...], tuple[float, ...]]

@@ -29,7 +29,7 @@ from labharness.instruments.driver import (
 
 __all__ = ["Keithley2400"]
 
-OVERFLOW = 9.9e37  # page 18-51: +9.9E37 is an overflow, +9.91E37 is no number
+OVERFLOW = 9.9e37  # page 18-51: +9.9E37 is an overflow, +9.91E37 is not a number
 ON = While("output", (1.0,), "the output is off")
 
 
@@ -55,7 +55,7 @@ def _sources_volts(said: str, what: str) -> str:
 class Keithley2400(AsciiDriver):
     """Sources a voltage, within a current compliance, and measures voltage and current.
 
-    It knows no communications watchdog: when nobody talks to it, its output stays on.
+    It has no communications watchdog: when no frame comes, its output stays on.
 
     Args:
         max_voltage_v: Highest voltage of either sign that may be asked, V.

@@ -34,9 +34,9 @@ def line_request(
 
     Args:
         line: The command without its terminator; ASCII.
-        end: What ends the command.
-        reply_end: What ends the reply.
-        prefix: What the reply must start with (the unit's address, an acknowledgement).
+        end: End of the command.
+        reply_end: End of the reply.
+        prefix: Beginning that the reply must have (the unit's address, an acknowledgement).
         timeout_s: Longest wait for the reply.
         obeyed: Regular expression of the replies that mean that it was done.
         bytes_max: Longest reply.
@@ -58,7 +58,7 @@ def number(text: str, what: str) -> float:
     """Read a plain finite decimal number; anything else is a bad reply, never a guess.
 
     Raises:
-        BadReply: ``text`` is no finite decimal number.
+        BadReply: ``text`` is not a finite decimal number.
     """
     if not _NUMBER.fullmatch(text):
         raise BadReply(f"{what}: {text!r} is no number")
@@ -87,11 +87,11 @@ def whole(most: int) -> Callable[[str, str], float]:
 
 
 def among(values: Mapping[str, float], otherwise: str = "") -> Callable[[str, str], float]:
-    """Return what reads one of some words; any other is a bad reply, or a device fault.
+    """Return the reader of one of some words; any other is a bad reply, or a device fault.
 
     Args:
-        values: What each word means.
-        otherwise: What the device fault says; ``""`` for a bad reply.
+        values: Value of each word.
+        otherwise: Words of the device fault; ``""`` for a bad reply.
     """
 
     def read(said: str, what: str) -> float:

@@ -20,10 +20,10 @@ class Several:
     """One reply that several rows are read from; its attribute's name is the scan's.
 
     Attributes:
-        query: What asks for it.
+        query: The question that it answers.
         pattern: Regular expression of the reply, with a group for each row in order.
         every_s: How often it is polled; ``None`` where it is read on demand only.
-        only_while: In which state alone its instrument answers.
+        only_while: The only state in which its instrument answers.
     """
 
     query: str
@@ -42,12 +42,12 @@ class Ascii(ChannelRow):
     """A row of an instrument that speaks lines of text.
 
     Attributes:
-        query: What asks for it, or the reply that it shares; ``""`` where nothing asks for it.
-        reads: What makes a value of the text, given what to call it in an error.
+        query: Its question, or the reply that it shares; ``""`` for a row that is not read.
+        reads: Function from the text, and a name for errors, to a value.
         sends: The command; ``{}`` stands for the number.
         decimals: Decimal places that a command is sent with.
-        per: What the wire counts in one unit of the channel.
-        answered_s: Longest wait for the answer to a command, where it is not the driver's.
+        per: Counts on the wire in one unit of the channel.
+        answered_s: Longest wait for the answer to a command, if it is not the driver's.
         says: The regular expression of the text that shows a value; ``None`` where none is sure.
     """
 
@@ -61,7 +61,7 @@ class Ascii(ChannelRow):
 
     @property
     def shows_value(self) -> Callable[[float], bytes] | None:
-        """Return what makes the regular expression of a value; a choice is shown by its number."""
+        """Return the maker of a value's regular expression; a choice is shown by its number."""
         return _digits if self.says is None and isinstance(self.sets, Mapping) else self.says
 
     def reply(self, name: str) -> Several:
@@ -109,18 +109,18 @@ def _digits(value: float) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Who:
-    """How an instrument is asked what it is: each regular expression finds one of its answers.
+    """The question for the identity: each regular expression finds one of the answers.
 
     Attributes:
-        query: What asks.
-        model: The model, in the whole reply; what is not found is a bad reply.
-        name: The model's name, where the instrument does not say it.
+        query: The question.
+        model: The model, in the whole reply; a reply without it is bad.
+        name: The model's name, if the instrument does not tell it.
         serial: Its serial number.
         firmware: Its firmware.
-        details: Whatever else it says.
-        lines: How many lines it answers with.
-        reply: When the reply is whole, where lines do not say it.
-        timeout_s: Longest wait, where it is not the driver's.
+        details: Its other answers, by name.
+        lines: Number of lines of the reply.
+        reply: Rule for the end of the reply, if it is not a number of lines.
+        timeout_s: Longest wait, if it is not the driver's.
     """
 
     query: str = field(kw_only=False)
@@ -158,17 +158,17 @@ class AsciiDriver(TableDriver):
     """Base of the drivers that speak lines of text; a subclass gives rows.
 
     Attributes:
-        who: How it is asked what it is.
-        head: What every command starts with; settings of the driver may stand in it in braces.
-        reply_head: What every reply starts with, likewise.
-        end: What ends a command.
-        reply_end: What ends a reply.
+        who: The question for its identity.
+        head: Beginning of every command; it may hold settings of the driver in braces.
+        reply_head: Beginning of every reply, likewise.
+        end: End of a command.
+        reply_end: End of a reply.
         timeout_s: Longest wait for a reply.
         bytes_max: Longest reply.
         refusal_has_head: Whether a refusal starts with ``reply_head`` too.
-        form: Regular expression of a reply without head and end; its group is what was said.
+        form: Regular expression of a reply without head and end; its group is the answer.
         refused: Regular expression of a refusal; its group, if it has one, is a number.
-        refusals: What these numbers mean.
+        refusals: Meaning of these numbers.
         done: Regular expression of the answer to a command; ``""`` where the answer shows the value
             as its query does, ``None`` where no answer comes.
         asks_back: Whether each command goes with its query in one line, as SCPI allows.
@@ -264,10 +264,10 @@ class AsciiDriver(TableDriver):
         )
 
     def said(self, what: str, reply: bytes, asked: str = "") -> str:
-        """Return what a reply says, without what frames it.
+        """Return the text of a reply, without head and end.
 
         Raises:
-            BadReply: It is no reply of this instrument.
+            BadReply: It is not a reply of this instrument.
             DeviceFault: The instrument refuses.
         """
         head = self._reply_head

@@ -1,4 +1,4 @@
-"""What a driver declares: channels, scans and queries; a table, not a program."""
+"""The declarations of a driver: channels, scans and queries; a table, not a program."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -10,17 +10,17 @@ from labharness.core.vocabulary import Request
 __all__ = ["CONTACT", "Channel", "Identity", "Query", "Scan", "While"]
 
 CONTACT = (0.0, 1.0)
-"""What a contact, a flag or a bit can show."""
+"""The values that a contact, a flag or a bit can show."""
 
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """What must be so for a channel to act; it may be set and read back all the same.
+    """A condition for a channel to act; without it the channel can still be set and read back.
 
     Attributes:
         channel: Another channel of the instrument.
-        values: Of that channel; with any of them it acts.
-        otherwise: What is said where it does not: ``the controller is in manual``.
+        values: Values of that channel; with any of them it acts.
+        otherwise: Words for any other value: ``the controller is in manual``.
     """
 
     channel: str
@@ -42,15 +42,15 @@ class Channel:
         resolution: Largest difference between a value set and its read-back that still agrees.
         settle_s: How long the read-back may take to agree (a monochromator moves, a relay does
             not).
-        on_comm_loss: What the instrument does by itself when nobody talks to it:
+        on_comm_loss: Action of the instrument itself when no frame comes any more:
             ``safe(<seconds>)``, ``hold`` or ``unknown``.
-        acts_while: What must be so for it to act; ``None`` where nothing else has to be.
+        acts_while: Condition for it to act; ``None`` if there is none.
         own: Values that it also takes without being told (a watchdog shuts, a program ends);
             ``None`` for any (a loop drives its output). Any other value that its read-back shows
-            unasked is somebody else's.
-        wired: Whether it switches whatever a line is wired to: the envelope says what that is.
-        shows: Lowest and highest value that its instrument can show: 0 and 1 of a contact. What an
-            envelope asks beyond them is an error when a lab is read, because it is never so.
+            unasked was set by another person or program.
+        wired: Whether it switches a part of the line that only the envelope knows.
+        shows: Lowest and highest value that its instrument can show: 0 and 1 of a contact. A bound
+            of an envelope beyond them is an error when a lab is read, because it never holds.
     """
 
     unit: str
@@ -86,7 +86,7 @@ class Scan:
         decode: Turns a complete reply into one value per channel, in each channel's unit;
             raises ``BadReply`` or ``DeviceFault``.
         period_s: How often the line polls it; ``None`` for a scan that is only read on demand.
-        only_while: In which state alone the instrument answers it: in any other it is not asked.
+        only_while: The only state in which the instrument answers it; in others it is not asked.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One exact frame that reads something that is no number: an identity, a spectrum."""
+    """One exact frame that reads something other than a number: an identity, a spectrum."""
 
     name: str
     request: Request
@@ -108,7 +108,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What an instrument says it is; ``""`` where it does not say."""
+    """The identity that an instrument tells; ``""`` for a part that it does not tell."""
 
     model: str
     firmware: str = ""

@@ -26,18 +26,18 @@ class Driver(ABC):
         channels: Every quantity, by name.
         renamed: For a channel that the lab file named, its name in the kind's envelope.
         baud: Speed the instrument leaves the factory with; 0 where there is no serial line.
-        unverified: What in this driver rests on no manual (facts marked D or K); ``""`` when
-            nothing does. A lab that loads it on a real link is warned.
-        protocol: How its frames are built. On Modbus a frame itself says whether it reads.
-        write_grammar: What the instrument's writing frames look like, where it speaks no Modbus:
+        unverified: Facts of this driver without a manual (marked D or K); ``""`` when there are
+            none. A lab that loads it on a real link is warned.
+        protocol: Protocol of its frames. On Modbus a frame itself says whether it reads.
+        write_grammar: Forms of the instrument's writing frames, if it does not speak Modbus:
             regular expressions over whole frames. A command's frame matches one of them, and no
-            read of its port does. State what the instrument would obey, not only what this driver
-            sends.
-        programmer: How it takes whole programs; ``None`` where it runs none.
+            read of its port does. State all frames that the instrument would
+            obey, not only those that this driver sends.
+        programmer: Its programmer; ``None`` if it runs no programs.
         proves: Scans and queries whose replies are refused where the instrument is set otherwise
             than the lab file says: another gas, full scale or unit. ``lab check --connect`` reads
             them.
-        off: In which ways it adds energy, each with what ends it; ``()`` where it adds none. While
+        off: The ways in which it adds energy, each with its end; ``()`` if it adds none. While
             it is ``None`` the driver does not say, and a line on which it can be set is not armed.
     """
 
@@ -65,7 +65,7 @@ class Driver(ABC):
 
     @abstractmethod
     def identify(self) -> Query:
-        """Return the frame that asks the instrument who it is; it decodes to an ``Identity``."""
+        """Return the frame that asks for the identity; it decodes to an ``Identity``."""
 
     @abstractmethod
     def expects(self, identity: Identity) -> str:
@@ -104,7 +104,7 @@ class Driver(ABC):
         """Return a channel that can be set.
 
         Raises:
-            ValueError: It cannot; says which can.
+            ValueError: It cannot; the message names those that can.
         """
         spec = self.channels.get(channel)
         if spec is None or not spec.settable:

@@ -1,4 +1,4 @@
-"""What *off* means for an instrument: in which ways it adds energy, and what ends each."""
+"""The meaning of *off*: the ways in which an instrument adds energy, and the end of each."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +11,7 @@ reactive: what is not on this list has to be shut off."""
 
 
 class Adds(StrEnum):
-    """What an instrument adds to a line while it is on."""
+    """The kinds of energy that an instrument adds to a line while it is on."""
 
     HEAT = "heat"
     GAS = "gas"
@@ -32,14 +32,14 @@ class Adds(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dark:
-    """What an instrument measures once it is off.
+    """A reading of an instrument that is off.
 
     Attributes:
-        channel: What is measured.
-        at_most: The most it then reads, in the channel's unit.
-        within_s: How long that may take after its off was verified, s.
-        before_relay: Whether it shows what is given to a relay (a controller's output): with the
-            relay off it says nothing.
+        channel: The channel that is read.
+        at_most: Its highest reading then, in the channel's unit.
+        within_s: Longest time to get there after its off was verified, s.
+        before_relay: Whether it shows the input of a relay (a controller's output): with the
+            relay off it proves nothing.
     """
 
     channel: str
@@ -50,14 +50,14 @@ class Dark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cools:
-    """How a temperature goes once nothing heats.
+    """The course of a temperature without heat.
 
     Attributes:
         channel: The temperature.
-        lag_s: By then it has ceased to rise, s after its off was verified.
-        over_s: For so long it is watched from then on, s.
-        rise_max: What it may rise in that time by noise, degC.
-        above: At less than this a rise harms nobody, degC.
+        lag_s: Time after which it no longer rises, from its verified off, s.
+        over_s: Time for which it is watched from then on, s.
+        rise_max: Largest rise in that time by noise, degC.
+        above: Temperature below which a rise does no harm, degC.
     """
 
     channel: str
@@ -69,16 +69,16 @@ class Cools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Off:
-    """One way in which an instrument adds energy, and what ends it.
+    """One way in which an instrument adds energy, and its end.
 
     Attributes:
-        adds: What it adds.
+        adds: Kind of the energy.
         steps: Channel and value, in the order in which they have to be sent.
         source: Page of the document that says so.
-        drives: The channels that say how much it adds.
-        gas: Which gas, by its short name (``Ar``, ``H2``); ``""`` where it adds none.
-        dark: What shows that it is off; ``None`` where nothing does.
-        cools: How its temperature goes then, on a usual line; a line's envelope may say else.
+        drives: The channels that set the amount.
+        gas: The gas, by its short name (``Ar``, ``H2``); ``""`` if it adds none.
+        dark: Reading that shows that it is off; ``None`` if there is none.
+        cools: Course of its temperature then, on a usual line; an envelope may state another.
     """
 
     adds: Adds
@@ -102,7 +102,7 @@ class Off:
 
 
 def flowing(gas: str, full_scale_sccm: float, source: str) -> tuple[Off, ...]:
-    """Return how a mass flow controller adds its gas: its channels are ``setpoint`` and ``flow``.
+    """Return the way in which a mass flow controller adds gas, by ``setpoint`` and ``flow``.
 
     At rest its meter may read 2 % of full scale, which is ten times its zero error.
     """

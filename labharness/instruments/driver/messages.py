@@ -58,8 +58,8 @@ def results(what: str, hints: Mapping[str, str] | None = None) -> Callable[[byte
     """Return the decoder of a reply's ``results``; an entry in ``errors`` is a ``DeviceFault``.
 
     Args:
-        what: What the reply is about.
-        hints: What is added to an error that contains a text.
+        what: Subject of the reply, for errors.
+        hints: Words that are added to an error with a text in it.
     """
 
     def decode(reply: bytes) -> dict[str, Any]:
@@ -106,12 +106,12 @@ class Json(ChannelRow):
     """A row of an instrument that speaks JSON messages.
 
     Attributes:
-        command: What asks for it; ``""`` where nothing does.
-        result: Which of the results it is.
-        truth: Whether that is true or false, and no number.
-        reads: What makes an object of all results, for a query.
-        calls: What sets it, in order; by value where each has calls of its own.
-        already: Texts of errors that mean that it is so already.
+        command: Command that reads it; ``""`` if there is none.
+        result: Its name among the results.
+        truth: Whether that is true or false instead of a number.
+        reads: Function from all results to an object, for a query.
+        calls: Calls that set it, in order; by value if each has calls of its own.
+        already: Texts of errors that mean that it was set before.
         timeout_s: Longest wait for the reply to the query.
     """
 
@@ -142,8 +142,8 @@ class JsonDriver(TableDriver):
     """Base of the drivers that speak JSON messages; a subclass gives rows.
 
     Attributes:
-        hints: What is added to an error that contains a text.
-        who: What asks who it is.
+        hints: Words that are added to an error with a text in it.
+        who: Command that asks for its identity.
     """
 
     hints: ClassVar[Mapping[str, str]] = {}
@@ -157,7 +157,7 @@ class JsonDriver(TableDriver):
 
     @abstractmethod
     def known(self, found: Mapping[str, Any]) -> Identity:
-        """Return what the results of ``who`` say."""
+        """Return the identity in the results of ``who``."""
 
     def about(self, command: str) -> Mapping[str, Any]:
         """Return the parameters that each command has, such as which device it is for."""
@@ -182,7 +182,7 @@ class JsonDriver(TableDriver):
         return message_request(call.command, parameters, timeout_s=call.timeout_s)
 
     def accept(self, channel: str, reply: bytes) -> None:
-        """Take any error for a refusal, unless what was asked is so already."""
+        """Take any error for a refusal, unless it says that nothing had to change."""
         row: Any = self.channels[channel]
         errors = errors_of(json.loads(reply))
         if errors and not any(text in errors for text in row.already):

@@ -158,7 +158,7 @@ class ModbusRow(ChannelRow):
         return (raw >> 16, raw & 0xFFFF) if self.size == 2 else (raw,)
 
     def decoder(self, name: str, start: int) -> Callable[[Sequence[int]], float]:
-        """Return what reads its value out of a block that starts at an address."""
+        """Return the reader of its value in a block that starts at an address."""
 
         def checked(block: Sequence[int]) -> float:
             value = self.decode(block, start)
@@ -180,9 +180,9 @@ class ModbusDriver(TableDriver):
 
     Attributes:
         unit: Slave address.
-        blocks: What is read in one frame, in the order of the polls; a row in none of them has a
+        blocks: Runs that one frame reads, in the order of the polls; a row outside of them has a
             frame of its own, after these.
-        who: The registers that say what it is, and ``known`` reads.
+        who: The registers of its identity, which ``known`` reads.
         tcp: Modbus TCP instead of RTU.
         timeout_s: Longest wait for a reply.
         settle_s: Silence the instrument needs after its reply.
@@ -213,10 +213,10 @@ class ModbusDriver(TableDriver):
 
     @abstractmethod
     def known(self, words: Sequence[int]) -> Identity:
-        """Return what the registers of ``who`` say.
+        """Return the identity in the registers of ``who``.
 
         Raises:
-            BadReply: They say nothing.
+            BadReply: They hold none.
         """
 
     @property

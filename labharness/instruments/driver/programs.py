@@ -1,4 +1,4 @@
-"""How an instrument takes a whole program: blocks that are written, and what each then reads as."""
+"""Programs that an instrument stores: blocks that are written, and their read-backs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ class Block:
     """A part of a stored program that is written by one frame and read back by one.
 
     Attributes:
-        name: What a message calls it.
+        name: Its name in messages.
         write: The frame that stores it.
         read: One of the driver's ``queries``; what it decodes to is compared with ``holds``.
-        holds: What the instrument says when it has it.
+        holds: The read-back of an instrument that has it.
     """
 
     name: str
@@ -35,14 +35,14 @@ class Programmer:
         rate: Channel that a ramp's rate is judged as.
         status: Channel that starts, holds and resets, and shows what it does.
         number: Channel that says which of the stored programs is run.
-        slot: The one that is ours to write.
+        slot: The one that this driver may write.
         reset: Value of ``status`` for no program.
         run: Value for a running one.
         hold: Value for one that stands still.
         complete: Value for one that ended and was not reset.
         empty: The program's first block as one that ends at once: while a program is written,
-            nobody can start half of it.
-        blocks: Gives a program's blocks in the order in which they are written, the first segment
+            no person can start half of it.
+        blocks: Returns a program's blocks in the order in which they are written, the first segment
             last. Raises ``ValueError`` for one that the instrument cannot hold exactly.
     """
 

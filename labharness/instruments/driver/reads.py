@@ -1,4 +1,4 @@
-"""What a driver calls a read, and what speaks against it: its frames, and a grammar of writes."""
+"""The reads of a driver, and the proof that they set nothing: a grammar of writes."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ SHOWN_BYTES_MAX = 60
 
 
 def reads_of(driver: Driver) -> Iterator[tuple[str, Request]]:
-    """Return all that a driver calls a read, each with the name it has there."""
+    """Return all frames that a driver calls reads, each with its name there."""
     yield "identity", driver.identify().request
     for scan in driver.scans():
         yield f"scan {scan.name!r}", scan.request
@@ -26,12 +26,12 @@ def is_written(request: Request, grammar: Iterable[bytes]) -> bool:
 
 
 def unproven(request: Request, protocol: Protocol, drivers: Iterable[tuple[str, Driver]]) -> str:
-    """Return why a request is no read on its port; ``""`` where nothing speaks against it.
+    """Return the reason why a request may set something on its port; ``""`` if it cannot.
 
     Args:
-        request: What a driver calls a read.
-        protocol: What is spoken on the port.
-        drivers: All that listen there, each with its name.
+        request: A frame that a driver calls a read.
+        protocol: Protocol of the port.
+        drivers: All drivers on the port, each with its name.
     """
     why = why_no_read(request, protocol)
     if why:

@@ -9,9 +9,9 @@ def kept(what: str, value: float, written: float, step: float) -> None:
     """Refuse to write a value that is not zero as zero, which most often means *off*.
 
     Args:
-        what: What is set, with its unit where it is known.
-        value: What was asked, and judged.
-        written: What the wire would carry.
+        what: Name of the setting, with its unit if it is known.
+        value: The value that was asked for, and judged.
+        written: The value on the wire.
         step: Step of the encoding.
 
     Raises:

@@ -42,12 +42,12 @@ def within(what: str, value: float, low: float, high: float, *, whole: bool = Fa
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What an identity must show, for the instrument to be the right one.
+    """The demand on an identity, for the instrument to be the right one.
 
     Attributes:
-        field: Of the identity, or of its details.
-        pattern: Regular expression that is found in it.
-        otherwise: What is said where it is not; ``{}`` stands for what is there.
+        field: Field of the identity, or of its details.
+        pattern: Regular expression that must be found in it.
+        otherwise: Words for an identity without it; ``{}`` stands for what is there.
     """
 
     field: str
@@ -66,13 +66,13 @@ class ChannelRow(Channel):
             where it is only measured.
         whole: Whether it takes whole numbers only.
         must: The only value that is right; any other is a device fault.
-        otherwise: What such a fault says; by itself it says what the lab file wants.
-        names: What its values mean.
+        otherwise: Words of such a fault; by default they tell the value of the lab file.
+        names: Meaning of its values, from 0 on.
         every_s: How often it is polled; ``None`` where it is read on demand only.
-        scan: Name of its scan, where it is not the channel's.
-        only_while: In which state alone its instrument answers.
-        is_query: Whether it is no channel, but a query that is asked on demand: a text, an array.
-        hidden: Whether it is no channel, but is checked whenever its neighbours are read.
+        scan: Name of its scan, if it is not the channel's.
+        only_while: The only state in which its instrument answers.
+        is_query: Whether it is a query on demand (a text, an array) and not a channel.
+        hidden: Whether it is only checked when its neighbours are read, and not a channel.
         fitted: Whether this instrument has it.
     """
 
@@ -169,8 +169,8 @@ class TableDriver(Driver):
 
     Attributes:
         rows: Every row, by its channel's name; a driver whose lab file names them sets its own.
-        document: Where a row stands that names no source; its attributes may be in braces.
-        wants: What its identity must show.
+        document: Source of the rows that name none; a row's attributes may be in braces.
+        wants: The demand on its identity.
     """
 
     _identity: Query
@@ -268,11 +268,12 @@ def _settings(stated: object) -> Iterator[str]:
 
 
 def _undefined(driver: type[TableDriver]) -> Iterator[str]:
-    """Name the methods that the base leaves to a driver, such as ``known``, and it does not have."""
+    """Name the methods, such as ``known``, that a base leaves to its drivers and this one lacks."""
     for name in dir(driver):
         method = getattr(driver, name, None)
         if getattr(method, "__isabstractmethod__", False):
-            yield f"{name}: the driver does not define it: {method.__doc__.splitlines()[0]}"
+            purpose = str(method.__doc__).partition("\n")[0]
+            yield f"{name}: the driver does not define it: {purpose}"
 
 
 def _wrong(driver: type[TableDriver], name: str, row: ChannelRow) -> Iterator[str]:

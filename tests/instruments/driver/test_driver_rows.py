@@ -154,7 +154,7 @@ def test_a_register_in_two_blocks_or_across_the_end_of_one_is_wrong() -> None:
     assert str(said.value) == (
         "rows of Wrong are wrong: twice: it has to stand in one block, not in parts of low and "
         "high; across: it has to stand in one block, not in parts of high; known: the driver does "
-        "not define it: Return what the registers of ``who`` say."
+        "not define it: Return the identity in the registers of ``who``."
     )
 
 
