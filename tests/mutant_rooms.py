@@ -149,7 +149,7 @@ ROOMS = (
     Room(
         "rows",
         (
-            "envelopes/labharness_envelopes/lines/*.toml",
+            "envelopes/labharness_envelopes/lines/*[!s].toml",  # no *.faults.toml
             "envelopes/labharness_envelopes/*.toml",
             "envelopes/labharness_envelopes/labs/*/lab.toml",
             "envelopes/labharness_envelopes/labs/*/hazards.toml",
