@@ -1,1 +1,1 @@
-"""What is asked of a lab, from admission to the answer."""
+"""Requests to a lab, from admission to the answer."""

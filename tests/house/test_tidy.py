@@ -413,12 +413,11 @@ PLAIN = (
     "drivers/",
     "labharness/instruments/",
     "labharness/journal/",
+    "labharness/lab/",
     "labharness/line/",
     "labharness/protocols/",
     "labharness/safety/",
-    "labharness/work/capability/",
-    "labharness/work/desk/",
-    "labharness/work/plan/",
+    "labharness/work/",
     "simulators/",
 )
 RIDDLES = (  # pattern, an example, the plain way

@@ -1,1 +1,1 @@
-"""What a lab's files say: read strictly and checked against each other."""
+"""The files of a lab: read strictly, and checked against each other."""

@@ -1,4 +1,4 @@
-"""Whether a lab's files agree with each other: all that does not, at once, each in one sentence."""
+"""Checks whether a lab's files agree with each other; every fault is one sentence."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ def addresses(instruments: Sequence[Instrument]) -> Iterator[str]:
 def limited(
     line: LineFile, instruments: Sequence[Instrument], kinds: Mapping[str, KindLimits]
 ) -> Iterator[str]:
-    """Name each channel that can be set though nothing says how far, with the row to paste."""
+    """Name each channel that can be set but has no limit, with the row to paste."""
     rows = {row.channel for row in line.limit}
     for each in instruments:
         for channel, spec in each.driver.channels.items():
@@ -58,7 +58,7 @@ def limited(
 
 
 def watched(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
-    """Name each reading that a rule rests on and nothing watches, with the row to paste."""
+    """Name each reading that a rule needs and no plausibility row watches, with the missing row."""
     rules = ("trip", "plausible", "ambient", "purge", "opening")
     named = set(_texts(line.model_dump(include={*rules})))
     named |= set(_texts([row.model_dump(exclude={"guards"}) for row in line.interlock]))
@@ -84,7 +84,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def there(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
-    """Name what a procedure sets, though no instrument has it."""
+    """Name the channels that a procedure sets and no instrument has."""
     by_name = {each.name: each for each in instruments}
     for name, row in line.procedures.items():
         for channel, *_ in row.steps:
@@ -95,7 +95,7 @@ def there(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
 
 
 def wiring(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
-    """Return what is wrong in the rows of relays and of temperatures."""
+    """Return the faults in the rows of relays and of temperatures."""
     by_name = {each.name: each for each in instruments}
     seen: set[str] = set()
     for row in line.contact:
@@ -120,7 +120,7 @@ def wiring(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
 
 
 def units(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str]:
-    """Name rows on what is not read, not set at arming, or in another unit."""
+    """Name the rows on channels that are not read, not set at arming, or in another unit."""
     scanned = {
         f"{each.name}.{channel}"
         for each in instruments
@@ -155,7 +155,7 @@ def units(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str
 
 
 def shown(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str]:
-    """Name what is asked of a reading though its instrument never shows it, or nothing else."""
+    """Name each bound that a reading never meets, or always meets."""
     shows = {
         f"{each.name}.{channel}": spec.shows
         for each in instruments
@@ -199,12 +199,12 @@ def _asked(envelope: Envelope) -> Iterator[tuple[str, Bound]]:
 
 
 def contacts(line: LineFile) -> tuple[Contact, ...]:
-    """Return what the relays of a line feed."""
+    """Return the contacts: the channels that the relays of a line feed."""
     return tuple(Contact(**row.model_dump()) for row in line.contact)
 
 
 def cooling(line: LineFile, instruments: Sequence[Instrument]) -> dict[str, Cools]:
-    """Return how each temperature goes once nothing heats: by its driver, or as the line says."""
+    """Return the cooling of each temperature without heat, by its driver or a row of the line."""
     found = _declared(instruments)
     for row in line.cooling:
         own = split_channel(row.channel)[1]

@@ -1,4 +1,4 @@
-"""The pressures of an envelope, stated against the room or absolute, made absolute once.
+"""Makes the pressures of an envelope absolute, once, also those that are stated against the room.
 
 Quartz and O-rings fail by the difference to the room, a purge counts absolute pressure; so each
 pressure of an envelope file says in its unit which one it is, ``Torr gauge`` or ``Torr absolute``.
@@ -47,7 +47,7 @@ def absolute(line: LineFile, units: Mapping[str, str], ambient_torr: float) -> L
         ambient_torr: Pressure of the room.
 
     Raises:
-        EnvelopeInvalid: A pressure does not say which one it is, or what is none says that it is.
+        EnvelopeInvalid: A pressure does not say which one it is, or another quantity does.
     """
     room = _Room(units, ambient_torr)
     purge, contract = line.purge, line.safety_envelope
@@ -96,9 +96,9 @@ def absolute(line: LineFile, units: Mapping[str, str], ambient_torr: float) -> L
 def in_the_room(
     line: LineFile, units: Mapping[str, str], stated_torr: float | None
 ) -> tuple[LineFile, float | None]:
-    """Return a line's rules, absolute, and the room's pressure (Torr) if it is known or no matter.
+    """Return a line's rules, absolute, and the room's pressure (Torr) if known or not needed.
 
-    Where nobody states the room it is taken for sea level, and the line is not armed by that.
+    A room that is not stated counts as sea level, and with that the line is not armed.
 
     Raises:
         EnvelopeInvalid: As ``absolute`` does.
@@ -113,10 +113,10 @@ def in_the_room(
 def room_of(
     line: LineFile, ambient_torr: float | None, envelope: Envelope, units: Mapping[str, str]
 ) -> Room:
-    """Return what is known of the room, in the unit of the gauge that shows it.
+    """Return the facts about the room, in the unit of the gauge that shows it.
 
     Raises:
-        EnvelopeInvalid: The gauge, or what shows the tube open to the room, is not watched.
+        EnvelopeInvalid: The gauge, or the channel that shows the tube open, is not watched.
     """
     row = line.ambient
     if row is None:
@@ -134,7 +134,7 @@ def room_of(
 
 
 def unknown_room(room: Room) -> tuple[Finding, ...]:
-    """Find that nobody says what pressures are stated against."""
+    """Find that pressures are stated against a room whose pressure is not stated."""
     if room.ambient is not None:
         return ()
     what = Text("ambient.missing")
@@ -155,7 +155,7 @@ def in_unit(pressure_torr: float, unit: str, where: str) -> float:
     """Return a pressure in the unit of a gauge.
 
     Raises:
-        EnvelopeInvalid: That is no unit of pressure.
+        EnvelopeInvalid: The unit is not a unit of pressure.
     """
     if unit not in TORR_PER:
         raise EnvelopeInvalid(
@@ -217,7 +217,7 @@ class _Room:
         if isinstance(value, tuple):
             return tuple(self._inside(each, where) for each in value)
         if isinstance(value, dict) and "channel" in value:
-            with suppress(ValidationError):  # whoever reads it next says what is wrong with it
+            with suppress(ValidationError):  # the next reader of the row reports the fault
                 read = BoundRow.model_validate(value)
                 return self.bound(read, where).model_dump(exclude_none=True)
         return value

@@ -18,7 +18,7 @@ __all__ = ["moved_tables", "offered"]
 def offered(
     tables: Mapping[str, Mapping[str, Any]], known: Mapping[str, Capability]
 ) -> tuple[dict[str, Settings], list[str]]:
-    """Read what a lab states for each capability that it offers; return that, and what is wrong.
+    """Read the settings of each capability that a lab offers; return them, and the faults.
 
     Args:
         tables: Of the lab file, by the name of the capability.
@@ -41,7 +41,7 @@ def offered(
 
 
 def moved_tables(text: str) -> Iterator[str]:
-    """Say of each table that stood for itself once under which name its capability reads it."""
+    """Return, for each table that once stood alone, the name that its capability has now."""
     try:
         table = tomllib.loads(text)
         known = capabilities()

@@ -1,4 +1,4 @@
-"""What may be read or set by hand: a wrong name or unit is told before anything is opened."""
+"""Checks the channels that a person reads or sets by hand, before anything is opened."""
 
 import math
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ __all__ = ["BadChannel", "check_readable", "check_settable", "needed_first"]
 
 TAKES = Text("lacks.takes")
 PROCESS = ("temperature", "flow", "pressure")
-"""What a channel called ``setpoint`` sets."""
+"""The quantity that a channel called ``setpoint`` sets."""
 
 
 class BadChannel(LabError, ValueError, code="bad_channel"):
-    """A name or a unit that cannot be; the message says what can."""
+    """A name or a unit is not valid here; the message lists the valid ones."""
 
 
 def check_readable(plan: LabPlan, channel: str) -> None:
-    """Refuse what is no channel of this line.
+    """Refuse a name that is not a channel of this line.
 
     Raises:
-        BadChannel: Names those there are.
+        BadChannel: Lists the channels.
     """
     name, dot, _ = channel.partition(".")
     instrument = _instrument(plan, name)
@@ -36,10 +36,10 @@ def check_readable(plan: LabPlan, channel: str) -> None:
 
 
 def check_settable(plan: LabPlan, channel: str, value: float, unit: str) -> None:
-    """Refuse what is no channel that may be set, or another unit than its own.
+    """Refuse a channel that may not be set, or a unit other than its own.
 
     Raises:
-        BadChannel: Names those there are, or the unit.
+        BadChannel: Lists the channels, or names the unit.
     """
     name, dot, own = channel.partition(".")
     instrument = _instrument(plan, name)
@@ -64,15 +64,15 @@ def check_settable(plan: LabPlan, channel: str, value: float, unit: str) -> None
 
 
 def needed_first(plan: LabPlan, channel: str, refusal: str) -> str:
-    """Return the command that an interlock asks for first, where another setting is what it lacks.
+    """Return the command that meets an interlock first, where another setting is missing.
 
     Args:
         plan: The lab's files, read.
-        channel: What was to be set.
-        refusal: The text of its refusal, which holds the condition that does not hold.
+        channel: The channel to set.
+        refusal: The text of its refusal, which names the condition that does not hold.
 
     Returns:
-        What to do first, with the command, or ``""`` where what is lacking is no setting.
+        The advice with the command, or ``""`` where the missing condition is not a setting.
     """
     missing = {
         each.params["condition"]

@@ -1,4 +1,4 @@
-"""What a line would do by itself if everything that talks to it died, as its drivers state it."""
+"""The communication loss of a line: what each instrument then does, as its driver states it."""
 
 from collections.abc import Callable, Iterator
 
@@ -16,11 +16,11 @@ HOT = "high_temperature"  # the category of the hazard table
 FLOW_SCCM_MIN = 0.2  # a controller at rest on the nominal plant reads 0
 
 Latest = Callable[[str], float]
-"""Gives the last reading of a channel; NaN where there is none."""
+"""Returns the last reading of a channel; NaN where there is none."""
 
 
 def if_killed(plan: LabPlan, latest: Latest) -> tuple[str, ...]:
-    """Give, by channel, all that is not as the safe table has it, and what it then does."""
+    """Return, by channel, each value that differs from the safe table, and its effect on loss."""
     found = []
     for channel, wanted in _safe(plan).items():
         spec = _spec(plan, channel)
@@ -32,16 +32,16 @@ def if_killed(plan: LabPlan, latest: Latest) -> tuple[str, ...]:
 
 
 def what_stays(plan: LabPlan, latest: Latest) -> tuple[Stays, ...]:
-    """Return heat, switches under power and gas flows of the same moment, as a person says them.
+    """Return heat, switches under power and gas flows of the same moment, in words for a person.
 
-    What energises is the envelope's to say: a value above an interlock whose loss under power runs
+    The envelope says which values energise: those above an interlock whose loss under power runs
     a procedure. A heater counts as off only where a switch that an interlock guards together with
     its setpoint, and with no other heater's, reads as the safe table has it.
     """
     found, told = [], set[str]()
     for channel in plan.envelope.limits:
         if channel.startswith(f"{OPERATOR}."):
-            continue  # what a person opens stays as the person left it
+            continue  # a hand valve stays as the person left it
         spec = _spec(plan, channel)
         value = _shown(plan, channel, latest)
         mains = _switches(plan, channel)
@@ -108,7 +108,7 @@ def _switches(plan: LabPlan, channel: str) -> tuple[str, ...]:
 
 
 def _flows(plan: LabPlan, latest: Latest) -> Iterator[tuple[str, float]]:
-    """Return of each gas that flows the channel that sets it, and what is measured."""
+    """Return, for each gas that flows, the channel that sets it and the measured flow."""
     for each in plan.instruments:
         for name, spec in each.driver.channels.items():
             measured = latest(f"{each.name}.flow")

@@ -1,4 +1,4 @@
-"""What adds energy on a line, by its drivers and its envelope's contacts: for weighing plans."""
+"""Lists the energy sources of a line, from its drivers and its envelope's contacts."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +13,7 @@ __all__ = ["energy_sources"]
 
 
 def energy_sources(plan: LabPlan) -> tuple[EnergySource, ...]:
-    """Return each thing on a line that adds energy; what nobody describes counts as the gravest."""
+    """Return each energy source of a line; one without a description counts as the gravest."""
     return (*_instruments(plan), *_relays(plan))
 
 
@@ -44,7 +44,7 @@ def _source(
     fed: dict[str, float],
     own: dict[str, float],
 ) -> EnergySource:
-    """Sort an instrument's channels into switches, targets, and what nothing bounds."""
+    """Sort an instrument's channels into switches, targets, and channels without a bound."""
     driver = instrument.driver
     status = None if driver.programmer is None else driver.programmer.status
     reset = 0.0 if driver.programmer is None else driver.programmer.reset
@@ -77,7 +77,7 @@ def _source(
 
 
 def _relays(plan: LabPlan) -> Iterator[EnergySource]:
-    """Return the relays that add something by themselves, and those of which no row says what."""
+    """Return the relays that add energy by themselves, and those without a row."""
     described = {each.channel for each in plan.contacts}
     for contact in plan.contacts:
         if contact.adds is not None and contact.off is not None:

@@ -1,4 +1,4 @@
-"""An envelope file that is based on another one: the rows it changes, each named, with a source."""
+"""Reads an envelope file that changes a few named rows of another one, each with a source."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["base_of", "patch_line"]
 
 BASED_ON = "based_on"
 ROW_KEYS = ("name", "action", "channel")
-"""What a row is called by: the first of these that it has."""
+"""The keys that name a row: the first of these that it has."""
 
 
 class _Strict(BaseModel):
@@ -59,14 +59,14 @@ class PatchFile(_Strict):
 
 
 class _Wrong(ValueError):
-    """A change that cannot be made, in words that follow the name of the change."""
+    """A change cannot be made; the text follows the name of the change."""
 
 
 def base_of(text: str, where: str) -> str | None:
-    """Return what an envelope file is based on: a shipped line or a path; ``None`` for nothing.
+    """Return what an envelope file is based on: a shipped line or a path; or ``None``.
 
     Raises:
-        EnvelopeInvalid: The file is no TOML, or its ``based_on`` is no text.
+        EnvelopeInvalid: The file is not TOML, or its ``based_on`` is not a text.
     """
     try:
         table = read_toml(text, where)
@@ -162,7 +162,7 @@ def _make(change: ChangeRow, line: dict[str, Any]) -> None:
 
 
 def _found(change: ChangeRow, line: dict[str, Any]) -> tuple[dict[str, Any], Callable[[], object]]:
-    """Return the one row or table that a change names, and how to leave it out."""
+    """Return the one row or table that a change names, and a function that leaves it out."""
     place, key = _place(change.table, line)
     found = place.get(key)
     if found is None:

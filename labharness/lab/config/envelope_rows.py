@@ -1,4 +1,4 @@
-"""The tables of envelope files, key by key; what is not here is an unknown key."""
+"""Models of the tables of envelope files, key by key; any other key is an error."""
 
 import math
 from typing import Any, Literal, Self
@@ -89,7 +89,7 @@ class LimitRow(_Strict):
 
 
 class OpeningRow(_Strict):
-    """An ``[[opening]]``: what a person is asked to open, and the contact that shows it."""
+    """An ``[[opening]]``: a part that a person is asked to open, and the contact that shows it."""
 
     action: str
     opens: str
@@ -205,7 +205,7 @@ class BackfillRow(_Strict):
     @field_validator("unmeasured_max")
     @classmethod
     def _share(cls, given: float) -> float:
-        """With 1 and more nothing that comes in would ever count as from outside."""
+        """With 1 or more, no inflow would ever count as coming from outside."""
         if given >= 1.0:
             raise ValueError(Text("envelope.share", given=given))
         return given
@@ -234,7 +234,7 @@ class PurgeRow(_Strict):
 
 
 class AmbientRow(_Strict):
-    """The ``[ambient]``: when the line's own gauge shows the pressure of the room."""
+    """The ``[ambient]``: the state in which the line's own gauge shows the pressure of the room."""
 
     channel: str
     during: tuple[BoundRow, ...] = Field(min_length=1)
@@ -243,7 +243,7 @@ class AmbientRow(_Strict):
 
 
 class ContactRow(_Strict):
-    """A ``[[contact]]``: a relay, and what gets power or gas through it."""
+    """A ``[[contact]]``: a relay, and the channel that gets power or gas through it."""
 
     channel: str
     source: str
@@ -260,7 +260,7 @@ class ContactRow(_Strict):
 
 
 class CoolingRow(_Strict):
-    """A ``[[cooling]]``: how a temperature goes on this line once nothing heats."""
+    """A ``[[cooling]]``: how fast a temperature of this line falls without heat."""
 
     channel: str
     lag_s: StrictFloat = Field(gt=0, le=3600)
@@ -276,7 +276,7 @@ class LineFile(_Strict):
     Attributes:
         safe_procedure: The procedure that every run begins and ends with. A line with one procedure
             need not name it: that one is it, and it answers each cause that no other one answers.
-        purge: How the purge proof is made; ``None`` where no rule asks for one.
+        purge: The way of the purge proof; ``None`` where no rule asks for one.
     """
 
     line: str
@@ -300,7 +300,7 @@ class LineFile(_Strict):
 
     @property
     def safe(self) -> str:
-        """The procedure that every run begins and ends with; ``""`` where nobody says."""
+        """The procedure that every run begins and ends with; ``""`` where none is named."""
         return self.safe_procedure or self._only
 
     @property

@@ -1,4 +1,4 @@
-"""Reading envelope files: strict tables in, one frozen ``kernel.Envelope`` out.
+"""Turns envelope files into one frozen ``kernel.Envelope``; tables are strict.
 
 This is a face: units are converted here, so that the kernel only compares.
 """
@@ -62,7 +62,7 @@ QUANTITY_UNITS = {  # HCP L3's unit: the house's unit, factor
     "gas_flow_rate": {"sccm": ("sccm", 1.0)},
 }
 NO_PURGE = Purge(volume_cm3=1.0, inert={}, present={}, outside="")
-"""Of a line on which no rule asks for a purge: it proves nothing."""
+"""The purge of a line on which no rule asks for one: it proves nothing."""
 
 NOT_OF_A_BACKFILL = {"source", "low_unit", "high_unit"}
 QUANTITY_CAUSES = {
@@ -314,7 +314,7 @@ def _limit(
 
 
 def _opening(row: OpeningRow, file: LineFile, kinds: Mapping[str, KindLimits]) -> Limit:
-    """Make what a person is asked to open a command: its contact to 0, judged as any other."""
+    """Turn an opening by hand into a command: its contact goes to 0, judged like any other."""
     if OPERATOR in kinds:
         raise EnvelopeInvalid(Text("envelope.operator", action=row.action, operator=OPERATOR))
     if row.opens not in {watch.channel for watch in file.watch}:
@@ -330,7 +330,7 @@ def _opening(row: OpeningRow, file: LineFile, kinds: Mapping[str, KindLimits]) -
 
 
 def _above(row: InterlockRow) -> float:
-    """A row with only ``below`` stands before no command upwards."""
+    """A row with only ``below`` does not guard a command upwards."""
     if row.above is not None:
         return row.above
     return 0.0 if row.below is None else math.inf

@@ -1,4 +1,4 @@
-"""Which of what a line can add may harm somebody: for that a lab names hazards and callers."""
+"""Names the energy sources of a line that may harm a person; they need hazards and callers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -19,7 +19,7 @@ one driver here that adds a current, the Keithley 2400, is a direct source."""
 def harmful(
     instruments: Sequence[Instrument], contacts: Sequence[Contact], limits: Mapping[str, Limit]
 ) -> Iterator[str]:
-    """Name each instrument and each relay that adds what may harm; what nobody describes does."""
+    """Name each instrument and relay that may harm; one without a description may."""
     described = {each.channel for each in contacts}
     for each in instruments:
         settable = {name: spec for name, spec in each.driver.channels.items() if spec.settable}

@@ -1,6 +1,6 @@
-"""The hazard table: what *hardware* stands before each hazard, and the log of its proof tests.
+"""The hazard table: the *hardware* safeguard of each hazard, and the log of its proof tests.
 
-The table says what there is, the log beside it who tested it, when, and with what result. Neither
+The table names each safeguard; the log beside it says who tested it, when, and the result. Neither
 is in the digest that approvals are bound to: a proof test voids no approval, and one that is
 overdue is weighed anew with every request.
 """
@@ -24,7 +24,7 @@ __all__ = ["HazardRow", "HazardTable", "Proof", "read_hazards", "record_proof"]
 
 LOG_SUFFIX = ".proofs.jsonl"
 PROOF_FROM = date(2000, 1, 1)
-"""A day before it is a slip: no proof test counts so long."""
+"""An earlier day is a typing error: no proof test counts so long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +32,8 @@ class Proof:
     """One proof test of one hazard's safeguard.
 
     Attributes:
-        by: Who tested it; ``""`` for the date in the table.
-        reason: How, and what was found.
+        by: The name of the tester; ``""`` for the date in the table.
+        reason: The method, and the result.
     """
 
     hazard: str
@@ -75,11 +75,10 @@ class HazardRow(Strict):
         return logged if self.proof_tested is None else (self.proof_tested, *logged)
 
     def missing(self, today: date) -> str:
-        """Return what is missing or overdue; ``""`` when nothing is.
+        """Return the fault of the safeguard, missing or overdue; ``""`` when it has none.
 
-        A test of a day to come proves nothing, and neither does the day that the clock shows: then
-        one of the two is wrong. A day between a simulated run's and the calendar's is not to come:
-        it does not count yet.
+        A test with a day in the future proves nothing: then the day or the clock is wrong. A day
+        between a simulated run's and the calendar's is not in the future: it does not count yet.
         """
         if not self.safeguard.strip():
             return Text("hazards.none", name=self.name)
@@ -125,8 +124,8 @@ def read_hazards(path: Path) -> HazardTable:
     """Read a hazard table and the log of proof tests beside it.
 
     Raises:
-        BadLabFile: One of them cannot be read or says something that cannot be; a log that cannot
-            be read proves nothing.
+        BadLabFile: One of them cannot be read or has an invalid value; a log that cannot be
+            read proves nothing.
     """
     table: HazardTable = parse(HazardTable, read_text(path), str(path))
     table._path = path
@@ -152,8 +151,8 @@ def record_proof(
     """Add a proof test to the log.
 
     Raises:
-        BadLabFile: No such hazard, nothing there to test, a day to come or long past, a name that
-            misleads, or a log that cannot be written.
+        BadLabFile: The hazard is unknown or has no safeguard, the day is in the future or long
+            past, the name misleads, or the log cannot be written.
     """
     if why_not := bad_name(by):
         raise BadLabFile(why_not)

@@ -1,4 +1,4 @@
-"""What links and alerts of a lab import and is not installed: asked before anything is begun."""
+"""Finds modules that a lab's links and alerts need and that are not installed."""
 
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
@@ -9,7 +9,7 @@ __all__ = ["absent"]
 
 
 def absent(links: Iterable[str], *, alerts: bool = False) -> Iterator[str]:
-    """Name the modules that such links, and alerts, would miss at their first import."""
+    """Name the modules that are not installed and that such links, and alerts, import."""
     needed = {LINK_NEEDS.get(link, "") for link in links} | {ALERT_NEEDS if alerts else ""}
     for module in sorted(filter(None, needed)):
         if find_spec(module) is None:

@@ -1,4 +1,4 @@
-"""Finding what is installed, by entry point: listing imports no driver; a kind is never doubled."""
+"""Finds installed drivers, simulators, plants and capabilities by entry point."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 PLANT = "plant"
-"""The module of a simulators' package that holds its plants: physics, and no kind of instrument."""
+"""The module of a simulators' package that holds its plants (physics, not instruments)."""
 
 
 def imported(name: str) -> ModuleType:
@@ -53,7 +53,7 @@ def _points(group: str) -> tuple[EntryPoint, ...]:
     return tuple(sorted(entry_points(group=group), key=lambda each: each.value))
 
 
-@cache  # what is installed does not change while a process runs, and looking takes milliseconds
+@cache  # the installed packages stay while a process runs, and a search takes milliseconds
 def _kinds(group: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for point in _points(group):

@@ -1,4 +1,4 @@
-"""What the desk is told of a lab: who may ask, for what, on which line, and what was approved."""
+"""Gathers the desk's facts about a lab: callers, capabilities, line, and standing approvals."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ REPOSITORY_KEY = "labs/repository.key"
 
 
 def house_facts(plan: LabPlan) -> LabFacts:
-    """Gather what the desk is told of a lab, save how plans are flown: that takes a loop.
+    """Return the desk's facts about a lab, without the flight of plans, which takes a loop.
 
     Raises:
         BadLabFile: The callers file or an approval cannot be honoured.
@@ -67,10 +67,10 @@ def _asked_for(
     list[StandingApproval],
     Mapping[str, Settings],
 ]:
-    """Read what is offered, to whom, what was approved, and what is stated for each.
+    """Read the capabilities on offer, the callers, the approvals, and the settings of each.
 
     Raises:
-        BadLabFile: Says of every file that cannot be honoured why.
+        BadLabFile: Names every file that cannot be honoured, and the reason.
     """
     approvals: list[StandingApproval] = []
     wrong: list[str] = []
@@ -100,7 +100,7 @@ def _asked_for(
 
 
 def line_facts(plan: LabPlan, settings: Mapping[str, Settings]) -> dict[str, LineFacts]:
-    """Return what the planner of each capability on offer may know of the line."""
+    """Return the view of the line that the planner of each capability on offer gets."""
     file = plan.file
     limits = {
         channel: (limit.low, limit.high, limit.unit)
@@ -120,7 +120,7 @@ def line_facts(plan: LabPlan, settings: Mapping[str, Settings]) -> dict[str, Lin
 def repository_key() -> bytes:
     """Return the private key of the repository.
 
-    It is no secret: an approval signed with it is honoured only while every link of the lab is a
+    It is not a secret: an approval signed with it counts only while every link of the lab is a
     loopback.
     """
     return bytes.fromhex(shipped_file(REPOSITORY_KEY).read_text("utf-8").strip())

@@ -1,4 +1,4 @@
-"""The lab file: strict tables in, frozen values out, and a digest over the text."""
+"""Reads the lab file: strict tables in, frozen values out, and a digest over the text."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -39,7 +39,7 @@ __all__ = [
 
 AMBIENT_TORR_MIN, AMBIENT_TORR_MAX = 450.0, 800.0
 """The standard atmosphere (ISO 2533) has 462 Torr at 4,000 m and 798 at -400 m, the weather a few
-per cent beside that; what is beyond is a slip of the pen, or of a unit."""
+per cent beside that; a value beyond is a typing error, or in another unit."""
 
 TEXT_BYTES_MAX = 4 * 1024 * 1024  # a lab file has a few kB; the log of proof tests grows by a line
 
@@ -59,18 +59,18 @@ class Strict(BaseModel):
 
 
 class LabHead(Strict):
-    """What the lab is.
+    """The ``[lab]`` table.
 
     Attributes:
-        id: Names its state directory.
+        id: Its state directory has this name.
         line: A shipped line's name, or the path of a line's envelope file.
         attended: Whether a person is there: ``always``, or ``never`` (every run is unattended).
         shared: Whether other users' work stands on the same instruments.
         callers: Path of the callers file; a line on which nothing may harm needs none.
         hazards: Path of the hazard table; likewise.
         approvals: Paths of standing approvals.
-        state_dir: Where latch and approvals live: stated where a port is real, one place for all
-            accounts; default the user's state directory.
+        state_dir: The folder of latch and approvals: stated where a port is real, one place for all
+            accounts; by default the user's state directory.
         ambient_torr: Pressure of the room, which the envelope states pressures against.
     """
 
@@ -87,7 +87,7 @@ class LabHead(Strict):
 
 
 class OperatorRow(Strict):
-    """Who does the manual steps: a person at the terminal, or one that is simulated.
+    """The operator of the manual steps: a person at the terminal, or a simulated one.
 
     Attributes:
         kind: ``served`` is a simulated person in a room that another process serves.
@@ -118,7 +118,7 @@ def _is_websocket(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme == "ws" and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none
+    except ValueError:  # not a number of a port
         return False
 
 
@@ -126,7 +126,7 @@ class PortRow(Strict):
     """One link. Which keys it takes depends on the link.
 
     Attributes:
-        exclusive: The lab's word that no other machine drives this port.
+        exclusive: The lab states that no other machine drives this port.
         lease: A file that every machine that may drive it locks first.
     """
 
@@ -169,7 +169,7 @@ class PortRow(Strict):
 
     @property
     def address(self) -> LinkAddress:
-        """How this port is named, for its lock and its latch on this machine."""
+        """The name of this port for its lock and its latch on this machine."""
         return LinkAddress(
             port=self.name,
             path=self.path or "",
@@ -184,7 +184,7 @@ PollPeriod = Annotated[StrictFloat, Field(gt=0, le=3600)]
 
 
 class AcceptedRow(Strict):
-    """Somebody's word that what a driver is unverified in was compared with the instrument.
+    """A person's statement that the unverified facts of a driver were compared with the instrument.
 
     Attributes:
         by: A person's name.
@@ -212,10 +212,10 @@ class InstrumentRow(Strict):
         simulator: Settings that only its simulator has.
         prepare: Channel and value pairs to set at arming, in order.
         polls: Poll periods (s) by scan name.
-        accepted: Who has accepted what its driver is unverified in.
-        firmware: What it must tell as its firmware, where the lab says; else any that its driver
-            speaks to.
-        serial: What it must tell as its serial number, likewise.
+        accepted: The acceptance of the unverified facts of its driver.
+        firmware: The firmware that it must report, where the lab states one; else any that its
+            driver supports.
+        serial: The serial number that it must report, likewise.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
@@ -242,8 +242,8 @@ class AlertRow(Strict):
 
     Attributes:
         url: An apprise address. It may hold a secret, so it is shown nowhere.
-        severities: Alarms that are told of on it.
-        level: 0 is told at once; each further level after five more unacknowledged minutes.
+        severities: Severities of the alarms that are sent on it.
+        level: 0 is called at once; each further level after five more unacknowledged minutes.
         language: Language of its messages: English or Chinese.
     """
 
@@ -255,11 +255,11 @@ class AlertRow(Strict):
 
 
 class LabFile(Strict):
-    """A whole lab: what stands where, and who may use it.
+    """A whole lab: its ports, instruments, people and capabilities.
 
     Attributes:
         tube: The tube of a line whose envelope has a purge.
-        capability: What the lab offers, by name, and what it states for each; read by its model.
+        capability: The capabilities on offer, by name, with the settings of each.
     """
 
     lab: LabHead
@@ -279,7 +279,7 @@ class LabFile(Strict):
         return self
 
     def _disagreements(self) -> Iterator[str]:
-        """Name all that does not fit, so that nobody mends one thing a round."""
+        """Name every fault at once, so that one round of edits mends them all."""
         ports = [row.name for row in self.port]
         names = [row.name for row in self.instrument]
         alerts = [row.name for row in self.alert]
@@ -307,7 +307,7 @@ class LabFile(Strict):
 
     @property
     def has_a_plant(self) -> bool:
-        """Whether every instrument stands in a simulated plant too."""
+        """Whether every instrument has a place in a simulated plant too."""
         return self.plant is not None and all(row.part is not None for row in self.instrument)
 
     def on_loopbacks(self) -> "LabFile":
@@ -329,7 +329,7 @@ def read_lab_file(path: Path) -> tuple[LabFile, str]:
     """Read a lab file; return it and its text.
 
     Raises:
-        BadLabFile: It is not there, no TOML, or says something that cannot be.
+        BadLabFile: It is missing, not TOML, or has an invalid value.
     """
     text = read_text(path)
     try:
@@ -344,7 +344,7 @@ def read_text(path: Path) -> str:
     """Read a text file of the lab.
 
     Raises:
-        BadLabFile: It cannot be read as UTF-8 text, or is no file of a lab by its size.
+        BadLabFile: It cannot be read as UTF-8 text, or is too large for a file of a lab.
     """
     try:
         with open_named(path) as file:
@@ -362,7 +362,7 @@ def parse(model: type[T], text: str, where: str) -> T:
     """Read TOML into a strict table.
 
     Raises:
-        BadLabFile: It is no TOML, or says something that cannot be.
+        BadLabFile: It is not TOML, or has an invalid value.
     """
     try:
         return read_table(model, text, where)

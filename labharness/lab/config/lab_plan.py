@@ -1,4 +1,4 @@
-"""What a lab's files say, read and checked against each other; nothing is opened."""
+"""Reads a lab's files and checks them against each other; no port is opened."""
 
 import os
 import shlex
@@ -53,16 +53,16 @@ T = TypeVar("T")
 
 DEFAULT_LAB = "labs/cvd_mos2/lab.toml"
 SHARED_MODE = 0o2770
-"""Of the state directory of real ports: each account of its group drives, latches and resets."""
+"""Mode of the state directory of real ports: each account of its group drives and resets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabPlan:
-    """Everything a lab's files say, read and checked; nothing is opened.
+    """A lab's files, read and checked; no port is opened.
 
     Attributes:
         path: The lab file.
-        file: What it says.
+        file: Its tables.
         envelope: The line's rules.
         safety_envelope: The same in the words of HCP L3, as callers are told.
         instruments: The line's instruments, with their drivers.
@@ -70,10 +70,10 @@ class LabPlan:
         envelope_digest: Over the line's envelope file, the one it is based on, and those of its
             kinds.
         hazards: The hazard table.
-        state_dir: Where latch and approvals live.
-        room: The room, against which pressures are stated.
+        state_dir: The folder of latch and approvals.
+        room: The room whose pressure the envelope's pressures refer to.
         safe_procedure: The procedure that every run begins and ends with.
-        contacts: What its relays feed.
+        contacts: The channels that its relays feed.
     """
 
     path: Path
@@ -100,7 +100,7 @@ class LabPlan:
 
     @property
     def timings(self) -> dict[str, PortTiming]:
-        """What the wire of each port costs."""
+        """The times of the wire of each port."""
         return {row.name: PortTiming(link=row.link, baud=row.baud) for row in self.file.port}
 
     @property
@@ -110,7 +110,7 @@ class LabPlan:
 
     @property
     def lacking(self) -> str:
-        """All that its links and alerts import and is not installed, and the command; or ``""``."""
+        """The missing modules of its links and alerts, and the command to add them; or ``""``."""
         return all_to_install(absent(self.links, alerts=bool(self.file.alert)))
 
     @property
@@ -120,17 +120,17 @@ class LabPlan:
 
     @property
     def option(self) -> str:
-        """What a command takes to mean this lab: `` --lab FILE``, quoted; nothing if it ships."""
+        """The option of a command for this lab: `` --lab FILE``, quoted; empty if the lab ships."""
         if self.path == default_lab_path():
             return ""
         return f" --lab {shlex.quote(str(self.path))}"
 
     def owner(self, folder: Path) -> LockOwner:
-        """Say that this process drives the line, and writes into a folder."""
+        """Return this process as the owner that drives the line, with its folder."""
         return self._owner(str(folder.resolve()), "")
 
     def looker(self, does: str) -> LockOwner:
-        """Say that this process has the line for a while, what it does, and drives nothing."""
+        """Return this process as an owner that drives nothing, with its reason to hold the line."""
         return self._owner("", does)
 
     def _owner(self, folder: str, does: str) -> LockOwner:
@@ -138,29 +138,29 @@ class LabPlan:
         return LockOwner(os.getpid(), self.option_anywhere, folder, does, _account(), home)
 
     def lock(self, owner: LockOwner) -> LineLock:
-        """Have the line to oneself, by whichever lab file others come to its ports.
+        """Hold the line alone, also against processes that use another lab file for its ports.
 
         Raises:
             LineBusy: Another process has it.
             OSError: State directory or lock cannot be written.
         """
-        drives = not owner.does  # who only looks, and who makes safe, waits for no other machine
+        drives = not owner.does  # a look and a safe procedure wait for no other machine
         leases = [row.lease for row in self.file.port if row.lease and drives]
         return LineLock(self.state_dir, owner, self.identities(), leases)
 
     @property
     def addresses(self) -> tuple[LinkAddress, ...]:
-        """How the real ports are named; none where a system has no such locks (Windows)."""
+        """The names of the real ports; empty where a system has no such locks (Windows)."""
         if os.name != "posix":
             return ()
         return tuple(row.address for row in self.file.port if row.link != "loopback")
 
     def identities(self) -> tuple[LinkIdentity, ...]:
-        """Find what the real ports are on this machine."""
+        """Return the names of the real ports on this machine."""
         return tuple(identify(each) for each in self.addresses)
 
     def port_latch(self, ports: Container[str] | None = None) -> PortLatch | None:
-        """Return the latch of real ports on this machine, of all or of those named."""
+        """Return the latch of the real ports on this machine: of all, or of the named ones."""
         addresses = [each for each in self.addresses if ports is None or each.port in ports]
         reset = f"labharness reset --name NAME --reason REASON{self.option_anywhere}"
         return PortLatch(addresses, self.state_dir, reset) if addresses else None
@@ -172,7 +172,7 @@ class LabPlan:
 
     @property
     def option_anywhere(self) -> str:
-        """How a command is told that it is for this lab, typed in whatever folder."""
+        """The option of a command for this lab that works in any folder."""
         return self.option and f" --lab {shlex.quote(str(self.path.resolve()))}"
 
     @property
@@ -185,11 +185,11 @@ class LabPlan:
         return f"python -m labharness.lab.wiring.approve_sim {shlex.quote(str(self.path))}"
 
     def beside(self, path: str) -> Path:
-        """Find a file that the lab file names."""
+        """Return the path of a file that the lab file names."""
         return self.path.parent / path
 
     def make_state_dir(self) -> None:
-        """Make the state directory: that of real ports for its group too, else for nobody else.
+        """Make the state directory: with real ports its group may use it, else only this user.
 
         Raises:
             OSError: It cannot be made.
@@ -210,7 +210,7 @@ class LabPlan:
         )
 
     def unverified(self) -> tuple[Instrument, ...]:
-        """Return the instruments on real links whose driver says what rests on no manual."""
+        """Return the instruments on real links whose driver has facts without a manual."""
         return tuple(
             each
             for each in self.instruments
@@ -218,7 +218,7 @@ class LabPlan:
         )
 
     def check(self) -> tuple[Finding, ...]:
-        """Compute wire times and staleness, prove the procedures, and return what does not hold."""
+        """Compute wire times and staleness, prove the procedures, and return the faults."""
         return (
             *check_wires(self.envelope, self.instruments, self.timings, self.procedures()),
             *unproven(self.envelope, self.instruments, self.contacts),
@@ -227,7 +227,7 @@ class LabPlan:
         )
 
     def unclaimed(self) -> tuple[Finding, ...]:
-        """Name the ports over a network of which nothing keeps another machine away."""
+        """Name the network ports that another machine could drive too."""
         return tuple(
             Finding(
                 Text("doctor.port", name=row.name),
@@ -239,10 +239,10 @@ class LabPlan:
         )
 
     def must_hold(self) -> None:
-        """Refuse a lab of which something does not hold, or that lacks what its links import.
+        """Refuse a lab with a fault, or without the modules of its links.
 
         Raises:
-            BadLabFile: Says every such thing.
+            BadLabFile: Names every fault.
         """
         if self.lacking:
             raise BadLabFile(Text("pair", what=str(self.path), why=self.lacking))
@@ -264,11 +264,10 @@ def default_lab_path() -> Path:
 
 
 def read_lab(path: Path) -> LabPlan:
-    """Read a lab file and all it names.
+    """Read a lab file and the files that it names.
 
     Raises:
-        BadLabFile: Something in it cannot be honoured; says all of it: what, where, and what is
-            allowed.
+        BadLabFile: It cannot be honoured; names every fault, its place, and the allowed values.
     """
     file, lab_text = read_lab_file(path)
     wrong: list[str] = []
@@ -355,7 +354,7 @@ def _account() -> str:
 
 
 def _unstated(file: LabFile, harmful: Sequence[str]) -> Iterator[str]:
-    """Name what a lab with something that may harm has to state."""
+    """Name the missing statements of a lab that may harm a person."""
     which = ", ".join(harmful)
     if harmful and file.lab.hazards is None:
         yield Text("lab.hazards_unsaid", which=which)
@@ -368,7 +367,7 @@ def _bad(path: Path, wrong: Sequence[str]) -> BadLabFile:
 
 
 def _kinds(instruments: Sequence[Instrument]) -> tuple[dict[str, KindLimits], dict[str, str]]:
-    """Read what each instrument may be asked by itself; return it, and the texts of its files."""
+    """Read the limits of each instrument; return them, and the texts of their files."""
     texts: dict[str, str] = {}
     limits: dict[str, KindLimits] = {}
     for each in instruments:
@@ -381,14 +380,14 @@ def _kinds(instruments: Sequence[Instrument]) -> tuple[dict[str, KindLimits], di
 
 
 def _state_dir(file: LabFile, path: Path) -> Path:
-    """Find where the latch lives: one place, from whichever folder a command is given."""
+    """Return the folder of the latch: one place, from any working folder."""
     try:
         if any(row.link != "loopback" for row in file.port):
             must_be_stated(file.lab.id, file.lab.state_dir)
         found = state_home(file.lab.id, file.lab.state_dir, path)
     except BadArming as why:
         raise BadLabFile(str(why)) from None
-    except RuntimeError as why:  # nobody's home
+    except RuntimeError as why:  # an account without a home
         raise BadLabFile(Text("lab.no_home", why=str(why))) from None
     if not found.is_absolute():
         where = "LABHARNESS_STATE or XDG_STATE_HOME" if file.lab.state_dir is None else str(path)
@@ -441,7 +440,7 @@ def _settable(instruments: Sequence[Instrument]) -> dict[str, Channel]:
 
 
 def _line(named: str, lab_path: Path) -> tuple[LineFile, tuple[str, ...]]:
-    """Read a line's rules, and the base that they are changes of; give them and their texts."""
+    """Read a line's rules, and the base that they change; return them and their texts."""
     place, text = _line_text(named, lab_path)
     where = Text("lab.envelope_of_line", named=named)
     base = base_of(text, where)
@@ -460,7 +459,7 @@ def _line(named: str, lab_path: Path) -> tuple[LineFile, tuple[str, ...]]:
 
 
 def _line_text(line: str, beside: Path) -> tuple[Path, str]:
-    """Find a line that ships by its name, or a file beside another one; give path and text."""
+    """Find a shipped line by its name, or a file beside another one; return path and text."""
     if line.endswith(".toml"):
         path = beside.parent / line
         return path, read_text(path)

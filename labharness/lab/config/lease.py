@@ -1,4 +1,4 @@
-"""One machine a TCP instrument: a lease on a file that every machine that may drive it can lock.
+"""A lease lets one machine alone drive a TCP instrument: a lock on a file that all can reach.
 
 A lock of this machine says nothing to another one. Where an instrument has no room for a claim that
 others can read (no driver here declares such a register), the claim is a lock on a file of a share
@@ -22,7 +22,7 @@ if os.name == "posix":
 __all__ = ["LEASE_S_MAX", "Lease", "Leased"]
 
 LEASE_S_MAX = 5.0
-"""For a share to answer; one whose host is gone would keep whoever asks for minutes."""
+"""Time (s) for a share to answer; one whose host is gone would block for minutes."""
 
 WHO_BYTES_MAX = 4096
 
@@ -77,13 +77,13 @@ class Lease:
             if why.errno in (errno.EAGAIN, errno.EACCES):
                 raise Leased(f"{path} is leased by {_who(path)}") from None
             raise
-        with suppress(OSError):  # what it says is of use to persons only
+        with suppress(OSError):  # its text is for people only
             os.ftruncate(handle, 0)
             os.pwrite(handle, json.dumps(f"{who} on {platform.node()}").encode(), 0)
         self._handle = handle
 
     def release(self) -> None:
-        """Let go; twice is no error."""
+        """Release the lease; a second call does nothing."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)

@@ -1,6 +1,6 @@
-"""One owner a line: a lock on a file of the lab's state directory, and one on each real port.
+"""Locks that give a line one owner: on a file of the state directory, and on each real port.
 
-The first keeps out who reads the same lab file, the others whoever comes by another one.
+The first keeps out processes with the same lab file, the others those with another one.
 """
 
 import json
@@ -30,20 +30,20 @@ __all__ += ["owner_elsewhere", "read_owner"]
 LOCK_NAME = "line.lock"
 OWNER_NAME = "owner.json"  # beside it; it counts only while the lock is held
 OWNER_BYTES_MAX = 65_536
-MAKES_SAFE = "makes the line safe"  # what nobody is told to end
+MAKES_SAFE = "makes the line safe"  # a process that no person is told to end
 
 
 @dataclass(frozen=True, slots=True)
 class LockOwner:
-    """Who holds a line, for whoever finds it taken.
+    """The process that holds a line, as another process is told of it.
 
     Attributes:
         pid: Of its process.
-        lab_option: What a command takes to mean this lab: `` --lab FILE``, or nothing.
-        folder: Where the journal goes; ``""`` of who drives nothing.
-        does: What who drives nothing does instead, such as ``"reads the line"``.
-        account: Whose process it is.
-        state_dir: Of its lab, where its door is.
+        lab_option: The option of a command for this lab: `` --lab FILE``, or empty.
+        folder: The folder of the journal; ``""`` where it drives nothing.
+        does: Its activity where it drives nothing, such as ``"reads the line"``.
+        account: The account of the process.
+        state_dir: The state directory of its lab, with its control socket.
     """
 
     pid: int
@@ -54,13 +54,13 @@ class LockOwner:
     state_dir: str = ""
 
     def __str__(self) -> str:
-        """Return which process it is, and what it does with the line."""
+        """Return a text that names the process, and its activity."""
         does = self.does or f"owns the line and writes {self.folder}"
         return f"process {self.pid} {does}"
 
     @property
     def abroad(self) -> str:
-        """Say the same to who came by another lab file."""
+        """Return the same text for a process with another lab file."""
         of = f" of {self.account}" if self.account else ""
         does = self.does or "owns the line"
         by = self.lab_option.strip()
@@ -68,7 +68,7 @@ class LockOwner:
 
     @property
     def advice(self) -> str:
-        """What whoever wants the line does about it, as it follows on who it is."""
+        """Advice for a person who wants the line; it follows ``held``."""
         if not self.does:
             return f"; see it: labharness watch{self.lab_option}"
         if self.does == MAKES_SAFE:
@@ -77,16 +77,16 @@ class LockOwner:
 
 
 class Unknown(LockOwner):
-    """Whoever holds a port and has said nothing of itself."""
+    """An owner of a port that has left no word about itself."""
 
     @property
     def abroad(self) -> str:
-        """Say that it is not known."""
+        """Return a text that it is not known."""
         return "a process that says nothing of itself has a port of this line"
 
     @property
     def advice(self) -> str:
-        """What is left to do."""
+        """Advice for a person who wants the line."""
         return f": find out which: fuser -v {LOCK_PLACES[-1]}/*"
 
 
@@ -94,7 +94,7 @@ UNKNOWN = Unknown(0, "", "")
 
 
 def read_owner(state_dir: Path) -> LockOwner | None:
-    """Return who held a line last, as far as it is known."""
+    """Return the last known owner of a line."""
     try:
         with open_named(state_dir / OWNER_NAME) as file:
             return _owner_of(json.loads(file.read(OWNER_BYTES_MAX)))
@@ -103,7 +103,7 @@ def read_owner(state_dir: Path) -> LockOwner | None:
 
 
 def owner_elsewhere(ports: Sequence[LinkIdentity], state_dir: Path) -> LockOwner | None:
-    """Return who holds one of these ports by another lab file, as far as it is known."""
+    """Return the known owner of one of these ports that uses another lab file."""
     held = who_holds(ports, LINE)
     if held is None or held[1].get("state_dir") == os.path.realpath(state_dir):
         return None
@@ -111,7 +111,7 @@ def owner_elsewhere(ports: Sequence[LinkIdentity], state_dir: Path) -> LockOwner
 
 
 def guarded_elsewhere(ports: Sequence[LinkIdentity], state_dir: Path) -> Path | None:
-    """Return the lab file whose guard process holds one of these ports, where it is another's."""
+    """Return the lab file whose guard process holds one of these ports, if it is another lab's."""
     held = who_holds(ports, GUARD)
     if held is None or held[1].get("state_dir") == os.path.realpath(state_dir):
         return None
@@ -121,7 +121,7 @@ def guarded_elsewhere(ports: Sequence[LinkIdentity], state_dir: Path) -> Path | 
 
 def _owner_of(said: object) -> LockOwner | None:
     try:
-        found = LockOwner(**said)  # type: ignore[arg-type]  # a file may say anything
+        found = LockOwner(**said)  # type: ignore[arg-type]  # a file may hold anything
     except TypeError:
         return None
     texts = (found.lab_option, found.folder, found.does, found.account, found.state_dir)
@@ -133,8 +133,8 @@ class LineBusy(LabError, RuntimeError, code="line_busy"):
     """Another process owns the line.
 
     Args:
-        text: Which, and what to do about it.
-        owner: Which, where it is known.
+        text: Names the process, and the remedy.
+        owner: The process, where it is known.
     """
 
     def __init__(self, text: str, owner: LockOwner | None = None) -> None:
@@ -143,16 +143,16 @@ class LineBusy(LabError, RuntimeError, code="line_busy"):
 
 
 class LineLock:
-    """Owns a line for as long as the process lives; the system lets go when it dies.
+    """Owns a line while the process lives; the system releases it when the process dies.
 
     Args:
         state_dir: The lab's state directory; it must exist.
-        owner: Written down for others to find.
-        ports: What the line's real ports are on this machine.
-        leases: Files that every machine locks that may drive one of them.
+        owner: Written to a file that others read.
+        ports: Names of the line's real ports on this machine.
+        leases: Files that each machine locks before it drives one of them.
 
     Raises:
-        LineBusy: Another process holds it; says which, and what to do about it, where it is known.
+        LineBusy: Another process holds it; names it and the remedy, where they are known.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class LineLock:
             self._told = None
             self.release()
             raise
-        with suppress(OSError):  # what it says is of use to persons only
+        with suppress(OSError):  # its text is for people only
             (state_dir / OWNER_NAME).unlink(missing_ok=True)
             if owner is not None:
                 handle = open_own(state_dir / OWNER_NAME, os.O_WRONLY | os.O_TRUNC)
@@ -203,7 +203,7 @@ class LineLock:
                 raise LineBusy(text) from None
 
     def release(self) -> None:
-        """Let go, once: another process may have the line by now."""
+        """Release, once: another process may have the line by now."""
         if self._file.closed:
             return
         if self._told is not None:

@@ -1,4 +1,4 @@
-"""Program files, and what a lab's envelope must say before an instrument may run one."""
+"""Reads program files, and checks them against a lab's envelope before an instrument runs one."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ def read_program_file(path: Path) -> Program:
     """Read a file of segments.
 
     Raises:
-        BadProgram: It is not there, no TOML, or says something that cannot be.
+        BadProgram: It is missing, not TOML, or has an invalid value.
     """
     try:
         return read_program(read_toml(read_text(path), str(path)))
@@ -29,7 +29,7 @@ def read_program_file(path: Path) -> Program:
 
 
 def examine(envelope: Envelope, instrument: Instrument, program: Program) -> tuple[str, ...]:
-    """Return what in a program the envelope's limits or the instrument never take.
+    """Return the faults of a program: values outside the limits of envelope or instrument.
 
     Whether the line is ready for it (purged, vented, its lid shut) is judged when it is uploaded,
     and again when it is started.
@@ -65,10 +65,10 @@ def examine(envelope: Envelope, instrument: Instrument, program: Program) -> tup
 
 
 def check_covered(envelope: Envelope, instruments: Sequence[Instrument]) -> None:
-    """Refuse an envelope under which a program could go on where nothing may heat.
+    """Refuse an envelope under which a program could go on heating where heat is not allowed.
 
     Raises:
-        EnvelopeInvalid: Says all that is missing.
+        EnvelopeInvalid: Names all missing rules.
     """
     wrong = [
         Text("program.uncovered", name=each.name, missing=missing)

@@ -1,4 +1,4 @@
-"""Whether every procedure of an envelope switches off all that adds energy, by what drivers say.
+"""Proves that every procedure of an envelope switches off every energy source.
 
 A procedure is proven without a plant: its last value of each channel is held against what the
 drivers declare as *off*, in their order, and against the relays that feed them. A line that has two
@@ -25,10 +25,10 @@ class _Source:
 
     Attributes:
         name: The instrument's, or the relay's that feeds it alone.
-        adds: What it adds.
-        gas: Which gas, if it is one.
+        adds: The kind of energy.
+        gas: Its gas, if it adds one.
         ways: Each of the ways to switch it off.
-        channels: Its own, any of which a procedure may set.
+        channels: Its own channels; a procedure may set any of them.
     """
 
     name: str
@@ -44,12 +44,12 @@ class _Source:
 def unproven(
     envelope: Envelope, instruments: Sequence[Instrument], contacts: Sequence[Contact]
 ) -> tuple[Finding, ...]:
-    """Find what is not declared, and each procedure that may end with something energised.
+    """Find sources that are not declared, and procedures that may end with one energised.
 
     Args:
-        envelope: Whose procedures are proven.
-        instruments: The line's, with what their drivers declare as off.
-        contacts: What its relays feed.
+        envelope: The envelope with the procedures.
+        instruments: The line's, whose drivers declare their *off* values.
+        contacts: The channels that its relays feed.
     """
     sources = tuple(_sources(instruments, contacts))
     return (

@@ -1,8 +1,8 @@
-"""What a lab's drivers call reads is proven before any is sent: a poll that writes is refused.
+"""Proves that the reads of a lab's drivers write nothing, before any of them is sent.
 
 A read leaves its port without a permit, so a driver's word for it is not enough. On Modbus the
-frame itself is asked (functions 1 to 4); elsewhere the grammars of what writes, which the drivers
-of the port state; and on every port no read may be a frame that anything on the port can write.
+frame itself is asked (functions 1 to 4); elsewhere the grammars of writes, which the drivers of the
+port state; and on every port no read may be a frame that anything on the port can write.
 """
 
 import re
@@ -22,7 +22,7 @@ __all__ = ["port_protocol", "unproven_reads"]
 
 CHOICES_MAX = 256  # a range of whole numbers up to this long is tried number by number
 
-_Write = tuple[str, Request]  # what it does, and its frame
+_Write = tuple[str, Request]  # its effect, and its frame
 
 
 def unproven_reads(
@@ -31,14 +31,14 @@ def unproven_reads(
     procedures: Mapping[str, Sequence[SafeFrame]],
     real_ports: Sequence[str],
 ) -> Iterator[str]:
-    """Return what speaks against the reads of a lab's drivers, port by port.
+    """Return the faults in the reads of a lab's drivers, port by port.
 
     Args:
         instruments: The line's.
-        envelope: What may be set, and to what.
+        envelope: The settable channels and their limits.
         procedures: The frames that make safe.
-        real_ports: Where a driver that can set something and says nothing of what writes is
-            refused.
+        real_ports: Ports on which a driver that can set something is refused unless it states its
+            grammar of writes.
     """
     for port in dict.fromkeys(each.port for each in instruments):
         here = [each for each in instruments if each.port == port]
@@ -54,7 +54,7 @@ def unproven_reads(
 
 
 def port_protocol(instruments: Sequence[Instrument]) -> Protocol:
-    """Return what is spoken on a port: text, unless all that listen there speak one Modbus."""
+    """Return the protocol of a port: text, unless all its instruments speak one Modbus."""
     spoken = {each.driver.protocol for each in instruments}
     return spoken.pop() if len(spoken) == 1 else Protocol.TEXT
 
@@ -63,7 +63,7 @@ def _reads(
     instrument: Instrument, here: Sequence[Instrument], writes: Sequence[_Write]
 ) -> Iterator[str]:
     drivers = [(each.name, each.driver) for each in here]
-    # What its own driver speaks is asked of it, and what is spoken by all on the port.
+    # The protocol of its own driver is checked, and the one that all on the port share.
     protocols = dict.fromkeys((instrument.driver.protocol, port_protocol(here)))
     for what, request in reads_of(instrument.driver):
         whys = [why for each in protocols if (why := unproven(request, each, drivers))]
@@ -90,7 +90,7 @@ def _bad_grammar(instrument: Instrument, real: bool) -> Iterator[str]:
 
 
 def _not_in_its_grammar(instrument: Instrument, envelope: Envelope) -> Iterator[str]:
-    """Hold a grammar against what the driver writes: one that does not cover it shows nothing."""
+    """Check a grammar against the driver's writes: one that does not cover them proves nothing."""
     driver = instrument.driver
     if not driver.write_grammar:
         return
@@ -102,7 +102,7 @@ def _not_in_its_grammar(instrument: Instrument, envelope: Envelope) -> Iterator[
 
 
 def _writes(instrument: Instrument, envelope: Envelope) -> Iterator[_Write]:
-    """Return the frames that an instrument's driver writes, with what each does."""
+    """Return the frames that an instrument's driver writes, with the effect of each."""
     driver = instrument.driver
     for name, limit in envelope.limits.items():
         owner, channel = split_channel(name)
@@ -119,7 +119,7 @@ def _writes(instrument: Instrument, envelope: Envelope) -> Iterator[_Write]:
         if limit.unit == "" and limit.high - limit.low <= CHOICES_MAX:
             values |= {float(each) for each in range(round(limit.low), round(limit.high) + 1)}
         for value in sorted(values):
-            with suppress(ValueError):  # what does not fit the wire is never written
+            with suppress(ValueError):  # a value that does not fit the wire is never written
                 for request in driver.write(channel, value):
                     yield _sets(name, value, limit.unit), request
     yield from _blocks(instrument.name, driver, envelope)

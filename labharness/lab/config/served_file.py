@@ -1,4 +1,4 @@
-"""The lab file of a served lab: the same, each loopback turned into the link it is served on."""
+"""Writes the lab file of a served lab: each loopback becomes the link on which it is served."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ SUFFIX = "-served"
 
 @dataclass(frozen=True, slots=True)
 class ServedLinks:
-    """Where a lab is served.
+    """Addresses of a served lab.
 
     Attributes:
         control: Address of the control port.
@@ -32,10 +32,10 @@ class ServedLinks:
 
 
 def check_target(target: Path, source: Path) -> None:
-    """Refuse to write over a file that is not ours.
+    """Refuse to overwrite a file that labharness did not write.
 
     Raises:
-        BadLabFile: Somebody else's file is there.
+        BadLabFile: Such a file is there.
     """
     try:
         with target.open("r", encoding="utf-8") as file:

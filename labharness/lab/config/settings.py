@@ -1,4 +1,4 @@
-"""Settings of a lab file, held against what takes them before anything is made of them."""
+"""Checks settings of a lab file against the function that takes them, before it is called."""
 
 from collections.abc import Callable, Mapping
 from inspect import signature
@@ -20,9 +20,9 @@ def check_fitting(
     """Refuse a setting that a driver, a simulator or a plant does not have, or of another type.
 
     Args:
-        make: What takes the settings, by name.
+        make: The function or class that takes the settings, by name.
         settings: As the lab file says.
-        given: How many of its first arguments are no settings.
+        given: The number of first arguments that are not settings.
 
     Raises:
         ValueError: One does not fit, or one that is needed is missing.
@@ -54,7 +54,7 @@ def check_plant(file: LabFile) -> None:
     """Refuse a plant, or simulators of its parts, that cannot be made as the lab file says.
 
     Raises:
-        BadLabFile: Says what is allowed.
+        BadLabFile: Names the allowed settings.
     """
     if file.plant is None:
         return

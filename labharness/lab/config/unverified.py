@@ -1,4 +1,4 @@
-"""Drivers whose facts are not all from a manual, and who has accepted that of an instrument."""
+"""Lists drivers with facts that no manual states, and their acceptance by a person."""
 
 import hashlib
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ ID_DIGITS = 8
 
 @dataclass(frozen=True, slots=True)
 class Unverified:
-    """What of one instrument on a real link rests on no manual.
+    """The facts of one instrument on a real link that no manual states.
 
     Attributes:
         instrument: Its name.
         said: The driver's own words, with its name and kind.
-        id: Of these words: a later version of the driver may doubt something else.
-        accepted: Who has accepted it and when; ``None`` for nobody.
+        id: The name of these words: a later version of the driver may have another doubt.
+        accepted: The person and day of the acceptance; ``None`` where it is missing.
     """
 
     instrument: str
@@ -31,7 +31,7 @@ class Unverified:
     accepted: AcceptedRow | None
 
     def accepted_by(self, today: date) -> str:
-        """Name who has accepted exactly this, and when; ``""`` for nobody, or tomorrow."""
+        """Return person and day of the acceptance of exactly this; ``""`` without one by today."""
         row = self.accepted
         if row is None or row.doubt != self.id or row.on > today:
             return ""
@@ -43,12 +43,12 @@ class Unverified:
 
 
 def unverified_id(text: str) -> str:
-    """Return a short name of what a driver says is unverified."""
+    """Return a short name of a driver's unverified facts."""
     return hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]
 
 
 def unverified_drivers(plan: LabPlan) -> Iterator[Unverified]:
-    """Return what is unverified of each instrument on a real link."""
+    """Return the unverified facts of each instrument on a real link."""
     rows = {row.name: row for row in plan.file.instrument}
     for each in plan.unverified():
         text = each.driver.unverified

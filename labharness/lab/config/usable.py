@@ -1,6 +1,6 @@
-"""Settings that are valid but useless: tasks always rejected, alarms that reach nobody.
+"""Finds settings that are valid but useless: tasks always rejected, alarms that reach no person.
 
-None of it can harm: a task would be rejected for it, or a call reach nobody. It is found before.
+They cannot harm: a task would be rejected, or a call reach no person. They are found before.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ __all__ = ["unsigned", "unusable"]
 
 
 def unusable(plan: LabPlan) -> tuple[Finding, ...]:
-    """Find values that no capability takes, addresses that nothing knows, and gases elsewhere."""
+    """Find values that no capability takes, unknown addresses, and gases that flow elsewhere."""
     return (*_misfits(plan), *_alerts(plan), *_gases(plan))
 
 
@@ -33,7 +33,7 @@ def _is_gone(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:
-        return False  # who reads it says why it cannot be read
+        return False  # its reader reports why it cannot be read
     return False
 
 
@@ -43,7 +43,7 @@ def _misfits(plan: LabPlan) -> Iterator[Finding]:
     except LookupError as why:
         yield Finding("capabilities", str(why))
         return
-    settings, _ = offered(plan.file.capability, known)  # what is wrong there was said before
+    settings, _ = offered(plan.file.capability, known)  # a fault there was reported before
     for name, facts in line_facts(plan, settings).items():
         for what in known[name].misfits(facts):
             yield Finding(name, what)
@@ -56,7 +56,7 @@ def _alerts(plan: LabPlan) -> Iterator[Finding]:
 
 
 def _gases(plan: LabPlan) -> Iterator[Finding]:
-    """Hold each gas in words against what the simulated plant lets through there."""
+    """Find settings whose gas is not the one of that part of the simulated plant."""
     if plan.file.plant is None:
         return
     parts = plant_kinds()[plan.file.plant.kind](None, **plan.file.plant.settings).parts

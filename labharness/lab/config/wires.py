@@ -1,4 +1,4 @@
-"""What the wires cost: times computed for each port and held against the envelope."""
+"""Computes the times on the wire of each port, and checks them against the envelope."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ INSTRUMENT_S = 0.010  # typical turn-round of the instruments of this set at a s
 
 @dataclass(frozen=True, slots=True)
 class PortCost:
-    """What one port's wire takes.
+    """Times on one port's wire.
 
     Attributes:
         poll_s: One poll of all its scans, answered in time.
@@ -36,11 +36,11 @@ class PortCost:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, and where.
+    """One fault, and its place.
 
     Attributes:
-        paste: The lines of a file that mend it, with where they belong; ``""`` where none can be
-            told.
+        paste: The lines of a file that mend it, with where they belong; ``""`` where there
+            are none.
     """
 
     where: str
@@ -76,7 +76,7 @@ def port_costs(
     timings: Mapping[str, PortTiming],
     procedures: Mapping[str, tuple[SafeFrame, ...]],
 ) -> tuple[PortCost, ...]:
-    """Compute what each port's wire takes."""
+    """Compute the times on each port's wire."""
     costs = []
     for port, timing in timings.items():
         requests = [
@@ -107,7 +107,7 @@ def check_wires(
     timings: Mapping[str, PortTiming],
     procedures: Mapping[str, tuple[SafeFrame, ...]],
 ) -> tuple[Finding, ...]:
-    """Prove that polls fit, that one lost reply is no staleness, and that making safe is fast."""
+    """Prove that polls fit, one lost reply makes no reading stale, and procedures are fast."""
     findings = []
     for cost in port_costs(instruments, timings, procedures):
         if cost.poll_s > TICK_S:

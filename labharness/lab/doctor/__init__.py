@@ -1,1 +1,1 @@
-"""What a lab lacks before it can be used, and what of this machine shows it."""
+"""The doctor: finds faults of a lab and its machine before the lab is used."""

@@ -1,4 +1,4 @@
-"""What a lab lacks before it can be used: findings, each with its remedy, over facts looked up."""
+"""Turns facts about a lab's machine into findings, each with its remedy."""
 
 import shlex
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ from labharness.work.admission.approval import (
 __all__ = ["Check", "examine"]
 
 RELEASED = datetime(2026, 1, 1, tzinfo=UTC)
-"""No clock that is right shows less; the year of this version."""
+"""A correct clock shows at least this: the year of this version."""
 
 CLOCK_BACK_MAX = timedelta(minutes=2)
 """A file's time and the clock's may differ by so much: another system may have written it."""
@@ -60,8 +60,8 @@ CHANNELS_MIN = 2
 """Of alert, told at once: when one is dead, the other says so."""
 
 OTHERS_ANY, OTHERS_WRITE, OTHERS_ALL, OF_GROUP = 0o077, 0o022, 0o007, 0o020
-"""Who may write in the folder can take the latch away; who may read it learns what was done. That
-of a real line is its group's as well: each of its accounts finds the latch that another left."""
+"""An account that may write in the folder can remove the latch; one that may read it learns
+its facts. With real ports the group has it too: each of its accounts finds the latch of another."""
 
 REMOTE_FILESYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "9p"})
 MEMORY_FILESYSTEMS = frozenset({"tmpfs", "ramfs"})
@@ -72,13 +72,13 @@ STEADY_SERIAL = "/dev/serial/"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        about: What: ``port heat``, ``clock``.
-        said: What was found.
-        fix: What to do about it; ``""`` where nothing need be done.
-        known: Whether it could be found out at all.
+        about: Its subject: ``port heat``, ``clock``.
+        said: The result.
+        fix: The remedy; ``""`` where none is needed.
+        known: Whether the check was possible.
     """
 
     about: str
@@ -88,14 +88,14 @@ class Check:
 
     @property
     def state(self) -> Literal["ok", "finding", "unknown"]:
-        """Return how it stands; what is not known is no finding."""
+        """Return the mark of the result; an unknown result is not a fault."""
         if not self.known:
             return "unknown"
         return "finding" if self.fix else "ok"
 
 
 def examine(plan: LabPlan, seen: MachineFacts) -> tuple[Check, ...]:
-    """Say of everything a run needs whether it is there, and what to do where it is not."""
+    """Return a finding for each thing that a run needs, with the remedy where it is missing."""
     return (
         *_software(plan, seen),
         *_files(plan),
@@ -160,7 +160,7 @@ def _files(plan: LabPlan) -> Iterator[Check]:
 
 
 def _drivers(plan: LabPlan, today: date) -> Iterator[Check]:
-    """Ask once for each doubt: what is accepted by name and day stands as said, and no more."""
+    """Ask once for each doubt: one that is accepted by name and day is only reported."""
     found = tuple(unverified_drivers(plan))
     for each in found:
         if accepted := each.accepted_by(today):
@@ -248,7 +248,7 @@ def _state_dir(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
         return
     if not folder.writable:
         fix = f"sudo chown -R $USER {path}"
-        if not folder.exists:  # what lies above it is not this lab's to give away
+        if not folder.exists:  # the lab may not change the rights of folders above it
             fix = Text("doctor.own_folder", another=another) if simulated else _share(plan)
         yield Check("state", Text("doctor.no_writing", path=folder.path), fix)
     elif folder.exists and not folder.ours and not (plan.real_ports and folder.mode & OF_GROUP):
@@ -283,7 +283,7 @@ def _state_dir(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
 
 
 def _share(plan: LabPlan) -> str:
-    """Return the one command that makes what all accounts of a real line share."""
+    """Return the one command that makes the folder that all accounts of a real line share."""
     folders = " ".join(map(shlex.quote, (str(KEPT_PLACE), str(plan.state_dir))))
     return f"sudo install -d -m 2770 -g GROUP {KEPT_PLACE.parent} {folders}"
 

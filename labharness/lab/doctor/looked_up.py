@@ -20,7 +20,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SerialFacts:
-    """What the system says of a serial port.
+    """The facts of the system about a serial port.
 
     Attributes:
         exists: Whether there is such a name.
@@ -47,7 +47,7 @@ class SerialFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderFacts:
-    """What the system says of a folder, or of the nearest one above that exists.
+    """The facts of the system about a folder, or about the nearest one above that exists.
 
     Attributes:
         exists: Whether the folder itself does; if not, the rest is of the nearest above.
@@ -75,7 +75,7 @@ class FolderFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClockFacts:
-    """What the clocks say: the calendar, how far both went meanwhile, and if it is set by others.
+    """The state of the clocks: the calendar, the progress of both, and the time service.
 
     ``synchronised`` is None where the system does not say.
     """
@@ -98,7 +98,7 @@ class OwnerFacts:
 
 @dataclass(frozen=True, slots=True)
 class LatchFacts:
-    """The trip that latched the line and since when, or why the latch cannot be read.
+    """The trip that latched the line and its time, or the reason that the latch cannot be read.
 
     ``hidden`` where this user may not even see whether there is one.
     """
@@ -111,7 +111,7 @@ class LatchFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineFacts:
-    """Everything that was looked up on this machine for one lab.
+    """All facts that were looked up on this machine for one lab.
 
     Attributes:
         python: Its version.
@@ -122,10 +122,10 @@ class MachineFacts:
             port that is not named was not tried.
         callers: How many the callers file names, or why it cannot be read.
         approvals: By path, each approval or why it cannot be read.
-        user: Who runs this.
-        unusable: What the lab's files say that no task and no alarm could use.
-        unsigned: Those approvals that are not there.
-        ports_not_kept: Why what latches a real port may not outlive a restart; ``""`` if it does.
+        user: The account of this process.
+        unusable: Valid settings of the lab's files that no task and no alarm could use.
+        unsigned: Those approvals that are missing.
+        ports_not_kept: Why the latch of a real port may not outlive a restart; ``""`` if it does.
     """
 
     python: str

@@ -1,6 +1,6 @@
-"""What this machine says of itself, for the doctor: looked at, never changed.
+"""Looks up facts about this machine for the doctor, and changes nothing.
 
-No instrument is asked anything. A serial port is opened and closed, a TCP or WebSocket port is
+No instrument is asked. A serial port is opened and closed, a TCP or WebSocket port is
 connected to; neither while another process owns the line.
 """
 
@@ -49,7 +49,7 @@ REACH_S_MAX = 6.0
 """A link gives up by itself after 5 s; this bounds one that does not."""
 
 WATCH_S = 0.05
-"""For so long the clocks are watched; seconds."""
+"""Time (s) for which the clocks are watched."""
 
 ASK_S_MAX = 2.0
 """Bound of a question to the system's time service."""
@@ -104,7 +104,7 @@ def _missing() -> tuple[str, ...]:
     return tuple(found)
 
 
-# ---- what takes time: reaching ports, and watching the clocks
+# ---- checks that take time: reaching ports, and watching the clocks
 
 
 async def _in_time(plan: LabPlan, owner: OwnerFacts) -> tuple[dict[str, str], ClockFacts]:

@@ -1,8 +1,8 @@
-"""A line driven by hand: armed, set, watched by a person, and made safe on the way out.
+"""A line driven by hand: armed, set, watched by a person, and made safe at the end.
 
-The same gate as a run: the safe table first, each value judged, journaled and read back, trips in
-force. What ends it (its time, a stop request, a trip) leaves the line in its safe state, and a hot
-one is watched until it is cold.
+It passes the same gate as a run: the safe table first, each value judged, journaled and read back,
+trips in force. Its end (by time, stop request or trip) leaves the line in its safe state, and a hot
+line is watched until it is cold.
 """
 
 import asyncio
@@ -44,17 +44,17 @@ NOT_SET = 1  # the exit code of a command that was not carried out
 
 
 class BrokeOff(LabError, RuntimeError, code="broke_off"):
-    """Something of ours broke; a line that was armed was made safe on the way out."""
+    """An error inside labharness; a line that was armed was made safe before the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """How an attended line was left.
+    """The state in which an attended line was left.
 
     Attributes:
-        ended: What ended it, in one sentence.
-        unverified: Steps of the safe state that could not be shown.
-        tripped: Why it tripped, and so is latched; ``""`` where it has not.
+        ended: The cause of the end, in one sentence.
+        unverified: Steps of the safe state that could not be verified.
+        tripped: The cause of its trip, which has latched it; ``""`` where it has not tripped.
     """
 
     ended: str
@@ -67,11 +67,11 @@ class Attendance:
 
     Args:
         plan: The lab's files.
-        folder: Where the journal of it goes.
-        by: Who attends.
+        folder: The folder of its journal.
+        by: The name of the person.
         speed: Lab seconds a real second; ``None`` for virtual time.
         for_s: Lab time after which it ends by itself; ``None`` until it is stopped.
-        tell: Told warnings and what happens.
+        tell: Called with warnings and events.
     """
 
     def __init__(
@@ -102,19 +102,19 @@ class Attendance:
         """Arm the line, carry out ``first``, stay until the end, and leave the line safe.
 
         Args:
-            first: What is to be set, as the control socket takes it.
-            told: Given the answer at once; where it gives anything but 0 nobody stays.
+            first: The values to set, as the control socket takes them.
+            told: Called with the answer at once; if it does not return 0, the attendance ends.
 
         Returns:
-            What ``told`` gave, and how the line was left.
+            The result of ``told``, and the state in which the line was left.
 
         Raises:
             BadLabFile: The lab's files cannot be honoured.
             NotArmed: The line cannot be armed as it stands.
             LinkLost: A link does not open.
-            NoReply: An instrument is silent, or answers as another.
+            NoReply: An instrument is silent, or another one answers.
             LineBusy: Another process owns the line.
-            BrokeOff: Something of ours broke.
+            BrokeOff: An error inside labharness.
             BadOutput: The folder holds another journal.
             OSError: State directory or journal folder cannot be written.
         """
@@ -144,7 +144,7 @@ class Attendance:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.abort, reason)
 
-    # ---- what the control socket asks of an owner (desk.Owner)
+    # ---- requests of the control socket to an owner (desk.Owner)
 
     def abort(self, reason: str) -> None:
         """End it: the line is made safe."""
@@ -169,11 +169,11 @@ class Attendance:
         line.start()
 
     def about(self) -> Mapping[str, Any]:
-        """Return who attends."""
+        """Return the name of the person who attends."""
         return {"session_id": None, "state": "BY_HAND", "step": f"attended by {self._by}"}
 
     def _latched(self) -> str:
-        """Return how a line that tripped on it was left, and what it takes now."""
+        """Return the state of a line that tripped, and the next step."""
         if self._line is None or self._line.memory.trip is None:
             return ""
         found = self._line.trip_response.verifications
@@ -242,7 +242,7 @@ class Attendance:
                     return code, await self._leave(line)
             finally:
                 await line.close()
-                lock.release()  # whoever comes to help may have the line
+                lock.release()  # a person who comes to help may have the line
                 with suppress(JournalFailed):
                     journal.flush()
                 await somebody_knows(alarms, clock, self._tell)
@@ -251,9 +251,9 @@ class Attendance:
                 journal.close()
 
     async def _armed(self, line: Line) -> bool:
-        """Arm the line and let values through; give ``False`` where it tripped meanwhile.
+        """Arm the line and let values through; return ``False`` where it tripped meanwhile.
 
-        What an arming says that a trip broke off is of no use beside the trip.
+        The error of an arming that a trip broke off adds nothing to the trip.
         """
         try:
             await line.open()
@@ -285,7 +285,7 @@ class Attendance:
         self._ended = self._ended or f"its {self._for_s:g} s are over"
 
     def _until(self, clock: Clock) -> str:
-        """Return what ends the attendance: whoever sits there may never have ended one."""
+        """Return how to end the attendance, for a person who may never have ended one."""
         ends = ["Ctrl-C"]
         if not clock.virtual:  # no other terminal keeps up with it
             ends.append(f"labharness stop{self._plan.option} at another terminal")

@@ -1,4 +1,4 @@
-"""Caring for a line without a run: who stands on it, what it reads, making it safe, its latch."""
+"""Care of a line without a run: identify, read, watch, make safe, and reset its latch."""
 
 import asyncio
 import json
@@ -43,21 +43,20 @@ __all__ = [
 
 T = TypeVar("T")
 
-OPEN_S_MAX = 2.0  # for the links, all at once; who is not there by then is left out, save the guard
-LOOK_S_MAX = 1.0  # for the reading that says which state is safe
+OPEN_S_MAX = 2.0  # for the links, all at once; a late one is left out, save the guard
+LOOK_S_MAX = 1.0  # for the reading that selects the safe state
 
 
 class NotReset(LabError, RuntimeError, code="latch_not_reset"):
-    """The latch, or an alarm, stays: the message says what stands in the way."""
+    """The latch, or an alarm, stays: the message names the obstacle."""
 
 
 def identify(plan: LabPlan) -> list[tuple[str, str, str]]:
-    """Ask every instrument who it is, and if it is set as the lab file says; nothing is written.
+    """Ask every instrument for its identity and its settings; no setting is written.
 
     Returns:
-        Name, what it says it is, and what is wrong (``""`` when nothing is), a row for each thing
-        that is. Ports that are lost for one reason are named together, and stand for their
-        instruments.
+        A row for each instrument and fault: name, identity, and the fault, or ``""``. Ports that
+        are lost for one reason are named together, and stand for their instruments.
 
     Raises:
         LineBusy: Somebody owns the line.
@@ -73,7 +72,7 @@ def identify(plan: LabPlan) -> list[tuple[str, str, str]]:
         found = [(_named(ports), "", why) for why, ports in lost.items()]
         shut = {port for ports in lost.values() for port in ports}
         open_ports = [port for port in lab.links if port not in shut]
-        # Side by side: a lab whose power is off is told of in the time of its slowest port.
+        # Side by side: a lab without power is reported in the time of its slowest port.
         for rows in await asyncio.gather(*(_on_port(plan, lab, port) for port in open_ports)):
             found += rows
         return found
@@ -113,7 +112,7 @@ async def _on_port(plan: LabPlan, lab: Lab, port: str) -> list[tuple[str, str, s
 
 
 async def _set_otherwise(lab: Lab, instrument: Instrument) -> list[str]:
-    """Read what shows whether an instrument is set as the lab file says; say where it is not."""
+    """Read the settings of an instrument that the lab file states; return each difference."""
     wrong = []
     scans = {scan.name: scan for scan in instrument.driver.scans()}
     for name in instrument.driver.proves:
@@ -128,19 +127,19 @@ async def _set_otherwise(lab: Lab, instrument: Instrument) -> list[str]:
 
 
 def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
-    """Measure channels of a line that nobody owns; only their instruments are spoken to.
+    """Measure channels of a line without an owner; only their instruments are asked.
 
     Returns:
-        For each what ``ByHand`` answers to ``read``.
+        The answers of ``ByHand`` to ``read``.
 
     Raises:
-        LineBusy: Somebody owns it.
+        LineBusy: Another process owns it.
     """
 
     async def look(lab: Lab) -> list[dict[str, Any]]:
         hands = ByHand(lab.line, Nobody())
-        shut: dict[str, str] = {}  # by port: why it does not open; "" where it is open
-        unmet: dict[str, str] = {}  # by instrument: why it is not to be read; "" where it is
+        shut: dict[str, str] = {}  # by port: the fault of its opening; "" where it is open
+        unmet: dict[str, str] = {}  # by instrument: why it cannot be read; "" where it can
         found = []
         for channel in channels:
             name = channel.partition(".")[0]
@@ -163,7 +162,7 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
 
 
 async def _met(plan: LabPlan, lab: Lab, name: str, shut: dict[str, str]) -> str:
-    """Open an instrument's port, once for all on it; ask who it is; return what is wrong."""
+    """Open an instrument's port, once for all on it; check its identity; return the fault."""
     instrument = lab.line.instruments[name]
     port = instrument.port
     if port not in shut:
@@ -182,23 +181,23 @@ async def _met(plan: LabPlan, lab: Lab, name: str, shut: dict[str, str]) -> str:
 
 
 def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
-    """Poll a line that nobody owns, until ``show`` has seen enough; whoever is silent is named.
+    """Poll a line without an owner until ``show`` ends it; name the silent instruments.
 
-    Another terminal may read it meanwhile, and make it safe. What the line should keep of itself
-    and has lost calls for people, where they can be called.
+    Another terminal may read it meanwhile, and make it safe. A lost state that the line should keep
+    by itself calls people, where they can be called.
 
     Args:
         plan: The lab's files.
-        show: Given what ``ByHand`` answers to ``status`` after every poll, with ``unknown``: why
-            nothing is known of a port or an instrument; ``False`` ends it.
+        show: Called after every poll with the answer of ``ByHand`` to ``status``, and
+            ``unknown``: the faults of ports and instruments without readings; ``False`` ends it.
 
     Raises:
-        LineBusy: Somebody owns it.
+        LineBusy: Another process owns it.
     """
 
     async def look(lab: Lab) -> None:
         hands = ByHand(lab.line, Nobody())
-        with suppress(BadLabFile):  # who has no channel to people sees the line all the same
+        with suppress(BadLabFile):  # a lab without a channel to people is polled all the same
             line_alarms(lab)
         unknown = await _open_links(lab)
 
@@ -220,13 +219,13 @@ def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
 
 
 def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
-    """Bring a line that nobody owns to its safe state; what does not answer is left out.
+    """Bring a line without an owner to its safe state; silent instruments are left out.
 
     Returns:
-        What ``ByHand`` answers to ``safe``, with ``unopened``: the links that did not open.
+        The answer of ``ByHand`` to ``safe``, with ``unopened``: the links that did not open.
 
     Raises:
-        LineBusy: Somebody owns it.
+        LineBusy: Another process owns it.
     """
 
     async def act(lab: Lab) -> dict[str, Any]:
@@ -238,7 +237,7 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
         for state in (row for row in line.envelope.interlocks if not row.guards):
             bounds = [each for each in (state.during, *state.require) if isinstance(each, Bound)]
             depends += [each.channel for each in bounds]
-        # what is safe depends on it, if it can be had
+        # the safe state depends on it, if it can be read
         await line.read_all(list(dict.fromkeys(depends)), LOOK_S_MAX)
         done = await ByHand(line, Nobody()).answer({"do": "safe", "by": by, "reason": reason})
         return {**done, "unopened": unopened}
@@ -254,11 +253,11 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
 
 
 async def _open_links(lab: Lab) -> dict[str, str]:
-    """Open all links at once, each for so long at most; say of ports that did not open why."""
+    """Open all links at once, within a time; return the reason for each that did not open."""
 
     async def open_one(port: str) -> str:
         link = lab.links[port]
-        guarded = getattr(link, "guarded", False)  # it bounds itself, and nothing goes without it
+        guarded = getattr(link, "guarded", False)  # it bounds itself, and no byte leaves without it
         try:
             async with asyncio.timeout(None if guarded else OPEN_S_MAX):
                 await link.open()
@@ -271,7 +270,7 @@ async def _open_links(lab: Lab) -> dict[str, str]:
 
 
 async def _identify_others(lab: Lab, unknown: dict[str, str]) -> None:
-    """Ask those who have not said who they are, the silent ones only once they are heard again."""
+    """Identify the instruments not yet identified, silent ones only when they answer again."""
     for name, instrument in lab.line.instruments.items():
         shut = f"port {instrument.port}" in unknown
         heard = any(
@@ -287,15 +286,15 @@ async def _identify_others(lab: Lab, unknown: dict[str, str]) -> None:
 
 
 def _unowned(plan: LabPlan, does: str) -> LineLock:
-    """Have the line to oneself, and leave word of what is done with it meanwhile."""
+    """Hold the line alone, with a reason that other processes can read."""
     plan.make_state_dir()
     return plan.lock(plan.looker(does))
 
 
 def _unowned_if_known(plan: LabPlan) -> AbstractContextManager[object]:
-    """Have the line to oneself where that can be known: a procedure waits for no file.
+    """Hold the line alone where a lock is possible: a procedure waits for no file.
 
-    Nobody can hold what cannot be locked, such as a pipe in the lock's place.
+    A lock may be impossible, such as with a pipe in its place.
     """
     try:
         return _unowned(plan, MAKES_SAFE)
@@ -304,7 +303,7 @@ def _unowned_if_known(plan: LabPlan) -> AbstractContextManager[object]:
 
 
 def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
-    """Open the latch: the cause is gone, and a named person says why. A reset is no start.
+    """Open the latch: the cause is gone, and a named person says why. A reset does not start.
 
     Returns:
         The trip that had latched; ``None`` when nothing was latched.
@@ -340,7 +339,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
             if active:
                 raise NotReset(f"the cause still stands: {'; '.join(active)}")
             try:
-                record("asked")  # who reset outlives a power cut, or nobody did
+                record("asked")  # the name outlives a power cut, or there is no reset
             except OSError as why:
                 raise NotReset(f"resets.jsonl cannot be written: {why.strerror or why}") from None
             ended = "opened"
@@ -348,7 +347,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
                 await lab.line.guard.reset()
             except OSError as why:
                 ended = f"the latch does not open: {why}"
-            with suppress(OSError):  # the latch is as it is: who asked is written down
+            with suppress(OSError):  # the latch stays: the name that asked is recorded
                 record(ended)
             if ended != "opened":
                 raise NotReset(ended)
@@ -381,7 +380,7 @@ def _reset_alarms(plan: LabPlan, name: str, reason: str) -> None:
 
 
 async def still_active(lab: Lab, trip: Trip) -> list[str]:
-    """Open a lab's line, look, and return what stands in the way of resetting a trip."""
+    """Open a lab's line, poll it, and return the obstacles to the reset of a trip."""
     try:
         await lab.line.open()
     except (LinkLost, NoReply) as why:
@@ -396,7 +395,7 @@ def _with_lab(
     work: Callable[[Lab], Coroutine[Any, Any, T]],
     loop: asyncio.AbstractEventLoop | None = None,
 ) -> T:
-    """Open the lab's line, journaling nothing; a latch that cannot be read hinders nobody."""
+    """Open the lab's line without a journal; a latch that cannot be read does not stop it."""
     simulated = plan.links == ("loopback",)
     loop = loop or (VirtualLoop() if simulated else PacedLoop(1.0))
 

@@ -15,7 +15,7 @@ BROKEN = frozenset({"reply.bad", "reply.short"})
 
 
 def remedied(plan: LabPlan, instrument: Instrument, why: str, *, heard: bool = False) -> str:
-    """Add to the reason of a silence what to look at; other reasons stay as they are.
+    """Add advice to the reason of a silence; other reasons stay the same.
 
     A bus is silent in the same way for a lack of power, a wrong address, a wrong speed and a broken
     wire. So all are named, with the numbers of the lab file. A broken reply has the same causes,

@@ -51,7 +51,7 @@ ALL = "all"
 
 
 class NotDone(LabError, RuntimeError, code="alarm_not_changed"):
-    """Nothing was changed; the message says why."""
+    """The alarms were not changed; the message says why."""
 
 
 def line_alarms(lab: Lab) -> LineAlarms:
@@ -73,16 +73,16 @@ def line_alarms(lab: Lab) -> LineAlarms:
 
 
 async def somebody_knows(alarms: LineAlarms, clock: Clock, tell: Callable[[str], None]) -> None:
-    """Go on calling for a line that was left latched or not verified, until somebody knows.
+    """Go on calling people for a line left latched or not verified, until one acknowledges.
 
-    The line is anybody's meanwhile. At another speed than the real one nobody is waited for.
+    The line has no owner meanwhile. At another speed than the real one it does not wait.
     """
     if clock.speed == 1.0:
         await alarms.answered(tell)
 
 
 def channels(plan: LabPlan) -> tuple[AlertChannel, ...]:
-    """Return whom the lab file has told."""
+    """Return the recipients of alerts in the lab file."""
     return tuple(
         AlertChannel(
             name=row.name,
@@ -95,7 +95,7 @@ def channels(plan: LabPlan) -> tuple[AlertChannel, ...]:
 
 
 def senders(plan: LabPlan) -> Channels:
-    """Return how they are told.
+    """Return the senders of the recipients' messages.
 
     Raises:
         BadLabFile: apprise is not installed, or does not know an address.
@@ -131,10 +131,10 @@ def do(
     why: str,
     shelve_s: float = 0.0,
 ) -> tuple[str, ...]:
-    """Do something about one alarm, or acknowledge all; return the alarms that were changed.
+    """Act on one alarm, or acknowledge all; return the alarms that were changed.
 
-    Acknowledging a first-out acknowledges what has joined it. A process that owns the line sees
-    it with its next poll.
+    To acknowledge a first-out also acknowledges the alarms that followed it. A process that owns
+    the line sees it with its next poll.
 
     Raises:
         NotDone: There is no such alarm, or its state, its severity or the role forbids it, or the
@@ -167,7 +167,7 @@ def do(
 
 
 def reset_alarms(plan: LabPlan, *, now: datetime, who: str, why: str) -> None:
-    """Reset every latched alarm: the line was found without a cause, and a person resets it.
+    """Reset every latched alarm: the cause is gone, and a person resets the line.
 
     Raises:
         NotDone: The file cannot be read or written.
@@ -194,20 +194,20 @@ def reset_alarms(plan: LabPlan, *, now: datetime, who: str, why: str) -> None:
 
 
 def channel_answers(plan: LabPlan, channel: str) -> None:
-    """Say that a channel of alert takes messages; who owns the line finds that out by itself."""
+    """Record that a channel of alert takes messages; an owner of the line finds that by itself."""
     with suppress(LineBusy, OSError), LineLock(plan.state_dir):
         _end(plan, CHANNEL + channel, "it takes messages")
 
 
 def line_is_verified(plan: LabPlan, procedure: str) -> None:
-    """Say that a line that nobody owns was made safe, and every step was seen."""
+    """Record that a line without an owner was made safe, and every step was verified."""
     _end(plan, UNVERIFIED, f"{procedure} is verified")
 
 
 def _end(plan: LabPlan, prefix: str, why: str) -> None:
-    """Say of alarms that they are no longer active: something was done that ended their cause.
+    """Record that alarms are no longer active: an action has ended their cause.
 
-    The line has no owner meanwhile. A file that takes nothing changes nothing.
+    The line has no owner meanwhile. A file that cannot be written stays the same.
     """
     file, now = AlarmFile(_path(plan)), wall_clock_utc()
     with suppress(NotDone):

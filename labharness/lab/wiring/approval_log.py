@@ -1,9 +1,9 @@
-"""What became of each request for approval: a log that only grows, and is asked first.
+"""The log of requests for approval, which only grows: the state of each request.
 
-A request counts while this log says that it was asked for and nothing since. So files that come
+A request is open while its last entry in this log says that it was asked for. So files that come
 back from a backup count for nothing, nor do any once the log is gone. Each line holds the digest of
-the line before it: one that is changed, put in or taken out is seen. What it cannot see is a whole
-state directory that is put back as it was; an agreement ends after a day all the same.
+the line before it: one that is changed, put in or taken out is seen. It cannot see that a whole
+state directory is put back as it was; an agreement ends after a day all the same.
 """
 
 import json
@@ -19,7 +19,7 @@ from labharness.core.vocabulary.digests import digest_of
 __all__ = ["ASKED", "ApprovalLog", "BadLog", "Entry"]
 
 ASKED: Final = "asked"
-"""What became of a request that is still open."""
+"""The state of a request that is still open."""
 
 
 class BadLog(LabError, ValueError, code="bad_approval_log"):
@@ -28,12 +28,12 @@ class BadLog(LabError, ValueError, code="bad_approval_log"):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The last that the log says of a request.
+    """The last entry of a request in the log.
 
     Attributes:
-        became: `ASKED`, or how it was closed.
+        became: `ASKED`, or the way it was closed.
         at: When, UTC.
-        request: Digest of what was asked for; ``""`` for a closed one.
+        request: Digest of the request; ``""`` for a closed one.
         ticket: Digest of the line that opened it, which no other line has; ``""`` for a closed one.
     """
 

@@ -1,8 +1,8 @@
 """Persons' agreement to one plan: asked for, given, and used once, as files of the lab's state.
 
-A request is one JSON file that holds all a person is shown: the compiled plan, what pre-flight
-saw, who asks, at what risk. What persons say of it is appended to a file beside it, and is bound to
-the digest of plan, envelope and lab file: one changed byte voids it. A run that begins with an
+A request is one JSON file that holds all that a person is shown: the compiled plan, the result of
+pre-flight, requester and risk. Decisions are appended to a file beside it, and are bound to the
+digest of plan, envelope and lab file: one changed byte voids them. A run that begins with an
 agreement uses it up: ``approvals.jsonl`` says so before the run begins, and is asked before an
 agreement counts.
 """
@@ -36,17 +36,17 @@ ID_LENGTH = 12
 
 
 class BadDecision(LabError, ValueError, code="bad_decision"):
-    """What was said cannot count; the message says why and what would do."""
+    """A decision cannot count; the message says why, and what would count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What one person said of one request.
+    """The decision of one person on one request.
 
     Attributes:
-        digest: Of the plan, the envelope and the lab file that it was said of.
-        ticket: Of the request that it was said of; another request for the same plan has another.
-        account: The operating system's name for who typed it.
+        digest: Digest of plan, envelope and lab file at the decision.
+        ticket: Ticket of the request; another request for the same plan has another.
+        account: The account in which it was typed.
         at: UTC.
     """
 
@@ -61,12 +61,12 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A request that waits, and what has been said of it.
+    """A request that waits, and the decisions on it.
 
     Attributes:
-        ticket: What the log knows it by.
-        decisions: What was said of it, under its ticket.
-        stale: How many more were said of an earlier request for the same, and count no more.
+        ticket: Its name in the log.
+        decisions: The decisions under its ticket.
+        stale: The number of decisions on an earlier request for the same; they count no more.
     """
 
     id: str
@@ -78,13 +78,13 @@ class Pending:
 
     @property
     def used_up(self) -> str:
-        """Return what counts no more, as it follows on what is lacking; ``""`` for nothing."""
+        """Return a text on decisions that count no more, to follow the missing ones; or ``""``."""
         said = f"; {self.stale} said so of an earlier request for it, which counts no more"
         return said if self.stale else ""
 
 
 class ApprovalFolder:
-    """The requests of one lab and what persons said of them.
+    """The requests of one lab and the decisions of persons on them.
 
     Args:
         state_dir: The lab's state directory.
@@ -97,10 +97,10 @@ class ApprovalFolder:
         self._now = now
 
     def ask(self, request: ApprovalRequest) -> str:
-        """Lay a request down for persons to find; return its id.
+        """Write a request that persons can find; return its id.
 
-        The same plan at the same risk asked for by the same person has the same id, so that what
-        was said of it since still counts.
+        The same plan at the same risk asked for by the same person has the same id, so that
+        later decisions on it still count.
 
         Raises:
             OSError: The folder cannot be written.
@@ -121,7 +121,7 @@ class ApprovalFolder:
         return name
 
     def pending(self) -> tuple[Pending, ...]:
-        """Return the requests that wait, the oldest first; what is older than a day waits no more.
+        """Return the requests that wait, the oldest first; older than a day they wait no more.
 
         Raises:
             BadDecision: The log cannot be read.
@@ -189,7 +189,7 @@ class ApprovalFolder:
                     self.settle(path.stem, "expired: nobody used it within a day")
 
     def decide(self, name: str, person: str, reason: str, *, agrees: bool, account: str) -> Pending:
-        """Write down what a person says of a request.
+        """Record the decision of a person on a request.
 
         Raises:
             BadDecision: No such request; no name or reason, or a name that misleads; the requester
@@ -214,11 +214,11 @@ class ApprovalFolder:
         return self.read(name)
 
     def verdict(self, name: str, request: ApprovalRequest) -> Approved | Decision | str:
-        """Return the agreement there is, the refusal there is, or what is still lacking.
+        """Return the agreement, the refusal, or the missing decisions.
 
         Args:
             name: The request's id.
-            request: As it is known to who asks, not as it lies in the file.
+            request: As the asking process knows it, not as the file has it.
         """
         pending = self.read(name)
         for each in pending.decisions:
@@ -238,7 +238,7 @@ class ApprovalFolder:
         return found if isinstance(found, Approved) else found.reason
 
     def settle(self, name: str, became: str) -> None:
-        """Close a request: what became of it is on the disk before its files go.
+        """Close a request: its end is on the disk before its files are removed.
 
         Raises:
             BadDecision: The log cannot be read.
@@ -270,7 +270,7 @@ class ApprovalFolder:
             return ()
         found = []
         for line in lines[: 2 * DECISIONS_MAX]:
-            # a line that power cut short, or that nobody here wrote, says nothing
+            # a line that a power cut shortened, or of another author, does not count
             with suppress(ValueError, TypeError, RecursionError):
                 decision = Decision(**json.loads(line))
                 _age_s(decision.at, self._now())
@@ -294,12 +294,12 @@ class Persons:
     """Waits for persons to agree to a plan, by looking at the folder.
 
     Args:
-        folder: Where requests lie.
+        folder: The folder of the requests.
         clock: Lab time; its loop runs while persons think.
         wait_s: World time to wait for; 0 looks once, which is all a virtual run can do, because
-            nobody keeps up with its time.
+            persons cannot keep up with its time.
         tell: Called with the id as soon as the request is there to be found.
-        lab_option: What a command takes to mean this lab, as in advice: `` --lab FILE``.
+        lab_option: The option of a command for this lab, for advice: `` --lab FILE``.
         sign_again: The command that signs the lab's standing approval; ``""`` for none.
     """
 
@@ -378,7 +378,7 @@ class Persons:
 
 
 def _bound(request: ApprovalRequest) -> str:
-    """Return the digest of what is asked for, at which risk, by whom: computed, never read."""
+    """Return the digest of content, risk and requester of a request: computed, never read."""
     asked = f"{request.digest()}\n{request.risk_level}\n{request.requester}"
     return digest_of(asked.encode())
 

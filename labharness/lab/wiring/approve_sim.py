@@ -20,7 +20,7 @@ def approve(plan: LabPlan) -> Path:
     """Write the first standing approval of a lab anew, signed over its files as they are.
 
     Raises:
-        BadLabFile: The lab names no approval, or has a link that is no loopback.
+        BadLabFile: The lab names no approval, or has a link that is not a loopback.
     """
     if plan.real_ports or not plan.file.lab.approvals:
         raise BadLabFile(f"{plan.path}: only a lab of loopbacks has a standing approval")

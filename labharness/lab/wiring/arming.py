@@ -1,4 +1,4 @@
-"""What a lab arms its guard process with: compiled from the lab's files, written as armed.json."""
+"""Compiles the arming of the guard process from a lab's files, and writes it as armed.json."""
 
 import sys
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ SILENCE_S_MAX = 0.5  # five heartbeats
 def armed_of(
     plan: "LabPlan", procedures: Mapping[str, tuple[SafeFrame, ...]], safe_table: str
 ) -> Armed | None:
-    """Compile the arming of a lab; ``None`` where no port is one for the guard process."""
+    """Compile the arming of a lab; ``None`` where the guard process has no port."""
     rows = [row for row in plan.file.port if row.link in GUARDED]
     if not rows:
         return None
@@ -103,6 +103,6 @@ def _writes(instrument: Instrument, envelope: Envelope) -> tuple[Request, ...]:
     for name, limit in envelope.limits.items():
         owner, channel = split_channel(name)
         if owner == instrument.name:
-            with suppress(ValueError):  # the least value allowed may be none that the wire carries
+            with suppress(ValueError):  # the wire may not carry the least value allowed
                 found += instrument.driver.write(channel, limit.low)
     return tuple(found)

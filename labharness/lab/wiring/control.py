@@ -2,7 +2,7 @@
 
 A Unix socket in the lab's state directory, for its owner's account only (0600). One JSON object a
 line each way; a request is answered before the next one is. Only a run whose time is real, or N
-times real, serves it: in virtual time nobody could keep up. Windows has no such socket in Python:
+times real, serves it: in virtual time no person keeps up. Windows has no such socket in Python:
 there a run is stopped at its own terminal.
 """
 
@@ -40,14 +40,14 @@ NO_OPTION = "no --lab"  # how a command names the lab that ships
 LINE_BYTES_MAX = 64 * 1024
 LABS_MAX = 1000  # state directories that are looked at
 CLIENTS_MAX = 8
-IDLE_S_MAX = 600.0  # a terminal that says nothing for so long is hung up on
-WRITE_S_MAX = 10.0  # nor is a terminal waited for that does not take its answer
-LAST_S_MAX = 2.0  # for who is being answered when the line's owner ends
+IDLE_S_MAX = 600.0  # a terminal that is silent for so long is disconnected
+WRITE_S_MAX = 10.0  # and so is one that does not take its answer
+LAST_S_MAX = 2.0  # for answers on their way when the line's owner ends
 CONNECT_S_MAX = 2.0
-LATE_S = 3.0  # whoever waits longer for an answer is told so
+LATE_S = 3.0  # a person who waits longer for an answer is told so
 ANSWER_S_MAX = 120.0  # the longest a command may take to settle, be read back, and be told
 
-QUESTIONS = ("read", "status")  # whatever else is asked is done, though nobody hears the answer
+QUESTIONS = ("read", "status")  # any other request is carried out without a listener too
 
 Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 Late = Sequence[tuple[float, Callable[[], None]]]
@@ -61,8 +61,8 @@ class ControlSocket:
     """Serves one line while it is owned.
 
     Args:
-        state_dir: The lab's state directory; whoever serves holds its ``line.lock``.
-        answer: Gives the answer to one request.
+        state_dir: The lab's state directory; the process that serves holds its ``line.lock``.
+        answer: Returns the answer to one request.
         speed: Lab seconds a real second; waits are in real time.
 
     Raises:
@@ -93,7 +93,7 @@ class ControlSocket:
     async def __aexit__(self, *ended: object) -> None:
         if self._server is not None:
             self._server.close()
-            if self._answers:  # who made the line safe, and so ended its owner, is told of it
+            if self._answers:  # a terminal that made the line safe, and so ended its owner, is told
                 await asyncio.wait(self._answers, timeout=LAST_S_MAX * self._speed)
             for each in list(self._clients):
                 each.close()
@@ -124,7 +124,7 @@ class ControlSocket:
         except (asyncio.IncompleteReadError, TimeoutError, ConnectionError):
             pass  # it hung up, or was asleep
         finally:
-            _hung_up(heard)  # or nobody would have looked at how it ended
+            _hung_up(heard)  # or its end would stay unknown
             heard.cancel()
             self._clients.pop(writer, None)
             writer.close()
@@ -144,7 +144,7 @@ class ControlSocket:
             return await answering
         await asyncio.wait((answering, heard), return_when=asyncio.FIRST_COMPLETED)
         if not answering.done() and _hung_up(heard):
-            answering.cancel()  # or it would stand in the queue of its port for nobody
+            answering.cancel()  # or it would wait in the queue of its port without a listener
             return None
         return await answering
 
@@ -156,7 +156,7 @@ class ControlSocket:
 
 
 def _hung_up(heard: asyncio.Task[bytes]) -> bool:
-    """Return whether whoever is listened to has gone."""
+    """Return whether the other side has gone."""
     ended = heard.exception() if heard.done() and not heard.cancelled() else None
     return isinstance(ended, asyncio.IncompleteReadError | ConnectionError)
 
@@ -202,12 +202,12 @@ class LineControl:
 
     Args:
         state_dir: The lab's state directory.
-        late: After how many seconds without an answer what is called, the soonest first: a
+        late: Functions to call after so many seconds without an answer, the soonest first: a
             person may know why.
 
     Raises:
-        NoOwner: Nobody serves the socket.
-        PermissionError: Whether somebody does, this account may not know.
+        NoOwner: No process serves the socket.
+        PermissionError: This account may not know whether one does.
     """
 
     def __init__(self, state_dir: Path, late: Late = ()) -> None:
@@ -230,7 +230,7 @@ class LineControl:
         self._lines = self._socket.makefile("rb")
 
     def ask(self, **asked: object) -> dict[str, Any]:
-        """Ask one thing and give the answer.
+        """Send one request and return the answer.
 
         Raises:
             NoOwner: The owner went away, or takes too long.
@@ -254,7 +254,7 @@ class LineControl:
         return found
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         with suppress(OSError):
             self._lines.close()
         self._socket.close()
@@ -287,5 +287,5 @@ def running_beside(state_dir: Path) -> dict[str, str]:
 
 
 def _line(body: Mapping[str, Any]) -> bytes:
-    """Write an object as one line, in ASCII: no text of anybody's can fail to encode."""
+    """Write an object as one line, in ASCII: every text can be encoded."""
     return json.dumps(coded(body)).encode() + b"\n"

@@ -1,4 +1,4 @@
-"""What a task would do: weighed and flown on the nominal plant; nothing is opened or submitted."""
+"""Forecasts a task: weighed and flown on the nominal plant, not submitted; no port is opened."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,13 +26,13 @@ __all__ = ["Forecast", "forecast"]
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a task would do.
+    """The forecast of a task.
 
     Attributes:
         asks: Why it would wait for a person's approval; ``""`` where it would not.
-        risk_level: What admission weighed it at.
-        approved: Who approved it beforehand; ``""`` where nobody has, or need.
-        unknown: What could not be looked at; ``""`` for nothing.
+        risk_level: The level that admission gave it.
+        approved: The standing approval; ``""`` where there is none, or none is needed.
+        unknown: The facts that could not be read; ``""`` for none.
     """
 
     prediction: Prediction
@@ -43,7 +43,7 @@ class Forecast:
 
 
 def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
-    """Return what a task would do, or why it would be rejected.
+    """Return the forecast of a task, or the reason that it would be rejected.
 
     Raises:
         BadLabFile: The lab has no simulated plant to fly on.
@@ -90,7 +90,7 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
 
 
 def _hidden(plan: LabPlan) -> str:
-    """Return why the latch is not to be seen, as from an account that may not enter its folder."""
+    """Return why the latch cannot be seen, such as by an account that may not enter its folder."""
     try:
         (plan.state_dir / "latch.json").exists()
     except OSError as why:

@@ -29,11 +29,11 @@ class Lab:
         guard: The guard on this loop; ``line.guard`` has the ports of the guard process too.
 
     Args:
-        plan: What its files say.
+        plan: Its files, read.
         clock: The run's time.
         chance: The run's seed.
-        journal: Where the run's facts go.
-        operator: Who does manual steps, where the lab file names a person.
+        journal: The journal of the run's facts.
+        operator: The operator of manual steps, where the lab file names a person.
         tick_s: Poll period of the line.
         nominal: A plant without scatter and noise, stepped as coarsely as it is polled; every
             port is a loopback to it, whatever link the file names.

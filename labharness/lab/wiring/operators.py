@@ -1,4 +1,4 @@
-"""Who does the manual steps of a run: a simulated person, or one at the terminal."""
+"""Operators of the manual steps of a run: a simulated person, or one at the terminal."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ STEP_S_MAX = 3_600.0  # a manual step in a served lab
 
 
 class SimulatedOperator:
-    """Comes after a delay, does the step in the simulated lab, and confirms it.
+    """A simulated person: comes after a delay, does the step in the simulated lab, confirms it.
 
     Args:
         sim_lab: Where the plant stands.
@@ -35,7 +35,7 @@ class SimulatedOperator:
 
 
 class ServedOperator:
-    """Does the step in a simulated lab that another process serves, through its control port.
+    """A simulated person in a lab that another process serves, reached by its control port.
 
     Args:
         control: Address (``host:port``) of the control port.
@@ -71,28 +71,28 @@ class ServedOperator:
 
 
 class TerminalOperator:
-    """Asks the person at the terminal and waits for a name.
+    """A person at the terminal: is asked, and confirms with a name.
 
     Args:
-        ask: Shows a text and gives the line that was typed; it may block, and is called in a
-            thread. Raises ``EOFError`` or ``OSError`` where nobody can type any more.
+        ask: Shows a text and returns the line that was typed; it may block, and is called in a
+            thread. Raises ``EOFError`` or ``OSError`` where the terminal is gone.
     """
 
     def __init__(self, ask: Callable[[str], str]) -> None:
         self._ask = ask
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
-        """Wait until somebody types a name.
+        """Wait until a person types a name.
 
         Raises:
-            LinkLost: Nobody can: the terminal has gone, or there never was one.
+            LinkLost: The terminal has gone, or there never was one.
         """
         what = ", ".join(f"{name} = {value}" for name, value in details.items())
         prompt = f"{text}\n  {what}\n  When it is done, type your name: "
         loop = asyncio.get_running_loop()
         while True:  # a person may take any time; the run's max_duration bounds it
             typed: asyncio.Future[str] = loop.create_future()
-            # a daemon, because nobody can wake a thread from a terminal, and exit must not wait
+            # a daemon, a thread that reads a terminal cannot be woken, and exit must not wait
             Thread(target=_ask, args=(self._ask, prompt, loop, typed), daemon=True).start()
             try:
                 name = (await typed).strip()

@@ -71,7 +71,7 @@ def flights(
             return await loop.run_in_executor(
                 worker, _from_file, plan.path, instructions, dict(readings)
             )
-        finally:  # who makes the line safe meanwhile does not wait for the end of a flight
+        finally:  # a safe procedure meanwhile does not wait for the end of a flight
             worker.shutdown(wait=False, cancel_futures=True)
 
     return fly
@@ -208,7 +208,7 @@ class _Flight:
             hardware=hardware(self._plan),
         )
 
-    # ---- what the plan asks of a line (plan.Operations)
+    # ---- requests of the plan to a line (plan.Operations)
 
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command on the nominal line."""
@@ -245,7 +245,7 @@ class _Flight:
         return self.loop.time()
 
     def held_s(self) -> float:
-        """Return the time for which it was held: nobody holds a prediction."""
+        """Return the time for which it was held: 0, because a prediction cannot be held."""
         return 0.0
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
@@ -317,8 +317,8 @@ def _tube_s(lab: LabPlan) -> float:
 def _polls_s(lab: LabPlan, instructions: InstructionSet, tube_s: float) -> dict[str, float]:
     """Choose how often each instrument is polled: coarsely, but twice within its own watchdog.
 
-    A watchdog counts where the plan energises what it guards. What flows and presses is polled as
-    the tube is looked at; a small one fills quickly.
+    A watchdog counts where the plan energises its channels. Flows and pressures are polled as often
+    as the tube is looked at; a small one fills quickly.
     """
     polls_s = {
         each.name: COARSE_TICK_S if TUBE_CHANNELS.isdisjoint(each.driver.channels) else tube_s
@@ -329,7 +329,7 @@ def _polls_s(lab: LabPlan, instructions: InstructionSet, tube_s: float) -> dict[
         split_channel(command.channel)
         for each in instructions.instructions
         for command in stated_commands(each.action, each.parameters)
-        if isinstance(command.value, str) or command.value > 0  # what a step finds out may be
+        if isinstance(command.value, str) or command.value > 0  # the result of a step may be
     )
     for name, channel in energising:
         spec = drivers[name].channels.get(channel) if name in drivers else None
@@ -340,10 +340,10 @@ def _polls_s(lab: LabPlan, instructions: InstructionSet, tube_s: float) -> dict[
 
 
 def _patient(envelope: Envelope, polls_s: Mapping[str, float]) -> Envelope:
-    """Scale staleness with the poll, so that one lost reply would still be none.
+    """Scale staleness with the poll, so that one lost reply would still not make a reading stale.
 
-    What is not plausible in a sound instrument is not asked: the nominal plant has no noise, and
-    between two coarse polls every reading jumps, and what came in runs ahead of what is measured.
+    Rules of plausibility are left out: the nominal plant has no noise, between two coarse polls
+    every reading jumps, and the gas let in runs ahead of the gas measured.
     """
     purge = envelope.purge
     if purge.backfill is not None:

@@ -1,6 +1,6 @@
-"""The log of a run for whoever looks for a fault: what `logging` gets, in the run's folder.
+"""The log of a run, for a search for faults: the output of `logging`, in the run's folder.
 
-Facts stand in the journal; the log has what is none: each exchange on a port, and tracebacks.
+Facts stand in the journal; the log has the rest: each exchange on a port, and tracebacks.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ LINE = "{utc} {lab_s:12.6f} {levelname:7} {name}: {message}"
 
 @contextmanager
 def run_log(folder: Path, level: str, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Write what `labharness` logs into a file, which is made with its first line.
+    """Write the log of `labharness` into a file, which is made with its first line.
 
     Args:
-        folder: The run's.
+        folder: The folder of the run.
         level: Name of a level of `logging`; ``debug`` has every exchange with an instrument,
             some 20 MB a lab hour of the shipped line.
-        loop: Whose lab time stands in each line, in s, behind the time of day.
+        loop: The loop whose lab time stands in each line, in s, behind the time of day.
     """
 
     def with_lab_time(record: logging.LogRecord) -> bool:

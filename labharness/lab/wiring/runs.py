@@ -1,4 +1,4 @@
-"""What every run has, of a task or by hand: a folder, a loop, and a seed where nothing is real."""
+"""Makes the folder, the loop and the seed of a run, of a task or by hand."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ __all__ = [
     "seed_of",
 ]
 
-SIMULATED_SEED = 1  # what a simulated run takes when nobody names a seed: the example is repeatable
+SIMULATED_SEED = 1  # default of a simulated run, so that an example is repeatable
 
 
 class BadOutput(LabError, ValueError, code="bad_output"):
@@ -50,7 +50,7 @@ def about_process(plan: LabPlan) -> dict[str, Any]:
 
 
 WRITTEN = (SUBMIT_NAME, ANSWER_NAME, REPORT_NAME, ARTIFACTS_NAME)
-"""What a run leaves beside its journal."""
+"""The files that a run leaves beside its journal."""
 
 
 def fresh_folder(session_id: str) -> Path:
@@ -63,7 +63,7 @@ def make_folder(folder: Path) -> None:
     """Make the folder of a run, and the one of its artifacts.
 
     Raises:
-        BadOutput: It holds a run already, or somebody's files of the names that a run writes, or
+        BadOutput: It holds a run already, or other files with the names that a run writes, or it
             cannot be made.
     """
     try:
@@ -82,7 +82,7 @@ def make_folder(folder: Path) -> None:
 
 
 def _is_kept(path: Path) -> bool:
-    """Return whether somebody has something there: an empty folder is nothing."""
+    """Return whether a file or a folder with content is there."""
     if path.is_dir() and not path.is_symlink():
         return any(path.iterdir())
     return os.path.lexists(path)

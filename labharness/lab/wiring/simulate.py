@@ -1,4 +1,4 @@
-"""Serving a simulated lab to other processes, on real links and with a file that leads there."""
+"""Serves a simulated lab to other processes, on real links, with a lab file that leads there."""
 
 import asyncio
 import os
@@ -50,21 +50,21 @@ def serve(
     ready: Tell,
     tcp: Mapping[str, int] | None = None,
 ) -> None:
-    """Serve every loopback port of a lab until somebody asks to quit.
+    """Serve every loopback port of a lab until a client asks to quit.
 
     Args:
         plan: The lab's files.
         speed: Lab seconds a second, of the plant and of the wires.
         seed: Of the plant's scatter and noise.
-        folder: Where the paths of the serial ports, the control port's address and the lab file
-            for the other side are put.
-        write_lab: Where the lab file goes instead.
-        ready: Called once, when every link is open, with what there is.
+        folder: The folder for the paths of the serial ports, the control port's address and the lab
+            file of the other side.
+        write_lab: Another path for the lab file.
+        ready: Called once, when every link is open, with the addresses.
         tcp: Numbers for ports that are served on TCP; the system gives the others theirs.
 
     Raises:
-        BadLabFile: The lab has nothing to serve, or not on the TCP port that was asked for.
-        BadFolder: Somebody else serves from there, or it cannot be written.
+        BadLabFile: The lab has no port to serve, or not on the TCP port that was asked for.
+        BadFolder: Another process serves from there, or it cannot be written.
         CannotServe: A link cannot be opened.
     """
     if not any(row.link == "loopback" for row in plan.file.port):
@@ -159,7 +159,7 @@ class _Serving:
         return found
 
     def status(self) -> dict[str, Any]:
-        """Return what is served where."""
+        """Return the address of each port."""
         return {
             "lab": self._plan.file.lab.id,
             "pid": os.getpid(),

@@ -21,8 +21,8 @@ class SimulatedLab:
     """A plant that lives in the loop's time, and the buses its instruments hang on.
 
     Args:
-        file: What stands where.
-        clock: Whose time it lives in.
+        file: The lab file.
+        clock: The clock of its time.
         chance: The seed of its scatter and noise.
         step_s: The plant's step.
         nominal: No scatter, no noise.
@@ -36,7 +36,7 @@ class SimulatedLab:
         faces: By instrument.
 
     Raises:
-        BadLabFile: No plant, or one that its settings do not make.
+        BadLabFile: The lab has no plant, or its settings do not fit.
     """
 
     def __init__(
@@ -122,8 +122,8 @@ def _at_its_ambient(
 ) -> dict[str, bool | float]:
     """Return a plant's settings, with the room's pressure as the lab file states it.
 
-    A plant may be told of another room, as a wrong statement would have it: the nominal one, on
-    which plans are flown, stands where the lab says.
+    A plant may stand in another room, as if the statement were wrong: the nominal one, on which
+    plans are flown, stands in the room of the lab file.
     """
     settings = dict(file.plant.settings) if file.plant else {}
     stated = file.lab.ambient_torr

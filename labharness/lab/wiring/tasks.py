@@ -54,7 +54,7 @@ WAIT = "Wait for the other run, or see what the message names"
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run left behind."""
+    """The result of a run."""
 
     message: HcpMessage
     folder: Path
@@ -66,19 +66,19 @@ class TaskRun:
 
     Args:
         plan: The lab's files, read.
-        submit: The message.
+        submit: The submission message.
         payload: Its payload.
         speed: ``None`` for virtual time, else how many times real time.
         seed: Of a simulated run; ``None`` takes the default. A lab with real links draws entropy.
-        out: The folder to fill; ``None`` makes ``runs/<time>-<session>``.
-        operator: Who does manual steps on a lab whose file names a person.
+        out: The folder of the run; ``None`` makes ``runs/<time>-<session>``.
+        operator: The operator of manual steps on a lab whose file names a person.
         approval_wait_s: World time to wait for persons to approve; ``None`` takes the default: a
             day, and in virtual time, which passes without them, not at all.
-        tell: Shown every event.
+        tell: Called with every event.
         prepare: Called with the lab before anything is opened; tests inject faults through it.
         sim_lab: The simulated lab, where it was there before this task and outlives it.
         approvals: Standing approvals beside those that the lab file names.
-        log_level: What is written into the run's log (`run_log`).
+        log_level: The level of the run's log (`run_log`).
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class TaskRun:
     def _run(
         self, work: Coroutine[Any, Any, RunResult], loop: asyncio.AbstractEventLoop
     ) -> RunResult:
-        """Run it; an error of ours becomes an answer."""
+        """Run it; an error inside labharness becomes an answer."""
         try:
             return run_on(work, loop)
         except (BadLabFile, BadOutput):
@@ -154,7 +154,7 @@ class TaskRun:
             return RunResult(message, self.folder, "")
 
     def work(self, loop: asyncio.AbstractEventLoop) -> Coroutine[Any, Any, RunResult]:
-        """Return the whole of the task as a coroutine, for whoever runs the loop.
+        """Return the whole of the task as a coroutine, for a caller that runs the loop.
 
         Raises:
             BadLabFile: The lab's files cannot be honoured.
@@ -171,7 +171,7 @@ class TaskRun:
         try:
             (self.folder / SUBMIT_NAME).write_bytes(encode(self._submit) + b"\n")
         except OSError as why:
-            with suppress(OSError):  # half of it would stand in the way of the next try
+            with suppress(OSError):  # half of it would block the next try
                 (self.folder / SUBMIT_NAME).unlink()
             raise BadOutput(f"output folder {self.folder}: {SUBMIT_NAME}: {why.strerror}") from None
         return self._main(facts, loop)
@@ -221,7 +221,7 @@ class TaskRun:
         self._tell("begun", {})
         try:
             message = await self._answer(facts, clock, journal)
-            with suppress(JournalFailed):  # the desk has said so already
+            with suppress(JournalFailed):  # the desk has reported it already
                 journal.flush()
             self._keep(message)
             if self._alarms is not None:
@@ -234,7 +234,7 @@ class TaskRun:
     def _keep(self, message: HcpMessage) -> None:
         try:
             write_durably(self.folder / ANSWER_NAME, encode(message).decode() + "\n")
-        except OSError as why:  # who asked is answered all the same
+        except OSError as why:  # the asking side is answered all the same
             self._warn(f"{self.folder / ANSWER_NAME} cannot be written: {why.strerror or why}")
 
     async def _answer(self, facts: LabFacts, clock: Clock, journal: SqliteJournal) -> HcpMessage:
@@ -276,7 +276,7 @@ class TaskRun:
                 async with served(home, hands.answer, clock, self._warn, hands.lose_door):
                     return await self._desk.run(self._submit, self._payload)
         except LatchUnreadable as why:
-            there = isinstance(why, LatchedElsewhere)  # it says how it is reset
+            there = isinstance(why, LatchedElsewhere)  # its text says how to reset it
             then = "Reset it there first" if there else f"Then: {self._plan.reset_command}"
             return self._busy(clock, str(why), then)
         except JournalFailed as why:  # before the line was opened: nothing was sent

@@ -70,9 +70,9 @@ class StandingApproval:
 
 @dataclass(frozen=True, slots=True)
 class RequestFacts:
-    """What an approval is held against.
+    """The facts that an approval must cover.
 
-    `quantities` names what the plan reaches, by the names of the limits (``temperature_c_max``).
+    `quantities` holds the values that the plan reaches, by names of limits (``temperature_c_max``).
     """
 
     requester: str
@@ -96,7 +96,7 @@ class PersonalApproval:
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """Who agreed, and why."""
+    """The persons who agreed, and their reasons."""
 
     by: tuple[str, ...]
     reason: str
@@ -120,7 +120,7 @@ def read_approval(text: str) -> StandingApproval:
     """Read an approval file (TOML); its signature is not checked here.
 
     Raises:
-        BadApproval: The text is no TOML, or a key is missing, unknown or of another type.
+        BadApproval: The text is not TOML, or a key is missing, unknown or of another type.
     """
     from labharness.core.files.tables import BadTable, read_table
 
@@ -157,7 +157,7 @@ def public_key_of(private_key: bytes) -> bytes:
 def verify(
     approval: StandingApproval, facts: RequestFacts, public_key: bytes, now_utc: datetime
 ) -> Approved | NotApproved:
-    """Hold a request against a standing approval; whatever the approval does not name is refused.
+    """Check a request against a standing approval; anything that it does not name is refused.
 
     Args:
         approval: As read from its file.
@@ -192,10 +192,10 @@ def verify_personal(
     """Count the persons, none of them the requester, who agreed to exactly this plan.
 
     Args:
-        approvals: What persons said.
-        digest: Of the plan as it was computed here, never as a file has it; compared whole.
-        requester: Who asked; nobody by a name that reads like this one counts.
-        risk_level: Of the plan.
+        approvals: The agreements of persons.
+        digest: Digest of the plan, computed here, never read from a file; compared whole.
+        requester: The name of the requester; a person whose name reads like it does not count.
+        risk_level: Risk of the plan.
     """
     names: list[str] = []
     reasons: list[str] = []

@@ -1,4 +1,4 @@
-"""What a caller's schema asks that no answer hears: names that no output has, misspelt rules.
+"""Finds rules of a caller's schema without effect: names that no output has, misspelt rules.
 
 JSON Schema lets a rule on a name that is not there pass, and passes over a rule that it does not
 know. A misspelt `layer_cout`, or `cosnt`, would therefore ask for nothing, and the caller
@@ -28,14 +28,14 @@ _RULES: Final = (
     *("contentMediaType", "contentSchema", "$anchor", "$vocabulary", "$dynamicAnchor"),
 )
 _KNOWN: Final = frozenset((*_NAMING, *_LISTS, *_BESIDE, *_WITHIN, *_RULES))
-_MISTAKEN: Final = tuple(sorted(_KNOWN - {"not"}))  # a "note" is no slip
-_NEAR: Final = 0.8  # as difflib counts; "units" and "remark" are nobody's rules
+_MISTAKEN: Final = tuple(sorted(_KNOWN - {"not"}))  # a "note" is not misspelt
+_NEAR: Final = 0.8  # as difflib counts; "units" and "remark" are not misspelt rules
 _CHARACTERS_MAX: Final = 80
 _TOLD_MAX: Final = 5
 
 
 def unheard(wanted: Mapping[str, Any], produced: Mapping[str, Any]) -> str:
-    """Return what of a caller's schema no answer can hear; ``""`` where it hears all.
+    """Return the rules of a caller's schema that have no effect on an answer; ``""`` for none.
 
     Args:
         wanted: The caller's schema, which has passed `schemas.caller_schema_fault`: no reference of
@@ -53,7 +53,7 @@ def unheard(wanted: Mapping[str, Any], produced: Mapping[str, Any]) -> str:
 def _unheard(
     rule: object, produced: Mapping[str, Any], place: str, root: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Find what is not heard of one rule, on a value that the capability describes."""
+    """Find the parts of one rule without effect, on a value that the capability describes."""
     if not isinstance(rule, Mapping):
         return
     for key in sorted(rule.keys() - _KNOWN):

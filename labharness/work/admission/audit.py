@@ -56,7 +56,7 @@ HEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "constraints": ("max_duration", "confidence_threshold", "data_classification", "priority"),
     "expected_output": ("format", "required_fields", "schema"),
 }
-"""What a submission may say, by the names of HCP's message; `context` alone may hold anything."""
+"""The keys of a submission, by the names of HCP's message; `context` alone may hold anything."""
 
 APPROVAL_FROM: Final[RiskLevel] = "R3"
 """From here on `requires_human_approval` means what it says (HCP layer 3, approval flow)."""
@@ -72,7 +72,7 @@ _UNDECLARED: Final[DataClass] = "T2"
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """A submission that may be planned: who, what and which bounds are settled, risk is not."""
+    """A submission that may be planned: caller, task and bounds are settled, the risk is not."""
 
     submission: Submission
     caller: Caller
@@ -93,7 +93,7 @@ class Admitted:
 
 
 class _Reject(Exception):
-    """The way out of the screening, never out of this file."""
+    """Ends the screening; it never leaves this file."""
 
     def __init__(self, code: ReasonCode, message: str, suggestion: str | None = None) -> None:
         self.rejected = Rejected(code, message, None, suggestion)
@@ -120,14 +120,14 @@ def screen(
     formats: Collection[str],
     callers: Collection[str] = (),
 ) -> Screened | Rejected:
-    """Check caller, capability, inputs and constraints: all that can be known without a plan.
+    """Check caller, capability, inputs and constraints: everything known without a plan.
 
     Args:
-        submission: What is asked.
+        submission: The submission.
         caller: The facts of the caller that the transport authenticated; None if it did not.
-        declarations: Of the capabilities that this laboratory offers, in any order.
+        declarations: Declarations of this laboratory's capabilities, in any order.
         formats: Names of output formats that are registered.
-        callers: Who may submit, where the one who asks may be told.
+        callers: The names that may submit, where this caller may be told.
     """
     try:
         known = _authenticated(submission, caller, callers)
@@ -247,7 +247,7 @@ def _inputs(submission: Submission, declaration: Declaration) -> None:
 
 
 def _heeded(submission: Submission) -> None:
-    """Refuse what would be dropped in silence: a caller may count on it."""
+    """Refuse keys that would be dropped in silence: a caller may count on them."""
     for where, names in submission.unknown.items():
         known = HEEDED[where]
         if names:

@@ -49,7 +49,7 @@ class _File:
 
 
 def anybody(name: str, capabilities: tuple[str, ...]) -> Caller | None:
-    """Return what somebody may ask for of a lab in which nothing may harm.
+    """Return the rights of a caller of a lab that cannot harm a person.
 
     ``None`` where the name would be taken for another's.
     """
@@ -65,8 +65,8 @@ def read_callers(text: str) -> dict[str, Caller]:
     (T1 to T4), and nothing else.
 
     Raises:
-        BadCallers: The text is no TOML, lacks a key, has an unknown key, or an id that would be
-            taken for another: whoever asks must not approve.
+        BadCallers: The text is not TOML, lacks a key, has an unknown key, or an id that would be
+            taken for another: a requester must not approve.
     """
     from labharness.core.files.tables import BadTable, read_table
 

@@ -1,4 +1,4 @@
-"""What a capability says it can do, needs and risks."""
+"""The declaration of a capability: its inputs, outputs, needs and risks."""
 
 import re
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ class Safety:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredConstraints:
-    """How long a task of a capability may take (ISO 8601), and how many run at once."""
+    """The longest time of a capability's task (ISO 8601), and the number that run at once."""
 
     max_duration: str
     concurrent_limit: int = 1

@@ -1,4 +1,4 @@
-"""How risky a request is, by rules that each say why."""
+"""Weighs the risk of a request, by rules that each give a reason."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -72,8 +72,8 @@ _SYMBOLS: Final[Mapping[str, str]] = {
 }
 
 COMM_LOSS_S_MAX: Final = 5.0
-"""Time (s) in which an instrument must be safe by itself for nobody to be there: Klipper's bound
-for a heater (klippy, MAX_HEAT_TIME)."""
+"""Time (s) in which an instrument must become safe by itself to run unattended: Klipper's bound for
+a heater (klippy, MAX_HEAT_TIME)."""
 
 UNKNOWN: Final = "unknown"
 
@@ -98,13 +98,13 @@ def safe_in_time(on_comm_loss: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RiskContext:
-    """What the plan and the laboratory add to the inputs.
+    """Facts of the plan and the laboratory, beside the inputs.
 
-    Nothing has a default: a fact that nobody looked up must not pass for a harmless one.
+    No field has a default: a fact that was not looked up must not pass for a harmless one.
 
     Attributes:
-        process_gases: Every gas that the plan opens, purge gas included: what the capability says
-            and what the plan's commands and its prediction show.
+        process_gases: Every gas that the plan opens, purge gas included: by the capability, by the
+            plan's commands, and by its prediction.
         undeclared_gases: Those of them that the capability did not say.
         temperature_c_max: The highest temperature that the capability says, the plan sets or its
             prediction reaches; None if it heats nothing, ``inf`` where nothing bounds it.
@@ -130,7 +130,7 @@ class RiskContext:
 
 @dataclass(frozen=True, slots=True)
 class RiskFinding:
-    """Why a rule applies, and what would make it not apply, if anything does."""
+    """The reason that a rule applies, and the change that would end that, if there is one."""
 
     reason: str
     remedy: str | None = None
@@ -156,7 +156,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class RiskRefusal:
-    """Why no level is right: the reason code of HCP, and the sentence."""
+    """The reason that no level is right: HCP's reason code, and the sentence."""
 
     code: Literal["risk_too_high", "safety_violation"]
     message: str
@@ -200,9 +200,9 @@ def assess(
     """Weigh a request; refuse what exceeds the capability's ceiling, never cap it.
 
     Args:
-        declaration: Of the capability; sets the floor and the ceiling.
+        declaration: The capability's; sets the floor and the ceiling.
         inputs: As the caller sent them, already valid under the capability's schema.
-        context: What the plan and the laboratory add.
+        context: Facts of the plan and the laboratory.
         rules: Instead of `RULES`, for example those and a capability's own.
     """
     applied = tuple(
@@ -342,7 +342,7 @@ def _hazardous_gas(
         Text("risk.gas", gas=gas, hazard=hazards[gas], unsaid=unsaid if gas in undeclared else "")
         for gas in grave
     ]
-    # whoever does not say that it uses a gas takes no recipe without it
+    # no other recipe removes a gas that the capability does not declare
     remedy = None if undeclared else Text("remedy.without_gas", gases=tuple(grave))
     return RiskFinding(Text("risk.gases", gases=tuple(found)), remedy)
 

@@ -1,4 +1,4 @@
-"""Whether any answer can fit a caller's schema, as far as that can be told before a run."""
+"""Checks, before a run, whether any answer can fit a caller's schema."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _LENGTHS: Final = {
 _BRANCHES: Final = ("anyOf", "oneOf")
 
 STEPS_MAX: Final = 20_000
-"""Schemas that are looked at, each as often as it is met; a search that takes more says nothing."""
+"""The most schemas that a search visits, repeats counted; a longer search finds no fault."""
 
 VALUES_MAX: Final = 100
 """Values of one ``enum`` that are tried; a longer one may fit."""
@@ -30,9 +30,9 @@ Schema = Mapping[str, Any] | bool
 
 
 def contradiction(wanted: Mapping[str, Any], produced: Mapping[str, Any]) -> str | None:
-    """Return why no output of a capability can fit a caller's schema, or give None.
+    """Return why no output of a capability can fit a caller's schema, or None.
 
-    What is said is certain; that nothing is said proves nothing: ``if``, ``contains``, ``not`` and
+    A reason is certain; None proves nothing: ``if``, ``contains``, ``not`` and
     patterns are not followed.
 
     Args:
@@ -49,7 +49,7 @@ def contradiction(wanted: Mapping[str, Any], produced: Mapping[str, Any]) -> str
 
 
 class _Enough(Exception):
-    """The search has taken its steps."""
+    """The search has used up its steps."""
 
 
 class _Search:

@@ -1,4 +1,4 @@
-"""JSON values and JSON Schemas that strangers send, and what is wrong with them."""
+"""Finds faults in JSON values and JSON Schemas that strangers send."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -54,7 +54,7 @@ TYPES_IN_WORDS: Final[Mapping[str, str]] = {
 
 
 class SchemaFault(NamedTuple):
-    """Where a value is wrong, why, and what would do."""
+    """The place of a wrong value, the reason, and a remedy."""
 
     where: str
     reason: str
@@ -78,7 +78,7 @@ def output_fault(schema: Mapping[str, Any], outputs: Mapping[str, Any]) -> Schem
 
 
 def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:
-    """Return why a caller's schema is not used, or give None.
+    """Return why a caller's schema is not used, or None.
 
     It may hold no reference out of itself (that would make us fetch what a stranger names), no
     reference in a circle, no expression whose worst time explodes, and no more than its bounds.
@@ -141,7 +141,7 @@ def _validation_fault(
 
 
 def _not_known(error: Any) -> str:  # noqa: ANN401 - jsonschema is imported when needed
-    """Name the first key that the schema does not, and what it may have been meant for."""
+    """Name the first key that the schema does not have, and the likely meant one."""
     known = error.schema.get("properties", {})
     extra = next(str(name) for name in error.instance if name not in known)
     inner = {name: path for key, one in known.items() for name, path in _leaves(key, one)}
@@ -227,7 +227,7 @@ def _pattern_fault(pattern: str) -> str | None:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         return Text("pattern.bad", why=str(error))
-    # What is left once escapes and classes stand for one character each.
+    # The expression with one character in place of each escape and class.
     bare = _CLASS.sub("x", re.sub(r"\\[^0-9]", "x", pattern))
     if re.search(r"\\[0-9]", bare):
         return Text("pattern.groups")

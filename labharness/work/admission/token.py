@@ -18,7 +18,7 @@ TOKEN_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """What is kept of a token: never the token itself, so that no log or disk leaks it."""
+    """The record of a token, without the token itself, so that no log or disk leaks it."""
 
     sha256: str
     session_id: str
@@ -32,7 +32,7 @@ class TokenRecord:
 
 @dataclass(frozen=True, slots=True)
 class TokenRefused:
-    """Why a token does not open its session; the reason never quotes it."""
+    """The reason that a token does not open its session; it never quotes the token."""
 
     reason: str
 
@@ -50,7 +50,7 @@ def issue(
     """Make a token that expires `max_duration_s` after the session started running.
 
     Args:
-        entropy: Gives that many random bytes, for example from the clock room.
+        entropy: Returns that many random bytes, for example from the clock room.
         session_id: The one session it opens.
         running_at: World time, with its zone, from which the duration counts.
         max_duration_s: Of the accepted constraints, in seconds.
