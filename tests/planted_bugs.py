@@ -13,9 +13,11 @@ from planted_gate import IN_THE_GATE
 from planted_growth import IN_THE_GROWTH
 from planted_guard import IN_THE_GUARD
 from planted_house import IN_THE_HOUSE
+from planted_labs import IN_THE_SMALL_LABS
 from planted_latch import IN_LATCH_AND_LOCK
 from planted_proof import IN_THE_PROOF
 from planted_spectra import IN_SPECTRA
+from planted_texts import IN_THE_TEXTS
 from planted_watch import IN_THE_WATCH
 from planted_words import IN_THE_WORDS
 
@@ -27,10 +29,12 @@ PLANTED = (
     *IN_THE_GATE,
     *IN_THE_GROWTH,
     *IN_THE_GUARD,
+    *IN_THE_SMALL_LABS,
     *IN_LATCH_AND_LOCK,
     *IN_THE_PROOF,
     *IN_THE_HOUSE,
     *IN_SPECTRA,
+    *IN_THE_TEXTS,
     *IN_THE_WATCH,
     *IN_THE_WORDS,
     *IN_THE_ANSWER,

@@ -123,6 +123,35 @@ IN_THE_GUARD = (
         dear=True,
     ),
     PlantedBug(
+        "null taken for any field of a message",
+        "labharness.safety.guard.messages:read_fields",
+        "kind[-1] == '?' and fields.null(name)",
+        "fields.null(name)",
+        "tests/safety/guard/test_guard_fields.py::test_a_request_is_held_to_its_bounds",
+        promise=4,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "time to settle of an armed request without a bound",
+        "labharness.safety.guard.messages",
+        "_REQUEST = kinds_of('frame raw, reply rule, timeout_s seconds, settle_s seconds, "
+        "transaction transaction?, obeyed raw')",
+        "_REQUEST = kinds_of('frame raw, reply rule, timeout_s seconds, settle_s number, "
+        "transaction transaction?, obeyed raw')",
+        "tests/safety/guard/test_guard_fields.py::test_a_request_is_held_to_its_bounds",
+        promise=4,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "field of a message that nobody knows passed over",
+        "labharness.safety.guard.messages:_read",
+        "fields.end()",
+        "",
+        "tests/safety/guard/test_guard_fields.py::test_a_request_is_held_to_its_bounds",
+        promise=4,
+        detector="verdict",
+    ),
+    PlantedBug(
         "safe table not sent after a crash",
         "labharness.safety.guard.process:ProcessGuard._begin",
         "trip is None",

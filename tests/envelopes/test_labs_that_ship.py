@@ -37,6 +37,7 @@ def test_it_has_no_findings(name: str) -> None:
     assert (said.code, said.out.splitlines()[-1]) == (0, "no findings"), said
 
 
+@pytest.mark.promise(56)
 def test_its_example_runs_to_an_answer_and_a_report(name: str, tmp_path: Path) -> None:
     task = ROOT / "examples" / SMALL[name]
     said = say("run", task, "--lab", lab_of(name), "--out", tmp_path / "run")

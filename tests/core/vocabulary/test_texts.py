@@ -46,6 +46,7 @@ def blanks(template: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
 
 
+@pytest.mark.promise(53)
 def test_every_code_that_is_used_is_in_the_catalogue_with_the_parameters_that_it_takes() -> None:
     found = list(used())
     assert len(found) > 300
@@ -65,6 +66,7 @@ def test_every_code_of_the_catalogue_is_used() -> None:
     assert [each for each in TEXTS if f'"{each}"' not in said and each not in made] == []
 
 
+@pytest.mark.promise(53)
 def test_both_languages_are_whole() -> None:
     for code, templates in TEXTS.items():
         assert len(templates) == len(LANGUAGES), code
@@ -79,6 +81,7 @@ def _bare(template: str) -> str:
     return "".join(text for text, *_ in string.Formatter().parse(template))
 
 
+@pytest.mark.promise(53)
 def test_a_text_is_its_english_and_keeps_its_code_wherever_it_goes() -> None:
     said = "argon.setpoint: asked 600 sccm, allowed 0 to 490 sccm"
     assert said == LIMIT
@@ -98,6 +101,7 @@ def test_a_name_that_looks_like_a_word_is_not_translated() -> None:
     assert in_language(said, "zh") == "没有 'x'；可用：run、envelope、reset"
 
 
+@pytest.mark.promise(53)
 def test_a_journal_holds_codes_and_gives_texts_back(tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     several = Text("parts", parts=[LIMIT, Text("line.latched", why="x")])

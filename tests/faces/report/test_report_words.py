@@ -69,6 +69,7 @@ def test_the_general_words_name_no_material_and_no_process() -> None:
     assert [each.name for each in code if own.search(each.read_text("utf-8"))] == []
 
 
+@pytest.mark.promise(53)
 def test_the_phases_of_each_shipped_capability_are_named_in_both_languages() -> None:
     stages = {"material_growth": "生长", "dwell": "保温", "sweep": "扫描", "preflight": "预演"}
     assert {stage: plain(f"phase.{stage}", "zh") for stage in stages} == stages

@@ -109,6 +109,7 @@ def test_what_never_answers_is_written_without_a_reply() -> None:
     assert Door().channels["shut"].readback is None
 
 
+@pytest.mark.promise(54)
 def test_all_wrong_rows_are_named_at_once_when_the_class_is_made() -> None:
     with pytest.raises(TypeError) as said:
 
@@ -139,6 +140,7 @@ def test_all_wrong_rows_are_named_at_once_when_the_class_is_made() -> None:
     ]
 
 
+@pytest.mark.promise(54)
 def test_a_register_in_two_blocks_or_across_the_end_of_one_is_wrong() -> None:
     with pytest.raises(TypeError) as said:
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from commands import say
 from small_lab import EXAMPLE, written
 
@@ -79,6 +81,7 @@ def test_rows_that_do_not_agree_with_the_instruments_are_told_of_together(tmp_pa
     )
 
 
+@pytest.mark.promise(54)
 def test_rows_on_what_is_not_read_are_told_of_together(tmp_path: Path) -> None:
     lab = edited(
         tmp_path,

@@ -53,6 +53,7 @@ def english(said: Said) -> list[str]:
     return [line for line in lines if ENGLISH.search(COMMAND.sub("", line))]
 
 
+@pytest.mark.promise(53)
 @pytest.mark.parametrize("edits", EDITS.values(), ids=EDITS)
 @pytest.mark.parametrize("command", [("lab", "check"), ("doctor",)], ids=["check", "doctor"])
 def test_a_lab_is_checked_in_chinese(

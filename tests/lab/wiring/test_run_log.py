@@ -19,6 +19,7 @@ SENT = (
 LOG = logging.getLogger("labharness.test")
 
 
+@pytest.mark.promise(55)
 @pytest.mark.thorough
 def test_a_debug_log_has_each_exchange_with_its_lab_time(tmp_path: Path) -> None:
     folder = tmp_path / "run"
@@ -33,6 +34,7 @@ def test_a_debug_log_has_each_exchange_with_its_lab_time(tmp_path: Path) -> None
     assert times_s == sorted(times_s)
 
 
+@pytest.mark.promise(55)
 def test_an_error_of_the_harness_leaves_its_traceback_in_the_log_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,10 +50,12 @@ def test_an_error_of_the_harness_leaves_its_traceback_in_the_log_alone(
     assert lines[-1] == "RuntimeError: planted"
 
 
+@pytest.mark.promise(55)
 def test_a_log_that_the_disk_does_not_take_costs_its_lines_only(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop = asyncio.new_event_loop()
+    monkeypatch.setattr(loop, "time", lambda: 12.5)
     try:
         with run_log(tmp_path / "gone", "debug", loop):
             LOG.debug("%s > %r", "port", b"frame")
@@ -60,5 +64,9 @@ def test_a_log_that_the_disk_does_not_take_costs_its_lines_only(
     finally:
         loop.close()
     assert capsys.readouterr().err == ""
-    assert (tmp_path / "run.log").read_text("utf-8").endswith("labharness.test: kept\n")
+    assert (
+        (tmp_path / "run.log")
+        .read_text("utf-8")
+        .endswith(" 12.500000 DEBUG   labharness.test: kept\n")
+    )
     assert logging.getLogger("labharness").handlers == []

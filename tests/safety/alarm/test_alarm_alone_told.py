@@ -4,6 +4,8 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from alarms_alone import LEVELS, Alone, trip
 from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary import Cause
@@ -197,6 +199,7 @@ def test_a_message_says_what_it_is_and_what_to_do() -> None:
     ]
 
 
+@pytest.mark.promise(53)
 def test_each_channel_gets_its_message_in_its_own_language() -> None:
     alone = Alone(channels=(AlertChannel(name="mail"), AlertChannel(name="phone", language="zh")))
 

@@ -114,10 +114,11 @@ BLANK = Request(b"0123456789", Quiet(0.1), 0.3, transaction=Transaction(2, 8))
 COUNTED = Request(b"x", LengthAt(4, 2, 6, 2, b"", 6, (11, 9)), 0.3)
 
 
+@pytest.mark.promise(4)
 @pytest.mark.parametrize(
     ("request_", "path", "good", "bad"),
     [
-        (READ, ("timeout_s",), [0, 60.0], [60.001, -1]),
+        (READ, ("timeout_s",), [0, 60.0], [60.001, -1, None]),
         (READ, ("settle_s",), [0, 60.0], [60.001, -1]),
         (BLANK, ("reply", "silence_s"), [0, 60.0], [60.001]),
         (BLANK, ("transaction", "size"), [1, 8], [0, 9]),

@@ -36,6 +36,7 @@ def truth(lab: Lab) -> Mapping[str, float]:
     return found
 
 
+@pytest.mark.promise(56)
 def test_the_sample_is_kept_at_the_temperature_for_the_time(
     furnace: LabPlan, run_task: Run
 ) -> None:
@@ -71,6 +72,7 @@ def test_an_open_thermocouple_trips(furnace: LabPlan, run_task: Run) -> None:
     assert not truth(ran.lab)["furnace_heating"]
 
 
+@pytest.mark.promise(9)
 def test_what_the_line_does_not_allow_is_rejected_with_what_it_does(
     furnace: LabPlan, run_task: Run
 ) -> None:

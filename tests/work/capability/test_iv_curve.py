@@ -34,6 +34,7 @@ def bench() -> LabPlan:
     return read_lab(LAB)
 
 
+@pytest.mark.promise(56)
 def test_the_diode_is_found_as_it_is(bench: LabPlan, run_task: Run) -> None:
     ran = run_task(bench, task())
     assert ran.type == "task_completed", ran.body
@@ -72,6 +73,7 @@ def test_a_name_that_would_be_taken_for_another_may_not_ask() -> None:
     assert anybody("", ("iv-curve",)) is None
 
 
+@pytest.mark.promise(9)
 @pytest.mark.parametrize("end", [{"start_v": -6}, {"stop_v": 5.5}])
 def test_a_voltage_beyond_the_envelope_is_rejected_with_one_that_is_not(
     bench: LabPlan, run_task: Run, end: dict[str, Any]

@@ -1,0 +1,76 @@
+"""Planted bugs in the small labs that ship: an annealing furnace, and a source meter on a diode."""
+
+from planted_bug import PlantedBug
+
+__all__ = ["IN_THE_SMALL_LABS"]
+
+ANNEALING = "tests/work/capability/test_annealing.py::"
+IV_CURVE = "tests/work/capability/test_iv_curve.py::"
+SHIPPED = "tests/envelopes/test_labs_that_ship.py::"
+IN_THE_SMALL_LABS = (
+    PlantedBug(
+        "furnace left hot after an annealing",
+        "labharness.work.capability.annealing.__init__:_steps",
+        "steps.set('heat_off', setpoint, 0.0, 'degC', Text('anneal.off'))",
+        "",
+        f"{ANNEALING}test_the_sample_is_kept_at_the_temperature_for_the_time",
+        promise=56,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "dwell of an annealing begun too cold",
+        "labharness.work.capability.annealing.__init__",
+        "TOLERANCE_C, DWELL_TOLERANCE_C = 3.0, 5.0",
+        "TOLERANCE_C, DWELL_TOLERANCE_C = 30.0, 50.0",
+        f"{ANNEALING}test_the_sample_is_kept_at_the_temperature_for_the_time",
+        promise=56,
+        detector="verdict",
+        dear=True,
+    ),
+    PlantedBug(
+        "heat of an annealing beyond what its furnace takes",
+        "labharness.work.capability.annealing.__init__:Annealing.planned",
+        "not low <= value <= high",
+        "False",
+        f"{ANNEALING}test_what_the_line_does_not_allow_is_rejected_with_what_it_does",
+        promise=9,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "points at the compliance counted as the diode's",
+        "labharness.work.capability.iv_curve.__init__:IvCurve.answer",
+        "FORWARD_A <= a < most_a",
+        "FORWARD_A <= a",
+        f"{IV_CURVE}test_the_diode_is_found_as_it_is",
+        promise=56,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "leakage counted as the diode's",
+        "labharness.work.capability.iv_curve.__init__:IvCurve.answer",
+        "FORWARD_A <= a < most_a",
+        "0 < a < most_a",
+        f"{IV_CURVE}test_the_diode_is_found_as_it_is",
+        promise=56,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "output of a source meter never switched on",
+        "labharness.work.capability.iv_curve.__init__:IvCurve.planned",
+        "steps.set('on', output, 1, '', Text('sweep.on'))",
+        "",
+        f"{SHIPPED}test_its_example_runs_to_an_answer_and_a_report[iv_bench]",
+        promise=56,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "voltages of a sweep kept from the gate",
+        "labharness.work.capability.iv_curve.__init__:IvCurve.planned",
+        "[[voltage, start_v, 'V'], [voltage, stop_v, 'V'], [voltage, 0.0, 'V']]",
+        "[]",
+        f"{IV_CURVE}test_a_voltage_beyond_the_envelope_is_rejected_with_one_that_is_not[end0]",
+        promise=9,
+        detector="verdict",
+    ),
+)
