@@ -66,9 +66,9 @@ IN_THE_TEXTS = (
     ),
     PlantedBug(
         "error of a lab file in English for a reader of Chinese",
-        "labharness.faces.cli.__init__",
-        "in_language(str(why), TERMINAL.language)",
-        "str(why)[:]",
+        "labharness.faces.cli.show:warn",
+        "in_language(why, TERMINAL.language)",
+        "why[:]",
         "tests/lab/config/test_in_chinese.py::test_a_lab_is_checked_in_chinese[check-keys]",
         promise=53,
         detector="verdict",
