@@ -15,6 +15,7 @@ from threading import Thread
 
 from labharness.core.errors import LabError
 from labharness.core.files.named import open_named, open_own
+from labharness.core.vocabulary.texts import Text
 
 if os.name == "posix":
     import fcntl
@@ -75,7 +76,7 @@ class Lease:
         except OSError as why:
             os.close(handle)
             if why.errno in (errno.EAGAIN, errno.EACCES):
-                raise Leased(f"{path} is leased by {_who(path)}") from None
+                raise Leased(Text("lease.taken", path=str(path), who=_who(path))) from None
             raise
         with suppress(OSError):  # its text is for people only
             os.ftruncate(handle, 0)

@@ -13,6 +13,7 @@ from typing import IO
 
 from labharness.core.errors import LabError
 from labharness.core.files.named import open_named, open_own
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link.identity import LinkIdentity
 from labharness.lab.config.lease import Lease, Leased
 from labharness.safety.guard.port_records import (
@@ -55,25 +56,25 @@ class LockOwner:
 
     def __str__(self) -> str:
         """Return a text that names the process, and its activity."""
-        does = self.does or f"owns the line and writes {self.folder}"
-        return f"process {self.pid} {does}"
+        if self.does:
+            return Text("owner.does", pid=self.pid, does=self.does)
+        return Text("owner.drives", pid=self.pid, folder=self.folder)
 
     @property
     def abroad(self) -> str:
         """Return the same text for a process with another lab file."""
-        of = f" of {self.account}" if self.account else ""
-        does = self.does or "owns the line"
-        by = self.lab_option.strip()
-        return f"process {self.pid}{of} {does} by another lab file ({by})"
+        of = Text("owner.of", account=self.account) if self.account else ""
+        does, by = self.does or "owns the line", self.lab_option.strip()
+        return Text("owner.abroad", pid=self.pid, of=of, does=does, by=by)
 
     @property
     def advice(self) -> str:
         """Advice for a person who wants the line; it follows ``held``."""
         if not self.does:
-            return f"; see it: labharness watch{self.lab_option}"
+            return Text("owner.see", option=self.lab_option)
         if self.does == MAKES_SAFE:
-            return ": wait until it has ended"
-        return f": end it (Ctrl-C there, or kill {self.pid}), or wait until it has ended"
+            return Text("owner.wait")
+        return Text("owner.end", pid=self.pid)
 
 
 class Unknown(LockOwner):
@@ -82,12 +83,12 @@ class Unknown(LockOwner):
     @property
     def abroad(self) -> str:
         """Return a text that it is not known."""
-        return "a process that says nothing of itself has a port of this line"
+        return Text("owner.unknown")
 
     @property
     def advice(self) -> str:
         """Advice for a person who wants the line."""
-        return f": find out which: fuser -v {LOCK_PLACES[-1]}/*"
+        return Text("owner.find", place=str(LOCK_PLACES[-1]))
 
 
 UNKNOWN = Unknown(0, "", "")
@@ -199,8 +200,7 @@ class LineLock:
             try:
                 self._leases.append(Lease(Path(path), who))
             except Leased as why:
-                text = f"{why}: wait until it has ended, or end it there"
-                raise LineBusy(text) from None
+                raise LineBusy(Text("lease.busy", why=str(why))) from None
 
     def release(self) -> None:
         """Release, once: another process may have the line by now."""
@@ -225,14 +225,14 @@ class LineLock:
 def _busy(state_dir: Path) -> LineBusy:
     owner = read_owner(state_dir)
     if owner is None:
-        return LineBusy(f"another process owns the line ({state_dir})")
-    return LineBusy(f"{owner}{owner.advice}", owner)
+        return LineBusy(Text("owner.some", state_dir=str(state_dir)))
+    return LineBusy(Text("owner.busy", owner=str(owner), advice=owner.advice), owner)
 
 
 def _taken(why: PortTaken) -> LineBusy:
     owner = _owner_of(why.who)
     said = UNKNOWN if owner is None else owner
-    return LineBusy(f"port {why.port}: {said.abroad}{said.advice}", owner)
+    return LineBusy(Text("owner.port", port=why.port, owner=said.abroad, advice=said.advice), owner)
 
 
 if os.name == "posix":

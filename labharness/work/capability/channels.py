@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, several
 from labharness.work.admission.declaration import Declaration
 from labharness.work.capability import CannotDo, LineFacts, Planned, Settings
 from labharness.work.plan import PHYSICAL_VERBS, Verb
@@ -60,7 +60,7 @@ class ChannelCapability(ABC, Generic[Table]):
         """
         if not isinstance(facts.settings, self.settings):
             raise ValueError(Text("capability.unstated", name=self.declaration.name))
-        if wrong := "; ".join(self.misfits(facts)):
+        if wrong := several(*self.misfits(facts)):
             raise ValueError(wrong)
         return self.planned(inputs, facts.settings, facts.limits)
 
