@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from labharness.core.vocabulary import OPERATOR
 from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.texts import Text
-from labharness.instruments.driver import Cools
+from labharness.instruments.driver import Channel, Cools
 from labharness.lab.config.envelopes import KindLimits, LineFile
 from labharness.lab.config.wires import answer_s
 from labharness.line import Contact, Instrument
@@ -15,6 +15,7 @@ from labharness.safety.kernel import Bound, Envelope, Role
 
 __all__ = [
     "addresses",
+    "channels_of",
     "contacts",
     "cooling",
     "limited",
@@ -38,6 +39,15 @@ def addresses(instruments: Sequence[Instrument]) -> Iterator[str]:
             why = Text("agree.no_address") if address is None or None in others else f"{address!r}"
             yield Text("pair", what=both, why=why)
         others[address] = each.name
+
+
+def channels_of(instruments: Sequence[Instrument]) -> dict[str, Channel]:
+    """Return every channel of a line, by its full name, as its driver declares it."""
+    return {
+        f"{each.name}.{channel}": spec
+        for each in instruments
+        for channel, spec in each.driver.channels.items()
+    }
 
 
 def limited(
@@ -130,11 +140,7 @@ def units(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str
     for channel in envelope.watches:
         if channel not in scanned:
             yield Text("agree.watch", channel=channel)
-    known: Mapping[str, str] = {
-        f"{each.name}.{channel}": spec.unit
-        for each in instruments
-        for channel, spec in each.driver.channels.items()
-    }
+    known = {channel: spec.unit for channel, spec in channels_of(instruments).items()}
     rows = [
         (f"limit {name}", name, limit.unit)
         for name, limit in envelope.limits.items()
@@ -156,11 +162,7 @@ def units(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str
 
 def shown(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str]:
     """Name each bound that a reading never meets, or always meets."""
-    shows = {
-        f"{each.name}.{channel}": spec.shows
-        for each in instruments
-        for channel, spec in each.driver.channels.items()
-    }
+    shows = {channel: spec.shows for channel, spec in channels_of(instruments).items()}
     for who, bound in _asked(envelope):
         low, high = shows.get(bound.channel, (-math.inf, math.inf))
         never = bound.low > high or bound.high < low

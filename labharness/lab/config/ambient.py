@@ -5,7 +5,7 @@ pressure of an envelope file says in its unit which one it is, ``Torr gauge`` or
 The kernel compares absolute readings, and knows nothing of rooms.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -16,10 +16,10 @@ from labharness.core.vocabulary.texts import Text
 from labharness.core.vocabulary.units import ATMOSPHERE_TORR
 from labharness.lab.config.envelope_rows import BoundRow, LineFile, Parameter
 from labharness.lab.config.wires import Finding
-from labharness.line import Instrument, Room
+from labharness.line import Room
 from labharness.safety.kernel import Envelope, EnvelopeInvalid
 
-__all__ = ["absolute", "in_the_room", "room_of", "units_of", "unknown_room"]
+__all__ = ["absolute", "in_the_room", "room_of", "unknown_room"]
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -140,15 +140,6 @@ def unknown_room(room: Room) -> tuple[Finding, ...]:
     what = Text("ambient.missing")
     paste = Text("ambient.paste")
     return (Finding("lab.ambient_torr", what, paste),)
-
-
-def units_of(instruments: Sequence[Instrument]) -> dict[str, str]:
-    """Return the unit of each channel of a line."""
-    return {
-        f"{each.name}.{channel}": spec.unit
-        for each in instruments
-        for channel, spec in each.driver.channels.items()
-    }
 
 
 def in_unit(pressure_torr: float, unit: str, where: str) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from labharness.core.vocabulary.texts import Text, several
 from labharness.core.vocabulary.units import ATMOSPHERE_TORR
+from labharness.lab.config.agreeing import channels_of
 from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.energy import energy_sources
 from labharness.lab.config.kinds import capabilities, shipped_file
@@ -32,11 +33,7 @@ def house_facts(plan: LabPlan) -> LabFacts:
     """
     file = plan.file
     known, callers, approvals, settings = _asked_for(plan)
-    specs = {
-        f"{each.name}.{channel}": spec
-        for each in plan.instruments
-        for channel, spec in each.driver.channels.items()
-    }
+    specs = channels_of(plan.instruments)
     return LabFacts(
         lab_digest=plan.lab_digest,
         envelope_digest=plan.envelope_digest,

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 from labharness.core.vocabulary.extras import all_to_install
 from labharness.core.vocabulary.texts import Text, several
-from labharness.instruments.driver import Channel, Driver
+from labharness.instruments.driver import Driver
 from labharness.instruments.link.identity import LinkAddress, LinkIdentity, identify, network_host
 from labharness.lab.config import agreeing
-from labharness.lab.config.ambient import in_the_room, room_of, units_of, unknown_room
+from labharness.lab.config.ambient import in_the_room, room_of, unknown_room
 from labharness.lab.config.envelope_patch import base_of, patch_line
 from labharness.lab.config.envelopes import (
     KindLimits,
@@ -294,13 +294,15 @@ def read_lab(path: Path) -> LabPlan:
     wrong += agreeing.watched(line, instruments)
     wrong += agreeing.there(line, instruments)
     wrong += agreeing.wiring(line, instruments)
-    units = units_of(instruments)
+    channels = agreeing.channels_of(instruments)
+    units = {name: spec.unit for name, spec in channels.items()}
+    settable = {name: spec for name, spec in channels.items() if spec.settable}
     placed = tried(in_the_room, line, units, file.lab.ambient_torr)
     if placed is None:
         raise _bad(path, wrong)
     ruled, known_torr = placed
     volume_cm3 = None if file.tube is None else file.tube.volume_cm3
-    build = partial(build_envelope, ruled, limits, _settable(instruments), volume_cm3=volume_cm3)
+    build = partial(build_envelope, ruled, limits, settable, volume_cm3=volume_cm3)
     envelope = tried(build)
     if wrong or envelope is None:
         raise _bad(path, wrong)
@@ -428,15 +430,6 @@ def _renamed(limits: KindLimits, driver: Driver) -> KindLimits:
         return limits
     names = {name: limits.limits[own] for name, own in driver.renamed.items()}
     return KindLimits(kind=limits.kind, limits=names)
-
-
-def _settable(instruments: Sequence[Instrument]) -> dict[str, Channel]:
-    return {
-        f"{each.name}.{channel}": spec
-        for each in instruments
-        for channel, spec in each.driver.channels.items()
-        if spec.settable
-    }
 
 
 def _line(named: str, lab_path: Path) -> tuple[LineFile, tuple[str, ...]]:

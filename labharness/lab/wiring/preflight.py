@@ -24,6 +24,7 @@ from labharness.core.vocabulary.channels import owner_of, split_channel
 from labharness.core.vocabulary.comm_loss import safe_within_s
 from labharness.instruments.driver import Driver
 from labharness.journal.null_journal import NullJournal
+from labharness.lab.config.agreeing import channels_of
 from labharness.lab.config.comm_loss import hardware, if_killed, what_stays
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.wiring.lab import Lab
@@ -166,10 +167,9 @@ class _Flight:
             lab.simulated.begin_at(self._readings)
         watched = self._plan.envelope.watches
         units = {
-            f"{each.name}.{channel}": spec.unit
-            for each in self._plan.instruments
-            for channel, spec in each.driver.channels.items()
-            if channel in PROCESS_CHANNELS and f"{each.name}.{channel}" in watched
+            channel: spec.unit
+            for channel, spec in channels_of(self._plan.instruments).items()
+            if channel.partition(".")[2] in PROCESS_CHANNELS and channel in watched
         }
         self._points = {channel: [] for channel in units}
         verbs = {each.action: self._verb(each.action) for each in self._instructions.instructions}
