@@ -11,7 +11,7 @@ from labharness.core.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_tex
 from labharness.core.clock import run as run_on
 from labharness.core.errors import LabError
 from labharness.core.files.durable import append_durably
-from labharness.core.vocabulary import Cause, Trip
+from labharness.core.vocabulary import Cause, Text, Trip
 from labharness.core.vocabulary.persons import bad_name
 from labharness.instruments.link import LinkLost
 from labharness.journal.null_journal import NullJournal
@@ -314,7 +314,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         LineBusy: A run owns the line.
     """
     if not name.strip() or not reason.strip():
-        raise NotReset("a reset takes a name and a reason")
+        raise NotReset(Text("reset.takes"))
     if why := bad_name(name):
         raise NotReset(why)
     with _unowned(plan, "resets the line"):
@@ -337,16 +337,17 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         async def open_latch(lab: Lab) -> None:
             active = await still_active(lab, trip)
             if active:
-                raise NotReset(f"the cause still stands: {'; '.join(active)}")
+                raise NotReset(Text("reset.stands", active=active))
             try:
                 record("asked")  # the name outlives a power cut, or there is no reset
             except OSError as why:
-                raise NotReset(f"resets.jsonl cannot be written: {why.strerror or why}") from None
+                text = Text("reset.no_record", why=why.strerror or str(why))
+                raise NotReset(text) from None
             ended = "opened"
             try:
                 await lab.line.guard.reset()
             except OSError as why:
-                ended = f"the latch does not open: {why}"
+                ended = Text("reset.shut", why=str(why))
             with suppress(OSError):  # the latch stays: the name that asked is recorded
                 record(ended)
             if ended != "opened":
@@ -356,7 +357,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         try:
             _reset_alarms(plan, name, reason)
         except NotReset as why:
-            raise NotReset(f"the latch is open, its alarms are not reset: {why}") from None
+            raise NotReset(Text("reset.alarms", why=str(why))) from None
         return trip
 
 
