@@ -15,6 +15,7 @@ from typing import Any
 from labharness.core.clock import Chance, Clock, utc_text
 from labharness.core.clock import run as run_on
 from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
@@ -120,7 +121,7 @@ class Attendance:
         """
         self._plan.must_hold()
         if (self._folder / JOURNAL_NAME).exists():
-            raise BadOutput(f"{self._folder} holds a run already; name a fresh folder")
+            raise BadOutput(Text("output.run", folder=str(self._folder)))
         self._plan.make_state_dir()
         try:
             with self._plan.lock(self._plan.owner(self._folder)) as lock:

@@ -9,6 +9,7 @@ from typing import Any
 
 from labharness.core.clock import PacedLoop, VirtualLoop, utc_text, wall_clock_utc
 from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.work.desk.folder import (
@@ -69,16 +70,13 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / JOURNAL_NAME).exists():
-            raise BadOutput(f"{folder} holds a run already; name a fresh folder")
+            raise BadOutput(Text("output.run", folder=str(folder)))
         artifacts = folder / ARTIFACTS_NAME
         if kept := [name for name in WRITTEN if _is_kept(folder / name)]:
-            raise BadOutput(
-                f"{folder} holds {', '.join(kept)} already, which a run would write over; name a "
-                "fresh folder"
-            )
+            raise BadOutput(Text("output.kept", folder=str(folder), kept=", ".join(kept)))
         artifacts.mkdir(exist_ok=True)
     except OSError as why:
-        raise BadOutput(f"output folder {folder}: {why.strerror}") from None
+        raise BadOutput(Text("output.shut", folder=str(folder), why=str(why.strerror))) from None
 
 
 def _is_kept(path: Path) -> bool:
