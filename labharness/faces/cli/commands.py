@@ -25,7 +25,12 @@ def _word(name: str, metavar: str, **settings: Any) -> Argument:  # noqa: ANN401
     return Argument(name, {"metavar": metavar, **settings})
 
 
-def _option(name: str, metavar: str, told: str, **settings: Any) -> Argument:  # noqa: ANN401
+def _option(
+    name: str,
+    metavar: str,
+    told: str,
+    **settings: Any,  # noqa: ANN401 - argparse's
+) -> Argument:
     return Argument(name, {"metavar": metavar, "help": told, **settings})
 
 
