@@ -44,7 +44,7 @@ def driven_elsewhere(plan: LabPlan, command: str = "") -> str:
     if command and owner.lab_option:
         there = f"labharness {command}{owner.lab_option}"
         return Text("hand.ask_there", owner=owner.abroad, command=there)
-    return f"{owner.abroad}{owner.advice}"
+    return Text("owner.busy", owner=owner.abroad, advice=owner.advice)
 
 
 def _owner(plan: LabPlan) -> LockOwner | None:

@@ -31,7 +31,8 @@ def check_readable(plan: LabPlan, channel: str) -> None:
     name, dot, _ = channel.partition(".")
     instrument = _instrument(plan, name)
     if not dot:
-        raise BadChannel(f"{name}: name one of {_full(name, list(instrument.driver.channels))}")
+        there = _full(name, list(instrument.driver.channels))
+        raise BadChannel(Text("channel.of", name=name, channels=there))
     _known(instrument, channel)
 
 
@@ -45,22 +46,22 @@ def check_settable(plan: LabPlan, channel: str, value: float, unit: str) -> None
     instrument = _instrument(plan, name)
     settable = [each for each, spec in instrument.driver.channels.items() if spec.settable]
     if not settable:
-        raise BadChannel(f"{name} has nothing that may be set")
+        raise BadChannel(Text("channel.none_settable", name=name))
     if not dot:
-        raise BadChannel(f"{name}: name a channel: {_full(name, settable)}")
+        raise BadChannel(Text("channel.name_it", name=name, channels=_full(name, settable)))
     _known(instrument, channel)
     spec = instrument.driver.channels[own]
     if not spec.settable:
-        what = f"; what may be set: {_full(name, settable)}"
+        what = Text("channel.settable", channels=_full(name, settable))
         if own in PROCESS and "setpoint" in settable:
-            what = f"; to set the {own}: {name}.setpoint"
-        raise BadChannel(f"{channel} is read only{what}")
+            what = Text("channel.set_by", own=own, name=name)
+        raise BadChannel(Text("channel.read_only", channel=channel, what=what))
     if unit == spec.unit:
         return
     if not unit:
-        raise BadChannel(f"no unit: write {value:g} {spec.unit}")
-    in_unit = f"is in {spec.unit}" if spec.unit else "has no unit"
-    raise BadChannel(f"{channel} {in_unit}, not in {unit!r}")
+        raise BadChannel(Text("channel.no_unit", value=value, unit=spec.unit))
+    code = "channel.in_unit" if spec.unit else "channel.unitless"
+    raise BadChannel(Text(code, channel=channel, unit=spec.unit, asked=unit))
 
 
 def needed_first(plan: LabPlan, channel: str, refusal: str) -> str:
@@ -99,7 +100,8 @@ def _instrument(plan: LabPlan, name: str) -> Instrument:
     by_name = plan.by_name
     if name not in by_name:
         there = ", ".join(by_name)
-        raise BadChannel(f"no instrument {name!r}{meant(name, by_name.keys())}; there are {there}")
+        near = meant(name, by_name.keys())
+        raise BadChannel(Text("channel.nowhere", name=name, meant=near, there=there))
     return by_name[name]
 
 
@@ -107,10 +109,15 @@ def _known(instrument: Instrument, channel: str) -> None:
     own = split_channel(channel)[1]
     there = instrument.driver.channels
     if own not in there:
-        listed = ", ".join(there)
         raise BadChannel(
-            f"{instrument.name} ({instrument.kind}) has no channel {own!r}"
-            f"{meant(own, there.keys())}; it has {listed}"
+            Text(
+                "channel.unknown",
+                name=instrument.name,
+                kind=instrument.kind,
+                own=own,
+                meant=meant(own, there.keys()),
+                there=", ".join(there),
+            )
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import tomli_w
 
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.safety.guard.armed import state_home
@@ -45,7 +46,7 @@ def check_target(target: Path, source: Path) -> None:
     except (OSError, UnicodeDecodeError):
         first = ""
     if first != FIRST_LINE:
-        raise BadLabFile(f"{target} is in the way: `labharness simulate` did not write it")
+        raise BadLabFile(Text("simulate.in_the_way", path=str(target)))
 
 
 def served_text(plan: LabPlan, links: ServedLinks) -> str:

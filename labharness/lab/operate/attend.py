@@ -130,14 +130,15 @@ class Attendance:
                 return run_on(self._main(Clock(loop), first, told, lock), loop)
         except (BadLabFile, NotArmed, ConnectionError, OSError, LineBusy, LatchUnreadable) as why:
             if tripped := self._latched():
-                raise BrokeOff(f"{why}{tripped}") from None
+                raise BrokeOff(Text("attend.ended", why=str(why), latched=tripped)) from None
             raise
         except JournalFailed as why:
-            text = f"the journal of {self._folder} cannot be written: {why}{self._latched()}"
+            folder, latched = str(self._folder), self._latched()
+            text = Text("attend.no_journal", folder=folder, why=str(why), latched=latched)
             raise BrokeOff(text) from None
         except Exception as why:  # noqa: BLE001 - no traceback reaches a user
-            text = f"something of ours broke: {type(why).__name__}: {why}{self._latched()}"
-            raise BrokeOff(text) from None
+            kind, latched = type(why).__name__, self._latched()
+            raise BrokeOff(Text("attend.broke", kind=kind, why=str(why), latched=latched)) from None
 
     def stop(self, reason: str) -> None:
         """End it, from a signal handler; before it has begun it then never begins."""
@@ -166,7 +167,7 @@ class Attendance:
         line = self._driven()
         line.check()
         if not line.holding.on:
-            raise NotArmed("the line is not held")
+            raise NotArmed(Text("attend.not_held"))
         line.start()
 
     def about(self) -> Mapping[str, Any]:
@@ -188,7 +189,7 @@ class Attendance:
 
     def _driven(self) -> Line:
         if self._line is None:
-            raise NotArmed("the line is not open yet")
+            raise NotArmed(Text("attend.not_open"))
         return self._line
 
     # ---- inside

@@ -105,7 +105,7 @@ def senders(plan: LabPlan) -> Channels:
     try:
         return AppriseChannels({row.name: row.url.get_secret_value() for row in plan.file.alert})
     except BadAddress as why:
-        raise BadLabFile(f"{plan.path}: {why}") from None
+        raise BadLabFile(Text("pair", what=str(plan.path), why=str(why))) from None
 
 
 def listed(plan: LabPlan, now: datetime) -> tuple[Board, tuple[Alarm, ...], int]:
@@ -150,7 +150,7 @@ def do(
         if not names:
             if name != ALL and name not in board.alarms:
                 raise NotDone(_unknown(board, name))
-            raise NotDone(f"{name}: nothing is unacknowledged")
+            raise NotDone(Text("alarms.all_acknowledged", name=name))
     elif name not in board.alarms:
         raise NotDone(_unknown(board, name))
     facts = [
@@ -235,7 +235,8 @@ def _board(file: AlarmFile, now: datetime) -> tuple[Board, tuple[Fact, ...]]:
     try:
         facts = file.look_at_all()
     except OSError as why:
-        raise NotDone(f"{file.path} cannot be read: {why.strerror or why}") from None
+        text = Text("file.unreadable", path=str(file.path), why=why.strerror or str(why))
+        raise NotDone(text) from None
     for fact in facts:
         board = take(board, fact).board
     ended = tuple(expired(board, now))
@@ -257,10 +258,11 @@ def _append(file: AlarmFile, facts: Sequence[Fact]) -> None:
     try:
         file.append(facts)
     except OSError as why:
-        raise NotDone(f"{file.path} cannot be written: {why.strerror or why}") from None
+        text = Text("file.unwritable", path=str(file.path), why=why.strerror or str(why))
+        raise NotDone(text) from None
 
 
 def _unknown(board: Board, name: str) -> str:
     known = ", ".join(board.alarms) or "none"
     near = meant(name, list(board.alarms))
-    return f"there is no alarm {name!r}{near}; this lab has had {known}"
+    return Text("alarms.unknown", name=name, meant=near, known=known)

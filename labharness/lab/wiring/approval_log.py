@@ -15,6 +15,7 @@ from typing import Any, Final
 from labharness.core.errors import LabError
 from labharness.core.files.durable import append_durably, sync_folder
 from labharness.core.vocabulary.digests import digest_of
+from labharness.core.vocabulary.texts import Text
 
 __all__ = ["ASKED", "ApprovalLog", "BadLog", "Entry"]
 
@@ -66,11 +67,7 @@ class ApprovalLog:
             # A power cut may leave half a line, which says nothing; the next one answers for it.
             if body is not None and (chained or "after" in body):
                 if body.get("after") != digest_of(before):
-                    raise BadLog(
-                        f"{self.path}, line {number}: it does not follow on the line before it, so "
-                        "nobody can tell which agreements were used; move the file away, and have "
-                        "each task agreed to again"
-                    )
+                    raise BadLog(Text("approval_log.broken", path=str(self.path), number=number))
                 chained = True
                 name, entry = str(body.get("id")), _entry(body, line)
                 entries[name] = entry
@@ -96,7 +93,8 @@ class ApprovalLog:
         except FileNotFoundError:
             return []
         except OSError as why:
-            raise BadLog(f"{self.path} cannot be read: {why.strerror or why}") from None
+            text = Text("file.unreadable", path=str(self.path), why=why.strerror or str(why))
+            raise BadLog(text) from None
 
 
 def _body(line: bytes) -> dict[str, Any] | None:

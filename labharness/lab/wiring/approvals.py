@@ -20,6 +20,7 @@ from labharness.core.errors import LabError
 from labharness.core.files.durable import append_durably, sync_folder, write_durably
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.persons import bad_name, same_person
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.wiring.approval_log import ASKED, ApprovalLog, BadLog, Entry
 from labharness.protocols.hcp.terms import ReasonCode, Rejected
 from labharness.work.admission.approval import Approved, PersonalApproval, verify_personal
@@ -112,7 +113,7 @@ class ApprovalFolder:
         name = _id(bound)
         waiting = {each.id for each in self.pending()}
         if name not in waiting and len(waiting) >= REQUESTS_MAX:
-            raise BadDecision(f"{REQUESTS_MAX} requests wait for approval already")
+            raise BadDecision(Text("approvals.full", most=REQUESTS_MAX))
         known = self._read_log().get(name)
         if known is None or not known.ticket or known.request != bound:
             self._append({"at": at, "id": name, "became": ASKED, "request": bound})
@@ -154,17 +155,17 @@ class ApprovalFolder:
         except FileNotFoundError:
             raise BadDecision(self._unknown(name)) from None
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as why:
-            raise BadDecision(f"{path} cannot be read: {why}") from None
+            raise BadDecision(Text("file.unreadable", path=str(path), why=str(why))) from None
         if old:
             raise BadDecision(self._unknown(name))
         if entry is None or not entry.ticket:
-            closed = "it was never asked for" if entry is None else f"{entry.became}, {entry.at}"
-            raise BadDecision(
-                f"{path} counts for nothing: {self._log.path} says of it: {closed}. A request that "
-                "was closed does not come back; run the task again, and have it agreed to"
-            )
+            closed = Text("approvals.never")
+            if entry is not None:
+                closed = Text("approvals.became", became=entry.became, at=entry.at)
+            kept = str(self._log.path)
+            raise BadDecision(Text("approvals.closed", path=str(path), log=kept, closed=closed))
         if bound != entry.request or _id(bound) != name:
-            raise BadDecision(f"{path} does not hold the plan it was asked for")
+            raise BadDecision(Text("approvals.other_plan", path=str(path)))
         said = self._decisions(name)
         counts = tuple(each for each in said if each.ticket == entry.ticket)
         return Pending(name, asked_at, request, entry.ticket, counts, len(said) - len(counts))
@@ -198,16 +199,16 @@ class ApprovalFolder:
         """
         for what, text in (("name", person), ("reason", reason)):
             if not text.strip() or len(text) > TEXT_MAX:
-                raise BadDecision(f"a decision takes a {what} of 1 to {TEXT_MAX} characters")
+                raise BadDecision(Text("approvals.takes", what=what, most=TEXT_MAX))
         if why := bad_name(person):
             raise BadDecision(why)
         pending = self.read(name)
         request = pending.request
         if len(pending.decisions) >= DECISIONS_MAX:
-            raise BadDecision(f"{DECISIONS_MAX} decisions on {name} were given already")
+            raise BadDecision(Text("approvals.decided", most=DECISIONS_MAX, name=name))
         if agrees and same_person(person, request.requester):
-            asked = f"{request.requester!r} asked for it and cannot approve it"
-            raise BadDecision(asked if person == request.requester else f"{asked}, as {person!a}")
+            code = "approvals.own" if person == request.requester else "approvals.own_as"
+            raise BadDecision(Text(code, requester=request.requester, person=person))
         at = utc_text(self._now())
         decision = Decision(person, reason, agrees, request.digest(), pending.ticket, account, at)
         append_durably(self._said(name), json.dumps(asdict(decision)))

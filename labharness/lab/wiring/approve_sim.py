@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_facts import repository_key
 from labharness.lab.config.lab_file import BadLabFile, read_text
 from labharness.lab.config.lab_plan import LabPlan, default_lab_path, read_lab
@@ -23,7 +24,7 @@ def approve(plan: LabPlan) -> Path:
         BadLabFile: The lab names no approval, or has a link that is not a loopback.
     """
     if plan.real_ports or not plan.file.lab.approvals:
-        raise BadLabFile(f"{plan.path}: only a lab of loopbacks has a standing approval")
+        raise BadLabFile(Text("approval.loopback_only", path=str(plan.path)))
     path = plan.beside(plan.file.lab.approvals[0])
     given = read_approval(read_text(path)) if path.exists() else _first(plan)
     bound = replace(given, envelope_digest=plan.envelope_digest, lab_digest=plan.lab_digest)

@@ -19,7 +19,7 @@ from typing import Any
 
 from labharness.core.clock import Clock
 from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import coded, revived
+from labharness.core.vocabulary.texts import Text, coded, revived
 from labharness.lab.config.lock import read_owner
 from labharness.safety.guard.service import LOOK_S, DoorPaths
 
@@ -214,7 +214,7 @@ class LineControl:
         self._late = late
         path = state_dir / NAME
         if not hasattr(socket, "AF_UNIX"):
-            raise NoOwner("this system has no control socket")
+            raise NoOwner(Text("control.unsupported"))
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(CONNECT_S_MAX)
         try:
@@ -225,7 +225,8 @@ class LineControl:
             raise PermissionError(why.errno, text, str(path)) from None
         except OSError as why:
             self._socket.close()
-            raise NoOwner(f"no process serves {path} ({why.strerror or why})") from None
+            text = Text("control.nobody", path=str(path), why=why.strerror or str(why))
+            raise NoOwner(text) from None
         self._socket.settimeout(ANSWER_S_MAX)
         self._lines = self._socket.makefile("rb")
 
@@ -245,11 +246,11 @@ class LineControl:
                 tell()
             text = self._lines.readline(16 * LINE_BYTES_MAX)
         except TimeoutError:
-            raise NoOwner(f"the line's owner gave no answer within {ANSWER_S_MAX:g} s") from None
+            raise NoOwner(Text("control.slow", most_s=ANSWER_S_MAX)) from None
         except OSError as why:
-            raise NoOwner(f"the line's owner has gone ({why.strerror})") from None
+            raise NoOwner(Text("control.gone_why", why=why.strerror)) from None
         if not text.endswith(b"\n"):
-            raise NoOwner("the line's owner has gone")
+            raise NoOwner(Text("control.gone"))
         found: dict[str, Any] = json.loads(text, object_hook=revived)
         return found
 

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 
 from labharness.core.clock import Chance, Clock, VirtualLoop
 from labharness.core.clock import run as run_on
+from labharness.core.vocabulary.texts import Text
 from labharness.journal import SqliteJournal
 from labharness.lab.config.lab_facts import house_facts
 from labharness.lab.config.lab_file import BadLabFile
@@ -50,7 +51,7 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
         LatchUnreadable: The line counts as latched.
     """
     if not plan.file.has_a_plant:
-        raise BadLabFile(f"{plan.path}: without a [plant] nothing can be predicted")
+        raise BadLabFile(Text("forecast.no_plant", path=str(plan.path)))
     loop = VirtualLoop()
     facts = replace(house_facts(plan), predict=flights(plan, loop))
     unknown = _hidden(plan)
@@ -75,7 +76,7 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
                 return await admitting.advise(payload, flown)
             weighed, found = flown
             if found is None:
-                raise BadLabFile(f"{plan.path}: nothing can be predicted")
+                raise BadLabFile(Text("forecast.nothing", path=str(plan.path)))
             approved = admitting.approve(weighed, payload.caller_id)
             return Forecast(
                 found,
@@ -94,5 +95,5 @@ def _hidden(plan: LabPlan) -> str:
     try:
         (plan.state_dir / "latch.json").exists()
     except OSError as why:
-        return f"whether the line is latched cannot be seen: {plan.state_dir}: {why.strerror}"
+        return Text("forecast.hidden", folder=str(plan.state_dir), why=why.strerror)
     return ""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from labharness.core.clock import Chance, Clock
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import Link, LoopbackLink
 from labharness.journal import Journal
 from labharness.lab.config.lab_file import BadLabFile, PortRow
@@ -119,13 +120,13 @@ class Lab:
         if row.control is not None:
             return ServedOperator(row.control, row.delay_s)
         if row.kind != "simulated" or self.simulated is None:
-            raise BadLabFile(f"{self.plan.path}: operator {row.kind!r} needs somebody to ask")
+            raise BadLabFile(Text("operator.nobody", path=str(self.plan.path), kind=row.kind))
         return SimulatedOperator(self.simulated, row.delay_s)
 
     def _link(self, row: PortRow) -> Link:
         if row.link == "loopback":
             if self.simulated is None:
-                raise BadLabFile(f"port {row.name!r}: a loopback needs a [plant]")
+                raise BadLabFile(Text("plant.port", name=row.name))
             return LoopbackLink(self.simulated.buses[row.name])
         if row.link == "serial":
             from labharness.instruments.link.serial_port import SerialLink

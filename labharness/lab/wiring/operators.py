@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Thread
 
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import LinkLost
 from labharness.lab.wiring.simulated import SimulatedLab
 
@@ -64,9 +65,12 @@ class ServedOperator:
                 finally:
                     writer.close()
         except (OSError, ValueError) as why:
-            raise LinkLost(f"served lab at {self._control}: {why or 'timeout'}") from None
+            reason = str(why) or Text("operator.timeout")
+            text = Text("operator.served", control=self._control, why=reason)
+            raise LinkLost(text) from None
         if "error" in answer:
-            raise LinkLost(f"served lab at {self._control}: {answer['error']}")
+            refusal = Text("operator.served", control=self._control, why=str(answer["error"]))
+            raise LinkLost(refusal)
         return "simulated operator"
 
 
@@ -97,8 +101,7 @@ class TerminalOperator:
             try:
                 name = (await typed).strip()
             except EOFError:
-                text = f"nobody is at the terminal to confirm {action!r}: standard input has ended"
-                raise LinkLost(text) from None
+                raise LinkLost(Text("operator.gone", action=action)) from None
             if name:
                 return name
 

@@ -95,10 +95,7 @@ def make_loop(speed: float | None, plan: LabPlan) -> asyncio.AbstractEventLoop:
     if speed == 1.0:
         return PacedLoop(1.0)
     if plan.real_ports:
-        raise BadLabFile(
-            f"port {plan.real_ports[0]!r} leads to a real instrument, "
-            "which runs at --speed real only"
-        )
+        raise BadLabFile(Text("run.real_speed", name=plan.real_ports[0]))
     return VirtualLoop() if speed is None else PacedLoop(speed)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from labharness.core.clock import Chance, Clock, PacedLoop
 from labharness.core.clock import run as run_on
 from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link.identity import LinkAddress
 from labharness.instruments.simulation import JsonFace
 from labharness.instruments.simulation.control import SimulationControl
@@ -68,7 +69,7 @@ def serve(
         CannotServe: A link cannot be opened.
     """
     if not any(row.link == "loopback" for row in plan.file.port):
-        raise BadLabFile(f"{plan.path}: no port is a loopback, so there is nothing to serve")
+        raise BadLabFile(Text("simulate.nothing", path=str(plan.path)))
     numbers = dict(tcp or {})
     _served_on_tcp(plan, numbers)
     target = folder / LAB_NAME if write_lab is None else write_lab
@@ -76,9 +77,10 @@ def serve(
         folder.mkdir(parents=True, exist_ok=True)
         lock = LineLock(folder)
     except LineBusy:
-        raise BadFolder(f"another simulator serves from {folder}") from None
+        raise BadFolder(Text("simulate.another", folder=str(folder))) from None
     except OSError as why:
-        raise BadFolder(f"folder {folder}: {why.strerror}") from None
+        text = Text("simulate.folder", folder=str(folder), why=why.strerror)
+        raise BadFolder(text) from None
     with lock:
         check_target(target, plan.path)
         loop = PacedLoop(speed, fine=True)
@@ -92,11 +94,13 @@ def _served_on_tcp(plan: LabPlan, numbers: Mapping[str, int]) -> None:
     for name, number in numbers.items():
         if name not in served:
             known = ", ".join(served) or "none"
-            raise BadLabFile(f"{plan.path}: port {name!r} is not served on TCP; these are: {known}")
+            text = Text("simulate.not_tcp", path=str(plan.path), name=name, known=known)
+            raise BadLabFile(text)
         others = [each for each in numbers if numbers[each] == number and each != name]
         if others:
+            here, other = str(plan.path), others[0]
             raise BadLabFile(
-                f"{plan.path}: ports {name!r} and {others[0]!r} are both to be {number}"
+                Text("simulate.same_number", path=here, name=name, other=other, number=number)
             )
 
 
@@ -174,9 +178,7 @@ class _Serving:
     def _port(self, sim_lab: SimulatedLab, name: str) -> ServedPort:
         (row,) = (each for each in self._plan.file.port if each.name == name)
         if row.baud and (Path(name).name != name or name in OWN_NAMES):
-            raise CannotServe(
-                f"port {name!r}: its path takes a file's name, other than {', '.join(OWN_NAMES)}"
-            )
+            raise CannotServe(Text("simulate.port_name", name=name, taken=", ".join(OWN_NAMES)))
         face = sim_lab.framings[name]
         outlet = Outlet(
             name=name,
@@ -205,4 +207,4 @@ class _Serving:
             path.touch(mode=0o600)  # an alert's address may hold a secret
             path.write_text(text, "utf-8")
         except OSError as why:
-            raise BadFolder(f"{path}: {why.strerror}") from None
+            raise BadFolder(Text("pair", what=str(path), why=why.strerror)) from None

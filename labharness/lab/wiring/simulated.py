@@ -8,6 +8,7 @@ from typing import Any
 import simpy
 
 from labharness.core.clock import Chance, Clock
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.simulation import Face, LoopEnvironment, SimulatedBus
 from labharness.lab.config.kinds import load_plant, load_simulator
 from labharness.lab.config.lab_file import BadLabFile, LabFile
@@ -50,7 +51,7 @@ class SimulatedLab:
         wire_time: bool = True,
     ) -> None:
         if file.plant is None:
-            raise BadLabFile("a loopback port takes a [plant]")
+            raise BadLabFile(Text("plant.needed"))
         self.env = LoopEnvironment(clock.loop)
         self._step_s = step_s
         make_plant = load_plant(file.plant.kind)
@@ -60,7 +61,9 @@ class SimulatedLab:
                 **_at_its_ambient(make_plant, file, nominal=nominal),
             )
         except (TypeError, ValueError) as why:
-            raise BadLabFile(f"[plant] {file.plant.kind}: {why}") from None
+            raise BadLabFile(
+                Text("pair", what=f"[plant] {file.plant.kind}", why=str(why))
+            ) from None
         self.env.process(self._live())
         self.buses: dict[str, SimulatedBus] = {}
         self.framings: dict[str, Face] = {}
@@ -84,15 +87,14 @@ class SimulatedLab:
         part = self.plant.parts.get(row.part)
         if part is None:
             known = ", ".join(self.plant.parts)
-            raise BadLabFile(
-                f"instrument {row.name!r}: the plant has no part {row.part!r}: {known}"
-            )
+            raise BadLabFile(Text("plant.no_part", name=row.name, part=row.part, known=known))
         settings = {**row.settings, **row.simulator}
         make_face: Callable[..., Any] = load_simulator(row.kind)
         try:
             return make_face(self.env, part, chance, **settings)
         except (TypeError, ValueError) as why:
-            raise BadLabFile(f"instrument {row.name!r}: simulator {row.kind}: {why}") from None
+            text = Text("plant.simulator", name=row.name, kind=row.kind, why=str(why))
+            raise BadLabFile(text) from None
 
     def _live(self) -> Generator[simpy.Event, object, None]:
         step = self.plant.step

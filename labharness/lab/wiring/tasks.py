@@ -13,6 +13,7 @@ from labharness.core.clock import VIRTUAL_EPOCH, Chance, Clock, utc_text, wall_c
 from labharness.core.clock import run as run_on
 from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_own
+from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.journal.artifacts import Artifacts
 from labharness.lab.config.lab_facts import house_facts
@@ -173,7 +174,10 @@ class TaskRun:
         except OSError as why:
             with suppress(OSError):  # half of it would block the next try
                 (self.folder / SUBMIT_NAME).unlink()
-            raise BadOutput(f"output folder {self.folder}: {SUBMIT_NAME}: {why.strerror}") from None
+            folder = str(self.folder)
+            raise BadOutput(
+                Text("output.submit", folder=folder, name=SUBMIT_NAME, why=why.strerror)
+            ) from None
         return self._main(facts, loop)
 
     def _try_state_dir(self) -> None:
@@ -182,7 +186,8 @@ class TaskRun:
             self._plan.make_state_dir()
             os.close(open_own(self._plan.state_dir / LOCK_NAME, os.O_RDWR))
         except OSError as why:
-            raise BadLabFile(f"state directory {self._plan.state_dir}: {why.strerror}") from None
+            text = Text("state_dir.shut", folder=str(self._plan.state_dir), why=why.strerror)
+            raise BadLabFile(text) from None
 
     def abort(self, reason: str) -> None:
         """Ask for an abort, from a signal handler or another thread; too early counts too."""
@@ -217,7 +222,7 @@ class TaskRun:
             )
             journal.commit()
         except JournalFailed as why:
-            raise BadOutput(f"the output folder cannot take a journal: {why}") from None
+            raise BadOutput(Text("output.no_journal", why=str(why))) from None
         self._tell("begun", {})
         try:
             message = await self._answer(facts, clock, journal)
@@ -235,14 +240,16 @@ class TaskRun:
         try:
             write_durably(self.folder / ANSWER_NAME, encode(message).decode() + "\n")
         except OSError as why:  # the asking side is answered all the same
-            self._warn(f"{self.folder / ANSWER_NAME} cannot be written: {why.strerror or why}")
+            where, reason = str(self.folder / ANSWER_NAME), why.strerror or str(why)
+            self._warn(Text("file.unwritable", path=where, why=reason))
 
     async def _answer(self, facts: LabFacts, clock: Clock, journal: SqliteJournal) -> HcpMessage:
         try:
             self._plan.make_state_dir()
             lock = self._plan.lock(self._plan.owner(self.folder))
         except OSError as why:
-            raise BadLabFile(f"state directory {self._plan.state_dir}: {why.strerror}") from None
+            text = Text("state_dir.shut", folder=str(self._plan.state_dir), why=why.strerror)
+            raise BadLabFile(text) from None
         except LineBusy as why:
             looks = why.owner is not None and why.owner.does
             return self._busy(clock, str(why), "Run it again then" if looks else WAIT)
@@ -280,7 +287,7 @@ class TaskRun:
             then = "Reset it there first" if there else f"Then: {self._plan.reset_command}"
             return self._busy(clock, str(why), then)
         except JournalFailed as why:  # before the line was opened: nothing was sent
-            raise BadOutput(f"the run's journal cannot be written: {why}") from None
+            raise BadOutput(Text("output.journal", why=str(why))) from None
 
     def _warn(self, text: str) -> None:
         self._tell("warning", {"message": text})

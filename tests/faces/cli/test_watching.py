@@ -18,6 +18,7 @@ import pytest
 from commands import COMMAND, say
 from labharness.faces.cli import watching
 from labharness.faces.cli.keys import Keys, rows_of
+from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.watching import bounds_text, how_it_ended, level, watch_line
 from labharness.lab import LabPlan
 from labharness.lab.wiring.control import LineControl, NoOwner
@@ -144,10 +145,9 @@ def test_a_watch_says_that_the_run_has_ended_and_how(
     short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(watching, "WATCH_S", 0.01)
+    monkeypatch.setattr(TERMINAL, "command", "watch")
     chosen = argparse.Namespace(names=[], json=False, for_s=None)
     assert watch_line(short_plan, chosen, cast("LineControl", Gone()), lambda: "") == 0
-    from labharness.faces.cli.line_writer import TERMINAL
-
     TERMINAL.flush()
     out, err = capfd.readouterr()
     assert "argon.flow" in out

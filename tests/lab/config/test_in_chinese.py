@@ -70,3 +70,28 @@ def test_a_lab_is_checked_in_chinese(
     assert told.code == plain.code
     assert re.search("[\u4e00-\u9fff]", told.out + told.err)
     assert english(told) == []
+
+
+REFUSED = {
+    "no instrument": ("set", "oven.setpoint", "20", "degC"),
+    "has no channel": ("set", "furnace.setpont", "20", "degC"),
+    "name a channel": ("set", "furnace", "20", "degC"),
+    "is read only": ("set", "furnace.temperature", "20", "degC"),
+    "is in degC": ("set", "furnace.setpoint", "20", "K"),
+    "no unit": ("set", "furnace.setpoint", "20"),
+    "there is no alarm": ("alarms", "ack", "oven", "--name", "Ada", "--reason", "seen"),
+}
+
+
+@pytest.mark.promise(53)
+@pytest.mark.parametrize(("phrase", "command"), REFUSED.items(), ids=REFUSED)
+def test_what_is_asked_of_a_lab_in_vain_is_refused_in_chinese(
+    tmp_path: Path, phrase: str, command: tuple[str, ...]
+) -> None:
+    lab = written(tmp_path)
+    plain = say(*command, "--lab", lab)
+    told = say(*command, "--lab", lab, "--lang", "zh")
+    assert told.code == plain.code != 0
+    assert phrase in plain.err
+    assert phrase not in told.err
+    assert re.search("[\u4e00-\u9fff]", told.err)
