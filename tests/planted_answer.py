@@ -36,4 +36,35 @@ IN_THE_ANSWER = (
         promise=48,
         detector="deadline",
     ),
+    PlantedBug(
+        "error in the desk that ends without an answer",
+        "labharness.work.desk.desk:Desk.run",
+        "isinstance(why, JournalFailed) and self.session.state == 'PENDING'",
+        "True",
+        "tests/work/desk/test_terminal_fact.py::"
+        "test_what_breaks_before_the_task_is_accepted_rejects_it[plan]",
+        promise=57,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "session that is completed before its answer can be kept",
+        "labharness.work.desk.closing:Closing._last",
+        "canonical(_body(message))",
+        "",
+        "tests/work/desk/test_terminal_fact.py::"
+        "test_an_answer_that_no_message_can_hold_fails_the_task[NaN]",
+        promise=57,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "abort that something breaks and nobody answers",
+        "labharness.work.desk.desk:Desk._broken",
+        "self.session.state == 'ABORTING'",
+        "False",
+        "tests/work/desk/test_terminal_fact.py::"
+        "test_an_abort_on_whose_way_something_breaks_stays_an_abort",
+        promise=57,
+        detector="verdict",
+    ),
 )

@@ -146,7 +146,7 @@ IN_THE_TEXTS = (
         "LOG.exception('the task ended by an error of the harness')",
         "LOG.error('the task ended by an error of the harness')",
         "tests/lab/wiring/test_run_log.py::"
-        "test_an_error_of_the_harness_leaves_its_traceback_in_the_log_alone",
+        "test_an_error_of_the_harness_leaves_its_traceback_in_the_log_alone[before it]",
         promise=55,
         detector="verdict",
     ),

@@ -10,6 +10,7 @@ from labharness.core.vocabulary import Cause
 from labharness.core.vocabulary.durations import format_duration
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.artifacts import Artifacts
+from labharness.journal.chain import canonical
 from labharness.journal.reading import export_jsonl
 from labharness.journal.store import JournalFailed, SqliteJournal
 from labharness.line import HoldTooLong, Line, Tripped
@@ -95,18 +96,16 @@ class Closing:
         summary_["warnings"] += answer.warnings
         if answer.finding:
             summary_["finding"] = answer.finding
-        self._session.become("COMPLETED", Text("session.delivered"))
         self._keep_logs(self.log, f"{self.log}.csv")
-        return self._record(
-            answers.task_completed(
-                message_id=self._chance.uuid4(),
-                timestamp=self._timestamp(),
-                session_id=self._session.session_id,
-                outputs=answer.outputs,
-                artifacts=self._listed(),
-                execution_summary=summary_,
-            )
+        message = answers.task_completed(
+            message_id=self._chance.uuid4(),
+            timestamp=self._timestamp(),
+            session_id=self._session.session_id,
+            outputs=answer.outputs,
+            artifacts=self._listed(),
+            execution_summary=summary_,
         )
+        return self._last(message, "COMPLETED", Text("session.delivered"))
 
     def failed(
         self,
@@ -116,32 +115,30 @@ class Closing:
         summary_: dict[str, Any],
     ) -> HcpMessage:
         """Return the failure of a run, with its partial results."""
-        code, message = _error(ended)
+        code, why = _error(ended)
         started = [record for record in records if record.started_s is not None]
         phase = started[-1].instruction.stage if started else "arming"
-        self._session.become("FAILED", code)
         rows = self._keep_partial_logs()
         partial: dict[str, Any] = dict(answer.partial_outputs) if answer is not None else {}
         partial.setdefault(self.log, {"entries_before_failure": rows})
-        return self._record(
-            answers.task_failed(
-                message_id=self._chance.uuid4(),
-                timestamp=self._timestamp(),
-                session_id=self._session.session_id,
-                error_code=code,
-                error_message=message,
-                suggestion=suggestion(ended, answer, self._facts.lab_option),
-                error_details={
-                    "phase": phase,
-                    "step": len(started),
-                    "last_checkpoint": LAST_CHECKPOINT,
-                    "recoverable": False,
-                },
-                partial_outputs=partial,
-                artifacts=self._listed(),
-                execution_summary=summary_,
-            )
+        message = answers.task_failed(
+            message_id=self._chance.uuid4(),
+            timestamp=self._timestamp(),
+            session_id=self._session.session_id,
+            error_code=code,
+            error_message=why,
+            suggestion=suggestion(ended, answer, self._facts.lab_option),
+            error_details={
+                "phase": phase,
+                "step": len(started),
+                "last_checkpoint": LAST_CHECKPOINT,
+                "recoverable": False,
+            },
+            partial_outputs=partial,
+            artifacts=self._listed(),
+            execution_summary=summary_,
         )
+        return self._last(message, "FAILED", code)
 
     def aborted(self, reason: str, unverified: Sequence[str]) -> HcpMessage:
         """Close an aborted session; there is no ``task_failed`` for it.
@@ -185,14 +182,15 @@ class Closing:
         told = ("name", "type", "uri", "size_bytes", "checksum")
         return [{name: getattr(each, name) for name in told} for each in self._artifacts.list()]
 
+    def _last(self, message: HcpMessage, state: str, reason: str) -> HcpMessage:
+        """End the session with a message that the journal can hold; any other raises before."""
+        canonical(_body(message))
+        self._session.become(state, reason)
+        return self._record(message)
+
     def _record(self, message: HcpMessage) -> HcpMessage:
-        body = {
-            "type": message.type,
-            "message_id": message.message_id,
-            "payload": message.payload.model_dump(by_alias=True, exclude_unset=True),
-        }
         try:
-            self._journal.append("terminal", body, self._clock.now_s())
+            self._journal.append("terminal", _body(message), self._clock.now_s())
             self._journal.commit()
         except JournalFailed as why:
             self._session.tell("warning", {"code": "journal_lost", "message": str(why)})
@@ -200,6 +198,15 @@ class Closing:
 
     def _timestamp(self) -> str:
         return utc_text(self._clock.utc())
+
+
+def _body(message: HcpMessage) -> dict[str, Any]:
+    """Return the record of a terminal message."""
+    return {
+        "type": message.type,
+        "message_id": message.message_id,
+        "payload": message.payload.model_dump(by_alias=True, exclude_unset=True),
+    }
 
 
 def _error(ended: BaseException) -> tuple[str, str]:

@@ -6,6 +6,7 @@ after every ending.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -43,6 +44,8 @@ from labharness.work.plan import (
 )
 
 __all__ = ["ABORT_S_MAX", "Desk"]
+
+LOG = logging.getLogger(__name__)
 
 ABORT_S_MAX = 300.0  # the promised abort_timeout: heat off, reactive gases closed, inert open
 UNFIT = Text("advice.outputs")
@@ -100,6 +103,17 @@ class Desk:
         """
         self._running = asyncio.current_task()
         self._line.events.on_warning = self._reporter.warned
+        try:
+            return await self._taken(submit, payload)
+        except Exception as why:
+            if isinstance(why, JournalFailed) and self.session.state == "PENDING":
+                raise  # nothing was sent, and no message can be kept
+            return await self._broken(submit, why)
+        finally:
+            await self._line.close()
+
+    async def _taken(self, submit: HcpMessage, payload: TaskSubmit) -> HcpMessage:
+        """Take a task in, and carry it out, reject it or abort it."""
         self.session.event(
             "session_created", {"state": "PENDING", "risk_level": None, "session_token": None}
         )
@@ -123,8 +137,6 @@ class Desk:
             if failure is None:
                 raise
             return await self._broken(submit, failure)
-        finally:
-            await self._line.close()
 
     # ---- before anything physical
 
@@ -374,11 +386,16 @@ class Desk:
         return self._closing.aborted(reason, self._unverified)
 
     async def _broken(self, submit: HcpMessage, failure: BaseException) -> HcpMessage:
-        """End a session because of a failure in this program; the line is made safe."""
+        """End a session because of a failure in this program; closing makes the line safe."""
         if self.session.state == "PENDING":
+            LOG.error("the task is rejected by an error of the harness", exc_info=failure)
             why = Text("failure.internal", what=repr(failure))
             return self._rejected(submit, Rejected("resource_unavailable", why))
         await self._line.close()
+        if self.session.state == "ABORTING":
+            self.session.become("ABORTED", self._abort_reason)
+            left = Text("failure.internal", what=repr(failure))
+            return self._closing.aborted(self._abort_reason, [*self._unverified, left])
         if self.session.state == "PAUSED":
             self.session.become("RUNNING", Text("hold.failed"))
         done = summary(self._line, (), 0.0)

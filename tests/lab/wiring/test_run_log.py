@@ -9,7 +9,6 @@ import pytest
 
 from commands import say
 from labharness.lab.wiring.run_log import run_log
-from labharness.work.capability import cvd
 from rig import EXAMPLE, SHORT_LINE
 
 SENT = (
@@ -35,15 +34,23 @@ def test_a_debug_log_has_each_exchange_with_its_lab_time(tmp_path: Path) -> None
 
 
 @pytest.mark.promise(55)
+@pytest.mark.parametrize(
+    ("broken", "code"),
+    [
+        ("labharness.work.capability.cvd.CvdSynthesis.plan", 2),
+        ("labharness.lab.wiring.tasks.Lab", 1),
+    ],
+    ids=["in the desk", "before it"],
+)
 def test_an_error_of_the_harness_leaves_its_traceback_in_the_log_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str, code: int
 ) -> None:
-    def refuse(*args: object) -> None:
+    def refuse(*args: object, **named: object) -> None:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr(cvd.CvdSynthesis, "plan", refuse)
+    monkeypatch.setattr(broken, refuse)
     said = say("run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "run")
-    assert said.code == 1
+    assert said.code == code
     assert "Traceback" not in said.out + said.err
     lines = (tmp_path / "run" / "run.log").read_text("utf-8").splitlines()
     assert lines[1] == "Traceback (most recent call last):"
