@@ -78,8 +78,9 @@ mutants-table: .venv/.installed-dev ## what mutants left, as tables in the docum
 promises: .venv/.installed-dev ## the lists of tests and bugs in the document of promises
 	$(BIN)/python tests/promised.py
 
-pages: .venv/.installed-dev ## the numbers that the documents show, from the commands that print them
+pages: .venv/.installed-dev ## the numbers and tables that the documents show, from what makes them
 	WRITE_PAGES=1 $(BIN)/pytest -q -m "" tests/house/test_docs.py -k every_command
+	WRITE_PAGES=1 $(BIN)/pytest -q tests/work/task/test_task_states.py -k page_of_states
 
 bench: .venv/.installed-benchmark ## speed, against peers
 	$(BIN)/python benchmarks/run.py

@@ -1,1 +1,1 @@
-"""Durable tasks: decide and evolve, attempts, graph, control plane. Nothing is built here yet."""
+"""Durable tasks as a pure core: facts in, state out; commands are decided and nothing is done."""

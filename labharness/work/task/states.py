@@ -1,0 +1,99 @@
+"""The 20 statuses of a task and those of an attempt; a change that is not in a table is refused.
+
+The names are those of the agent-task contract and of its published snapshot schema.
+"""
+
+from typing import Final, NamedTuple
+
+__all__ = [
+    "ACTIVE",
+    "ATTEMPT_ENDED",
+    "ATTEMPT_STATUSES",
+    "CORRESPONDING",
+    "STATUSES",
+    "TERMINAL",
+    "TRANSITIONS",
+    "WAITING",
+    "Corresponding",
+    "may_become",
+]
+
+WAITING: Final = ("waiting_input", "waiting_permission", "waiting_resource")
+_DOUBT: Final = ("lost", "stale", "unknown")
+_ENDS: Final = ("cancelling", "timed_out", "failed")
+_UNDER_WAY: Final = ("queued", "preparing", "running", *WAITING, "blocked", "paused")
+
+
+def _onward(status: str, *more: str) -> tuple[str, ...]:
+    """Return the changes of a status under way: to the others, to an end, and into doubt."""
+    others = tuple(each for each in _UNDER_WAY if each != status)
+    return (*others, *more, *_ENDS, *_DOUBT)
+
+
+# Status -> the statuses that it may become. A cancelled task is never retried: its cancellation
+# sticks to the graph. A lost worker may be found again, or its task is retried or failed; it is
+# never taken for a success. From `stale` and `unknown` facts lead back to any status but these.
+TRANSITIONS: Final[dict[str, tuple[str, ...]]] = {
+    "draft": ("accepted", "cancelling", "archived"),
+    "accepted": ("queued", "preparing", "running", *WAITING, "blocked", *_ENDS, *_DOUBT),
+    **{each: _onward(each) for each in _UNDER_WAY if each != "running"},
+    "running": _onward("running", "completed"),
+    "retrying": ("queued", "preparing", "running", *WAITING, "blocked", *_ENDS, *_DOUBT),
+    "cancelling": ("cancelled", "failed", "lost"),
+    "cancelled": ("archived",),
+    "timed_out": ("retrying", "archived"),
+    "failed": ("retrying", "archived"),
+    "lost": ("running", "retrying", "cancelling", "failed"),
+    "completed": ("archived",),
+    "archived": (),
+    "stale": (*_UNDER_WAY, *_ENDS, "lost", "unknown"),
+    "unknown": (*_UNDER_WAY, *_ENDS, "lost", "stale"),
+}
+
+STATUSES: Final = tuple(TRANSITIONS)
+TERMINAL: Final = frozenset({"cancelled", "timed_out", "failed", "completed", "archived"})
+"""Statuses in which no work goes on. A new attempt can follow `timed_out` and `failed`."""
+
+ACTIVE: Final = frozenset(STATUSES) - TERMINAL
+
+ATTEMPT_STATUSES: Final[dict[str, str]] = {
+    "preparing": "its worker is being bound",
+    "running": "it is carried out; held with `native_status` `held`",
+    "completed": "it ended, its facts are reconciled",
+    "failed": "it ended with an error, a time-out included",
+    "cancelled": "it was stopped on request",
+    "unknown": "its worker was lost; nothing says how it ended",
+}
+"""A share of the schema's statuses of an attempt, each with its meaning."""
+
+ATTEMPT_ENDED: Final = frozenset({"completed", "failed", "cancelled", "unknown"})
+
+
+class Corresponding(NamedTuple):
+    """One situation as five views show it (HELD: an attempt runs on with a status of its own)."""
+
+    line: str
+    session: str
+    task: str
+    attempt: str
+    instruction: str
+
+
+CORRESPONDING: Final = (
+    Corresponding("disarmed", "PENDING", "waiting_permission", "-", "PENDING"),
+    Corresponding("arming", "RUNNING", "preparing", "preparing", "PENDING"),
+    Corresponding("running", "RUNNING", "running", "running", "RUNNING"),
+    Corresponding(
+        "held", "PAUSED", "paused", "running (`native_status` `held`)", "PENDING or RUNNING"
+    ),
+    Corresponding("tripped", "FAILED", "failed", "failed", "FAILED"),
+    Corresponding("held", "ABORTING", "cancelling", "running", "RUNNING"),
+    Corresponding("held", "ABORTED", "cancelled", "cancelled", "SKIPPED"),
+    Corresponding("disarmed", "REJECTED", "failed", "-", "PENDING"),
+    Corresponding("disarmed", "COMPLETED", "completed", "completed", "COMPLETED"),
+)
+
+
+def may_become(status: str, to: str) -> bool:
+    """Return whether the table has the change; an unknown status becomes nothing."""
+    return to in TRANSITIONS.get(status, ())
