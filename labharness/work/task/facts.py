@@ -1,0 +1,256 @@
+"""The facts of tasks: codes with typed parameters, which a journal keeps as JSON."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final, get_type_hints
+
+from labharness.core.errors import LabError
+from labharness.work.task.record import RetryPolicy
+
+__all__ = [
+    "FACTS",
+    "AttemptEnded",
+    "AttemptMoved",
+    "AttemptStarted",
+    "CancelRequested",
+    "CommandRefused",
+    "CommandTaken",
+    "EdgeSet",
+    "JobCreated",
+    "JobTicked",
+    "TaskCreated",
+    "TaskDelivered",
+    "TaskFact",
+    "TaskMoved",
+    "TaskProgressed",
+    "TaskUpdated",
+    "UnknownFact",
+    "fact_from_json",
+    "fact_to_json",
+]
+
+
+class UnknownFact(LabError, ValueError, code="unknown_task_fact"):
+    """A record of a task that this version cannot read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskFact:
+    """Something that happened at a second of world time, UTC since 1970; one kind has one code."""
+
+    at_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandTaken(TaskFact):
+    """A command was accepted; its digest tells a repetition from another command."""
+
+    command: str
+    task_id: str
+    actor: str
+    key: str = ""
+    digest: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandRefused(TaskFact):
+    """A command was refused, with the code of the reason."""
+
+    command: str
+    task_id: str
+    actor: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskCreated(TaskFact):
+    """A task has an identity and an objective."""
+
+    task_id: str
+    objective: str
+    requested_by: str
+    parent_task_id: str = ""
+    session_id: str = ""
+    title: str = ""
+    task_kind: str = "unknown"
+    task_family: str = "unknown"
+    visibility: str = "foreground"
+    priority: str = "normal"
+    owner: str = ""
+    assignee: str = ""
+    job_id: str = ""
+    scope: Mapping[str, Any] = field(default_factory=dict)
+    constraints: Mapping[str, Any] = field(default_factory=dict)
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    acceptance: tuple[str, ...] = ()
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskUpdated(TaskFact):
+    """Some fields of a task were changed."""
+
+    task_id: str
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskMoved(TaskFact):
+    """A task changed its status.
+
+    Attributes:
+        required_action: Id of the action that ends a wait or a block.
+    """
+
+    task_id: str
+    to: str
+    reason: str = ""
+    error_code: str = ""
+    required_action: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CancelRequested(TaskFact):
+    """The wish to cancel a task, which sticks."""
+
+    task_id: str
+    actor: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptStarted(TaskFact):
+    """A new attempt of a task."""
+
+    task_id: str
+    run_id: str
+    worker: str
+    reason: str = ""
+    input_refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptMoved(TaskFact):
+    """The open attempt of a task changed its status."""
+
+    task_id: str
+    run_id: str
+    to: str
+    native_status: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptEnded(TaskFact):
+    """An attempt came to its end."""
+
+    task_id: str
+    run_id: str
+    status: str
+    error_code: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskProgressed(TaskFact):
+    """Progress of the open attempt; empty fields say nothing new.
+
+    Attributes:
+        step: Id, kind and status of a step, or empty.
+        plan: Id, text and `done` or `open` of each line of the checklist.
+    """
+
+    task_id: str
+    phase: str = ""
+    current_step: str = ""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    output_offsets: Mapping[str, int] = field(default_factory=dict)
+    checkpoint_refs: tuple[str, ...] = ()
+    covered: tuple[str, ...] = ()
+    step: tuple[str, ...] = ()
+    plan: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskDelivered(TaskFact):
+    """The delivery of a task's outputs has a new state."""
+
+    task_id: str
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EdgeSet(TaskFact):
+    """A relationship was made (`active`) or removed; a pair is set at both ends."""
+
+    task_id: str
+    kind: str
+    target_id: str
+    status: str = "active"
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobCreated(TaskFact):
+    """A job that may own tasks."""
+
+    job_id: str
+    title: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobTicked(TaskFact):
+    """The schedule of a job came round; it makes no task by itself."""
+
+    job_id: str
+
+
+FACTS: Final[dict[str, type[TaskFact]]] = {
+    "task.command_taken": CommandTaken,
+    "task.command_refused": CommandRefused,
+    "task.created": TaskCreated,
+    "task.updated": TaskUpdated,
+    "task.moved": TaskMoved,
+    "task.cancel_requested": CancelRequested,
+    "task.attempt_started": AttemptStarted,
+    "task.attempt_moved": AttemptMoved,
+    "task.attempt_ended": AttemptEnded,
+    "task.progressed": TaskProgressed,
+    "task.delivered": TaskDelivered,
+    "task.edge_set": EdgeSet,
+    "job.created": JobCreated,
+    "job.ticked": JobTicked,
+}
+_CODES: Final = {kind: code for code, kind in FACTS.items()}
+_HINTS: Final = {kind: get_type_hints(kind) for kind in FACTS.values()}
+
+
+def fact_to_json(fact: TaskFact) -> dict[str, Any]:
+    """Return a fact as a JSON object with its code."""
+    return {"code": _CODES[type(fact)], **asdict(fact)}
+
+
+def fact_from_json(body: Mapping[str, Any]) -> TaskFact:
+    """Return the fact that a JSON object holds.
+
+    Raises:
+        UnknownFact: Its code or one of its parameters is not known here, or one is missing.
+    """
+    kind = FACTS.get(str(body.get("code")))
+    if kind is None:
+        raise UnknownFact(f"{body.get('code')!r} is not a fact of a task")
+    given = {name: value for name, value in body.items() if name != "code"}
+    if strangers := given.keys() - {each.name for each in fields(kind)}:
+        raise UnknownFact(f"{body['code']} has no parameter {min(strangers)!r}")
+    try:
+        return kind(**{name: _typed(kind, name, value) for name, value in given.items()})
+    except TypeError as why:
+        raise UnknownFact(f"{body['code']}: {why}") from None
+
+
+def _typed(kind: type[TaskFact], name: str, value: object) -> Any:  # noqa: ANN401 - a parameter
+    if _HINTS[kind][name] is RetryPolicy and isinstance(value, Mapping):
+        return RetryPolicy(**{key: _tuples(each) for key, each in value.items()})
+    return _tuples(value)
+
+
+def _tuples(value: Any) -> Any:  # noqa: ANN401 - JSON
+    return tuple(_tuples(each) for each in value) if isinstance(value, list) else value

@@ -1,0 +1,207 @@
+"""The state of all tasks as a fold over their facts; it takes no decision and forgets nothing."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from labharness.work.task import facts as f
+from labharness.work.task.record import (
+    INVERSE,
+    Attempt,
+    Edge,
+    Job,
+    PlanItem,
+    Task,
+    TaskProgress,
+    Tasks,
+    TaskStep,
+)
+from labharness.work.task.states import TERMINAL
+
+__all__ = ["apply", "folded"]
+
+_WORKING: Final = frozenset({"preparing", "running", "retrying"})
+
+
+def folded(all_facts: Iterable[f.TaskFact], tasks: Tasks | None = None) -> Tasks:
+    """Return the state that facts lead to, one after the other."""
+    tasks = tasks or Tasks()
+    for fact in all_facts:
+        tasks = apply(tasks, fact)
+    return tasks
+
+
+def apply(tasks: Tasks, fact: f.TaskFact) -> Tasks:
+    """Return the state after one more fact."""
+    return _APPLY[type(fact)](tasks, fact)
+
+
+def _with(tasks: Tasks, fact: Any, **changes: Any) -> Tasks:  # noqa: ANN401 - fields of a task
+    task = replace(tasks.by_id[fact.task_id], updated_at_s=fact.at_s, **changes)
+    return replace(tasks, by_id={**tasks.by_id, task.task_id: task})
+
+
+def _taken(tasks: Tasks, fact: f.CommandTaken) -> Tasks:
+    if not fact.key:
+        return tasks
+    used = (fact.digest, fact.task_id)
+    return replace(tasks, keys={**tasks.keys, (fact.actor, fact.key): used})
+
+
+def _refused(tasks: Tasks, fact: f.CommandRefused) -> Tasks:
+    return replace(tasks, refusals=tasks.refusals + 1)
+
+
+def _created(tasks: Tasks, fact: f.TaskCreated) -> Tasks:
+    given = {name: value for name, value in vars(fact).items() if name not in ("at_s", "job_id")}
+    parent = tasks.by_id.get(fact.parent_task_id)
+    root = parent.root_task_id if parent else fact.task_id
+    given |= dict.fromkeys(("created_at_s", "updated_at_s", "last_activity_s"), fact.at_s)
+    task = Task(**given, root_task_id=root)
+    tasks = replace(tasks, by_id={**tasks.by_id, task.task_id: task})
+    return _owned(tasks, fact) if fact.job_id else tasks
+
+
+def _owned(tasks: Tasks, fact: f.TaskCreated) -> Tasks:
+    job = tasks.jobs[fact.job_id]
+    job = replace(job, task_ids=(*job.task_ids, fact.task_id))
+    return replace(tasks, jobs={**tasks.jobs, job.job_id: job})
+
+
+def _updated(tasks: Tasks, fact: f.TaskUpdated) -> Tasks:
+    return _with(tasks, fact, **fact.changes)
+
+
+def _moved(tasks: Tasks, fact: f.TaskMoved) -> Tasks:
+    task = tasks.by_id[fact.task_id]
+    working = fact.to in _WORKING
+    return _with(
+        tasks,
+        fact,
+        status=fact.to,
+        native_status="held" if fact.to == "paused" else "",
+        status_reason=fact.reason,
+        required_action=fact.required_action,
+        error_code=fact.error_code or task.error_code,
+        last_activity_s=fact.at_s if working else task.last_activity_s,
+        started_at_s=task.started_at_s or (fact.at_s if working else None),
+        ended_at_s=_end(task, fact),
+    )
+
+
+def _end(task: Task, fact: f.TaskMoved) -> float | None:
+    if fact.to == "archived":
+        return task.ended_at_s or fact.at_s
+    return fact.at_s if fact.to in TERMINAL else None
+
+
+def _cancel(tasks: Tasks, fact: f.CancelRequested) -> Tasks:
+    return _with(tasks, fact, cancel_requested=True)
+
+
+def _attempt_started(tasks: Tasks, fact: f.AttemptStarted) -> Tasks:
+    before = tasks.by_id[fact.task_id].attempts
+    new = Attempt(
+        run_id=fact.run_id,
+        ordinal=len(before) + 1,
+        status="preparing",
+        worker=fact.worker,
+        started_at_s=fact.at_s,
+        reason=fact.reason,
+        input_refs=fact.input_refs,
+    )
+    return _with(tasks, fact, attempts=(*before, new), last_activity_s=fact.at_s)
+
+
+def _attempt(tasks: Tasks, fact: Any, **changes: Any) -> Tasks:  # noqa: ANN401 - of an attempt
+    attempts = tasks.by_id[fact.task_id].attempts
+    changed = (replace(a, **changes) if a.run_id == fact.run_id else a for a in attempts)
+    return _with(tasks, fact, attempts=tuple(changed))
+
+
+def _attempt_moved(tasks: Tasks, fact: f.AttemptMoved) -> Tasks:
+    return _attempt(tasks, fact, status=fact.to, native_status=fact.native_status)
+
+
+def _attempt_ended(tasks: Tasks, fact: f.AttemptEnded) -> Tasks:
+    native = "lost" if fact.status == "unknown" else ""
+    ends = {"status": fact.status, "native_status": native, "error_code": fact.error_code}
+    return _attempt(tasks, fact, **ends, ended_at_s=fact.at_s)
+
+
+def _progressed(tasks: Tasks, fact: f.TaskProgressed) -> Tasks:
+    task = tasks.by_id[fact.task_id]
+    was = task.progress
+    progress = TaskProgress(
+        phase=fact.phase or was.phase,
+        current_step=fact.current_step or was.current_step,
+        counters={**was.counters, **fact.counters},
+        covered=was.covered | frozenset(fact.covered),
+        plan=tuple(PlanItem(i, text, done == "done") for i, text, done in fact.plan) or was.plan,
+    )
+    attempts = (*task.attempts[:-1], _grown(task.attempts[-1], fact)) if task.attempts else ()
+    return _with(tasks, fact, progress=progress, attempts=attempts, last_activity_s=fact.at_s)
+
+
+def _grown(attempt: Attempt, fact: f.TaskProgressed) -> Attempt:
+    steps = attempt.steps
+    if fact.step:
+        step_id, kind, status = fact.step
+        steps = (*steps, TaskStep(step_id, kind, status, fact.at_s))
+    return replace(
+        attempt,
+        output_offsets={**attempt.output_offsets, **fact.output_offsets},
+        checkpoint_refs=(*attempt.checkpoint_refs, *fact.checkpoint_refs),
+        steps=steps,
+    )
+
+
+def _delivered(tasks: Tasks, fact: f.TaskDelivered) -> Tasks:
+    return _with(tasks, fact, delivery=fact.state)
+
+
+def _edge_set(tasks: Tasks, fact: f.EdgeSet) -> Tasks:
+    edges = _edged(tasks.edges, fact, fact.task_id, fact.kind, fact.target_id)
+    if fact.kind in INVERSE and fact.target_id in tasks.by_id:
+        edges = _edged(edges, fact, fact.target_id, INVERSE[fact.kind], fact.task_id)
+    return replace(tasks, edges=edges)
+
+
+def _edged(
+    edges: tuple[Edge, ...], fact: f.EdgeSet, source: str, kind: str, target: str
+) -> tuple[Edge, ...]:
+    name = (source, kind, target)
+    change: Mapping[str, Any] = {"status": fact.status, "reason": fact.reason}
+    for i, edge in enumerate(edges):
+        if (edge.source_id, edge.kind, edge.target_id) == name:
+            return (*edges[:i], replace(edge, updated_at_s=fact.at_s, **change), *edges[i + 1 :])
+    return (*edges, Edge(*name, created_at_s=fact.at_s, updated_at_s=fact.at_s, **change))
+
+
+def _job_created(tasks: Tasks, fact: f.JobCreated) -> Tasks:
+    job = Job(fact.job_id, fact.title, fact.at_s)
+    return replace(tasks, jobs={**tasks.jobs, job.job_id: job})
+
+
+def _job_ticked(tasks: Tasks, fact: f.JobTicked) -> Tasks:
+    job = tasks.jobs[fact.job_id]
+    job = replace(job, ticks=job.ticks + 1)
+    return replace(tasks, jobs={**tasks.jobs, job.job_id: job})
+
+
+_APPLY: Final[dict[type[f.TaskFact], Callable[[Tasks, Any], Tasks]]] = {
+    f.CommandTaken: _taken,
+    f.CommandRefused: _refused,
+    f.TaskCreated: _created,
+    f.TaskUpdated: _updated,
+    f.TaskMoved: _moved,
+    f.CancelRequested: _cancel,
+    f.AttemptStarted: _attempt_started,
+    f.AttemptMoved: _attempt_moved,
+    f.AttemptEnded: _attempt_ended,
+    f.TaskProgressed: _progressed,
+    f.TaskDelivered: _delivered,
+    f.EdgeSet: _edge_set,
+    f.JobCreated: _job_created,
+    f.JobTicked: _job_ticked,
+}

@@ -1,0 +1,219 @@
+"""A task, its attempts and what belongs to them, as frozen values that facts make."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+__all__ = [
+    "DELIVERY_STATES",
+    "EDGE_KINDS",
+    "INVERSE",
+    "VISIBILITIES",
+    "Attempt",
+    "Edge",
+    "Job",
+    "PlanItem",
+    "RetryPolicy",
+    "Task",
+    "TaskProgress",
+    "TaskStep",
+    "Tasks",
+]
+
+EDGE_KINDS: Final = (
+    *("parent", "child", "blocks", "blocked_by", "source_task", "source_attempt"),
+    *("spawned_subagent", "assigned_thread", "produced_artifact", "consumed_artifact", "evidence"),
+)
+"""The nine relationships of the contract; `parent`/`child` and `blocks`/`blocked_by` are pairs."""
+
+INVERSE: Final = MappingProxyType(
+    {"parent": "child", "child": "parent", "blocks": "blocked_by", "blocked_by": "blocks"}
+)
+
+DELIVERY_STATES: Final = (
+    *("pending", "delivered", "queued", "failed", "parent_missing", "not_applicable", "unknown"),
+)
+VISIBILITIES: Final = ("foreground", "background", "internal", "hidden", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Bounds of the attempts of one task.
+
+    Attributes:
+        attempts_max: Most attempts; one means that nothing is retried.
+        back_off_s: World time between the end of an attempt and the next one.
+        not_retried: Codes of errors after which no attempt is made.
+        inactivity_timeout_s: Longest time without a fact of progress; ``None`` for no bound.
+    """
+
+    attempts_max: int = 1
+    back_off_s: float = 0.0
+    not_retried: tuple[str, ...] = ()
+    inactivity_timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStep:
+    """One ordered item of an attempt: an instruction, an approval, an artifact, a warning."""
+
+    step_id: str
+    kind: str
+    status: str
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanItem:
+    """One line of a checklist: a hint of progress, never the authority on a status."""
+
+    item_id: str
+    text: str
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A durable batch that owns tasks; its ticks are facts of the job and make no tasks."""
+
+    job_id: str
+    title: str
+    created_at_s: float
+    ticks: int = 0
+    task_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One relationship of a task.
+
+    Attributes:
+        source_id: The task it is an edge of.
+        status: `active` or `removed`; a removed edge stays in the record.
+    """
+
+    source_id: str
+    kind: str
+    target_id: str
+    created_at_s: float
+    updated_at_s: float
+    status: str = "active"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One execution of a task; a retry adds another and overwrites none.
+
+    Attributes:
+        ordinal: Its number, from 1.
+        output_offsets: Bytes written so far to each output, by reference.
+    """
+
+    run_id: str
+    ordinal: int
+    status: str
+    worker: str
+    started_at_s: float
+    reason: str = ""
+    native_status: str = ""
+    ended_at_s: float | None = None
+    error_code: str = ""
+    input_refs: tuple[str, ...] = ()
+    output_offsets: Mapping[str, int] = field(default_factory=dict)
+    checkpoint_refs: tuple[str, ...] = ()
+    steps: tuple[TaskStep, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """The progress of a task as facts: an empty value means that nothing was reported."""
+
+    phase: str = "unknown"
+    current_step: str = ""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    covered: frozenset[str] = frozenset()
+    plan: tuple[PlanItem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One task as its facts leave it; times are seconds of world time since 1970, UTC.
+
+    Attributes:
+        acceptance: Criteria that must all be covered before it is `completed`.
+        cancel_requested: The cancellation sticks, whatever its status is now.
+        last_activity_s: Time of its newest sign of work.
+    """
+
+    task_id: str
+    objective: str
+    requested_by: str
+    created_at_s: float
+    updated_at_s: float
+    last_activity_s: float
+    root_task_id: str
+    parent_task_id: str = ""
+    session_id: str = ""
+    title: str = ""
+    task_kind: str = "unknown"
+    task_family: str = "unknown"
+    visibility: str = "foreground"
+    status: str = "draft"
+    native_status: str = ""
+    status_reason: str = ""
+    required_action: str = ""
+    priority: str = "normal"
+    owner: str = ""
+    assignee: str = ""
+    scope: Mapping[str, Any] = field(default_factory=dict)
+    constraints: Mapping[str, Any] = field(default_factory=dict)
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    acceptance: tuple[str, ...] = ()
+    retry: RetryPolicy = RetryPolicy()
+    progress: TaskProgress = TaskProgress()
+    delivery: str = "unknown"
+    attempts: tuple[Attempt, ...] = ()
+    error_code: str = ""
+    cancel_requested: bool = False
+    started_at_s: float | None = None
+    ended_at_s: float | None = None
+
+    @property
+    def current(self) -> Attempt | None:
+        """Return the attempt that has not ended, if there is one."""
+        last = self.attempts[-1] if self.attempts else None
+        return last if last is not None and last.ended_at_s is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """All tasks of a lab with their edges, jobs and used idempotency keys.
+
+    Attributes:
+        keys: ``(actor, key)`` -> digest of the command and the task that it concerned.
+        refusals: Number of refused commands.
+    """
+
+    by_id: Mapping[str, Task] = field(default_factory=dict)
+    edges: tuple[Edge, ...] = ()
+    jobs: Mapping[str, Job] = field(default_factory=dict)
+    keys: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    refusals: int = 0
+
+    def targets(self, task_id: str, kind: str) -> tuple[str, ...]:
+        """Return the targets of a task's active edges of one kind."""
+        mine = (each for each in self.edges if each.source_id == task_id and each.kind == kind)
+        return tuple(each.target_id for each in mine if each.status == "active")
+
+    def descendants(self, task_id: str) -> tuple[str, ...]:
+        """Return all tasks below a task, nearest first, each once."""
+        found: list[str] = []
+        todo = list(self.targets(task_id, "child"))
+        while todo:
+            each = todo.pop(0)
+            if each != task_id and each not in found:
+                found.append(each)
+                todo += self.targets(each, "child")
+        return tuple(found)
