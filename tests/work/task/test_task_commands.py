@@ -1,0 +1,183 @@
+"""Commands on tasks: what each makes, who may give it, and how it is refused."""
+
+import pytest
+
+from labharness.work.task.commands import (
+    COMMANDS,
+    MAY,
+    AppendProgress,
+    CancelTask,
+    CompleteTask,
+    CreateTask,
+    FailTask,
+    GetTask,
+    LinkTasks,
+    PauseTask,
+    ReportStatus,
+    ResumeTask,
+    RetryTask,
+    StartTask,
+    TaskCommand,
+    UnlinkTasks,
+    UpdateTask,
+)
+from labharness.work.task.deciding import _DECIDE, expired, readable
+from labharness.work.task.facts import CommandRefused
+from labharness.work.task.fold import folded
+from labharness.work.task.record import RetryPolicy
+from tasks_alone import ANA, BEN, OLGA, RUNTIME, TasksAlone
+
+
+def test_each_command_has_a_name_an_actor_and_a_decision() -> None:
+    assert COMMANDS.keys() == MAY.keys() == _DECIDE.keys()
+    assert len(set(COMMANDS.values())) == len(COMMANDS)
+
+
+def test_a_caller_may_not_pause_and_an_operator_may() -> None:
+    lab = TasksAlone()
+    lab.running()
+    assert lab(PauseTask(task_id="t"), ANA) == "forbidden"
+    assert lab["t"].status == "running"
+    assert isinstance(lab.facts[-1], CommandRefused)
+    assert lab(PauseTask(task_id="t"), OLGA) == ""
+    run = lab["t"].attempts[-1]
+    assert (lab["t"].status, run.status, run.native_status) == ("paused", "running", "held")
+    assert lab(ResumeTask(task_id="t"), OLGA) == ""
+    run = lab["t"].attempts[-1]
+    assert (lab["t"].status, run.status, run.native_status) == ("running", "running", "")
+    assert len(lab["t"].attempts) == 1
+
+
+@pytest.mark.parametrize("command", [CancelTask(task_id="t"), GetTask(task_id="t")])
+def test_a_caller_is_not_told_of_a_task_of_another_caller(command: TaskCommand) -> None:
+    lab = TasksAlone()
+    lab.running()
+    assert lab(command, BEN) == "unknown_task"
+    assert lab(command, ANA) == ""
+    assert [each.task_id for each in readable(lab.tasks, ANA)] == ["t"]
+    assert readable(lab.tasks, BEN) == ()
+
+
+def test_a_cancellation_reaches_the_whole_graph_and_sticks() -> None:
+    lab = TasksAlone()
+    for task_id, parent in (("t", ""), ("u", "t"), ("v", "u")):
+        lab.running(task_id, parent)
+    assert lab(CreateTask(task_id="w", objective="look", parent_task_id="t"), ANA) == ""
+    assert lab(CancelTask(task_id="t", reason="enough"), ANA) == ""
+    assert [lab[each].status for each in "tuvw"] == [*["cancelling"] * 3, "cancelled"]
+    child = CreateTask(task_id="x", objective="more", parent_task_id="u")
+    assert lab(child, ANA) == "cancelled_graph"
+    assert lab(UnlinkTasks(task_id="t", kind="child", target_id="u"), OLGA) == "cancelled_graph"
+    assert lab(ReportStatus(task_id="u", to="lost")) == ""
+    assert lab(ReportStatus(task_id="u", to="running")) == "cancelled_graph"
+    assert lab(ReportStatus(task_id="v", to="cancelled")) == ""
+    assert lab["v"].attempts[-1].status == "cancelled"
+    again = RetryTask(task_id="v", run_id="r", worker="line", reason="once more")
+    assert lab(again, OLGA) == "cancelled_graph"
+
+
+def test_a_repeated_key_changes_nothing_and_another_command_under_it_is_refused() -> None:
+    lab = TasksAlone()
+    assert lab(CreateTask(task_id="a", objective="grow", key="k"), ANA) == ""
+    before = lab.tasks
+    assert lab(CreateTask(task_id="b", objective="grow", key="k"), ANA) == ""
+    assert lab.tasks == before
+    assert lab.tasks.keys["ana", "k"][1] == "a"
+    assert lab(CreateTask(task_id="b", objective="other", key="k"), ANA) == "key_reused"
+    assert lab(CreateTask(task_id="b", objective="other", key="k"), BEN) == ""
+
+
+def test_a_retry_is_bound_by_its_policy_and_keeps_what_failed() -> None:
+    lab = TasksAlone()
+    lab.running(retry=RetryPolicy(3, 100.0, ("safety_violation",)))
+    assert lab(FailTask(task_id="t", error_code="dead_bus")) == ""
+    retry = RetryTask(task_id="t", run_id="r2", worker="line", reason="bus mended")
+    assert lab(retry) == "back_off"
+    lab.now_s += 100.0
+    assert lab(RetryTask(task_id="t", run_id="r2", worker="line", reason="")) == "no_reason"
+    assert lab(RetryTask(task_id="t", run_id="t-1", worker="line", reason="x")) == "run_exists"
+    assert lab(retry) == ""
+    assert [(each.status, each.error_code) for each in lab["t"].attempts] == [
+        ("failed", "dead_bus"),
+        ("preparing", ""),
+    ]
+    assert lab(FailTask(task_id="t", error_code="safety_violation")) == ""
+    third = RetryTask(task_id="t", run_id="r3", worker="line", reason="again")
+    assert lab(third, OLGA) == "not_retryable"
+
+
+def test_attempts_come_to_their_end() -> None:
+    lab = TasksAlone()
+    lab.running()
+    assert lab(FailTask(task_id="t", error_code="cold")) == ""
+    retry = RetryTask(task_id="t", run_id="r2", worker="line", reason="again")
+    assert lab(retry, OLGA) == "attempts_used"
+    assert lab(StartTask(task_id="t", run_id="r2", worker="line")) == "no_reason"
+
+
+def test_silence_times_out_and_progress_prevents_it() -> None:
+    lab = TasksAlone()
+    lab.running(retry=RetryPolicy(inactivity_timeout_s=60.0))
+    last_s = lab.now_s
+    assert expired(lab.tasks, last_s + 60.0) == ()
+    lab(AppendProgress(task_id="t", phase="working"))
+    assert expired(lab.tasks, last_s + 61.0) == ()
+    late = folded(expired(lab.tasks, lab.now_s + 60.5), lab.tasks).by_id["t"]
+    assert (late.status, late.error_code, late.attempts[-1].status) == (
+        "timed_out",
+        "inactivity",
+        "failed",
+    )
+
+
+@pytest.mark.parametrize("kind", ["child", "parent", "blocks", "blocked_by"])
+def test_a_graph_has_no_circle(kind: str) -> None:
+    lab = TasksAlone()
+    for each in "abc":
+        lab.running(each)
+    assert lab(LinkTasks(task_id="a", kind=kind, target_id="b")) == ""
+    assert lab(LinkTasks(task_id="b", kind=kind, target_id="c")) == ""
+    assert lab(LinkTasks(task_id="c", kind=kind, target_id="a")) == "edge_cycle"
+    assert lab(LinkTasks(task_id="a", kind=kind, target_id="a")) == "edge_cycle"
+    assert lab(UnlinkTasks(task_id="a", kind=kind, target_id="b")) == ""
+    assert lab(UnlinkTasks(task_id="a", kind=kind, target_id="b")) == "unknown_edge"
+    assert lab(LinkTasks(task_id="c", kind=kind, target_id="a")) == ""
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"status": "completed"}, {"title": 3}, {"acceptance": "x"}, {"objective": ""}]
+)
+def test_an_update_changes_only_what_is_a_field_of_people(changes: dict[str, object]) -> None:
+    lab = TasksAlone()
+    lab.running()
+    assert lab(UpdateTask(task_id="t", changes=changes), OLGA) == "bad_field"
+    assert lab(UpdateTask(task_id="t", changes={"title": "MoS2"}), OLGA) == ""
+    assert lab["t"].title == "MoS2"
+
+
+def test_outputs_grow_and_never_shrink() -> None:
+    lab = TasksAlone()
+    lab.running()
+    assert lab(AppendProgress(task_id="t", output_offsets={"log": 5})) == ""
+    assert lab(AppendProgress(task_id="t", output_offsets={"log": 4})) == "offset_shrinks"
+    assert lab(AppendProgress(task_id="t", covered=("beauty",))) == "bad_field"
+
+
+def test_a_task_is_complete_only_when_everything_is_reconciled() -> None:
+    lab = TasksAlone()
+    lab.running()
+    lab.running("u", "t")
+    end = CompleteTask(task_id="t")
+    assert lab(end) == "acceptance_open"
+    lab(AppendProgress(task_id="t", covered=("raman",), output_offsets={"map": 9}))
+    assert lab(end) == "artifacts_open"
+    lab(LinkTasks(task_id="t", kind="produced_artifact", target_id="map"))
+    assert lab(end) == "children_open"
+    lab(FailTask(task_id="u", error_code="cold"))
+    assert lab(end) == "delivery_open"
+    lab(AppendProgress(task_id="t", delivery="failed"))
+    assert lab(end) == "delivery_open"
+    lab(AppendProgress(task_id="t", delivery="not_applicable"))
+    assert lab(end, OLGA) == "forbidden"
+    assert lab(end, RUNTIME) == ""
+    assert (lab["t"].status, lab["t"].attempts[-1].status) == ("completed", "completed")
