@@ -1,0 +1,164 @@
+"""The 23 published events of tasks, as projections of facts; a fact may make none or several."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from labharness.work.task import facts as f
+from labharness.work.task.projected import attempt_of, edge_of, progress_of, utc
+from labharness.work.task.record import Attempt, Task, Tasks
+
+__all__ = ["EVENTS", "events_of"]
+
+# A status that a task takes -> its event. The wish to cancel has a fact and an event of its own.
+_BY_STATUS: Final = {
+    "accepted": "task.accepted",
+    "queued": "task.queued",
+    "preparing": "task.updated",
+    "running": "task.updated",
+    "waiting_input": "task.waiting",
+    "waiting_permission": "task.waiting",
+    "waiting_resource": "task.waiting",
+    "blocked": "task.blocked",
+    "paused": "task.paused",
+    "retrying": "task.retrying",
+    "cancelling": "task.updated",
+    "cancelled": "task.cancelled",
+    "timed_out": "task.timed_out",
+    "failed": "task.failed",
+    "lost": "task.lost",
+    "completed": "task.completed",
+    "archived": "task.archived",
+    "stale": "task.updated",
+    "unknown": "task.updated",
+}
+_ATTEMPT: Final = ("task.attempt.started", "task.attempt.completed", "task.attempt.failed")
+
+EVENTS: Final = frozenset(
+    {
+        *_BY_STATUS.values(),
+        *("task.created", "task.started", "task.progress", "task.resumed"),
+        *("task.cancel_requested", "task.delegated", "task.dependency.updated", *_ATTEMPT),
+    }
+)
+
+Event = tuple[str, dict[str, Any]]
+
+
+def events_of(fact: f.TaskFact, before: Tasks, after: Tasks, event_id: str) -> list[dict[str, Any]]:
+    """Return the events that a fact makes.
+
+    Args:
+        fact: A fact that was written down.
+        before: The state without it.
+        after: The state with it.
+        event_id: Of the fact's record, so that the same fact makes the same events again.
+    """
+    make = _MAKE.get(type(fact))
+    made = list(make(fact, before, after)) if make else []
+    head = {"timestamp": utc(fact.at_s)}
+    return [
+        {"type": name, "eventId": f"{event_id}.{i}", **head, **body}
+        for i, (name, body) in enumerate(made)
+    ]
+
+
+def _ids(task: Task) -> dict[str, Any]:
+    ids = {
+        "taskId": task.task_id,
+        "rootTaskId": task.root_task_id,
+        "parentTaskId": task.parent_task_id,
+        "sessionId": task.session_id,
+        "status": task.status,
+        "nativeStatus": task.native_status,
+        "statusReason": task.status_reason,
+    }
+    return {name: value for name, value in ids.items() if value}
+
+
+def _task(task: Task, **more: object) -> dict[str, Any]:
+    return {"taskId": task.task_id, "status": task.status, **more}
+
+
+def _created(fact: f.TaskCreated, before: Tasks, after: Tasks) -> Iterator[Event]:
+    task = after.by_id[fact.task_id]
+    yield "task.created", {**_ids(task), "task": _task(task, objective=task.objective)}
+
+
+def _moved(fact: f.TaskMoved, before: Tasks, after: Tasks) -> Iterator[Event]:
+    was, task = before.by_id[fact.task_id], after.by_id[fact.task_id]
+    body = _ids(task)
+    if fact.to in ("failed", "timed_out"):
+        body["task"] = _task(task, lastError={"code": task.error_code or "unknown"})
+    yield _name_of(was, fact.to), body
+
+
+def _name_of(was: Task, to: str) -> str:
+    if was.status == "paused" and to in ("running", "queued", "preparing"):
+        return "task.resumed"
+    started = to == "running" and was.status in ("accepted", "queued", "preparing")
+    return "task.started" if started and len(was.attempts) <= 1 else _BY_STATUS[to]
+
+
+def _updated(fact: f.TaskUpdated, before: Tasks, after: Tasks) -> Iterator[Event]:
+    yield "task.updated", _ids(after.by_id[fact.task_id])
+
+
+def _cancel(fact: f.CancelRequested, before: Tasks, after: Tasks) -> Iterator[Event]:
+    task = after.by_id[fact.task_id]
+    body = {"task": _task(task, statusReason=fact.reason or "not_applicable")}
+    yield "task.cancel_requested", {**_ids(task), **body}
+
+
+def _progressed(fact: f.TaskProgressed, before: Tasks, after: Tasks) -> Iterator[Event]:
+    task = after.by_id[fact.task_id]
+    body = {**_ids(task), "phase": task.progress.phase, "taskProgress": progress_of(task)}
+    run = task.attempts[-1]
+    refs = [{"ref": ref, "offset": n} for ref, n in run.output_offsets.items()]
+    yield "task.progress", {**body, "runId": run.run_id, "refs": {"outputRefs": refs}}
+
+
+def _delivered(fact: f.TaskDelivered, before: Tasks, after: Tasks) -> Iterator[Event]:
+    task = after.by_id[fact.task_id]
+    yield "task.progress", {**_ids(task), "deliveryState": {"status": task.delivery}}
+
+
+def _edge(fact: f.EdgeSet, before: Tasks, after: Tasks) -> Iterator[Event]:
+    task = after.by_id[fact.task_id]
+    name = (fact.task_id, fact.kind, fact.target_id)
+    edges = (e for e in after.edges if (e.source_id, e.kind, e.target_id) == name)
+    body = {**_ids(task), "taskRelationship": edge_of(next(edges))}
+    yield "task.dependency.updated", body
+    if fact.status == "active" and fact.kind in ("child", "spawned_subagent"):
+        yield "task.delegated", body
+
+
+def _run(task: Task, run: Attempt) -> dict[str, Any]:
+    ids = {"runId": run.run_id, "attemptId": run.run_id}
+    more = {"taskAttempt": attempt_of(run, task), "worker": {"id": run.worker}}
+    return {**_ids(task), **ids, **more}
+
+
+def _attempt_started(fact: f.AttemptStarted, before: Tasks, after: Tasks) -> Iterator[Event]:
+    task = after.by_id[fact.task_id]
+    yield "task.attempt.started", _run(task, task.attempts[-1])
+
+
+def _attempt_ended(fact: f.AttemptEnded, before: Tasks, after: Tasks) -> Iterator[Event]:
+    """Return the end of an attempt; one that was cancelled or lost did not complete."""
+    task = after.by_id[fact.task_id]
+    run = next(each for each in task.attempts if each.run_id == fact.run_id)
+    done = fact.status == "completed"
+    yield "task.attempt.completed" if done else "task.attempt.failed", _run(task, run)
+
+
+_MAKE: Final[dict[type[f.TaskFact], Callable[[Any, Tasks, Tasks], Iterator[Event]]]] = {
+    f.TaskCreated: _created,
+    f.TaskMoved: _moved,
+    f.TaskUpdated: _updated,
+    f.CancelRequested: _cancel,
+    f.TaskProgressed: _progressed,
+    f.TaskDelivered: _delivered,
+    f.EdgeSet: _edge,
+    f.AttemptStarted: _attempt_started,
+    f.AttemptEnded: _attempt_ended,
+}
