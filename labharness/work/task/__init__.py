@@ -1,1 +1,1 @@
-"""Durable tasks as a pure core: facts in, state out; commands are decided and nothing is done."""
+"""Durable tasks: commands decided into facts, the state folded of them, a journal to keep them."""

@@ -1,0 +1,77 @@
+"""The durable shell of tasks: facts go into a chained journal first, and the state follows."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from labharness.journal import SqliteJournal
+from labharness.journal.reading import read
+from labharness.work.task.commands import TaskActor, TaskCommand
+from labharness.work.task.deciding import decide, expired
+from labharness.work.task.facts import TaskFact, fact_from_json, fact_to_json
+from labharness.work.task.fold import folded
+from labharness.work.task.record import Tasks
+
+__all__ = ["HouseJournal"]
+
+KIND: Final = "task_facts"
+"""Kind of a record: all facts of one command, so that a cut never leaves a part of them."""
+
+
+class HouseJournal:
+    """The tasks of a lab, which outlive the process.
+
+    After `JournalFailed` the state on the disk is not known here: open the journal again.
+
+    Args:
+        path: The file; an existing one is folded into the state.
+
+    Attributes:
+        tasks: The state that the committed facts make.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._journal = SqliteJournal(path, run={"journal": "house"})
+        self.tasks = Tasks()
+        for record in read(path):
+            if record.kind == KIND:
+                facts = [fact_from_json(each) for each in record.body["facts"]]
+                self.tasks = folded(facts, self.tasks)
+
+    def give(self, command: TaskCommand, actor: TaskActor, now_s: float) -> tuple[TaskFact, ...]:
+        """Decide a command and return its facts, which are then on the disk.
+
+        Raises:
+            JournalFailed: The facts could not be written; the state is as it was.
+        """
+        return self._kept(decide(self.tasks, command, actor, now_s), now_s)
+
+    def expire(self, now_s: float) -> tuple[TaskFact, ...]:
+        """Time out what was silent for too long; return the facts, which are then on the disk.
+
+        Raises:
+            JournalFailed: The facts could not be written; the state is as it was.
+        """
+        return self._kept(expired(self.tasks, now_s), now_s)
+
+    def _kept(self, facts: Sequence[TaskFact], now_s: float) -> tuple[TaskFact, ...]:
+        if facts:
+            body = {"facts": [fact_to_json(each) for each in facts]}
+            self._journal.append(KIND, body, now_s)
+            self._journal.commit()
+            self.tasks = folded(facts, self.tasks)
+        return tuple(facts)
+
+    def close(self) -> None:
+        """Close the file.
+
+        Raises:
+            JournalFailed: Facts that could not be written are still not on the disk.
+        """
+        self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.close()

@@ -1,0 +1,60 @@
+"""Tasks outlive the process that keeps them: what was acknowledged is found again."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labharness.journal import JournalFailed
+from labharness.journal.reading import verify_file
+from labharness.work.task.commands import CreateTask, ReportStatus, StartTask
+from labharness.work.task.house import HouseJournal
+from rig import HERE
+from tasks_alone import ANA, RUNTIME
+
+CREATE = CreateTask(task_id="t", objective="grow", key="k")
+
+
+def test_tasks_refusals_and_keys_are_the_same_after_a_restart(tmp_path: Path) -> None:
+    with HouseJournal(tmp_path / "house.sqlite") as house:
+        house.give(CREATE, ANA, 1.0)
+        house.give(ReportStatus(task_id="t", to="accepted"), ANA, 2.0)
+        house.give(ReportStatus(task_id="t", to="accepted"), RUNTIME, 3.0)
+        house.give(StartTask(task_id="t", run_id="r", worker="line"), RUNTIME, 4.0)
+        before = house.tasks
+    with HouseJournal(tmp_path / "house.sqlite") as house:
+        assert house.tasks == before
+        assert before.refusals == 1
+        assert house.give(CREATE, ANA, 5.0) == ()
+        assert len(house.tasks.by_id["t"].attempts) == 1
+
+
+def test_a_fact_that_was_not_written_does_not_change_the_state(tmp_path: Path) -> None:
+    path = tmp_path / "house.sqlite"
+    with HouseJournal(path) as house:
+        second = HouseJournal(path)
+        house.give(CREATE, ANA, 1.0)
+        with pytest.raises(JournalFailed):
+            second.give(CREATE, ANA, 2.0)
+        assert second.tasks.by_id == {}
+        with pytest.raises(JournalFailed):
+            second.close()  # its fact is still not on the disk, and it says so
+
+
+def test_a_killed_process_loses_no_acknowledged_task(tmp_path: Path) -> None:
+    path = tmp_path / "house.sqlite"
+    told: list[str] = []
+    for lines in (1, 7, 20):
+        command = [sys.executable, str(HERE / "task_writer.py"), str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            told += [writer.stdout.readline().strip() for _ in range(lines)]
+            writer.kill()
+            told += writer.stdout.read().split()
+        with HouseJournal(path) as house:
+            assert set(told) <= house.tasks.by_id.keys()
+            assert len(house.tasks.by_id) - len(told) <= 3  # one unacknowledged a kill
+            assert len(house.tasks.keys) == len(house.tasks.by_id)
+        assert verify_file(path).ok
+    assert len(told) == len(set(told)) >= 28
