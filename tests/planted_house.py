@@ -192,4 +192,13 @@ IN_THE_HOUSE = (
         detector="byte log",
         dear=True,
     ),
+    PlantedBug(
+        "task acknowledged before it is on the disk",
+        "labharness.work.task.house:HouseJournal._kept",
+        "self._journal.commit()",
+        "pass",
+        "tests/work/task/test_task_house.py::test_a_killed_process_loses_no_acknowledged_task",
+        promise=20,
+        detector="journal audit",
+    ),
 )

@@ -42,6 +42,7 @@ def test_a_fact_that_was_not_written_does_not_change_the_state(tmp_path: Path) -
             second.close()  # its fact is still not on the disk, and it says so
 
 
+@pytest.mark.promise(20)
 def test_a_killed_process_loses_no_acknowledged_task(tmp_path: Path) -> None:
     path = tmp_path / "house.sqlite"
     told: list[str] = []
