@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from labharness.journal import SqliteJournal
+from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.reading import read
 from labharness.work.task.commands import TaskActor, TaskCommand
 from labharness.work.task.deciding import decide, expired
@@ -21,7 +21,8 @@ KIND: Final = "task_facts"
 class HouseJournal:
     """The tasks of a lab, which outlive the process.
 
-    After `JournalFailed` the state on the disk is not known here: open the journal again.
+    After `JournalFailed` the state on the disk is not known here, so nothing more is decided: open
+    the journal again.
 
     Args:
         path: The file; an existing one is folded into the state.
@@ -32,6 +33,7 @@ class HouseJournal:
 
     def __init__(self, path: Path) -> None:
         self._journal = SqliteJournal(path, run={"journal": "house"})
+        self._failure = ""
         self.tasks = Tasks()
         for record in read(path):
             if record.kind == KIND:
@@ -42,23 +44,33 @@ class HouseJournal:
         """Decide a command and return its facts, which are then on the disk.
 
         Raises:
-            JournalFailed: The facts could not be written; the state is as it was.
+            JournalFailed: The facts could not be written, now or before; the state is as it was.
         """
+        self._must_know()
         return self._kept(decide(self.tasks, command, actor, now_s), now_s)
 
     def expire(self, now_s: float) -> tuple[TaskFact, ...]:
         """Time out what was silent for too long; return the facts, which are then on the disk.
 
         Raises:
-            JournalFailed: The facts could not be written; the state is as it was.
+            JournalFailed: The facts could not be written, now or before; the state is as it was.
         """
+        self._must_know()
         return self._kept(expired(self.tasks, now_s), now_s)
+
+    def _must_know(self) -> None:
+        if self._failure:
+            raise JournalFailed(f"nothing is decided since, open it again: {self._failure}")
 
     def _kept(self, facts: Sequence[TaskFact], now_s: float) -> tuple[TaskFact, ...]:
         if facts:
             body = {"facts": [fact_to_json(each) for each in facts]}
-            self._journal.append(KIND, body, now_s)
-            self._journal.commit()
+            try:
+                self._journal.append(KIND, body, now_s)
+                self._journal.commit()
+            except JournalFailed as why:  # a later commit would write them, unknown to `tasks`
+                self._failure = str(why)
+                raise
             self.tasks = folded(facts, self.tasks)
         return tuple(facts)
 
