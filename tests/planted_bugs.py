@@ -423,6 +423,25 @@ PLANTED = (
         dear=True,
     ),
     PlantedBug(
+        "samples with something hidden behind them",
+        "labharness.journal.reading:_unpacked",
+        "packed.eof and not packed.unused_data",
+        "packed.eof",
+        "tests/journal/test_journal_store.py::"
+        "test_a_block_that_is_not_the_one_measured_is_named[twice]",
+        promise=20,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "samples unpacked without a bound",
+        "labharness.journal.reading:_unpacked",
+        "packed.decompress(block, BLOCK_BYTES_MAX)",
+        "packed.decompress(block)",
+        "tests/journal/test_journal_store.py::test_a_block_is_unpacked_up_to_a_bound",
+        promise=20,
+        detector="verdict",
+    ),
+    PlantedBug(
         "record acknowledged before the disk has it",
         "labharness.journal.store:SqliteJournal._open",
         '"""PRAGMA synchronous=FULL"""',

@@ -5,16 +5,18 @@ import contextlib
 import json
 import sqlite3
 import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from labharness.journal.chain import Head, Record, Sealed, VerifyReport, genesis_of, unseal, verify
-from labharness.journal.store import FORMAT, SELECT, JournalFailed, sqlite_errors
+from labharness.journal.store import FORMAT, PACKED_SINCE, SELECT, JournalFailed, sqlite_errors
 
 __all__ = ["about", "export_jsonl", "read", "run_header", "samples", "sealed", "verify_file"]
 
 NOTHING_BESIDE = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_CANTOPEN)
+BLOCK_BYTES_MAX = 64 * 2**20  # of one block; 64 values at 1 kHz for a minute are 31 MB
 READ_S_MAX = 0.25  # longest wait of a reader for a lock; a journal under recovery is locked
 
 
@@ -24,22 +26,24 @@ def read(path: Path) -> Iterator[Record]:
     Raises:
         JournalFailed: The file cannot be opened or read.
     """
-    found = run_header(path).get("format", 1)
-    if not isinstance(found, int) or found > FORMAT:
-        raise JournalFailed(f"{path} is of format {found}; this version reads up to {FORMAT}")
     for record in sealed(path):
         yield _unsealed(path, record)
 
 
 def sealed(path: Path) -> Iterator[Sealed]:
-    """Return the committed records as stored on disk.
+    """Return the committed records as they were chained, their samples unpacked.
+
+    Of a block that cannot be unpacked no samples are returned; they do not fit the record's hash.
 
     Raises:
-        JournalFailed: The file cannot be opened or read.
+        JournalFailed: The file cannot be opened or read, or is of a newer format.
     """
+    packed = _format(path) >= PACKED_SINCE
     with _opened(path) as database:
-        for row in database.execute(f"{SELECT} ORDER BY seq"):
-            yield Sealed(*row)
+        for seq, data, chained, block in database.execute(f"{SELECT} ORDER BY seq"):
+            yield Sealed(
+                seq, data, chained, _unpacked(block) if packed and block is not None else block
+            )
 
 
 def samples(path: Path) -> Iterator[tuple[str, float, tuple[float, ...]]]:
@@ -58,12 +62,26 @@ def samples(path: Path) -> Iterator[tuple[str, float, tuple[float, ...]]]:
             streams.append((record.body["name"], row))
         elif record.kind == "samples":
             try:
-                name, row = streams[record.body["stream"]]
-                rows = list(row.iter_unpack(one.block or b""))
-            except (IndexError, KeyError, TypeError, struct.error) as error:
+                yield from _rows(record.body, one.block or b"", streams)
+            except (IndexError, KeyError, TypeError, ValueError, struct.error) as error:
                 raise JournalFailed(f"{path}: samples of record {one.seq}: {error}") from error
-            for at_s, *values in rows:
-                yield name, at_s, tuple(values)
+
+
+def _rows(
+    body: dict[str, Any], block: bytes, streams: list[tuple[str, struct.Struct]]
+) -> Iterator[tuple[str, float, tuple[float, ...]]]:
+    """Return the rows of a record of samples, stream by stream."""
+    at = 0
+    for stream, rows in body["of"] if "of" in body else [(body["stream"], body["rows"])]:
+        name, row = streams[stream]
+        part = block[at : at + rows * row.size]
+        if len(part) != rows * row.size:
+            raise ValueError(f"{len(block)} bytes, which end within {rows} rows of {name}")
+        for at_s, *values in row.iter_unpack(part):
+            yield name, at_s, tuple(values)
+        at += len(part)
+    if at != len(block):
+        raise ValueError(f"{len(block)} bytes, of which {at} are said to be rows")
 
 
 def run_header(path: Path) -> dict[str, Any]:
@@ -105,6 +123,23 @@ def export_jsonl(path: Path, out: BinaryIO, until_seq: int | None = None) -> int
         out.write(b"{" + block + b'"hash":"' + digest + b'","record":' + one.data + b"}\n")
         count += 1
     return count
+
+
+def _format(path: Path) -> int:
+    found = run_header(path).get("format", 1)
+    if not isinstance(found, int) or found > FORMAT:
+        raise JournalFailed(f"{path} is of format {found}; this version reads up to {FORMAT}")
+    return found
+
+
+def _unpacked(block: bytes) -> bytes:
+    """Return the samples of a block; none if it is not exactly one packed block."""
+    packed = zlib.decompressobj()
+    try:
+        samples = packed.decompress(block, BLOCK_BYTES_MAX)
+    except zlib.error:
+        return b""
+    return samples if packed.eof and not packed.unused_data else b""
 
 
 def _unsealed(path: Path, one: Sealed) -> Record:

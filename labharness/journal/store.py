@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
+from zlib import compress
 
 from labharness.core.errors import LabError
 from labharness.journal.chain import (
@@ -30,6 +31,7 @@ __all__ = [
     "COMMIT_RECORDS",
     "FORMAT",
     "KEPT_S_MAX",
+    "PACKED_SINCE",
     "SELECT",
     "Journal",
     "JournalFailed",
@@ -38,9 +40,18 @@ __all__ = [
     "sqlite_errors",
 ]
 
-FORMAT: Final = 2
-"""Of what is written now, in the run's header: texts are codes with parameters. A journal whose
-header has none is of format 1, in which they are English sentences."""
+FORMAT: Final = 3
+"""Of what is written now, in the run's header: the samples of all streams in a block of lab time
+are one record, stored compressed. In format 2 each stream has a record of its own, stored as it is.
+A journal whose header has none is of format 1, and its texts are English sentences in the place of
+codes with parameters."""
+
+PACKED_SINCE: Final = 3
+"""First format whose blocks are compressed (zlib, RFC 1950). The record holds the hash of the
+samples themselves, so that the chain does not depend on how a version of zlib packs them."""
+
+PACKING: Final = 6
+"""Level of zlib: of a growth's samples 9 saves 1 % more and takes twice as long."""
 
 COMMIT_RECORDS: Final = 1_000
 """Number of queued records that triggers a commit."""
@@ -115,6 +126,15 @@ class _Stream:
     columns: tuple[str, ...]
     pack: Callable[..., bytes]
     block: bytearray
+
+    @property
+    def row_bytes(self) -> int:
+        return 8 * (1 + len(self.columns))
+
+    @property
+    def last_at_s(self) -> float:
+        at_s: float = struct.unpack_from("<d", self.block, len(self.block) - self.row_bytes)[0]
+        return at_s
 
 
 class SqliteJournal:
@@ -320,8 +340,8 @@ class SqliteJournal:
     def sample(self, stream: int, at_s: float, values: Sequence[float]) -> None:
         """Add one row of a declared stream; NaN marks a value that was not measured.
 
-        Rows are packed as little-endian doubles, the time first. Each block of lab time becomes one
-        chained record of kind ``samples`` per stream, and is committed.
+        Rows are packed as little-endian doubles, the time first. All rows of a block of lab
+        time become one chained record of kind ``samples``, compressed and committed.
 
         Raises:
             struct.error: The number of values differs from the number of columns.
@@ -348,16 +368,19 @@ class SqliteJournal:
         return ended
 
     def _chain_blocks(self) -> None:
-        for number, stream in enumerate(self._streams):
-            if not stream.block:
-                continue
-            block = bytes(stream.block)
-            stream.block.clear()
-            row_bytes = 8 * (1 + len(stream.columns))
-            rows = len(block) // row_bytes
-            (last_at_s,) = struct.unpack_from("<d", block, len(block) - row_bytes)
-            body = {"stream": number, "rows": rows, "sha256": sha256(block).hexdigest()}
-            self._chain("samples", body, last_at_s, block)
+        """Chain what all streams hold as one record, stream by stream."""
+        parts = [(number, each) for number, each in enumerate(self._streams) if each.block]
+        if not parts:
+            return
+        block = b"".join(each.block for _, each in parts)
+        body = {
+            "of": [[number, len(each.block) // each.row_bytes] for number, each in parts],
+            "sha256": sha256(block).hexdigest(),
+        }
+        last_at_s = max(each.last_at_s for _, each in parts)
+        for _, each in parts:
+            each.block.clear()
+        self._chain("samples", body, last_at_s, compress(block, PACKING))
 
     def flush(self) -> None:
         """Chain the open blocks of samples and commit, for example before an export.

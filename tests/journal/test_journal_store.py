@@ -2,6 +2,8 @@
 
 import asyncio
 import io
+import json
+import lzma
 import math
 import os
 import random
@@ -10,6 +12,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +22,7 @@ from labharness.journal import reading, store
 from labharness.journal.chain import Head
 from labharness.journal.store import Journal, JournalFailed, SqliteJournal, block_lab_s
 from platforms import takes_open_files_away
+from rig import HERE
 
 
 def filled(path: Path, seed: int, about: dict[str, str]) -> Head:
@@ -75,7 +80,7 @@ def test_what_is_written_verifies_and_reads_back(tmp_path: Path) -> None:
     commands = [one for one in reading.read(path) if one.kind == "command"]
     assert [one.at_s for one in commands] == [float(second) for second in range(0, 400, 50)]
     blocks = [one for one in reading.read(path) if one.kind == "samples"]
-    assert len(blocks) == 2 * math.ceil(400 / 60)
+    assert len(blocks) == math.ceil(400 / 60)
 
 
 def test_an_export_up_to_a_record_is_the_beginning_of_the_whole(tmp_path: Path) -> None:
@@ -385,14 +390,19 @@ def test_a_journal_that_cannot_be_opened_is_a_typed_failure(tmp_path: Path) -> N
 def test_an_idle_line_meets_a_full_disk_within_five_seconds(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "run.journal", block_s=block_lab_s(1.0))
     stream = journal.stream("furnace", ["measured_c", *(f"column {n}" for n in range(60))])
+    noise = random.Random(1)  # which no compression fits into the pages there are
+
+    def measured() -> list[float]:
+        return [noise.random() for _ in range(61)]
+
     for second in range(10):
-        journal.sample(stream, float(second), (20.0,) * 61)
+        journal.sample(stream, float(second), measured())
     journal._database.execute("PRAGMA max_page_count = 1")
 
     def lived_s() -> int:
         for second in range(10, 100):
             try:
-                journal.sample(stream, float(second), (20.0,) * 61)
+                journal.sample(stream, float(second), measured())
             except JournalFailed:
                 return second - 10
         return 90
@@ -417,3 +427,92 @@ def test_a_block_is_as_long_as_a_crash_may_take_in_real_time(
     speed: float | None, lab_s: float
 ) -> None:
     assert block_lab_s(speed) == lab_s
+
+
+# ---- blocks of samples, as they are stored
+
+FORMAT_2 = HERE / "data" / "journals" / "format_2.sqlite.xz"
+MEASURED = [(float(at), (20.0 + at / 8,)) for at in range(150)]
+
+
+def measured(path: Path) -> Path:
+    with SqliteJournal(path, run={"seed": 1}) as journal:
+        journal.append("event", {"event_type": "progress"}, 0.0)
+        stream = journal.stream("furnace", ["temperature"])
+        for at_s, values in MEASURED:
+            journal.sample(stream, at_s, values)
+    return path
+
+
+def stored(path: Path) -> list[bytes]:
+    with sqlite3.connect(path) as database:
+        rows = database.execute("SELECT block FROM records WHERE block IS NOT NULL ORDER BY seq")
+        return [block for (block,) in rows]
+
+
+def store_instead(path: Path, block: bytes) -> None:
+    """Change the first block of samples."""
+    with sqlite3.connect(path) as database:
+        first = "SELECT min(seq) FROM records WHERE block IS NOT NULL"
+        database.execute(f"UPDATE records SET block = ? WHERE seq = ({first})", (block,))
+
+
+def test_samples_are_stored_packed_and_read_as_measured(tmp_path: Path) -> None:
+    path = measured(tmp_path / "run.journal")
+    assert [(at_s, values) for _, at_s, values in reading.samples(path)] == MEASURED
+    assert sum(map(len, stored(path))) < 0.3 * 16 * len(MEASURED)
+    assert reading.verify_file(path).ok
+
+
+def test_a_journal_of_before_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    path.write_bytes(lzma.decompress(FORMAT_2.read_bytes()))
+    assert reading.run_header(path)["format"] == 2
+    assert sum(map(len, stored(path))) == 16 * len(MEASURED)
+    assert reading.verify_file(path).ok
+    assert [(at_s, values) for _, at_s, values in reading.samples(path)] == MEASURED
+    with pytest.raises(JournalFailed, match="another run"):
+        SqliteJournal(path, run={"seed": 1})
+
+
+def test_an_export_holds_the_samples_as_they_were_measured(tmp_path: Path) -> None:
+    before = tmp_path / "before.journal"
+    before.write_bytes(lzma.decompress(FORMAT_2.read_bytes()))
+    now = exported(measured(tmp_path / "run.journal"))
+    for was, line in zip(exported(before).splitlines()[1:], now.splitlines()[1:], strict=True):
+        assert json.loads(was).get("block") == json.loads(line).get("block")
+
+
+@pytest.mark.promise(20)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda block: block[:-1],
+        lambda block: block + b"\0",
+        lambda block: block + block,
+        lambda block: zlib.compress(zlib.decompress(block)[:-16]),
+        lambda block: zlib.decompress(block),
+        lambda block: b"",
+    ],
+    ids=["cut", "longer", "twice", "a row less", "not packed", "empty"],
+)
+def test_a_block_that_is_not_the_one_measured_is_named(
+    tmp_path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    path = measured(tmp_path / "run.journal")
+    store_instead(path, change(stored(path)[0]))
+    report = reading.verify_file(path)
+    assert not report.ok
+    assert report.first_bad_seq is not None
+    assert f"the samples of record {report.first_bad_seq} do not fit" in report.reason
+
+
+@pytest.mark.promise(20)
+def test_a_block_is_unpacked_up_to_a_bound(tmp_path: Path) -> None:
+    path = measured(tmp_path / "run.journal")
+    store_instead(path, zlib.compress(bytes(reading.BLOCK_BYTES_MAX + 1)))
+    blocks = [one.block for one in reading.sealed(path) if one.block is not None]
+    assert blocks[0] == b""
+    assert not reading.verify_file(path).ok
+    with pytest.raises(JournalFailed, match="which end within"):
+        list(reading.samples(path))

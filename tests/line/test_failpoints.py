@@ -116,7 +116,7 @@ POINTS = (
     Failpoint("write alarms.jsonl", "half", "ramp", BY_ESTOP, faults=ESTOP),
     Failpoint("write alarms.jsonl", "dies within", "ramp", DIED, faults=ESTOP),
     Failpoint("fsync alarms.jsonl", "broken", "ramp", BY_ESTOP, faults=ESTOP),
-    Failpoint("fsync .journal.jsonl.part", "full", "ramp", BY_ESTOP, faults=ESTOP),
+    Failpoint("fsync .growth_log_partial.csv.part", "full", "ramp", BY_ESTOP, faults=ESTOP),
     Failpoint("replace growth_log_partial.csv", "dies before", "ramp", DIED, faults=ESTOP),
     Failpoint("replace index.json", "broken", "ramp", BY_ESTOP, faults=ESTOP),
     Failpoint("replace index.json", "dies after", "analysis", "died"),

@@ -172,8 +172,8 @@ def test_an_admission_that_breaks_is_answered_and_sends_nothing(
 
     monkeypatch.setattr(cvd.CvdSynthesis, "plan", raises)
     ran = run_task(short_plan)
-    assert ran.body["error_code"] == "internal_error"
-    assert "planted" in ran.body["error_message"]
+    assert ran.body["reason_code"] == "resource_unavailable"
+    assert "planted" in ran.body["reason_message"]
     assert ran.lab.guard.core.log == []
 
 

@@ -1,6 +1,5 @@
 """The end of a session: artifacts, summary, and the one terminal message."""
 
-import io
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +10,6 @@ from labharness.core.vocabulary.durations import format_duration
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.chain import canonical
-from labharness.journal.reading import export_jsonl
 from labharness.journal.store import JournalFailed, SqliteJournal
 from labharness.line import HoldTooLong, Line, Tripped
 from labharness.protocols.hcp import answers
@@ -165,14 +163,11 @@ class Closing:
         return self._keep_logs(f"partial_{self.log}", f"{self.log}_partial.csv")
 
     def _keep_logs(self, name: str, filename: str) -> int:
-        """Store process log and journal; return the rows of the log, 0 when the journal is lost."""
+        """Store the process log; return its rows, 0 when the journal is lost."""
         try:
             self._journal.flush()
             table, rows = process_log(self._journal.path, self._facts.watched)
             self._artifacts.put(name, filename, "text/csv", table)
-            export = io.BytesIO()
-            export_jsonl(self._journal.path, export)
-            self._artifacts.put("journal", "journal.jsonl", "application/jsonl", export.getvalue())
         except (JournalFailed, OSError) as why:
             self._session.tell("warning", {"code": "journal_lost", "message": str(why)})
             return 0

@@ -356,7 +356,7 @@ def test_an_artifact_is_found_by_its_uri(done: tuple[Path, Said]) -> None:
         assert Path(found.out.strip()).stat().st_size == each["size_bytes"]
     one_run = say("artifact", each["uri"], "--runs", folder)
     assert one_run.out == found.out
-    gone = each["uri"].replace("journal.jsonl", "gone.csv")
+    gone = each["uri"].rpartition("/")[0] + "/gone.csv"
     say("artifact", gone, "--runs", folder.parent).is_one_plain_error("gone.csv")
 
 
