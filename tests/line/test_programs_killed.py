@@ -83,7 +83,7 @@ def press_run(served: Served) -> tuple[int, int, int]:
         What ran before, the stored program's first segment, and what runs a moment later.
     """
     client = ModbusSerialClient(served.status["ports"]["heat"], baudrate=19200, timeout=1)
-    assert client.connect()
+    until(client.connect, "the port, which the guard leaves when the reset has been answered")
     try:
 
         def word(address: int) -> int:
