@@ -20,6 +20,7 @@ from planted_spectra import IN_SPECTRA
 from planted_texts import IN_THE_TEXTS
 from planted_watch import IN_THE_WATCH
 from planted_words import IN_THE_WORDS
+from planted_work import IN_WORK_THAT_SURVIVES
 
 __all__ = ["PLANTED", "PlantedBug"]
 
@@ -38,6 +39,7 @@ PLANTED = (
     *IN_THE_WATCH,
     *IN_THE_WORDS,
     *IN_THE_ANSWER,
+    *IN_WORK_THAT_SURVIVES,
     PlantedBug(
         "procedure step not verified",
         "labharness.line.trip_response:TripResponse._states",

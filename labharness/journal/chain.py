@@ -11,6 +11,7 @@ from typing import Any, Final
 from labharness.core.vocabulary.texts import coded, revived
 
 __all__ = [
+    "BLOCK_KINDS",
     "FIRST_SEQ",
     "GENESIS",
     "Head",
@@ -30,6 +31,9 @@ GENESIS: Final = b"labharness journal, chain version 1\n"
 
 FIRST_SEQ: Final = 1
 
+BLOCK_KINDS: Final = frozenset({"samples", "queried"})
+"""Kinds of record with a block of bytes beside them, of which the record states the hash."""
+
 # Python writes floats by repr, the shortest text that reads back as the same number. ASCII escapes
 # also carry a broken string of an instrument (a lone surrogate).
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
@@ -45,7 +49,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A record as stored on disk: its bytes, its hash, and the packed samples that belong to it."""
+    """A record as stored on disk: its bytes, its hash, and the bytes that belong to it."""
 
     seq: int
     data: bytes
@@ -168,8 +172,8 @@ def _fault(sealed: Sealed, expected: int, previous: bytes) -> str | None:
         return f"record {expected} cannot be read: {error}"
     if record.seq != expected:
         return f"record {expected} says that it is {record.seq}"
-    stated = record.body.get("sha256") if record.kind == "samples" else None
+    stated = record.body.get("sha256") if record.kind in BLOCK_KINDS else None
     found = None if sealed.block is None else hashlib.sha256(sealed.block).hexdigest()
     if stated != found:
-        return f"the samples of record {expected} do not fit the hash in it"
+        return f"the {record.kind} of record {expected} do not fit the hash in it"
     return None

@@ -11,12 +11,18 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from labharness.journal.chain import Head, Record, Sealed, VerifyReport, genesis_of, unseal, verify
-from labharness.journal.store import FORMAT, PACKED_SINCE, SELECT, JournalFailed, sqlite_errors
+from labharness.journal.store import (
+    BLOCK_BYTES_MAX,
+    FORMAT,
+    PACKED_SINCE,
+    SELECT,
+    JournalFailed,
+    sqlite_errors,
+)
 
 __all__ = ["about", "export_jsonl", "read", "run_header", "samples", "sealed", "verify_file"]
 
 NOTHING_BESIDE = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_CANTOPEN)
-BLOCK_BYTES_MAX = 64 * 2**20  # of one block; 64 values at 1 kHz for a minute are 31 MB
 READ_S_MAX = 0.25  # longest wait of a reader for a lock; a journal under recovery is locked
 
 

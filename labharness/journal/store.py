@@ -14,6 +14,7 @@ from zlib import compress
 
 from labharness.core.errors import LabError
 from labharness.journal.chain import (
+    BLOCK_KINDS,
     FIRST_SEQ,
     Head,
     Record,
@@ -26,6 +27,7 @@ from labharness.journal.chain import (
 )
 
 __all__ = [
+    "BLOCK_BYTES_MAX",
     "BLOCK_LAB_S",
     "BUSY_TIMEOUT_S",
     "COMMIT_RECORDS",
@@ -68,6 +70,9 @@ BUSY_TIMEOUT_S: Final = 0.01
 """Longest wait (s) of the writer for another process's lock. The wait blocks the loop that must
 send a trip's first wave within 50 ms; sqlite3's own 5 s would also starve a heartbeat. Readers do
 not block the writer (WAL), so only another writer is waited for."""
+
+BLOCK_BYTES_MAX: Final = 64 * 2**20
+"""Longest block (bytes) before it is compressed. 64 values at 1 kHz for a minute are 31 MB."""
 
 STREAMS_MAX: Final = 1_000
 """Most streams of one journal."""
@@ -238,6 +243,28 @@ class SqliteJournal:
         """
         ended = at_s >= self._block_end_s and self._turn_block(at_s)
         seq = self._chain(kind, body, at_s, None)
+        if ended:
+            self.commit()
+        return seq
+
+    def append_block(self, kind: str, body: Mapping[str, Any], block: bytes, at_s: float) -> int:
+        """Chain a record with bytes of its own, as `append` does; return its number.
+
+        Args:
+            kind: One of `BLOCK_KINDS`.
+            body: JSON values; the hash of the block is added to them.
+            block: The bytes. They are stored compressed, beside the record.
+            at_s: Lab time in seconds.
+
+        Raises:
+            ValueError: As `append`; or the kind has no block, or the block is too long.
+            JournalFailed: As `append`.
+        """
+        if kind not in BLOCK_KINDS or len(block) > BLOCK_BYTES_MAX:
+            raise ValueError(f"a record {kind!r} takes no block of {len(block)} bytes")
+        packed = compress(block, PACKING)
+        ended = at_s >= self._block_end_s and self._turn_block(at_s)
+        seq = self._chain(kind, {**body, "sha256": sha256(block).hexdigest()}, at_s, packed)
         if ended:
             self.commit()
         return seq

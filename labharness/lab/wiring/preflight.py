@@ -221,7 +221,9 @@ class _Flight:
         """Measure one channel."""
         return await self._line.read(channel)
 
-    async def query(self, instrument: str, name: str) -> object:
+    async def query(
+        self, instrument: str, name: str, about: Mapping[str, object] | None = None
+    ) -> object:
         """Ask an instrument."""
         return await self._line.query(instrument, name)
 

@@ -22,7 +22,9 @@ __all__ = [
     "Capability",
     "LineFacts",
     "NoAnswer",
+    "PartialResults",
     "Planned",
+    "QueryResult",
     "ReasonCode",
     "Settings",
 ]
@@ -126,6 +128,36 @@ class NoAnswer:
     suggestion: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryResult:
+    """The result of a query, as the journal holds it.
+
+    Attributes:
+        record: The number of its record.
+        at_s: Lab time.
+        step: The instruction that asked.
+        query: The driver's name for it.
+        about: Facts on it by its verb: place, exposure.
+        value: The result, as JSON has it.
+    """
+
+    record: int
+    at_s: float
+    step: str
+    instrument: str
+    query: str
+    about: Mapping[str, Any]
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PartialResults:
+    """The results of a run that came to no end."""
+
+    outputs: Mapping[str, Any]
+    artifacts: tuple[ArtifactContent, ...] = ()
+
+
 class Capability(Protocol):
     """A service of the lab.
 
@@ -134,9 +166,11 @@ class Capability(Protocol):
         formats: Names of its output formats.
         verbs: The verb of each action in its plans.
 
-    It may have three more: ``settings``, the model of its table in a lab file (without it the table
-    has no keys); ``log``, the name of its process log; and ``moved``: former tables of a lab file,
-    each with its present place in the table of the capability.
+    It may have four more: ``settings``, the model of its table in a lab file (without it the table
+    has no keys); ``log``, the name of its process log; ``moved``: former tables of a lab file,
+    each with its present place in the table of the capability; and ``so_far``, which takes the
+    records of a run that came to no end and each ``QueryResult`` of it, and returns
+    ``PartialResults`` (without it the measured values are one artifact, as they are).
     """
 
     declaration: Declaration

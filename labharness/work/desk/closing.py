@@ -15,10 +15,17 @@ from labharness.line import HoldTooLong, Line, Tripped
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import Rejected
-from labharness.work.capability import PROCESS_LOG, Answer, ArtifactContent, NoAnswer
+from labharness.work.capability import (
+    PROCESS_LOG,
+    Answer,
+    ArtifactContent,
+    Capability,
+    NoAnswer,
+)
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.process_log import process_log
 from labharness.work.desk.session import Session
+from labharness.work.desk.so_far import so_far
 from labharness.work.plan import FailureKind, Status, StepFailed, StepRecord
 
 __all__ = ["Closing", "suggestion", "summary"]
@@ -47,7 +54,7 @@ class Closing:
     """Makes the terminal message of one session, and stores the files that it refers to.
 
     Attributes:
-        log: Name of the process log, as the capability states it.
+        capability: The capability that serves the task; ``None`` before one was found.
     """
 
     def __init__(
@@ -65,7 +72,12 @@ class Closing:
         self._facts = facts
         self._clock = clock
         self._chance = chance
-        self.log = PROCESS_LOG
+        self.capability: Capability | None = None
+
+    @property
+    def log(self) -> str:
+        """The name of the process log, as the capability states it."""
+        return str(getattr(self.capability, "log", PROCESS_LOG))
 
     def keep(self, found: Sequence[ArtifactContent]) -> None:
         """Store the artifacts of an answer."""
@@ -117,7 +129,7 @@ class Closing:
         started = [record for record in records if record.started_s is not None]
         phase = started[-1].instruction.stage if started else "arming"
         rows = self._keep_partial_logs()
-        partial: dict[str, Any] = dict(answer.partial_outputs) if answer is not None else {}
+        partial = self._so_far(records) if answer is None else dict(answer.partial_outputs)
         partial.setdefault(self.log, {"entries_before_failure": rows})
         message = answers.task_failed(
             message_id=self._chance.uuid4(),
@@ -138,12 +150,18 @@ class Closing:
         )
         return self._last(message, "FAILED", code)
 
-    def aborted(self, reason: str, unverified: Sequence[str]) -> HcpMessage:
+    def aborted(
+        self, reason: str, unverified: Sequence[str], records: Sequence[StepRecord]
+    ) -> HcpMessage:
         """Close an aborted session; there is no ``task_failed`` for it.
 
-        Steps of its safe state that could not be verified are named under ``warnings``.
+        Steps of its safe state that could not be verified are named under ``warnings``, and its
+        measurements under ``artifacts``.
         """
         self._keep_partial_logs()
+        logs = self._listed()
+        self._so_far(records)
+        measured = self._listed() != logs
         return self._record(
             answers.event(
                 message_id=self._chance.uuid4(),
@@ -155,9 +173,22 @@ class Closing:
                     "final_state": "ABORTED",
                     "reason": reason,
                     **({"warnings": list(unverified)} if unverified else {}),
+                    **({"artifacts": self._listed()} if measured else {}),
                 },
             )
         )
+
+    def _so_far(self, records: Sequence[StepRecord]) -> dict[str, Any]:
+        """Store the files of all that was measured, and return the outputs that it makes."""
+        if self.capability is None:
+            return {}
+        try:
+            found = so_far(self.capability, records, self._journal)
+        except JournalFailed as why:
+            self._session.tell("warning", {"code": "journal_lost", "message": str(why)})
+            return {}
+        self.keep(found.artifacts)
+        return dict(found.outputs)
 
     def _keep_partial_logs(self) -> int:
         return self._keep_logs(f"partial_{self.log}", f"{self.log}_partial.csv")

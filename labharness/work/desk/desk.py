@@ -25,7 +25,7 @@ from labharness.work.admission.approval import Approved, NotApproved
 from labharness.work.admission.audit import Screened
 from labharness.work.admission.schemas import output_fault
 from labharness.work.admission.token import issue
-from labharness.work.capability import PROCESS_LOG, Answer, NoAnswer, Planned
+from labharness.work.capability import Answer, NoAnswer, Planned
 from labharness.work.desk.admitting import Admitting, Weighed
 from labharness.work.desk.closing import Closing, summary
 from labharness.work.desk.energised import scope
@@ -89,6 +89,7 @@ class Desk:
         self.session = Session(session_id, journal, clock.now_s, tell)
         self._reporter = ProgressReporter(self.session, journal, line, clock.now_s)
         self._closing = Closing(self.session, journal, artifacts, facts, clock, chance)
+        self._executor: Executor | None = None
         self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
         self._unverified: list[str] = []
@@ -254,7 +255,7 @@ class Desk:
 
     async def _carry_out(self, submit: HcpMessage, weighed: Weighed) -> HcpMessage:
         """Accept the task, run its plan, leave the line safe, and answer."""
-        self._closing.log = getattr(weighed.capability, "log", PROCESS_LOG)
+        self._closing.capability = weighed.capability
         self._accept(submit, weighed)
         self.session.become("RUNNING", "accepted")
         planned, started_s = weighed.planned, self._clock.now_s()
@@ -266,8 +267,9 @@ class Desk:
             self._reporter.ticked,
             self._reporter.asked,
             scope(weighed.commands, self._facts.sources),
+            self._reporter.measured,
         )
-        executor = Executor(
+        self._executor = executor = Executor(
             planned.instructions, operations, weighed.capability.verbs, self._reporter.stepped
         )
         ended = await self._execute(executor, weighed.admitted.screened.max_duration_s)
@@ -383,7 +385,7 @@ class Desk:
         await self._leave_safe(asyncio.CancelledError(reason))
         await self._line.close()
         self.session.become("ABORTED", reason)
-        return self._closing.aborted(reason, self._unverified)
+        return self._closing.aborted(reason, self._unverified, self._records())
 
     async def _broken(self, submit: HcpMessage, failure: BaseException) -> HcpMessage:
         """End a session because of a failure in this program; closing makes the line safe."""
@@ -395,11 +397,16 @@ class Desk:
         if self.session.state == "ABORTING":
             self.session.become("ABORTED", self._abort_reason)
             left = Text("failure.internal", what=repr(failure))
-            return self._closing.aborted(self._abort_reason, [*self._unverified, left])
+            unsafe = [*self._unverified, left]
+            return self._closing.aborted(self._abort_reason, unsafe, self._records())
         if self.session.state == "PAUSED":
             self.session.become("RUNNING", Text("hold.failed"))
-        done = summary(self._line, (), 0.0)
-        return self._closing.failed(failure, (), None, done)
+        done = summary(self._line, self._records(), 0.0)
+        return self._closing.failed(failure, self._records(), None, done)
+
+    def _records(self) -> Sequence[StepRecord]:
+        """Return the record of each step so far."""
+        return () if self._executor is None else self._executor.records()
 
     # ---- requests of persons while it runs
 

@@ -1,7 +1,7 @@
 """A line and its operator as a plan sees them."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.core.vocabulary.texts import Text
@@ -21,6 +21,7 @@ class LineOperations:
         ticked: Called after every poll.
         asked: Called with the text of a manual step before it is done.
         unweighed: Returns why a command was not weighed and approved; ``""`` if it was.
+        keep: Keeps the result of a query: instrument, query, facts on it, and the value.
 
     Attributes:
         latest, volumes_purged, now_s, held_s: The line's own methods.
@@ -34,6 +35,7 @@ class LineOperations:
         ticked: Callable[[], None],
         asked: Callable[[str], None],
         unweighed: Callable[[Command], str],
+        keep: Callable[[str, str, Mapping[str, object], object], Awaitable[None]],
     ) -> None:
         self._line = line
         self._operator = operator
@@ -41,6 +43,7 @@ class LineOperations:
         self._ticked = ticked
         self._asked = asked
         self._unweighed = unweighed
+        self._keep = keep
         self.latest = line.latest
         self.volumes_purged = line.volumes_purged
         self.now_s = line.clock.now_s
@@ -78,10 +81,18 @@ class LineOperations:
         self._line.check()
         return await self._line.read(channel)
 
-    async def query(self, instrument: str, name: str) -> object:
-        """Ask an instrument for a value that is not a number."""
+    async def query(
+        self, instrument: str, name: str, about: Mapping[str, object] | None = None
+    ) -> object:
+        """Ask an instrument for a value that is not a number, and keep the result at once.
+
+        Raises:
+            JournalFailed: The result cannot be kept.
+        """
         self._line.check()
-        return await self._line.query(instrument, name)
+        value = await self._line.query(instrument, name)
+        await self._keep(instrument, name, about or {}, value)
+        return value
 
     async def next_tick(self) -> None:
         """Wait for the next poll."""

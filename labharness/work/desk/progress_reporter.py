@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from labharness.journal import Journal
+from labharness.journal import SqliteJournal
 from labharness.line import Line
+from labharness.work.desk.results import ResultLog
 from labharness.work.desk.session import Session
 from labharness.work.plan import Instruction, InstructionSet, Prediction, Progress, Status
 
@@ -17,7 +18,7 @@ class ProgressReporter:
 
     Args:
         session: The session that tells the events.
-        journal: The record of the steps.
+        journal: The record of the steps and of their results.
         line: The source of the values.
         now_s: Lab time.
 
@@ -27,12 +28,13 @@ class ProgressReporter:
     """
 
     def __init__(
-        self, session: Session, journal: Journal, line: Line, now_s: Callable[[], float]
+        self, session: Session, journal: SqliteJournal, line: Line, now_s: Callable[[], float]
     ) -> None:
         self.step: Instruction | None = None
         self.doing = ""
         self._session = session
         self._journal = journal
+        self._results = ResultLog(journal, now_s)
         self._line = line
         self._now_s = now_s
         self._steps: Mapping[str, Instruction] = {}
@@ -80,6 +82,16 @@ class ProgressReporter:
         if self._now_s() - self._told_s >= PROGRESS_S:
             self._told_s = self._now_s()
             self._session.tell("tick", {"values": self._values(), "left_s": self.left_s})
+
+    async def measured(
+        self, instrument: str, query: str, about: Mapping[str, object], value: object
+    ) -> None:
+        """Keep the result of a query, then report it by the number of its record."""
+        step = "" if self.step is None else self.step.instruction_id
+        record = await self._results.keep(step, instrument, query, about, value)
+        data = {"step": step, "instrument": instrument, "record": record, "about": dict(about)}
+        told = {"result_type": query, "data": data, "is_partial": True}
+        self._session.event("intermediate_result", told)
 
     def asked(self, text: str) -> None:
         """Report the request for a manual step."""

@@ -31,8 +31,16 @@ class Operations(Operator, Protocol):
         """Measure one channel now; raises ``ConnectionError`` when the instrument is silent."""
         ...
 
-    async def query(self, instrument: str, name: str) -> object:
-        """Ask for a value that is not a number, a spectrum; ``ConnectionError`` when silent."""
+    async def query(
+        self, instrument: str, name: str, about: Mapping[str, object] | None = None
+    ) -> object:
+        """Ask for a value that is not a number, a spectrum; ``ConnectionError`` when silent.
+
+        Args:
+            instrument: Its name.
+            name: The driver's name for the query.
+            about: Facts to be kept with the result: its place, its exposure.
+        """
         ...
 
     def latest(self, channel: str) -> float:

@@ -149,7 +149,9 @@ class Bench:
             return float(self.now_s() < self.exposing_until_s)
         return self.latest(channel)
 
-    async def query(self, instrument: str, name: str) -> object:
+    async def query(
+        self, instrument: str, name: str, about: Mapping[str, object] | None = None
+    ) -> object:
         assert (instrument, name) == ("spectrometer", "spectrum")
         exposure_s = self.set_to["spectrometer.exposure"] / 1000
         spectrometer = self.part["spectrometer"]

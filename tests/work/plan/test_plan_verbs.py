@@ -48,7 +48,9 @@ class FakeLine:
             raise ConnectionError(f"{channel}: no reply")
         return self.latest(channel)
 
-    async def query(self, instrument: str, name: str) -> object:
+    async def query(
+        self, instrument: str, name: str, about: Mapping[str, object] | None = None
+    ) -> object:
         raise NotImplementedError
 
     def latest(self, channel: str) -> float:

@@ -3,9 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from labharness.work.capability import Answer, CannotDo, LineFacts, NoAnswer, Planned
+from labharness.work.capability import (
+    Answer,
+    CannotDo,
+    LineFacts,
+    NoAnswer,
+    PartialResults,
+    Planned,
+    QueryResult,
+)
 from labharness.work.capability.cvd.answer import compose
 from labharness.work.capability.cvd.declaration import DECLARATION
+from labharness.work.capability.cvd.partial import partial_results
 from labharness.work.capability.cvd.planner import plan_growth
 from labharness.work.capability.cvd.raman import RAMAN_VERBS
 from labharness.work.capability.cvd.recipe import growth_misfits, make_recipe
@@ -56,6 +65,12 @@ class CvdSynthesis:
     ) -> Answer | NoAnswer:
         """Compose the outputs of a run."""
         return compose(records, _threshold(constraints), str(constraints.get("intent") or ""))
+
+    def so_far(
+        self, records: Sequence[StepRecord], measured: Sequence[QueryResult]
+    ) -> PartialResults:
+        """Return growth log and spectra of a run that came to no end."""
+        return partial_results(records, measured)
 
 
 def _threshold(constraints: Mapping[str, Any]) -> float:

@@ -12,9 +12,10 @@ from labharness.work.capability.cvd.intent import met
 from labharness.work.capability.cvd.verdict import distribution
 from labharness.work.plan import StepRecord
 
-__all__ = ["compose", "growth_log"]
+__all__ = ["AXIS", "compose", "growth_log"]
 
 SIX_OR_MORE = 6
+AXIS = "Raman shift in cm-1 as the instrument states it; counts as the camera gave them"
 
 MORE_FILM = Text("advice.more_film")
 CALIBRATE = Text("advice.calibrate")
@@ -163,7 +164,7 @@ def _raw_spectra(
     content = {
         "laser_nm": found["laser_nm"],
         "dark_counts": found["dark_counts"],
-        "axis": "Raman shift in cm-1 as the instrument states it; counts as the camera gave them",
+        "axis": AXIS,
         "raman": analysis["spots"],
         "photoluminescence": [] if glow is None else glow["spectra"],
     }

@@ -16,7 +16,10 @@ from labharness.work.capability.cvd.verdict import (
 )
 from labharness.work.plan import RunningStep, Verb
 
-__all__ = ["RAMAN_VERBS", "grid"]
+__all__ = ["DARK", "GLOW", "MAP", "RAMAN_VERBS", "SURVEY", "grid"]
+
+DARK, SURVEY, MAP, GLOW = "dark", "survey", "raman", "photoluminescence"
+"""The kinds of spectra, as they are kept with each of them."""
 
 GRID_SIDE = 7
 GRID_STEP_UM = 60.0
@@ -67,14 +70,15 @@ async def survey(step: RunningStep) -> Mapping[str, Any]:
     A dark exposure comes first: the counts of a camera without light are not signal.
     """
     asked = step.parameters
-    _, dark, _ = await _expose(step, SURVEY_S)
+    _, dark, _ = await _expose(step, SURVEY_S, {"of": DARK})
     dark_counts = median(dark)
     film: list[dict[str, float]] = []
     looked = 0
     async with _laser(step):
         for x_um, y_um in grid():
             await _move(step, x_um, y_um)
-            wavelength_nm, counts, exposure_s = await _expose(step, SURVEY_S)
+            about = {"of": SURVEY, "x_um": x_um, "y_um": y_um}
+            wavelength_nm, counts, exposure_s = await _expose(step, SURVEY_S, about)
             shift = raman_shift(asked["laser_nm"], wavelength_nm)
             try:
                 height = sees_film(shift, [value - dark_counts for value in counts])
@@ -112,7 +116,8 @@ async def photoluminescence(step: RunningStep) -> Mapping[str, Any]:
             for spot in spots:
                 await _move(step, spot["x_um"], spot["y_um"])
                 wanted_s = max(PL_SHARE * spot["exposure_s"], EXPOSURE_S_MIN)
-                wavelength_nm, counts, exposure_s = await _expose(step, wanted_s)
+                about = {"of": GLOW, "x_um": spot["x_um"], "y_um": spot["y_um"]}
+                wavelength_nm, counts, exposure_s = await _expose(step, wanted_s, about)
                 try:
                     height = peak_over_background(
                         wavelength_nm, [value - dark_counts for value in counts]
@@ -169,7 +174,8 @@ async def _raman_spots(
     async with _laser(step):
         for place in places[first:end]:
             await _move(step, place["x_um"], place["y_um"])
-            wavelength_nm, counts, took_s = await _expose(step, exposure_s)
+            about = {"of": MAP, "x_um": place["x_um"], "y_um": place["y_um"]}
+            wavelength_nm, counts, took_s = await _expose(step, exposure_s, about)
             spots.append(
                 {
                     "x_um": place["x_um"],
@@ -201,19 +207,21 @@ async def _move(step: RunningStep, x_um: float, y_um: float) -> None:
 
 
 async def _expose(
-    step: RunningStep, exposure_s: float
+    step: RunningStep, exposure_s: float, about: Mapping[str, Any]
 ) -> tuple[Sequence[float], Sequence[float], float]:
     """Return wavelengths, counts, and the exposure it took: a shorter one where light saturates."""
     for _ in range(EXPOSURES_MAX):
         exposure_ms = max(1, round(exposure_s * 1000))
-        wavelength_nm, counts = await _acquire(step, exposure_ms)
+        wavelength_nm, counts = await _acquire(step, exposure_ms, about)
         if max(counts) < SATURATED_COUNTS:
             return wavelength_nm, counts, exposure_ms / 1000
         exposure_s /= SATURATED_CUT
     raise step.failed(Text("raman.saturated", exposures=EXPOSURES_MAX, exposure_ms=exposure_ms))
 
 
-async def _acquire(step: RunningStep, exposure_ms: int) -> tuple[Sequence[float], Sequence[float]]:
+async def _acquire(
+    step: RunningStep, exposure_ms: int, about: Mapping[str, Any]
+) -> tuple[Sequence[float], Sequence[float]]:
     operations = step.operations
     await step.perform("spectrometer.exposure", exposure_ms, "ms")
     await step.perform("spectrometer.acquire", 1, "")
@@ -227,7 +235,8 @@ async def _acquire(step: RunningStep, exposure_ms: int) -> tuple[Sequence[float]
         if operations.now_s() > ready_s + READ_OUT_S_MAX:
             late = Text("raman.busy_after", after_s=READ_OUT_S_MAX, exposure_ms=exposure_ms)
             raise step.failed(Text("raman.busy", late=late))
-    found: Any = await operations.query("spectrometer", "spectrum")
+    known = {**about, "exposure_s": exposure_ms / 1000}
+    found: Any = await operations.query("spectrometer", "spectrum", known)
     wavelength_nm, counts = found  # the driver's Query gives two rows of finite numbers
     if not len(wavelength_nm) == len(counts) > 0:
         raise step.failed(Text("raman.no_spectrum"))
