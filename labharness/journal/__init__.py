@@ -1,5 +1,6 @@
 """The journal: facts appended once, hash-chained, with the samples and artifacts of a run."""
 
-from labharness.journal.store import Journal, JournalFailed, SqliteJournal, block_lab_s
+from labharness.journal.layout import JournalDamaged, JournalFailed
+from labharness.journal.store import Journal, SqliteJournal, block_lab_s
 
-__all__ = ["Journal", "JournalFailed", "SqliteJournal", "block_lab_s"]
+__all__ = ["Journal", "JournalDamaged", "JournalFailed", "SqliteJournal", "block_lab_s"]

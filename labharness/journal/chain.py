@@ -74,6 +74,10 @@ class VerifyReport:
 
     `tail_known` says that the last record equals a head that was kept elsewhere. Without it, a cut
     tail looks like a run that ended there, and a well-made record added at the end is not noticed.
+
+    Attributes:
+        rows_lost: Number of stored records behind `head`, for which nothing vouches; ``None`` where
+            they cannot be counted.
     """
 
     ok: bool
@@ -81,6 +85,7 @@ class VerifyReport:
     reason: str
     head: Head
     tail_known: bool
+    rows_lost: int | None = 0
 
 
 def canonical(value: Mapping[str, Any]) -> bytes:
@@ -115,7 +120,10 @@ def unseal(sealed: Sealed) -> Record:
     Raises:
         ValueError: The bytes are not a record.
     """
-    fields = json.loads(sealed.data, object_hook=revived)
+    try:
+        fields = json.loads(sealed.data, object_hook=revived)
+    except RecursionError:
+        raise ValueError(f"record {sealed.seq} is nested too deep") from None
     if not isinstance(fields, dict) or fields.keys() != {"seq", "at_s", "kind", "body"}:
         raise ValueError(f"record {sealed.seq} is no object of seq, at_s, kind and body")
     seq, at_s, kind, body = (fields[name] for name in ("seq", "at_s", "kind", "body"))

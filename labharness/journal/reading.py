@@ -2,20 +2,31 @@
 
 import base64
 import contextlib
+import hashlib
 import json
 import sqlite3
 import struct
+import sys
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from labharness.journal.chain import Head, Record, Sealed, VerifyReport, genesis_of, unseal, verify
-from labharness.journal.store import (
+from labharness.journal.chain import (
+    GENESIS,
+    Head,
+    Record,
+    Sealed,
+    VerifyReport,
+    unseal,
+    verify,
+)
+from labharness.journal.layout import (
     BLOCK_BYTES_MAX,
     FORMAT,
     PACKED_SINCE,
-    SELECT,
+    SELECT_UNTIL,
     JournalFailed,
     sqlite_errors,
 )
@@ -26,42 +37,64 @@ NOTHING_BESIDE = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_CANTOPEN)
 READ_S_MAX = 0.25  # longest wait of a reader for a lock; a journal under recovery is locked
 
 
-def read(path: Path) -> Iterator[Record]:
+def read(path: Path, until_seq: int | None = None) -> Iterator[Record]:
     """Return the committed records in their order.
+
+    They are not checked. Of a file that may be damaged, `verify_file` returns the last good record,
+    up to which it can be read.
+
+    Args:
+        path: The journal.
+        until_seq: Number of the last record; ``None`` for all.
 
     Raises:
         JournalFailed: The file cannot be opened or read.
     """
-    for record in sealed(path):
+    for record in sealed(path, until_seq):
         yield _unsealed(path, record)
 
 
-def sealed(path: Path) -> Iterator[Sealed]:
+def sealed(path: Path, until_seq: int | None = None) -> Iterator[Sealed]:
     """Return the committed records as they were chained, their samples unpacked.
 
     Of a block that cannot be unpacked no samples are returned; they do not fit the record's hash.
+
+    Args:
+        path: The journal.
+        until_seq: Number of the last record; ``None`` for all.
 
     Raises:
         JournalFailed: The file cannot be opened or read, or is of a newer format.
     """
     packed = _format(path) >= PACKED_SINCE
+    last = sys.maxsize if until_seq is None else until_seq
     with _opened(path) as database:
-        for seq, data, chained, block in database.execute(f"{SELECT} ORDER BY seq"):
+        for seq, data, chained, block in database.execute(SELECT_UNTIL, (last,)):
+            # A damaged row may hold nothing where nothing is allowed.
             yield Sealed(
-                seq, data, chained, _unpacked(block) if packed and block is not None else block
+                seq,
+                data or b"",
+                chained or b"",
+                _unpacked(block) if packed and block is not None else block,
             )
 
 
-def samples(path: Path) -> Iterator[tuple[str, float, tuple[float, ...]]]:
+def samples(
+    path: Path, until_seq: int | None = None
+) -> Iterator[tuple[str, float, tuple[float, ...]]]:
     """Return every sampled row as stream name, lab time (s) and values; NaN means not measured.
 
     Rows come block by block: in order of time within a stream, and by minute across streams.
+
+    Args:
+        path: The journal.
+        until_seq: Number of the last record that is read; ``None`` for all.
 
     Raises:
         JournalFailed: The file cannot be read, or a block does not fit its stream.
     """
     streams: list[tuple[str, struct.Struct]] = []
-    for one in sealed(path):
+    for one in sealed(path, until_seq):
         record = _unsealed(path, one)
         if record.kind == "stream":
             row = struct.Struct(f"<{1 + len(record.body['columns'])}d")
@@ -101,12 +134,38 @@ def about(path: Path) -> dict[str, Any]:
 
 
 def verify_file(path: Path, outside: Head | None = None) -> VerifyReport:
-    """Check the chain of a journal file; report the first record that does not fit.
+    """Check the chain of a journal file; report the first record that does not fit or is not there.
 
     Raises:
-        JournalFailed: The file cannot be opened or read.
+        JournalFailed: The file cannot be opened, or has no readable header.
     """
-    return verify(sealed(path), genesis=genesis_of(run_header(path)), outside=outside)
+    genesis = hashlib.sha256(GENESIS + _header_bytes(path, "run")).digest()
+    run_header(path)
+    broken = ""
+
+    def readable() -> Iterator[Sealed]:
+        nonlocal broken
+        try:
+            yield from sealed(path)
+        except JournalFailed as why:
+            broken = str(why)
+
+    report = verify(readable(), genesis=genesis, outside=outside)
+    if broken:
+        bad = report.head.seq + 1
+        report = replace(report, ok=False, first_bad_seq=bad, reason=broken, tail_known=False)
+    if report.ok:
+        return report
+    return replace(report, rows_lost=_rows_behind(path, report.head.seq))
+
+
+def _rows_behind(path: Path, good: int) -> int | None:
+    """Return how many records are stored behind the good ones, as far as the file can tell."""
+    for query in ("SELECT count(*) FROM records", "SELECT max(seq) FROM records"):
+        with contextlib.suppress(JournalFailed), _opened(path) as database:
+            (stored,) = database.execute(query).fetchone()
+            return max((stored or 0) - good, 0)
+    return None
 
 
 def export_jsonl(path: Path, out: BinaryIO, until_seq: int | None = None) -> int:
@@ -121,9 +180,7 @@ def export_jsonl(path: Path, out: BinaryIO, until_seq: int | None = None) -> int
     run = json.dumps(run_header(path), sort_keys=True, separators=(",", ":"))
     out.write(b'{"run":' + run.encode("ascii") + b"}\n")
     count = 0
-    for one in sealed(path):
-        if until_seq is not None and one.seq > until_seq:
-            break
+    for one in sealed(path, until_seq):
         block = b"" if one.block is None else b'"block":"' + base64.b64encode(one.block) + b'",'
         digest = one.hash.hex().encode("ascii")
         out.write(b"{" + block + b'"hash":"' + digest + b'","record":' + one.data + b"}\n")
@@ -156,19 +213,23 @@ def _unsealed(path: Path, one: Sealed) -> Record:
 
 
 def _header(path: Path, part: str) -> dict[str, Any]:
-    with _opened(path) as database:
-        row = database.execute(
-            "SELECT CAST(value AS BLOB) FROM header WHERE part = ?", (part,)
-        ).fetchone()
-    if row is None:
-        raise JournalFailed(f"{path}: the header {part!r} is missing")
     try:
-        value = json.loads(row[0])
-    except ValueError as error:
+        value = json.loads(_header_bytes(path, part))
+    except (ValueError, RecursionError) as error:
         raise JournalFailed(f"{path}: the header {part!r} cannot be read: {error}") from error
     if not isinstance(value, dict):
         raise JournalFailed(f"{path}: the header {part!r} is no object")
     return value
+
+
+def _header_bytes(path: Path, part: str) -> bytes:
+    with _opened(path) as database:
+        row = database.execute(
+            "SELECT CAST(value AS BLOB) FROM header WHERE part = ?", (part,)
+        ).fetchone()
+    if row is None or row[0] is None:
+        raise JournalFailed(f"{path}: the header {part!r} is missing")
+    return bytes(row[0])
 
 
 @contextlib.contextmanager

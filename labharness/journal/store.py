@@ -1,18 +1,17 @@
 """The writer of one run's journal, on SQLite."""
 
-import contextlib
 import math
 import os
 import sqlite3
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 from zlib import compress
 
-from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import Text
 from labharness.journal.chain import (
     BLOCK_KINDS,
     FIRST_SEQ,
@@ -25,32 +24,28 @@ from labharness.journal.chain import (
     record_bytes,
     unseal,
 )
+from labharness.journal.layout import (
+    BLOCK_BYTES_MAX,
+    FORMAT,
+    SELECT,
+    TABLES,
+    JournalDamaged,
+    JournalFailed,
+    sqlite_errors,
+)
+from labharness.journal.reading import verify_file
 
 __all__ = [
-    "BLOCK_BYTES_MAX",
     "BLOCK_LAB_S",
     "BUSY_TIMEOUT_S",
     "COMMIT_RECORDS",
     "FORMAT",
     "KEPT_S_MAX",
-    "PACKED_SINCE",
-    "SELECT",
     "Journal",
     "JournalFailed",
     "SqliteJournal",
     "block_lab_s",
-    "sqlite_errors",
 ]
-
-FORMAT: Final = 3
-"""Of what is written now, in the run's header: the samples of all streams in a block of lab time
-are one record, stored compressed. In format 2 each stream has a record of its own, stored as it is.
-A journal whose header has none is of format 1, and its texts are English sentences in the place of
-codes with parameters."""
-
-PACKED_SINCE: Final = 3
-"""First format whose blocks are compressed (zlib, RFC 1950). The record holds the hash of the
-samples themselves, so that the chain does not depend on how a version of zlib packs them."""
 
 PACKING: Final = 6
 """Level of zlib: of a growth's samples 9 saves 1 % more and takes twice as long."""
@@ -71,29 +66,11 @@ BUSY_TIMEOUT_S: Final = 0.01
 send a trip's first wave within 50 ms; sqlite3's own 5 s would also starve a heartbeat. Readers do
 not block the writer (WAL), so only another writer is waited for."""
 
-BLOCK_BYTES_MAX: Final = 64 * 2**20
-"""Longest block (bytes) before it is compressed. 64 values at 1 kHz for a minute are 31 MB."""
-
 STREAMS_MAX: Final = 1_000
 """Most streams of one journal."""
 
 COLUMNS_MAX: Final = 64
 """Most values in one row of a stream."""
-
-# SQLite accepts a text in a BLOB column. The cast turns a changed row into bytes that do not fit.
-SELECT: Final = (
-    "SELECT seq, CAST(data AS BLOB), CAST(hash AS BLOB), CAST(block AS BLOB) FROM records"
-)
-
-_TABLES: Final = (
-    "CREATE TABLE header (part TEXT PRIMARY KEY, value BLOB NOT NULL)",
-    "CREATE TABLE records (seq INTEGER PRIMARY KEY, data BLOB NOT NULL, hash BLOB NOT NULL,"
-    " block BLOB)",
-)
-
-
-class JournalFailed(LabError, code="journal_failed"):
-    """The journal cannot write or read records: full disk, lock, damaged or removed file."""
 
 
 class Journal(Protocol):
@@ -157,6 +134,7 @@ class SqliteJournal:
 
     Raises:
         JournalFailed: The file cannot be opened, or belongs to another run.
+        JournalDamaged: Its chain does not hold: `salvage` opens its valid beginning.
     """
 
     keeps = True
@@ -197,7 +175,7 @@ class SqliteJournal:
         execute("BEGIN IMMEDIATE")
         known = execute("SELECT name FROM sqlite_master WHERE name = 'header'").fetchone()
         if known is None:
-            for table in _TABLES:
+            for table in TABLES.values():
                 execute(table)
             rows = (("run", canonical(run)), ("about", canonical(about)))
             self._database.executemany("INSERT INTO header VALUES (?, ?)", rows)
@@ -208,6 +186,7 @@ class SqliteJournal:
         self._seq, self._hash = FIRST_SEQ - 1, genesis_of(run)
         last = execute(f"{SELECT} ORDER BY seq DESC LIMIT 1").fetchone()
         if last is not None:
+            self._must_hold()
             self._seq, self._hash = last[0], last[2]
             self._newest_at_s = self._restored(Sealed(*last)).at_s
         declared = f"{SELECT} WHERE instr(data, ?) ORDER BY seq"
@@ -216,6 +195,21 @@ class SqliteJournal:
             if record.kind == "stream":
                 self._add_stream(record.body["name"], tuple(record.body["columns"]))
         self._committed_seq = self._seq
+
+    def _must_hold(self) -> None:
+        """Refuse to continue a damaged chain: what is added would hide where it broke."""
+        found = verify_file(self.path)
+        if not found.ok:
+            raise JournalDamaged(
+                Text(
+                    "journal.damaged",
+                    path=str(self.path),
+                    seq=found.first_bad_seq,
+                    why=found.reason,
+                    good=found.head.seq,
+                    rows=found.rows_lost,
+                )
+            )
 
     def _restored(self, sealed: Sealed) -> Record:
         try:
@@ -444,13 +438,3 @@ def block_lab_s(speed: float | None) -> float:
         speed: Lab seconds per real second; ``None`` for virtual time.
     """
     return BLOCK_LAB_S if speed is None else min(BLOCK_LAB_S, KEPT_S_MAX * speed)
-
-
-@contextlib.contextmanager
-def sqlite_errors(path: Path, doing: str) -> Iterator[None]:
-    """Turn every SQLite error into `JournalFailed`, with its cause."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        name = getattr(error, "sqlite_errorname", type(error).__name__)
-        raise JournalFailed(f"{path}: cannot {doing}: {error} ({name})") from error

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from labharness.journal import reading, store
+from labharness.journal import layout, reading, store
 from labharness.journal.chain import Head
 from labharness.journal.store import Journal, JournalFailed, SqliteJournal, block_lab_s
 from platforms import takes_open_files_away
@@ -510,7 +510,7 @@ def test_a_block_that_is_not_the_one_measured_is_named(
 @pytest.mark.promise(20)
 def test_a_block_is_unpacked_up_to_a_bound(tmp_path: Path) -> None:
     path = measured(tmp_path / "run.journal")
-    store_instead(path, zlib.compress(bytes(store.BLOCK_BYTES_MAX + 1)))
+    store_instead(path, zlib.compress(bytes(layout.BLOCK_BYTES_MAX + 1)))
     blocks = [one.block for one in reading.sealed(path) if one.block is not None]
     assert blocks[0] == b""
     assert not reading.verify_file(path).ok

@@ -2,14 +2,16 @@
 
 import argparse
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.show import BadUse, CommandFailed, looking, output, say
+from labharness.faces.cli.show import BadUse, CommandFailed, looking, output, say, warn
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
+from labharness.journal.chain import VerifyReport
 from labharness.journal.reading import export_jsonl, read, verify_file
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 
@@ -23,13 +25,19 @@ def records(chosen: argparse.Namespace) -> int:
     if chosen.command == "artifact":
         return _artifact(chosen.uri, Path(chosen.runs), chosen.cat)
     path = journal_in(Path(chosen.folder))
+    report = verify_file(path)
     if chosen.verb == "verify":
-        return _verify(path)
+        return _verify(path, report)
     if chosen.verb == "export":
         with output() as out:
-            export_jsonl(path, out)
+            export_jsonl(path, out, report.head.seq)
+    else:
+        _show(path, report.head.seq)
+    if report.ok:
         return EXIT_COMPLETED
-    return _show(path)
+    for each in _damage(path, report):
+        warn(each)
+    return EXIT_FAILED
 
 
 def journal_in(folder: Path) -> Path:
@@ -46,12 +54,10 @@ def journal_in(folder: Path) -> Path:
     return path
 
 
-def _verify(path: Path) -> int:
-    report = verify_file(path)
+def _verify(path: Path, report: VerifyReport) -> int:
     if not report.ok:
-        say(
-            Text("cli.bad_record", path=str(path), seq=report.first_bad_seq, why=str(report.reason))
-        )
+        for each in _damage(path, report):
+            say(each)
         return EXIT_FAILED
     say(Text("cli.chain", path=str(path), count=report.head.seq, head=report.head.hash))
     if not report.tail_known:
@@ -59,13 +65,22 @@ def _verify(path: Path) -> int:
     return EXIT_COMPLETED
 
 
-def _show(path: Path) -> int:
-    for record in read(path):
+def _damage(path: Path, report: VerifyReport) -> Iterator[Text]:
+    """Return what is bad, and what is left."""
+    where, good, rows = str(path), report.head.seq, report.rows_lost
+    yield Text("cli.bad_record", path=where, seq=report.first_bad_seq, why=str(report.reason))
+    if rows is None:
+        yield Text("cli.rows_lost_uncounted", path=where, good=good)
+    else:
+        yield Text("cli.rows_lost", path=where, good=good, rows=rows)
+
+
+def _show(path: Path, until_seq: int) -> None:
+    for record in read(path, until_seq):
         body = ", ".join(f"{name}={_in_language(value)}" for name, value in record.body.items())
         if len(body) > VALUE_CHARACTERS_MAX:
             body = body[: VALUE_CHARACTERS_MAX - 1] + "…"
         say(f"{record.seq:6} {clock_text(record.at_s):>9} {record.kind:14} {body}")
-    return EXIT_COMPLETED
 
 
 def _in_language(value: object) -> object:

@@ -116,7 +116,11 @@ def _history(runs: Path) -> int:
     rows: list[tuple[str, ...]] = [tuple(map(Text, COLUMNS))]
     for journal in journals:
         try:
-            rows.append(_row(journal.parent.name, read_summary(journal)))
+            summary = read_summary(journal)
+            rows.append(_row(journal.parent.name, summary))
+            if summary["damage"]:
+                warn(Text("pair", what=str(journal), why=summary["damage"]))
+                unread += 1
         except JournalFailed as why:
             warn(str(why))
             unread += 1

@@ -20,6 +20,7 @@ from labharness.faces.report.facts import (
     took_s,
 )
 from labharness.faces.report.happenings import happenings, unshown
+from labharness.journal import JournalFailed
 from labharness.journal.artifacts import ArtifactRefused, resolve
 from labharness.journal.chain import Record
 from labharness.journal.reading import about, read, run_header, samples, verify_file
@@ -39,7 +40,7 @@ ENDED: Final = {"COMPLETED", "FAILED", "TIMEOUT"}
 
 
 def read_run(journal: Path) -> RunFacts:
-    """Read one run.
+    """Read one run; of a damaged journal the records before the first bad one.
 
     Args:
         journal: Its journal; ``answer.json``, ``submit.json`` and ``artifacts/`` lie beside it.
@@ -48,7 +49,8 @@ def read_run(journal: Path) -> RunFacts:
         JournalFailed: The journal cannot be opened or read.
     """
     folder = journal.parent
-    records = [each for each in read(journal) if each.kind != "samples"]
+    chain = verify_file(journal)
+    records = [each for each in read(journal, chain.head.seq) if each.kind != "samples"]
     origin_s = records[0].at_s if records else 0.0
     kinds = _by_kind(records)
     plan = _first(kinds["planned"])
@@ -76,9 +78,9 @@ def read_run(journal: Path) -> RunFacts:
         state=_state(kinds["event"]),
         answer=answer,
         answer_chained=chained,
-        chain=verify_file(journal),
+        chain=chain,
         rules=rules,
-        traces=_traces(journal, kinds["stream"], rules, origin_s),
+        traces=_traces(samples(journal, chain.head.seq), kinds["stream"], rules, origin_s),
         prediction=_prediction(_first(kinds["prediction"]), plan_s),
         phases=_phases(steps, end_s),
         steps=steps,
@@ -100,13 +102,24 @@ def read_run(journal: Path) -> RunFacts:
 def read_summary(journal: Path) -> dict[str, Any]:
     """Return the entry of one run in a list: header, request, ending, last state and duration.
 
+    Of a damaged journal the records before the first bad one count, and ``damage`` says why. Only
+    one that cannot be read is checked here: a check takes longer than the list.
+
     Raises:
-        JournalFailed: The journal cannot be opened or read.
+        JournalFailed: The journal cannot be opened.
     """
+    try:
+        return {**_summary(journal, None), "damage": ""}
+    except JournalFailed:
+        chain = verify_file(journal)
+        return {**_summary(journal, chain.head.seq), "damage": chain.reason}
+
+
+def _summary(journal: Path, until_seq: int | None) -> dict[str, Any]:
     wanted = ("submitted", "terminal", "event", "by_hand", "outcome")
     first_s = last_s = None
     found: dict[str, list[Record]] = {kind: [] for kind in wanted}
-    for each in read(journal):
+    for each in read(journal, until_seq):
         first_s = each.at_s if first_s is None else first_s
         last_s = each.at_s
         if each.kind in found:
@@ -184,7 +197,10 @@ def _spectra(kept: Sequence[ArtifactState], folder: Path) -> Mapping[str, Any]:
 
 
 def _traces(
-    journal: Path, streams: Iterable[Record], rules: RecordedRules, origin_s: float
+    sampled: Iterable[tuple[str, float, tuple[float, ...]]],
+    streams: Iterable[Record],
+    rules: RecordedRules,
+    origin_s: float,
 ) -> dict[str, Points]:
     wanted = {channel for channel, unit in rules.units.items() if unit}
     charted = {bar.channel for bar in rules.bars if bar.unit in rules.units.values()}
@@ -195,7 +211,7 @@ def _traces(
         names = [f"{instrument}.{column}" for column in each.body["columns"]]
         columns[each.body["name"]] = [(at, name) for at, name in enumerate(names) if name in wanted]
     traces: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for stream, at_s, values in samples(journal):
+    for stream, at_s, values in sampled:
         for at, name in columns[stream]:
             traces[name].append((at_s - origin_s, values[at]))
     # Blocks lie by minute and stream; a channel that two streams read is put in order of time.

@@ -8,9 +8,9 @@ from labharness.core.clock import Chance, Clock, utc_text
 from labharness.core.vocabulary import Cause
 from labharness.core.vocabulary.durations import format_duration
 from labharness.core.vocabulary.texts import Text
+from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.chain import canonical
-from labharness.journal.store import JournalFailed, SqliteJournal
 from labharness.line import HoldTooLong, Line, Tripped
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage

@@ -14,8 +14,8 @@ from labharness.core.clock import Chance, Clock, failure_of, utc_text
 from labharness.core.vocabulary.durations import format_duration
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import LinkLost
+from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import Artifacts
-from labharness.journal.store import JournalFailed, SqliteJournal
 from labharness.line import HoldTooLong, Line, NoReply, NotArmed, Tripped, latch_lost
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage

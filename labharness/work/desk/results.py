@@ -6,9 +6,9 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.chain import unseal
 from labharness.journal.reading import sealed
-from labharness.journal.store import JournalFailed, SqliteJournal
 from labharness.work.capability import QueryResult
 
 __all__ = ["KIND", "ResultLog", "results"]

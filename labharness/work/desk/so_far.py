@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from labharness.journal import SqliteJournal
 from labharness.journal.chain import canonical
-from labharness.journal.store import SqliteJournal
 from labharness.work.capability import ArtifactContent, Capability, PartialResults, QueryResult
 from labharness.work.desk.results import results
 from labharness.work.plan import StepRecord

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Final, Self
 
 from labharness.journal import JournalFailed, SqliteJournal
+from labharness.journal.chain import VerifyReport
 from labharness.journal.reading import read
+from labharness.journal.salvage import salvage
 from labharness.work.task.commands import TaskActor, TaskCommand
 from labharness.work.task.deciding import decide, expired
 from labharness.work.task.facts import TaskFact, fact_from_json, fact_to_json
@@ -26,12 +28,21 @@ class HouseJournal:
 
     Args:
         path: The file; an existing one is folded into the state.
+        salvaging: Whether a damaged file is opened to its valid beginning, with the bad one kept
+            beside it (`salvage`). Facts behind the damage are then lost, so a person decides it.
 
     Attributes:
         tasks: The state that the committed facts make.
+        damage: The loss, where a damaged file was salvaged now; ``None`` if it was whole.
+
+    Raises:
+        JournalDamaged: The chain does not hold, and the loss was not agreed to.
+        JournalFailed: The file cannot be opened or read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, salvaging: bool = False) -> None:
+        found = salvage(path) if salvaging and path.exists() else None
+        self.damage: VerifyReport | None = None if found is None or found.ok else found
         self._journal = SqliteJournal(path, run={"journal": "house"})
         self._failure = ""
         self.tasks = Tasks()

@@ -14,8 +14,8 @@ import pytest
 from labharness.core.vocabulary.catalogue import TEXTS, WORDS
 from labharness.core.vocabulary.texts import LANGUAGES, Text, coded, in_language, revived
 from labharness.journal import JournalFailed, SqliteJournal
+from labharness.journal.layout import FORMAT
 from labharness.journal.reading import read, run_header
-from labharness.journal.store import FORMAT
 from rig import HERE
 
 OURS = re.compile(r"vocabulary.* import .*\bText\b")

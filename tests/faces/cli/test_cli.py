@@ -323,7 +323,18 @@ def test_a_changed_journal_is_told_by_its_first_bad_record(
     )
     said = say("journal", "verify", tmp_path)
     assert said.code == 1
-    assert re.search(r"record \d+ is bad", said.out)
+    found = re.search(r"record (\d+) is bad", said.out)
+    assert found is not None
+    good = int(found[1]) - 1
+    assert f"the {good} records before it hold" in said.out
+    for verb, lines in (("show", good), ("export", good + 1)):
+        said = spawn("journal", verb, tmp_path)
+        assert said.code == 1
+        assert len(said.out.splitlines()) == lines
+        assert f"the {good} records before it hold" in said.err
+    said = say("report", tmp_path)
+    assert said.code == 1
+    assert f"record {good + 1} does not fit" in said.err
 
 
 def test_what_is_no_journal_is_said_in_one_line(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """Tasks outlive the process that keeps them: what was acknowledged is found again."""
 
+import contextlib
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from labharness.journal import JournalFailed
+from labharness.journal import JournalDamaged, JournalFailed
 from labharness.journal.reading import verify_file
 from labharness.work.task.commands import CreateTask, ReportStatus, StartTask
 from labharness.work.task.house import HouseJournal
@@ -63,3 +65,29 @@ def test_a_killed_process_loses_no_acknowledged_task(tmp_path: Path) -> None:
             assert len(house.tasks.keys) == len(house.tasks.by_id)
         assert verify_file(path).ok
     assert len(told) == len(set(told)) >= 28
+
+
+@pytest.mark.promise(59)
+def test_a_damaged_house_opens_to_its_beginning_only_where_the_loss_is_agreed_to(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "house.sqlite"
+    with HouseJournal(path) as house:
+        house.give(CREATE, ANA, 1.0)
+        before = house.tasks
+        house.give(ReportStatus(task_id="t", to="accepted"), RUNTIME, 2.0)
+        house.give(StartTask(task_id="t", run_id="r", worker="line"), RUNTIME, 3.0)
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE records SET data = replace(data, 'accepted', 'rejected')")
+    damaged = path.read_bytes()
+    with pytest.raises(JournalDamaged, match="record 2 is bad or missing"):
+        HouseJournal(path)
+    assert path.read_bytes() == damaged
+    with HouseJournal(path, salvaging=True) as house:
+        assert house.tasks == before
+        assert house.damage is not None
+        assert (house.damage.first_bad_seq, house.damage.rows_lost) == (2, 2)
+    assert path.with_name("house.sqlite.damaged-1").read_bytes() == damaged
+    with HouseJournal(path, salvaging=True) as house:
+        assert house.tasks == before
+        assert house.damage is None

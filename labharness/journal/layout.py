@@ -1,0 +1,66 @@
+"""The layout of a journal file: its formats and tables, and the errors of readers and writer."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from labharness.core.errors import LabError
+
+__all__ = [
+    "BLOCK_BYTES_MAX",
+    "FORMAT",
+    "PACKED_SINCE",
+    "SELECT",
+    "SELECT_UNTIL",
+    "TABLES",
+    "JournalDamaged",
+    "JournalFailed",
+    "sqlite_errors",
+]
+
+FORMAT: Final = 3
+"""Of what is written now, in the run's header: the samples of all streams in a block of lab time
+are one record, stored compressed. In format 2 each stream has a record of its own, stored as it is.
+A journal whose header has none is of format 1, and its texts are English sentences in the place of
+codes with parameters."""
+
+PACKED_SINCE: Final = 3
+"""First format whose blocks are compressed (zlib, RFC 1950). The record holds the hash of the
+samples themselves, so that the chain does not depend on how a version of zlib packs them."""
+
+BLOCK_BYTES_MAX: Final = 64 * 2**20
+"""Longest block (bytes) before it is compressed. 64 values at 1 kHz for a minute are 31 MB."""
+
+# SQLite accepts a text in a BLOB column. The cast turns a changed row into bytes that do not fit.
+SELECT: Final = (
+    "SELECT seq, CAST(data AS BLOB), CAST(hash AS BLOB), CAST(block AS BLOB) FROM records"
+)
+
+# Numbers begin at 1, so the limit keeps SQLite from a damaged page behind the last record wanted.
+SELECT_UNTIL: Final = f"{SELECT} WHERE seq <= ?1 ORDER BY seq LIMIT ?1"
+
+TABLES: Final = {
+    "header": "CREATE TABLE header (part TEXT PRIMARY KEY, value BLOB NOT NULL)",
+    "records": "CREATE TABLE records (seq INTEGER PRIMARY KEY, data BLOB NOT NULL,"
+    " hash BLOB NOT NULL, block BLOB)",
+}
+
+
+class JournalFailed(LabError, code="journal_failed"):
+    """The journal cannot write or read records: full disk, lock, damaged or removed file."""
+
+
+class JournalDamaged(JournalFailed, code="journal_damaged"):
+    """A record is bad or missing, so that nothing may be added; those before it can be read."""
+
+
+@contextlib.contextmanager
+def sqlite_errors(path: Path, doing: str) -> Iterator[None]:
+    """Turn every SQLite error into `JournalFailed`, with its cause."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", type(error).__name__)
+        raise JournalFailed(f"{path}: cannot {doing}: {error} ({name})") from error
