@@ -31,7 +31,7 @@ GENESIS: Final = b"labharness journal, chain version 1\n"
 
 FIRST_SEQ: Final = 1
 
-BLOCK_KINDS: Final = frozenset({"samples", "queried"})
+BLOCK_KINDS: Final = frozenset({"samples", "queried", "checkpoint"})
 """Kinds of record with a block of bytes beside them, of which the record states the hash."""
 
 # Python writes floats by repr, the shortest text that reads back as the same number. ASCII escapes

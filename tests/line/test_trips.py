@@ -51,7 +51,7 @@ def test_a_fault_in_the_dwell_runs_its_procedure_verified_and_latched(
     assert ran.body["error_details"] == {
         "phase": DWELL,
         "step": ran.body["execution_summary"]["steps_executed"] + 1,
-        "last_checkpoint": None,
+        "last_checkpoint": "ckpt-001",
         "recoverable": False,
     }
     assert ran.body["execution_summary"]["risk_events"][0].startswith(cause)

@@ -1,10 +1,11 @@
 """The steps of a plan as a capability writes them: one chain, each with the time it may take."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from labharness.work.capability import Planned
-from labharness.work.plan import Instruction, InstructionKind, InstructionSet
+from labharness.work.plan import Instruction, InstructionKind, InstructionSet, ResumePoint
 
 __all__ = ["Steps"]
 
@@ -65,6 +66,16 @@ class Steps:
                 holdable=self.holdable,
             )
         )
+
+    def may_resume(
+        self,
+        description: str,
+        holds: Mapping[str, tuple[float | None, float | None]],
+        again: tuple[str, ...] = (),
+    ) -> None:
+        """Declare that a later run may go on after the last step; see `ResumePoint`."""
+        point = ResumePoint(description=description, holds=holds, again=again)
+        self.instructions[-1] = replace(self.instructions[-1], checkpoint=point)
 
     def set(
         self,

@@ -22,6 +22,7 @@ from labharness.work.capability import (
     Capability,
     NoAnswer,
 )
+from labharness.work.desk.checkpoint import Checkpoints
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.process_log import process_log
 from labharness.work.desk.session import Session
@@ -33,15 +34,14 @@ __all__ = ["Closing", "suggestion", "summary"]
 LOG = logging.getLogger(__name__)
 
 SUFFIXES = {"application/json": "json", "text/csv": "csv", "application/jsonl": "jsonl"}
-LAST_CHECKPOINT = None  # checkpoints come with durable tasks
 
 
-def summary(line: Line, records: Sequence[StepRecord], run_s: float) -> dict[str, Any]:
+def summary(line: Line, records: Sequence[StepRecord], run_s: float, made: int) -> dict[str, Any]:
     """Return the execution summary of a run."""
     return {
         "duration": format_duration(run_s),
         "steps_executed": sum(record.status is Status.COMPLETED for record in records),
-        "checkpoints_created": 0,
+        "checkpoints_created": made,
         "risk_events": [
             Text("trip.event", cause=trip.cause.value, why=trip.detail)
             for trip in line.trip_response.trips
@@ -65,8 +65,10 @@ class Closing:
         facts: LabFacts,
         clock: Clock,
         chance: Chance,
+        checkpoints: Checkpoints,
     ) -> None:
         self._session = session
+        self._checkpoints = checkpoints
         self._journal = journal
         self._artifacts = artifacts
         self._facts = facts
@@ -141,8 +143,8 @@ class Closing:
             error_details={
                 "phase": phase,
                 "step": len(started),
-                "last_checkpoint": LAST_CHECKPOINT,
-                "recoverable": False,
+                "last_checkpoint": self._checkpoints.last,
+                "recoverable": self._checkpoints.recoverable(),
             },
             partial_outputs=partial,
             artifacts=self._listed(),

@@ -27,6 +27,7 @@ from labharness.work.admission.schemas import output_fault
 from labharness.work.admission.token import issue
 from labharness.work.capability import Answer, NoAnswer, Planned
 from labharness.work.desk.admitting import Admitting, Weighed
+from labharness.work.desk.checkpoint import Checkpoints
 from labharness.work.desk.closing import Closing, summary
 from labharness.work.desk.energised import scope
 from labharness.work.desk.facts import ApprovalRequest, Approvers, LabFacts
@@ -88,7 +89,10 @@ class Desk:
         self._journal = journal
         self.session = Session(session_id, journal, clock.now_s, tell)
         self._reporter = ProgressReporter(self.session, journal, line, clock.now_s)
-        self._closing = Closing(self.session, journal, artifacts, facts, clock, chance)
+        self._checkpoints = Checkpoints(self.session, journal, line, facts, clock)
+        self._closing = Closing(
+            self.session, journal, artifacts, facts, clock, chance, self._checkpoints
+        )
         self._executor: Executor | None = None
         self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
@@ -260,6 +264,7 @@ class Desk:
         self.session.become("RUNNING", "accepted")
         planned, started_s = weighed.planned, self._clock.now_s()
         self._reporter.begin(planned.instructions, planned.duration_s)
+        self._checkpoints.begin(planned.instructions)
         operations = LineOperations(
             self._line,
             self._operator,
@@ -270,7 +275,11 @@ class Desk:
             self._reporter.measured,
         )
         self._executor = executor = Executor(
-            planned.instructions, operations, weighed.capability.verbs, self._reporter.stepped
+            planned.instructions,
+            operations,
+            weighed.capability.verbs,
+            self._reporter.stepped,
+            self._checkpoints.make,
         )
         ended = await self._execute(executor, weighed.admitted.screened.max_duration_s)
         if self.session.state == "PAUSED":  # ruling 10b: it goes on in order to end
@@ -345,7 +354,7 @@ class Desk:
             "confidence_threshold": screened.confidence_threshold,
             "intent": screened.submission.intent,
         }
-        done = summary(self._line, records, run_s)
+        done = summary(self._line, records, run_s, self._checkpoints.made)
         if ended is not None:
             return self._closing.failed(ended, records, None, done)
         try:
@@ -401,7 +410,7 @@ class Desk:
             return self._closing.aborted(self._abort_reason, unsafe, self._records())
         if self.session.state == "PAUSED":
             self.session.become("RUNNING", Text("hold.failed"))
-        done = summary(self._line, self._records(), 0.0)
+        done = summary(self._line, self._records(), 0.0, self._checkpoints.made)
         return self._closing.failed(failure, self._records(), None, done)
 
     def _records(self) -> Sequence[StepRecord]:

@@ -1,7 +1,12 @@
 """Instruction sets: what a run does, in which order, and the executor that does it."""
 
 from labharness.work.plan.executor import Executor, Progress, Status, StepRecord
-from labharness.work.plan.instructions import Instruction, InstructionKind, InstructionSet
+from labharness.work.plan.instructions import (
+    Instruction,
+    InstructionKind,
+    InstructionSet,
+    ResumePoint,
+)
 from labharness.work.plan.operations import Operations, Operator
 from labharness.work.plan.prediction import PredictedStep, PredictedViolation, Prediction, Stays
 from labharness.work.plan.step import FailureKind, RunningStep, StepFailed, Verb
@@ -20,6 +25,7 @@ __all__ = [
     "PredictedViolation",
     "Prediction",
     "Progress",
+    "ResumePoint",
     "RunningStep",
     "Status",
     "Stays",

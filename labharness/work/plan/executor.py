@@ -1,6 +1,6 @@
 """The executor: it carries out one instruction after the other, and records each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -68,6 +68,9 @@ class Executor:
         operations: The line.
         verbs: The verb of each action.
         observer: Called at the start and at the end of each instruction.
+        reached: Called with all records after an instruction at which a later run may go on.
+        done: Records of an earlier run: of each instruction up to one at which a later run may
+            go on.
 
     Raises:
         ValueError: An action has no verb.
@@ -79,6 +82,8 @@ class Executor:
         operations: Operations,
         verbs: Mapping[str, Verb],
         observer: Callable[[Progress], None] = lambda progress: None,
+        reached: Callable[[Sequence[StepRecord]], Awaitable[None]] | None = None,
+        done: Sequence[StepRecord] = (),
     ) -> None:
         for each in instructions.instructions:
             if each.action not in verbs:
@@ -89,7 +94,10 @@ class Executor:
         self._operations = operations
         self._verbs = verbs
         self._observer = observer
-        self._records = [StepRecord(each) for each in instructions.instructions]
+        self._reached = reached
+        fresh = [StepRecord(each) for each in instructions.instructions[len(done) :]]
+        self._records = [*done, *fresh]
+        self._first = len(done)
         self._index = 0
 
     async def run(self) -> tuple[StepRecord, ...]:
@@ -101,17 +109,32 @@ class Executor:
         Raises:
             StepFailed: An instruction failed.
         """
-        results: dict[str, Mapping[str, Any]] = {}
+        results = {
+            each.instruction.instruction_id: each.result
+            for each in self._records
+            if each.result is not None
+        }
         try:
-            for index, record in enumerate(self._records):
+            for index in self._order():
                 self._index = index + 1
-                results[record.instruction.instruction_id] = await self._carry_out(index, results)
+                what = self._records[index].instruction
+                results[what.instruction_id] = await self._carry_out(index, results)
+                if what.checkpoint and self._reached is not None and index >= self._first:
+                    await self._reached(self._records[: index + 1])
         finally:
             self._records = [
                 replace(each, status=Status.SKIPPED) if each.status is Status.PENDING else each
                 for each in self._records
             ]
         return self.records()
+
+    def _order(self) -> Iterator[int]:
+        """Return the instructions to carry out: after an earlier run some of its own again."""
+        last = self._records[self._first - 1].instruction if self._first else None
+        again = () if last is None or last.checkpoint is None else last.checkpoint.again
+        for index, record in enumerate(self._records):
+            if index >= self._first or record.instruction.instruction_id in again:
+                yield index
 
     def records(self) -> tuple[StepRecord, ...]:
         """Return the record of each instruction so far, in order."""

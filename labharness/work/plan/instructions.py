@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from labharness.core.vocabulary.digests import digest_of
 
-__all__ = ["Instruction", "InstructionKind", "InstructionSet", "resolve"]
+__all__ = ["Instruction", "InstructionKind", "InstructionSet", "ResumePoint", "resolve"]
 
 INSTRUCTIONS_MAX = 10_000
 """Most instructions in one set."""
@@ -32,6 +32,43 @@ class InstructionKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResumePoint:
+    """The declaration that a later run may go on after an instruction: a cold or safe point.
+
+    Attributes:
+        description: One sentence for people.
+        holds: Lowest and highest reading of each channel with which it may; ``None`` for
+            an open end.
+        again: Earlier instructions that are then carried out once more before the next one: a
+            later run begins in the safe state of the line.
+    """
+
+    description: str
+    holds: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    again: tuple[str, ...] = ()
+
+    def missed(self, readings: Mapping[str, float]) -> tuple[str, ...]:
+        """Return the channels whose readings are out of bounds, or missing."""
+        return tuple(
+            channel
+            for channel, (low, high) in self.holds.items()
+            if not (
+                (-math.inf if low is None else low)
+                <= readings.get(channel, math.nan)
+                <= (math.inf if high is None else high)
+            )
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return {
+            "description": self.description,
+            "holds": {channel: list(bounds) for channel, bounds in self.holds.items()},
+            "again": list(self.again),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
     """One step of a plan.
 
@@ -46,6 +83,7 @@ class Instruction:
         description: One sentence for people.
         expected_s: Expected time, as far as the planner knows.
         holdable: The line may stand still in it; false where gas runs into a shut tube.
+        checkpoint: Stated where a later run may go on after it.
 
     Raises:
         ValueError: The id, the timeout or the parameters cannot be; the message says which.
@@ -61,6 +99,7 @@ class Instruction:
     description: str = ""
     expected_s: float = 0.0
     holdable: bool = True
+    checkpoint: ResumePoint | None = None
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.instruction_id):
@@ -98,6 +137,7 @@ class Instruction:
                 "description": self.description,
                 "expectedDuration": self.expected_s,
                 "holdable": self.holdable,
+                **({} if self.checkpoint is None else {"checkpoint": self.checkpoint.to_json()}),
             },
         }
 
@@ -131,6 +171,15 @@ class InstructionSet:
                         "which is not in the set"
                     )
         object.__setattr__(self, "instructions", _ordered(self.instructions))
+        before: set[str] = set()
+        for each in self.instructions:
+            before.add(each.instruction_id)
+            again = () if each.checkpoint is None else each.checkpoint.again
+            if strangers := set(again) - before:
+                raise ValueError(
+                    f"instruction {each.instruction_id!r}: {min(strangers)!r} is carried out "
+                    "again after it, and does not stand before it"
+                )
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of an MCP-CP instruction message; its timeout is the sum of all."""

@@ -65,10 +65,13 @@ def test_argon_that_stops_over_a_hot_sample_ends_the_heat(furnace: LabPlan, run_
     assert ran.body["partial_outputs"]["process_log"]["entries_before_failure"] > 50
 
 
+@pytest.mark.promise(60)
 def test_an_open_thermocouple_trips(furnace: LabPlan, run_task: Run) -> None:
     broken = Injection("heating", 300.0, plant_fault("furnace_sensor_broken"))
     ran = run_task(furnace, task(), inject=(broken,))
     assert (ran.type, ran.body["error_code"]) == ("task_failed", "safety_violation"), ran.body
+    details = ran.body["error_details"]
+    assert (details["last_checkpoint"], details["recoverable"]) == ("ckpt-001", False)
     assert not truth(ran.lab)["furnace_heating"]
 
 

@@ -91,7 +91,11 @@ def test_what_the_summary_counts_is_what_the_journal_holds(grown: Ran) -> None:
     planned = next(record for record in records if record.kind == "planned")
     done = grown.body["execution_summary"]
     assert done["steps_executed"] == len(planned.body["instructions"]["instructions"])
-    assert done["checkpoints_created"] == 0
+    made = [record.body["after"] for record in records if record.kind == "checkpoint"]
+    assert made == ["load_lid_shut", "sulfur_cold", "enclosure_shut"]
+    told = [data["checkpoint_id"] for kind, data in grown.events if kind == "checkpoint_created"]
+    assert told == ["ckpt-001", "ckpt-002", "ckpt-003"]
+    assert done["checkpoints_created"] == len(made)
     intents = [record for record in records if record.kind == "intent"]
     outcomes = [record for record in records if record.kind == "outcome"]
     assert [each.body["intent"] for each in outcomes] == [each.seq for each in intents]

@@ -161,6 +161,8 @@ def _steps(recipe: Mapping[str, float], settings: AnnealingSettings, fastest: fl
     steps.set("flow", gas, sccm, "sccm", Text("anneal.flow", flow=sccm, gas=settings.gas_name))
     held = {"duration_s": settings.flush_s, "channels": [flow]}
     steps.add("flush", "hold", Text("anneal.flush"), held, expected_s=settings.flush_s)
+    cold_now = {temperature: (None, settings.cold_c)}
+    steps.may_resume(Text("checkpoint.before_heating"), cold_now, ("flow", "flush"))
     steps.stage = "heating"
     near_c, slowly = to_c - LAST_C, min(c_per_min, LAST_C_PER_MIN)
     for name, from_c, until_c, how in (
@@ -187,6 +189,7 @@ def _steps(recipe: Mapping[str, float], settings: AnnealingSettings, fastest: fl
     cooling_s = (to_c - ROOM_C) * COOL_S_PER_C
     text = Text("anneal.wait", below_c=settings.cold_c)
     steps.add("cold", "wait", text, cold, expected_s=cooling_s)
+    steps.may_resume(Text("checkpoint.cooled"), cold_now)
     return steps
 
 

@@ -120,6 +120,7 @@ def _load(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
         timeout_s=OPERATOR_S_MAX,
     )
     steps.wait("load_lid_shut", Text("step.lid_shut"), 5.0, "box.lid_shut", at_least=1)
+    steps.may_resume(Text("checkpoint.loaded"), {**_cold(growth), "box.lid_shut": (1, 1)})
 
 
 def _leak_check(steps: Steps, facts: GrowthFacts, growth: Mapping[str, float]) -> None:
@@ -325,6 +326,13 @@ def _cool(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
         "sulfur.temperature",
         at_most=open_below_c,
     )
+    # a later run does not know what is in the tube: it flushes as before the loading
+    again = ("argon_open", "fill", "filled", "vent_open", "purge_flow", "flush_hydrogen")
+    steps.may_resume(
+        Text("checkpoint.cooled"),
+        {**_cold(growth), "box.lid_shut": (1, 1)},
+        tuple(f"load_{name}" for name in again),
+    )
     contaminants = {"air": 1.0}
     if recipe.hydrogen_sccm > 0:
         contaminants["hydrogen"] = growth["purge_volumes"]
@@ -357,6 +365,14 @@ def _transfer(steps: Steps, growth: Mapping[str, float]) -> None:
         "box.enclosure_shut",
         at_least=1,
     )
+    shut: Mapping[str, tuple[float | None, float | None]]
+    shut = {"box.lid_shut": (1, 1), "box.enclosure_shut": (1, 1)}
+    steps.may_resume(Text("checkpoint.transferred"), {**_cold(growth), **shut})
+
+
+def _cold(growth: Mapping[str, float]) -> Mapping[str, tuple[float | None, float | None]]:
+    """Return the readings with which the tube may be opened."""
+    return {f"{heater}.temperature": (None, growth["open_below_c"]) for heater in HEATERS}
 
 
 def _heat_off(steps: Steps, when: str, heater: str, facts: GrowthFacts) -> None:
