@@ -116,7 +116,7 @@ def test_five_spots_against_four_are_a_mixed_film_and_not_sure() -> None:
     assert alone.layer_count is None
     assert alone.confidence < 0.75
     assert alone.claim.headline.startswith("mixed: ")
-    assert alone.claim.headline.endswith("; which there is more of is open")
+    assert alone.claim.headline.endswith("; it is open which there is more of")
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -446,7 +446,8 @@ def test_the_search_says_what_was_injected_and_that_other_code_began_it(
     assert by.endswith(f", {platform.python_implementation()} {platform.python_version()}")
     monkeypatch.setattr("labharness.faces.cli.chaos._this_labharness", lambda: "labharness 99 abc")
     assert (
-        "with labharness 99 abc; what is there was searched with labharness" in say(*search_it).out
+        "with labharness 99 abc; the search that is there was made with labharness"
+        in say(*search_it).out
     )
     assert Tally.read(tmp_path / "state.json").played_by[-1] == "labharness 99 abc"
 

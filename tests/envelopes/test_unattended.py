@@ -190,7 +190,10 @@ def test_hazards_list_names_each_safeguard_and_what_is_missing(tmp_path: Path) -
         ),
         (("proof", "fire", "--name", "A", "--reason", "B"), "no hazard 'fire'; the table has"),
         (("proof", "laser", "--name", " ", "--reason", "B"), "--name"),
-        (("proof", "laser", "--name", "A", "--reason", "B", "--date", "soon"), "no day written as"),
+        (
+            ("proof", "laser", "--name", "A", "--reason", "B", "--date", "soon"),
+            "not a day written as",
+        ),
         (
             ("proof", "laser", "--name", "A", "--reason", "B", "--date", "2199-01-01"),
             "2199-01-01 is yet to come",

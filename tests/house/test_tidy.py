@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from labharness.core.vocabulary.catalogue import TEXTS
 from rig import HERE
 
 ROOT = HERE.parent
@@ -439,6 +440,16 @@ RIDDLES = (  # pattern, an example, the plain way
 )
 
 
+RIDDLES_IN_TEXTS = (  # of the catalogue: pattern, an example
+    (r"(?<!here )\b(?:is|are|was|were) no\b(?! (?:long|oth))", "'oven' is no channel"),
+    (
+        r"(?:^|[.;:,(] ?)(?:[Ww]hat|[Ww]hoever|[Ww]hose?)\b(?![^.;]*\?)",
+        "nothing ran; what runs is ended",
+    ),
+    (r"\b(?:of what|such that|as it does)\b", "half of what it takes"),
+)
+
+
 def prose_of(path: Path) -> Iterator[tuple[int, str]]:
     """Return line and text of each docstring and comment of a module, or paragraph of a page."""
     text = path.read_text("utf-8")
@@ -483,3 +494,17 @@ def test_a_riddle_is_recognised(tmp_path: Path, pattern: str, example: str, advi
     page.write_text(f"# Heading\n\n* {example}\n")
     files = [module] if pattern.startswith("^") else [module, page]
     assert all([advice] == [found for *_, found in riddles_in(path)] for path in files)
+
+
+def test_every_english_text_is_plain() -> None:
+    found = [
+        f"{code}: {english}"
+        for code, (english, _) in TEXTS.items()
+        if any(re.search(pattern, english) for pattern, _ in RIDDLES_IN_TEXTS)
+    ]
+    assert found == [], "is not a, has no; use a noun as subject"
+
+
+@pytest.mark.parametrize(("pattern", "example"), RIDDLES_IN_TEXTS)
+def test_a_riddle_in_a_text_is_recognised(pattern: str, example: str) -> None:
+    assert re.search(pattern, example)

@@ -128,7 +128,7 @@ def test_behind_a_link_that_was_lost_only_its_own_preparing_passes() -> None:
     furnace = Furnace()
     gate, set_it = furnace.gate, Command("furnace.setpoint", 50.0, "degC")
     gate.unprepared["furnace"] = None
-    why = "the link of port furnace was lost, and what stands behind it is not prepared again"
+    why = "the link of port furnace was lost, and the instruments behind it are not prepared again"
     verdict = gate.judge(set_it)
     assert verdict == Refused(set_it, "lost link", Text("link.unprepared", port="furnace"))
     assert reason(gate.judge_program("furnace", ANNEAL)) == why

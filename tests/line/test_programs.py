@@ -331,7 +331,7 @@ def test_whatever_ends_a_run_ends_its_program_with_the_heat_off(
         await wait(line, 5)  # far below what any row minds: what counts are its targets
         if cause == "exhaust":
             plant.faults.exhaust_lost = True
-            with pytest.raises(Tripped, match=r"lost what takes box\.exhaust_flow"):
+            with pytest.raises(Tripped, match=r"condition lost, it takes box\.exhaust_flow"):
                 await wait(line, 10)
             await line.trip_response.verified()
         elif cause == "dip":  # the controllers come back as they were, and the program goes on

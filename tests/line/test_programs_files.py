@@ -75,7 +75,7 @@ def test_a_program_with_nobody_to_run_it_says_who_could(anneal: tuple[Path, Path
 @pytest.mark.parametrize(
     ("instrument", "text", "words"),
     [
-        ("furnace", "[[segment]", ("is no TOML",)),
+        ("furnace", "[[segment]", ("is not TOML",)),
         ("furnace", "[[segment]]\nramp_to_c = 5\n", ("segment 1", "takes at_c_per_min")),
         ("furnace", "", ("1 to 200",)),
         ("furnace", "titel = 'x'\n", ("no 'titel' here (did you mean title?); there are title",)),

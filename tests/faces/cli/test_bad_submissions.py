@@ -54,7 +54,7 @@ def test_a_file_that_is_no_message_exits_64_with_one_line_that_names_it(
     path = tmp_path / "task.json"
     path.write_bytes(make())
     for command in (("run", path, "--json", "--out", tmp_path / "run"), ("plan", path)):
-        say(*command).is_one_plain_error("task.json is no HCP message", words)
+        say(*command).is_one_plain_error("task.json is not an HCP message", words)
     assert wires == []
     assert not (tmp_path / "run").exists()
 
@@ -149,7 +149,7 @@ REJECTED: dict[str, Bad] = {
         payload(">=9", "capability_version"), "is in '>=9'; there are: 1.0.0"
     ),
     "a version that is no range": invalid(
-        payload("latest!", "capability_version"), "'latest!' is no version range"
+        payload("latest!", "capability_version"), "'latest!' is not a version range"
     ),
     "a version as a number": invalid(
         payload(1.0, "capability_version"), "it is 1.0; it must be a text"
@@ -181,7 +181,7 @@ REJECTED: dict[str, Bad] = {
         payload({"ramp_c_per_min": 100}, *RECIPE), "safety_violation", "allows 0.1 to 60 degC/min"
     ),
     "an unknown word in the recipe": invalid(
-        payload({"magic": 1}, *RECIPE), "'magic' is no input; it takes"
+        payload({"magic": 1}, *RECIPE), "'magic' is not an input; it takes"
     ),
     "a negative dwell": invalid(payload({"dwell_s": -1}, *RECIPE), "less than the minimum of 0"),
     "hydrogen, which no approval covers": Bad(
@@ -225,7 +225,7 @@ REJECTED: dict[str, Bad] = {
     "a catastrophic name": invalid(
         wanting(patternProperties={"(a|aa)+$": {}}), "may take time without bound"
     ),
-    "a schema that is none": invalid(wanting(type="x"), "no JSON Schema"),
+    "a schema that is none": invalid(wanting(type="x"), "not a JSON Schema"),
     "a schema that is false": invalid(payload(False, *SCHEMA), "it is false; it must be an object"),
     "a schema for nothing": invalid(wanting(**{"not": {}}), NOTHING_FITS),
     "a schema for a list": invalid(

@@ -198,7 +198,7 @@ def test_what_the_shell_hands_over_is_read(tmp_path: Path) -> None:
     os.close(write_end)
     said = say("plan", f"/dev/fd/{read_end}")
     os.close(read_end)
-    said.is_one_plain_error("is no HCP message: ")
+    said.is_one_plain_error("is not an HCP message: ")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="root gives up its privilege as on Linux")
@@ -303,7 +303,7 @@ def test_a_report_is_written_over_nothing_but_a_report(
     for name in ("journal.sqlite", "answer.json", "artifacts/growth_log.csv"):
         before = (folder / name).read_bytes()
         said = say("report", folder, "--out", folder / name)
-        said.is_one_plain_error(f"{folder / name} is in the way: it is no report")
+        said.is_one_plain_error(f"{folder / name} is in the way: it is not a report")
         assert (folder / name).read_bytes() == before
     if hasattr(os, "mkfifo"):  # as a device is, of which /dev/null is one
         os.mkfifo(tmp_path / "pipe")

@@ -194,7 +194,7 @@ def test_windows_are_several_and_one_without_pixels_is_named(mine: Path) -> None
 
 @pytest.mark.parametrize("text", ["435-360", "400", "a-b", "360-", "1e3-2e3"])
 def test_a_window_that_is_none_is_refused(mine: Path, text: str) -> None:
-    say("analyse", "--window", text, mine).is_one_plain_error("no window", "360-435")
+    say("analyse", "--window", text, mine).is_one_plain_error("not a window", "360-435")
 
 
 def test_the_material_is_taken_at_a_persons_word_and_the_word_is_noted(mine: Path) -> None:

@@ -90,9 +90,9 @@ def test_a_misspelt_or_misplaced_key_is_named_and_not_dropped(
 ) -> None:
     takes = "; it takes target_material, substrate, temperature_range, recipe"
     for where, key, said in (
-        ("inputs", "temprature_range", f"no input (did you mean temperature_range?){takes}"),
-        ("inputs", "dwell_s", f"no input (did you mean recipe.dwell_s?){takes}"),
-        ("inputs", "colour", f"no input{takes}"),
+        ("inputs", "temprature_range", f"not an input (did you mean temperature_range?){takes}"),
+        ("inputs", "dwell_s", f"not an input (did you mean recipe.dwell_s?){takes}"),
+        ("inputs", "colour", f"not an input{takes}"),
         ("constraints", "confidence_treshold", "not known (did you mean confidence_threshold?)"),
         ("expected_output", "formt", "not known (did you mean format?); it takes format,"),
     ):
@@ -125,7 +125,9 @@ def test_a_file_that_is_no_message_is_told_where_one_is(tmp_path: Path) -> None:
     path = tmp_path / "README.md"
     path.write_text("# labharness\n", "utf-8")
     said = say("run", path, "--lab", SHORT_LINE)
-    said.is_one_plain_error("README.md is no HCP message", "examples/mos2-monolayer.json is a task")
+    said.is_one_plain_error(
+        "README.md is not an HCP message", "examples/mos2-monolayer.json is a task"
+    )
 
 
 # ---- how long it takes

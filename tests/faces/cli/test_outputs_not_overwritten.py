@@ -33,5 +33,5 @@ def test_a_report_is_written_over_a_report_and_over_no_other_page(tmp_path: Path
     for mine in ("<!doctype html>\n<p>mine", "<!DOCTYPE html><title>labharness</title>mine", ""):
         page.write_text(mine, "utf-8")
         said = say("report", tmp_path / "run", "--out", page)
-        said.is_one_plain_error(f"{page} is in the way: it is no report")
+        said.is_one_plain_error(f"{page} is in the way: it is not a report")
         assert page.read_text("utf-8") == mine

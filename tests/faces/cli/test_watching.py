@@ -110,7 +110,7 @@ def test_an_ending_is_told_by_the_answer(
 
 
 def test_an_owner_that_was_no_run_has_no_answer_to_wait_for(tmp_path: Path) -> None:
-    assert how_it_ended(str(tmp_path)) == f"what was done by hand is in {tmp_path}"
+    assert how_it_ended(str(tmp_path)) == f"the record of work by hand is in {tmp_path}"
     assert how_it_ended("") == "it drove nothing"
 
 

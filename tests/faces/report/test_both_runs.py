@@ -153,7 +153,7 @@ def test_no_file_but_a_page_is_written_over(rejected: Path, tmp_path: Path) -> N
         assert (said.code, said.out.splitlines()) == (0, ["no difference", str(out)])
     notes.write_text("mine", "utf-8")
     said = say("compare", rejected, rejected, "--out", notes)
-    said.is_one_plain_error(f"{notes} is in the way: it is no report")
+    said.is_one_plain_error(f"{notes} is in the way: it is not a report")
     assert notes.read_text("utf-8") == "mine"
     said = say("compare", rejected, rejected, "--out", tmp_path / "nowhere" / "both.html")
     assert said.code == 64

@@ -281,7 +281,7 @@ def test_a_folder_without_a_run_is_named(
     assert main(["history", "--runs", str(tmp_path / "nowhere")]) == 64
     said = capsys.readouterr().err
     assert said.count("holds no journal.sqlite") == 2
-    assert "nowhere is no folder" in said
+    assert "nowhere is not a folder" in said
 
 
 def test_an_answer_that_no_hash_protects_is_marked(runs: Path, tmp_path: Path) -> None:

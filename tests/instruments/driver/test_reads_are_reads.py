@@ -117,7 +117,8 @@ def test_a_poll_that_is_a_coil_write_never_reaches_the_contactor(
     for said in answers:
         said.is_one_plain_error(
             "instrument 'box' (their_waveshare_relay), scan 'relays': 01 05 00 06 ff 00 6c 3b is "
-            "no read: it would do Modbus function 5 (write single coil) to unit 1, address 6, FF00h"
+            "not a read: it would do Modbus function 5 (write single coil) to unit 1, address 6, "
+            "FF00h"
         )
         assert "sets box.furnace_contactor to 1" in said.err
     heard = [data for _, _, _, data in served.log("relays")]
@@ -141,37 +142,37 @@ def test_the_same_package_without_the_error_reads_the_contactor(site: Path, serv
             "alicat_mc",
             '"", 5 * _NUMBER',
             '"S 50.00", 5 * _NUMBER',
-            "(their_alicat_mc), scan 'frame': 'AS 50.00\\r' is no read: argon takes a frame",
+            "(their_alicat_mc), scan 'frame': 'AS 50.00\\r' is not a read: argon takes a frame",
             id="setpoint",
         ),
         pytest.param(  # a tare, which this driver never writes: the grammar is the instrument's
             "alicat_mc",
             '"", 5 * _NUMBER',
             '"V", 5 * _NUMBER',
-            "'AV\\r' is no read",
+            "'AV\\r' is not a read",
             id="tare",
         ),
         pytest.param(
             "cobolt_laser",
             '"l?",',
             '"l1",',
-            "instrument 'laser' (their_cobolt_laser), scan 'emission': 'l1\\r' is no read: laser "
-            "takes a frame like it as a command, by its grammar of what writes; it is a frame that "
-            "sets laser.emission to 1",
+            "instrument 'laser' (their_cobolt_laser), scan 'emission': 'l1\\r' is not a read: "
+            "laser takes a frame like it as a command, by its grammar of what writes; it is a "
+            "frame that sets laser.emission to 1",
             id="laser-on",
         ),
         pytest.param(
             "prior_proscan",
             '"$",',
             '"GR,100,0",',
-            "'GR,100,0\\r' is no read",
+            "'GR,100,0\\r' is not a read",
             id="move",
         ),
         pytest.param(
             "mks_910",
             '"U?",',
             '"U!TORR",',
-            "'@253U!TORR;FF' is no read",
+            "'@253U!TORR;FF' is not a read",
             id="unit",
         ),
         pytest.param(
@@ -199,7 +200,7 @@ def test_the_same_package_without_the_error_reads_the_contactor(site: Path, serv
             "cobolt_laser",
             'rb"[^\\r]*[^?\\r]\\r"',
             'rb"(@cobasp"',
-            "is no regular expression over bytes",
+            "is not a regular expression over bytes",
             id="no-regex",
         ),
     ],
@@ -257,7 +258,7 @@ def test_without_a_grammar_no_read_is_a_frame_that_its_driver_writes(
     driver = site / "their_drivers" / f"{theirs}.py"
     driver.write_text(driver.read_text("utf-8").replace('"l?",', '"l1",'), "utf-8")
     said = check(site, tmp_path, "cobolt_laser", theirs)
-    said.is_one_plain_error("'l1\\r' is no read: it is a frame that sets laser.emission to 1")
+    said.is_one_plain_error("'l1\\r' is not a read: it is a frame that sets laser.emission to 1")
 
 
 REPLY = Exactly(12)

@@ -454,7 +454,7 @@ def test_a_folder_that_nobody_serves_from_is_said_as_a_room_that_does_not_answer
     for name, words in (
         ("none", f"nobody serves from {tmp_path / 'none'}: No such file"),
         ("stale", "no served lab at 127.0.0.1:1"),
-        ("odd", f"nobody serves from {tmp_path / 'odd'}: its control file is no text"),
+        ("odd", f"nobody serves from {tmp_path / 'odd'}: its control file is not a text"),
     ):
         said = say("simulated", tmp_path / name, "truth")
         assert (said.code, said.out) == (1, "")

@@ -42,7 +42,7 @@ VALVE = limit_of("box.hydrogen_valve")
 BROKEN = 'channel = "furnace.sensor_break"\ncause = "sensor_break"\n'
 BAD: dict[str, tuple[str, str, str]] = {
     # no file one can read
-    "no TOML": ('title = "Short', "title = Short", "lab.toml is no TOML"),
+    "no TOML": ('title = "Short', "title = Short", "lab.toml is not TOML"),
     "nested without end": ('title = "Short', f'x = {"[" * 9000}\ntitle = "Short', "too deep"),
     "the character 0 in a path": ("callers = ", 'callers = "\\u0000" # ', "the character 0"),
     "a state directory that each folder would have of its own": (
@@ -289,37 +289,38 @@ BAD: dict[str, tuple[str, str, str]] = {
     "percent where a share belongs": (
         "unmeasured_max = 0.04",
         "unmeasured_max = 4",
-        "purge.backfill.unmeasured_max: 4.0 is no share of the tube's volume; 4 % is 0.04",
+        "purge.backfill.unmeasured_max: 4.0 is not a share of the tube's volume; 4 % is 0.04",
     ),
     "a share of the tube that is all of it": (
         "unmeasured_max = 0.04",
         "unmeasured_max = 1.0",
-        "purge.backfill.unmeasured_max: 1.0 is no share of the tube's volume",
+        "purge.backfill.unmeasured_max: 1.0 is not a share of the tube's volume",
     ),
     "a table where a list of tables belongs": (
         WHEN,
         'when = { channel = "gauge.pressure", at_most = 700 }\n',
-        "procedures.immediate_shutdown.when: a table is no list: write [{ ... }]",
+        "procedures.immediate_shutdown.when: a table is not a list: write [{ ... }]",
     ),
     "one bracket where two belong": (
         "[[purge.present.air]]",
         "[purge.present.air]",
-        "purge.present.air: a table is no list: write [{ ... }], or two brackets around its name",
+        "purge.present.air: a table is not a list: "
+        "write [{ ... }], or two brackets around its name",
     ),
     "a name where a list of names belongs": (
         'guards = ["box.furnace_contactor"]',
         'guards = "box.furnace_contactor"',
-        ".guards: 'box.furnace_contactor' is no list: write [ ] around it",
+        ".guards: 'box.furnace_contactor' is not a list: write [ ] around it",
     ),
     "a list where a table belongs": (
         INERT,
         'inert = ["argon.flow"]',
-        "purge.inert: ['argon.flow'] is no table: write { ... = ... }",
+        "purge.inert: ['argon.flow'] is not a table: write { ... = ... }",
     ),
     "a number where a row belongs": (
         'during = { channel = "furnace.temperature", at_least = 150 }',
         "during = 1",
-        ".during: 1 is no table: write { ... = ... }",
+        ".during: 1 is not a table: write { ... = ... }",
     ),
     "an unknown prohibited action": (
         "simultaneous_gas_mixing_without_purge",

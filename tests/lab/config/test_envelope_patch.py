@@ -135,7 +135,7 @@ BAD: Mapping[str, tuple[str, str]] = {
         change('table = "purges.backfill"\nset = { low = 6 }'),
         "there is no table purges in the base",
     ),
-    "a key for a table": (change('table = "line"\nset = { x = 6 }'), "this is a key, no table"),
+    "a key for a table": (change('table = "line"\nset = { x = 6 }'), "this is a key, not a table"),
     "a row of a table without rows": (
         change('table = "purge.backfill"\nrow = "low"\nset = { low = 6 }'),
         "this table has no rows",
@@ -188,7 +188,7 @@ BAD: Mapping[str, tuple[str, str]] = {
         'based_on = "short_line_envelope.toml"\nline = "own"',
         "is itself based on 'short_line_envelope.toml'",
     ),
-    "a base that is a number": ('based_on = 6\nline = "own"', "6 is no name and no path"),
+    "a base that is a number": ('based_on = 6\nline = "own"', "6 is neither a name nor a path"),
     "no name": (BASE, "line: it is missing"),
 }
 

@@ -178,7 +178,7 @@ def test_a_relay_that_feeds_a_lamp_has_to_be_off(tmp_path: Path) -> None:
         "twice": (MAINS + MAINS, "contact 'box.mains' is there twice"),
         "feeds a stranger": (
             MAINS.replace('"furnace"', '"oven"'),
-            "feeds 'oven'; what adds energy is furnace, mfc",
+            "feeds 'oven'; channels that add energy are furnace, mfc",
         ),
         "feeds and no off": (MAINS.replace("off = 0", ""), "off is its value while nothing passes"),
         "off and feeds nothing": (

@@ -96,7 +96,7 @@ def test_what_this_system_does_not_say_is_no_finding(short_plan: LabPlan) -> Non
     ("facts", "said", "fix"),
     [
         (SerialFacts(exists=False, present=("/dev/ttyUSB7",)), "there is no", "/dev/ttyUSB7"),
-        (SerialFacts(exists=True), "is no device", "lab file"),
+        (SerialFacts(exists=True), "is not a device", "lab file"),
         (
             SerialFacts(exists=True, is_device=True, group="dialout"),
             "ada may not read and write",
@@ -179,7 +179,7 @@ def test_a_real_lab_keeps_its_latch_on_a_disk_of_its_own(
 @pytest.mark.parametrize(
     ("folder", "said"),
     [
-        (FolderFacts(path="/s", exists=True, is_folder=False), "is no folder"),
+        (FolderFacts(path="/s", exists=True, is_folder=False), "is not a folder"),
         (FolderFacts(path="/s", exists=True, writable=False), "nothing can be written"),
         (FolderFacts(path="/etc", exists=False, writable=False), "written in /etc"),
         (FolderFacts(path="/s", exists=True, ours=False), "belongs to another user"),

@@ -175,7 +175,8 @@ def test_a_row_about_a_state_trips_whoever_brought_it_about() -> None:
         for each in lost:
             assert each.procedure == "shutdown"
             assert each.detail == (
-                "a hot furnace keeps its lid: lost what takes box.lid_shut at least 1; it reads 0"
+                "a hot furnace keeps its lid: condition lost, "
+                "it takes box.lid_shut at least 1; it reads 0"
             )
 
 

@@ -30,12 +30,12 @@ PRODUCED = CAPABILITY.declaration.output_schema
         ),
         (
             {"properties": {"layer_count": {"cosnt": 1}}},
-            "expected_output.schema.properties.layer_count: 'cosnt' is no rule of a schema "
+            "expected_output.schema.properties.layer_count: 'cosnt' is not a rule of a schema "
             "(did you mean const?)",
         ),
         (
             {"allOf": [{"propertes": {"layer_count": {"const": 1}}}]},
-            "expected_output.schema.allOf: 'propertes' is no rule of a schema "
+            "expected_output.schema.allOf: 'propertes' is not a rule of a schema "
             "(did you mean properties?)",
         ),
         (

@@ -67,15 +67,15 @@ def test_what_fits_has_nothing_said_of_it_up_to_its_bounds() -> None:
     [
         (
             {**GOOD, "sise": 2},
-            "'sise' is no input (did you mean size?); it takes target, size, range, name",
+            "'sise' is not an input (did you mean size?); it takes target, size, range, name",
         ),
         (
             {**GOOD, "maxx": 2},
-            "'maxx' is no input (did you mean range.max?); it takes target, size, range, name",
+            "'maxx' is not an input (did you mean range.max?); it takes target, size, range, name",
         ),
         (
             {"size": 1, "targett": "MoS2"},
-            "'targett' is no input (did you mean target?); it takes target, size, range, name",
+            "'targett' is not an input (did you mean target?); it takes target, size, range, name",
         ),
     ],
 )

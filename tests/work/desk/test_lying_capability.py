@@ -160,8 +160,8 @@ def changed(found: Planned, **parameters: object) -> Planned:
     ("parameters", "says"),
     [
         ({"channel": "argon.setpoint", "value": 5}, "'unit'"),
-        ({"channel": "argon.setpoint", "value": "much", "unit": "sccm"}, "'much' is no number"),
-        ({"channel": "argon.setpoint", "value": None, "unit": "sccm"}, "None is no number"),
+        ({"channel": "argon.setpoint", "value": "much", "unit": "sccm"}, "'much' is not a number"),
+        ({"channel": "argon.setpoint", "value": None, "unit": "sccm"}, "None is not a number"),
     ],
 )
 def test_a_plan_that_does_not_say_what_it_sets_is_one_plain_rejection(
