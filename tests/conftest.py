@@ -9,8 +9,10 @@ import os
 import pickle
 import re
 import shutil
+import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -22,12 +24,14 @@ import pytest
 from labharness.faces.testing.bench import Bench, Ran
 from labharness.faces.testing.wires import WatchedLabs
 from labharness.lab import Lab, LabPlan, read_lab
+from labharness.lab.config import lab_plan
+from labharness.lab.config.kinds import load_driver
 from labharness.lab.wiring import preflight
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.safety.guard import port_records
 from labharness.work.plan import InstructionSet, Prediction
-from rig import SHORT_LINE, Injection, submission
+from rig import HERE, SHORT_LINE, Injection, submission
 from startup.sitecustomize import move_places
 
 pytest_plugins = ["labharness.faces.testing.plugin"]
@@ -95,6 +99,42 @@ def parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tomllib, "loads", remembered)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def read_once() -> Iterator[None]:
+    """Read each lab of the repository once, wherever `read_lab` was imported.
+
+    Its files stay as they are while tests run; labs that a test writes are read each time. Drivers
+    are made anew, and so is what the environment says of its state directory.
+    """
+    found: dict[Path, LabPlan] = {}
+    read = lab_plan.read_lab
+
+    def kinds_are_the_same(plan: LabPlan) -> bool:
+        try:
+            return all(load_driver(each.kind) is type(each.driver) for each in plan.instruments)
+        except LookupError:  # a test has taken one away, or doubled it
+            return False
+
+    def remembered(path: Path) -> LabPlan:
+        if HERE.parent not in path.absolute().parents:
+            return read(path)
+        plan = found.get(path)
+        if plan is None or not kinds_are_the_same(plan):
+            plan = found[path] = read(path)
+        rows = {row.name: row for row in plan.file.instrument}
+        fresh = tuple(
+            replace(each, driver=type(each.driver)(**rows[each.name].settings))
+            for each in plan.instruments
+        )
+        return replace(plan, instruments=fresh, state_dir=lab_plan._state_dir(plan.file, path))
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in [*sys.modules.values()]:
+            if getattr(module, "__dict__", {}).get("read_lab") is read:
+                patch.setattr(module, "read_lab", remembered)
         yield
 
 
