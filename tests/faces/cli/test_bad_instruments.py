@@ -132,8 +132,14 @@ def is_found_out(folder: Path, wires: list[Lab], words: str) -> str:
     return message
 
 
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("what", ANY)
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [  # daily each instrument in two ways, and each way at a third of them
+        pytest.param(what, name, marks=[pytest.mark.thorough] * ((way + place) % 3 > 0))
+        for way, what in enumerate(ANY)
+        for place, name in enumerate(KINDS)
+    ],
+)
 def test_an_instrument_that_does_not_answer_in_form_and_time_is_named_and_nothing_is_written(
     tmp_path: Path,
     wires: list[Lab],
