@@ -18,6 +18,7 @@ from planted_labs import IN_THE_SMALL_LABS
 from planted_latch import IN_LATCH_AND_LOCK
 from planted_proof import IN_THE_PROOF
 from planted_spectra import IN_SPECTRA
+from planted_tasks import IN_THE_TASKS
 from planted_texts import IN_THE_TEXTS
 from planted_watch import IN_THE_WATCH
 from planted_words import IN_THE_WORDS
@@ -37,6 +38,7 @@ PLANTED = (
     *IN_THE_PROOF,
     *IN_THE_HOUSE,
     *IN_SPECTRA,
+    *IN_THE_TASKS,
     *IN_THE_TEXTS,
     *IN_THE_WATCH,
     *IN_THE_WORDS,

@@ -31,9 +31,19 @@ from labharness.journal.layout import (
     sqlite_errors,
 )
 
-__all__ = ["about", "export_jsonl", "read", "run_header", "samples", "sealed", "verify_file"]
+__all__ = [
+    "about",
+    "export_jsonl",
+    "read",
+    "read_after",
+    "run_header",
+    "samples",
+    "sealed",
+    "verify_file",
+]
 
 NOTHING_BESIDE = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_CANTOPEN)
+AFTER = "SELECT seq, CAST(data AS BLOB), CAST(hash AS BLOB) FROM records WHERE seq > ? ORDER BY seq"
 READ_S_MAX = 0.25  # longest wait of a reader for a lock; a journal under recovery is locked
 
 
@@ -52,6 +62,19 @@ def read(path: Path, until_seq: int | None = None) -> Iterator[Record]:
     """
     for record in sealed(path, until_seq):
         yield _unsealed(path, record)
+
+
+def read_after(path: Path, seq: int) -> Iterator[Record]:
+    """Return the committed records after one, without their blocks of samples.
+
+    A reader that follows a run asks this again and again.
+
+    Raises:
+        JournalFailed: The file cannot be opened or read.
+    """
+    with _opened(path) as database:
+        for number, data, chained in database.execute(AFTER, (seq,)):
+            yield _unsealed(path, Sealed(number, data, chained))
 
 
 def sealed(path: Path, until_seq: int | None = None) -> Iterator[Sealed]:

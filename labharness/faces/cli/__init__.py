@@ -25,6 +25,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "guard": ("guard",),
     "hand": ("read", "set", "watch", "hold", "resume", "stop", "safe"),
     "hazards": ("hazards",),
+    "house": ("up", "down", "status", "house", "line-owner"),
     "labs": ("lab", "envelope", "reset"),
     "offers": ("drivers", "capabilities"),
     "plan": ("plan",),
@@ -33,6 +34,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "report": ("report", "history", "compare"),
     "run": ("run",),
     "simulate": ("simulate", "simulated"),
+    "tasks": ("tasks", "submit"),
 }
 """The commands of each module; its function has the module's name."""
 

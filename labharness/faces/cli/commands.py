@@ -62,6 +62,10 @@ BY = (
     _option("--name", "NAME", "your name (default: this account)", type=words),
     _option("--reason", "TEXT", "why; it is recorded", default=""),
 )
+WHY = _option("--reason", "TEXT", "why; it is recorded", default="")
+NEEDED = _option("--reason", "TEXT", "why; it is recorded", type=words, required=True)
+KIND = _word("kind", "KIND", help="such as blocked_by, child, source_task, evidence")
+OTHER = _word("target", "OTHER")
 ROLES = ("operator", "maintainer")
 ROLE = _choice("--role", ROLES, "your role (default operator)", "operator")
 EVERY: Final = (
@@ -103,6 +107,54 @@ COMMANDS: Final = {
             type=positive,
         ),
     ),
+    "up": Usage(
+        "start a lab's line owner and house, which outlive this terminal",
+        LAB,
+        _option(
+            "--speed",
+            "fast|real|N",
+            "lab seconds per second (default: fast for a simulated lab, else real)",
+            type=speed,
+        ),
+        RUNS,
+    ),
+    "down": Usage(
+        "end the house, and the line owner as soon as its line is free",
+        LAB,
+        _flag("--stop", "stop the run too; its line is made safe"),
+    ),
+    "status": Usage("show line owner, house and tasks of a lab", LAB, JSON),
+    "house": Usage("run the house in this process, as systemd does", LAB_FILE, RUNS),
+    "line-owner": Usage(
+        "run the line owner in this process, as systemd does",
+        LAB_FILE,
+        _option("--speed", "fast|real|N", "lab seconds per second (default fast)", type=speed),
+    ),
+    "submit": Usage(
+        "give a task to the house of a lab, which queues it",
+        TASK,
+        LAB,
+        _option("--after", "ID", "begin only when this task is completed", action="append"),
+        _option("--key", "KEY", "idempotency key; the same key is one task (default: a new one)"),
+        _option("--seed", "SEED", "seed of a simulated run (default 1)", type=seed),
+        _flag("--wait", "stay until its end, and print its answer"),
+        JSON,
+    ),
+    "tasks": Usage("list, show and steer the tasks of a lab"),
+    "tasks list": Usage("print one line for each, or one snapshot as JSON", LAB, JSON),
+    "tasks show": Usage("print one task with its attempts", REQUEST, LAB, JSON),
+    "tasks graph": Usage("print the relationships of the tasks", LAB, JSON),
+    "tasks events": Usage("print what happened to the tasks, as JSON Lines", LAB),
+    "tasks result": Usage("print the answer of a task", REQUEST, LAB, JSON),
+    "tasks pause": Usage("pause a task; one at work holds its line", REQUEST, LAB, WHY),
+    "tasks resume": Usage("resume a paused task", REQUEST, LAB, WHY),
+    "tasks cancel": Usage(
+        "cancel a task and all below it; its line is made safe", REQUEST, LAB, WHY
+    ),
+    "tasks retry": Usage("try a failed task once more", REQUEST, LAB, NEEDED),
+    "tasks archive": Usage("put an ended task aside; its record stays", REQUEST, LAB, WHY),
+    "tasks link": Usage("relate a task to another", REQUEST, KIND, OTHER, LAB),
+    "tasks unlink": Usage("end that; the record stays", REQUEST, KIND, OTHER, LAB),
     "plan": Usage(
         "predict one task on the simulated plant; nothing is submitted",
         TASK,

@@ -27,8 +27,10 @@ from labharness.faces.cli.show import (
 from labharness.faces.cli.stopping import stoppable
 from labharness.faces.report.answer_face import face_of
 from labharness.faces.report.words import phase_text
+from labharness.lab import LabPlan
+from labharness.lab.wiring.control import is_up
 from labharness.lab.wiring.operators import TerminalOperator
-from labharness.lab.wiring.tasks import RunResult, TaskRun
+from labharness.lab.wiring.tasks import TaskRun
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import (
     MESSAGE_BYTES_MAX,
@@ -41,7 +43,7 @@ from labharness.protocols.hcp.codec import (
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
 
-__all__ = ["read_submit", "run"]
+__all__ = ["print_answer", "read_submit", "report_run", "run"]
 
 A_TASK = "examples/mos2-monolayer.json"  # of the checkout, and of the README
 FAST_TICKS = 10  # minutes of lab time between two lines of a step in virtual time
@@ -65,6 +67,8 @@ def run(chosen: argparse.Namespace) -> int:
     try:
         submit, payload = read_submit(Path(chosen.task))
         plan = chosen_lab(chosen.lab)
+        if is_up(plan.state_dir):
+            return _attached(plan, chosen)
         told = _Progress(
             quiet=chosen.json,
             fast=chosen.speed is None,
@@ -96,8 +100,8 @@ def run(chosen: argparse.Namespace) -> int:
             say(encode(result.message).decode())
         else:
             told.report()
-            _report(result)
-            _print(result, payload.capability)
+            report_run(result.folder)
+            print_answer(result.message, result.folder, payload.capability)
     except BrokenPipeError:  # the answer is in its folder, and the exit code stands
         drop_output()
     except OutputLost as why:
@@ -105,13 +109,26 @@ def run(chosen: argparse.Namespace) -> int:
     return EXITS[result.message.type]
 
 
-def _report(result: RunResult) -> None:
+def _attached(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    """Let the house of this lab run the task, and stay until its end."""
+    from labharness.faces.cli.tasks import follow, submit_to_house
+
+    if chosen.out or chosen.speed is not None or chosen.approval_timeout:
+        raise BadUse(Text("house.attached"))
+    task_id, _ = submit_to_house(plan, Path(chosen.task), None, {"seed": chosen.seed, "after": []})
+    return follow(plan, task_id, chosen.json)
+
+
+def report_run(folder: Path) -> None:
+    """Write the report of a run that has none; a failure to is told, and the answer stands."""
+    if (folder / REPORT_NAME).exists():
+        return
     from labharness.faces.cli.report import write_report
 
     try:
-        write_report(result.folder)
-    except (OSError, ValueError, LabError) as why:  # the answer stands without it
-        warn(Text("cli.no_report", folder=str(result.folder), why=str(why)))
+        write_report(folder)
+    except (OSError, ValueError, LabError) as why:
+        warn(Text("cli.no_report", folder=str(folder), why=str(why)))
 
 
 def read_submit(path: Path) -> tuple[HcpMessage, TaskSubmit]:
@@ -246,17 +263,18 @@ def _phase(name: str) -> str:
     return phase_text(name, TERMINAL.language)
 
 
-def _print(result: RunResult, capability: str) -> None:
-    body = result.message.payload.model_dump(by_alias=True, exclude_unset=True)
-    if result.message.type == "task_rejected":
+def print_answer(message: HcpMessage, folder: Path, capability: str) -> None:
+    """Print the terminal message of a run for a person."""
+    body = message.payload.model_dump(by_alias=True, exclude_unset=True)
+    if message.type == "task_rejected":
         _print_rejected(body)
-    elif result.message.type == "event":
+    elif message.type == "event":
         unverified = body["data"].get("warnings", [])
         state = Text("cli.not_safe" if unverified else "cli.safe")
         say(Text("cli.aborted", why=body["data"]["reason"], state=state))
         for each in unverified:
             say(Text("cli.item", text=each))
-    elif result.message.type == "task_failed":
+    elif message.type == "task_failed":
         say(Text("cli.failed", code=body["error_code"], why=body["error_message"]))
         if body.get("suggestion"):
             say(Text("cli.suggestion", text=body["suggestion"]))
@@ -273,9 +291,9 @@ def _print(result: RunResult, capability: str) -> None:
         for each in body["artifacts"]:
             size = f"{each['size_bytes']:>9}"
             say(Text("cli.artifact", name=f"{each['name']:20}", size=size, uri=each["uri"]))
-    say(_kept(result.folder))
-    if (result.folder / REPORT_NAME).exists():
-        say(Text("cli.open", path=str(result.folder / REPORT_NAME)))
+    say(_kept(folder))
+    if (folder / REPORT_NAME).exists():
+        say(Text("cli.open", path=str(folder / REPORT_NAME)))
 
 
 def _kept(folder: Path) -> str:

@@ -25,17 +25,20 @@ from labharness.safety.guard.service import LOOK_S, DoorPaths
 
 __all__ = [
     "ANSWER_S_MAX",
+    "HOUSE_SOCKET",
     "LATE_S",
     "NO_OPTION",
     "ControlSocket",
     "Late",
     "LineControl",
     "NoOwner",
+    "is_up",
     "running_beside",
     "served",
 ]
 
 NAME = "control.sock"
+HOUSE_SOCKET = "house.sock"
 NO_OPTION = "no --lab"  # how a command names the lab that ships
 LINE_BYTES_MAX = 64 * 1024
 LABS_MAX = 1000  # state directories that are looked at
@@ -64,13 +67,23 @@ class ControlSocket:
         state_dir: The lab's state directory; the process that serves holds its ``line.lock``.
         answer: Returns the answer to one request.
         speed: Lab seconds a real second; waits are in real time.
+        name: Of the socket's file.
+        line_bytes_max: Size (bytes) of the largest request.
 
     Raises:
         OSError: The socket cannot be made (no such thing on this system, path too long).
     """
 
-    def __init__(self, state_dir: Path, answer: Answer, speed: float) -> None:
-        self._path = state_dir / NAME
+    def __init__(
+        self,
+        state_dir: Path,
+        answer: Answer,
+        speed: float,
+        name: str = NAME,
+        line_bytes_max: int = LINE_BYTES_MAX,
+    ) -> None:
+        self._path = state_dir / name
+        self._line_bytes_max = line_bytes_max
         self._answer = answer
         self._speed = speed
         self._server: asyncio.Server | None = None
@@ -84,7 +97,7 @@ class ControlSocket:
         before = os.umask(0o177)  # 0600 from its first moment
         try:
             self._server = await asyncio.start_unix_server(
-                self._serve, self._path, limit=LINE_BYTES_MAX
+                self._serve, self._path, limit=self._line_bytes_max
             )
         finally:
             os.umask(before)
@@ -119,7 +132,7 @@ class ControlSocket:
                     writer.write(_line(answer))
                     await writer.drain()
         except asyncio.LimitOverrunError:
-            said = {"ok": False, "error": f"a request has at most {LINE_BYTES_MAX} bytes"}
+            said = {"ok": False, "error": f"a request has at most {self._line_bytes_max} bytes"}
             writer.write(_line(said))
         except (asyncio.IncompleteReadError, TimeoutError, ConnectionError):
             pass  # it hung up, or was asleep
@@ -204,15 +217,26 @@ class LineControl:
         state_dir: The lab's state directory.
         late: Functions to call after so many seconds without an answer, the soonest first: a
             person may know why.
+        name: Of the socket's file.
+        absent: Code of the text for a socket without a process.
+        answer_s_max: Longest time (s) to wait for an answer.
 
     Raises:
         NoOwner: No process serves the socket.
         PermissionError: This account may not know whether one does.
     """
 
-    def __init__(self, state_dir: Path, late: Late = ()) -> None:
+    def __init__(
+        self,
+        state_dir: Path,
+        late: Late = (),
+        name: str = NAME,
+        absent: str = "control.nobody",
+        answer_s_max: float = ANSWER_S_MAX,
+    ) -> None:
         self._late = late
-        path = state_dir / NAME
+        self._answer_s_max = answer_s_max
+        path = state_dir / name
         if not hasattr(socket, "AF_UNIX"):
             raise NoOwner(Text("control.unsupported"))
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -225,9 +249,9 @@ class LineControl:
             raise PermissionError(why.errno, text, str(path)) from None
         except OSError as why:
             self._socket.close()
-            text = Text("control.nobody", path=str(path), why=why.strerror or str(why))
+            text = Text(absent, path=str(path), why=why.strerror or str(why))
             raise NoOwner(text) from None
-        self._socket.settimeout(ANSWER_S_MAX)
+        self._socket.settimeout(answer_s_max)
         self._lines = self._socket.makefile("rb")
 
     def ask(self, **asked: object) -> dict[str, Any]:
@@ -246,7 +270,7 @@ class LineControl:
                 tell()
             text = self._lines.readline(16 * LINE_BYTES_MAX)
         except TimeoutError:
-            raise NoOwner(Text("control.slow", most_s=ANSWER_S_MAX)) from None
+            raise NoOwner(Text("control.slow", most_s=self._answer_s_max)) from None
         except OSError as why:
             raise NoOwner(Text("control.gone_why", why=why.strerror)) from None
         if not text.endswith(b"\n"):
@@ -265,6 +289,17 @@ class LineControl:
 
     def __exit__(self, *ended: object) -> None:
         self.close()
+
+
+def is_up(state_dir: Path) -> bool:
+    """Return whether a house answers for a lab."""
+    if not (state_dir / HOUSE_SOCKET).exists():
+        return False
+    try:
+        LineControl(state_dir, (), HOUSE_SOCKET).close()
+    except (NoOwner, PermissionError):
+        return False
+    return True
 
 
 def running_beside(state_dir: Path) -> dict[str, str]:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,6 +81,7 @@ class TaskRun:
         sim_lab: The simulated lab, where it was there before this task and outlives it.
         approvals: Standing approvals beside those that the lab file names.
         log_level: The level of the run's log (`run_log`).
+        session_id: Of the run, where it was minted on receipt; ``None`` mints one here.
     """
 
     def __init__(
@@ -98,13 +100,14 @@ class TaskRun:
         sim_lab: SimulatedLab | None = None,
         approvals: tuple[StandingApproval, ...] = (),
         log_level: str = "warning",
+        session_id: str | None = None,
     ) -> None:
         self._plan = plan
         self._submit = submit
         self._payload = payload
         self.seed = seed_of(plan, seed)
         self._chance = Chance(self.seed)
-        self.session_id = self._chance.uuid4()
+        self.session_id = session_id or self._chance.uuid4()
         self._speed = speed
         self._operator = operator
         self._approval_wait_s = approval_wait_s
@@ -114,6 +117,7 @@ class TaskRun:
         self._approvals = approvals
         self._log_level = log_level
         self._desk: Desk | None = None
+        self._hands: ByHand | None = None
         self._alarms: LineAlarms | None = None
         self._abort_reason = ""
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -194,6 +198,15 @@ class TaskRun:
         self._abort_reason = self._abort_reason or reason
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._pass_on_abort)
+
+    def ask(self, asked: Mapping[str, Any]) -> "Future[dict[str, Any]] | None":
+        """Ask as at the control socket, from another thread; ``None`` where no line is driven.
+
+        Virtual time has no socket, and this way is open at every speed.
+        """
+        if self._hands is None or self._loop is None or self._loop.is_closed():
+            return None
+        return asyncio.run_coroutine_threadsafe(self._hands.answer(asked), self._loop)
 
     def _pass_on_abort(self) -> None:
         if self._desk is not None and self._abort_reason:
@@ -278,7 +291,7 @@ class TaskRun:
                     tell=self._tell,
                 )
                 clock.loop.call_soon(self._pass_on_abort)
-                hands = ByHand(lab.line, self._desk)
+                hands = self._hands = ByHand(lab.line, self._desk)
                 home = self._plan.state_dir
                 async with served(home, hands.answer, clock, self._warn, hands.lose_door):
                     return await self._desk.run(self._submit, self._payload)

@@ -1,6 +1,6 @@
 """The durable shell of tasks: facts go into a chained journal first, and the state follows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -14,10 +14,36 @@ from labharness.work.task.facts import TaskFact, fact_from_json, fact_to_json
 from labharness.work.task.fold import folded
 from labharness.work.task.record import Tasks
 
-__all__ = ["HouseJournal"]
+__all__ = ["HouseJournal", "read_tasks", "told"]
 
 KIND: Final = "task_facts"
 """Kind of a record: all facts of one command, so that a cut never leaves a part of them."""
+
+
+def _facts(path: Path) -> Iterator[tuple[str, TaskFact]]:
+    """Return each fact with its id: the number of its record, and its place in it."""
+    for record in read(path):
+        if record.kind == KIND:
+            for number, body in enumerate(record.body["facts"]):
+                yield f"{record.seq}.{number}", fact_from_json(body)
+
+
+def read_tasks(path: Path) -> Tasks:
+    """Return the tasks of a house journal, whether its house is up or not.
+
+    Raises:
+        JournalFailed: The file cannot be opened or read.
+        UnknownFact: A newer version wrote it.
+    """
+    return folded(fact for _, fact in _facts(path))
+
+
+def told(path: Path) -> Iterator[tuple[str, TaskFact, Tasks, Tasks]]:
+    """Return each fact with its id, and the state before and after it; raises as `read_tasks`."""
+    tasks = Tasks()
+    for fact_id, fact in _facts(path):
+        before, tasks = tasks, folded((fact,), tasks)
+        yield fact_id, fact, before, tasks
 
 
 class HouseJournal:
@@ -45,11 +71,7 @@ class HouseJournal:
         self.damage: VerifyReport | None = None if found is None or found.ok else found
         self._journal = SqliteJournal(path, run={"journal": "house"})
         self._failure = ""
-        self.tasks = Tasks()
-        for record in read(path):
-            if record.kind == KIND:
-                facts = [fact_from_json(each) for each in record.body["facts"]]
-                self.tasks = folded(facts, self.tasks)
+        self.tasks = read_tasks(path)
 
     def give(self, command: TaskCommand, actor: TaskActor, now_s: float) -> tuple[TaskFact, ...]:
         """Decide a command and return its facts, which are then on the disk.
@@ -57,8 +79,33 @@ class HouseJournal:
         Raises:
             JournalFailed: The facts could not be written, now or before; the state is as it was.
         """
+        return self.give_all((command,), actor, now_s)
+
+    def give_all(
+        self, commands: Iterable[TaskCommand], actor: TaskActor, now_s: float
+    ) -> tuple[TaskFact, ...]:
+        """Decide commands one after the other; their facts are one record, whole or not at all.
+
+        Raises:
+            JournalFailed: The facts could not be written, now or before; the state is as it was.
+        """
         self._must_know()
-        return self._kept(decide(self.tasks, command, actor, now_s), now_s)
+        return self._kept(self._decided(commands, actor, now_s)[0], now_s)
+
+    def after(self, commands: Iterable[TaskCommand], actor: TaskActor, now_s: float) -> Tasks:
+        """Return the state that commands would lead to; nothing is written."""
+        return self._decided(commands, actor, now_s)[1]
+
+    def _decided(
+        self, commands: Iterable[TaskCommand], actor: TaskActor, now_s: float
+    ) -> tuple[list[TaskFact], Tasks]:
+        facts: list[TaskFact] = []
+        tasks = self.tasks
+        for command in commands:
+            made = decide(tasks, command, actor, now_s)
+            tasks = folded(made, tasks)
+            facts += made
+        return facts, tasks
 
     def expire(self, now_s: float) -> tuple[TaskFact, ...]:
         """Time out what was silent for too long; return the facts, which are then on the disk.

@@ -16,6 +16,7 @@ from labharness.core.vocabulary.texts import LANGUAGES, Text, coded, in_language
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.layout import FORMAT
 from labharness.journal.reading import read, run_header
+from labharness.work.task.deciding import REFUSALS
 from rig import HERE
 
 OURS = re.compile(r"vocabulary.* import .*\bText\b")
@@ -62,7 +63,7 @@ def test_every_code_of_the_catalogue_is_used() -> None:
     said = "".join(
         path.read_text("utf-8") for path in CODE.rglob("*.py") if "catalogue" not in str(path)
     )
-    made = ("input.minimum", "input.maximum")
+    made = ("input.minimum", "input.maximum", *(f"task.{each}" for each in REFUSALS))
     assert [each for each in TEXTS if f'"{each}"' not in said and each not in made] == []
 
 

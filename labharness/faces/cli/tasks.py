@@ -1,0 +1,255 @@
+"""``labharness submit`` and ``labharness tasks``: the tasks that a lab's house keeps.
+
+A command that only reads looks into the journal of the house, which need not be up. A command that
+changes a task asks the house.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from labharness.core.clock import Chance, pause, wall_clock_utc
+from labharness.core.files.named import open_named
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
+from labharness.faces.cli.run import print_answer, read_submit, report_run
+from labharness.faces.cli.show import (
+    BadUse,
+    CommandFailed,
+    account,
+    aligned,
+    chosen_lab,
+    complain,
+    looking,
+    say,
+)
+from labharness.lab import LabPlan
+from labharness.lab.house.house_process import HOUSE_JOURNAL, house_door, runs_of
+from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode, encode
+from labharness.work.desk.folder import ANSWER_NAME
+from labharness.work.task.events import events_of
+from labharness.work.task.house import read_tasks, told
+from labharness.work.task.projected import graph_of, task_of, utc
+from labharness.work.task.record import Task, Tasks
+from labharness.work.task.snapshot import snapshot
+from labharness.work.task.states import TERMINAL
+
+__all__ = ["follow", "submit_to_house", "tasks"]
+
+LOOK_S = 0.5  # between two looks at a task that is waited for
+ID_CHARACTERS = 8  # of an id in a list; any unique beginning names a task
+ENDS = {"completed": EXIT_COMPLETED, "cancelled": EXIT_ABORTED}
+
+
+def tasks(chosen: argparse.Namespace) -> int:
+    """Carry out one command; return its exit code."""
+    plan = chosen_lab(chosen.lab)
+    with looking(plan.state_dir):
+        if chosen.command == "submit":
+            return _submit(plan, chosen)
+        read = {"list": _list, "graph": _graph, "events": _events, "show": _show}
+        if chosen.verb in read:
+            return read[chosen.verb](plan, chosen)
+        task = _named(_kept(plan), chosen.id)
+        if chosen.verb == "result":
+            return _result(plan, task, chosen.json)
+        return _give(plan, task, chosen)
+
+
+def _kept(plan: LabPlan) -> Tasks:
+    return read_tasks(_journal(plan))
+
+
+def _journal(plan: LabPlan) -> Path:
+    path = plan.state_dir / HOUSE_JOURNAL
+    if not path.exists():
+        raise CommandFailed(Text("house.never", path=str(path)))
+    return path
+
+
+def _named(kept: Tasks, name: str) -> Task:
+    """Return the one task whose id begins so."""
+    found = [each for each in kept.by_id.values() if each.task_id.startswith(name)]
+    if not found:
+        raise BadUse(Text("house.unknown_task", task_id=name))
+    if len(found) > 1:
+        raise BadUse(Text("house.ambiguous", task_id=name, count=len(found)))
+    return found[0]
+
+
+# ---- reading
+
+
+def _list(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    kept = _kept(plan)
+    if chosen.json:
+        now_s = wall_clock_utc().timestamp()
+        say(json.dumps(snapshot(kept, plan.file.lab.id, now_s), ensure_ascii=False))
+        return EXIT_COMPLETED
+    for line in aligned([_row(each) for each in kept.by_id.values()]):
+        say(line)
+    if not kept.by_id:
+        say(Text("house.no_tasks"))
+    return EXIT_COMPLETED
+
+
+def _row(task: Task) -> tuple[str, ...]:
+    at = utc(round(task.created_at_s))
+    doing = task.progress.current_step if task.status not in TERMINAL else task.error_code
+    who = (task.title, task.requested_by)
+    return (task.task_id[:ID_CHARACTERS], task.status, task.priority, *who, at, doing)
+
+
+def _show(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    kept = _kept(plan)
+    task = _named(kept, chosen.id)
+    body = task_of(kept, task)
+    if chosen.json:
+        say(json.dumps(body, ensure_ascii=False))
+        return EXIT_COMPLETED
+    for line in _lines(body):
+        say(line)
+    return EXIT_COMPLETED
+
+
+def _lines(body: dict[str, Any], before: str = "") -> Iterator[str]:
+    """Return an object as indented lines, a value each; empty ones are left out."""
+    for name, value in body.items():
+        if isinstance(value, dict):
+            yield from _lines(value, f"{before}{name}.")
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            for number, each in enumerate(value, 1):
+                yield from _lines(each, f"{before}{name} {number}.")
+        elif value not in ([], ""):
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield f"{before}{name}: {shown}"
+
+
+def _graph(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    kept = _kept(plan)
+    if chosen.json:
+        say(json.dumps(graph_of(kept), ensure_ascii=False))
+        return EXIT_COMPLETED
+    edges = [each for each in kept.edges if each.status == "active"]
+    cut = ID_CHARACTERS
+    for line in aligned([(e.source_id[:cut], e.kind, e.target_id) for e in edges]):
+        say(line)
+    return EXIT_COMPLETED
+
+
+def _events(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    for fact_id, fact, before, after in told(_journal(plan)):
+        for event in events_of(fact, before, after, fact_id):
+            say(json.dumps(event, ensure_ascii=False))
+    return EXIT_COMPLETED
+
+
+def _result(plan: LabPlan, task: Task, as_json: bool) -> int:
+    message = answer_of_task(plan, task)
+    if message is None:
+        raise CommandFailed(Text("house.no_answer", task_id=task.task_id, status=task.status))
+    folder = _folder(plan, task)
+    if as_json:
+        say(encode(message).decode())
+    else:
+        report_run(folder)
+        print_answer(message, folder, task.task_family)
+    return _exit_of(task)
+
+
+def answer_of_task(plan: LabPlan, task: Task) -> HcpMessage | None:
+    """Return the terminal message of a task's last attempt; ``None`` before there is one."""
+    path = _folder(plan, task) / ANSWER_NAME
+    if not path.exists():
+        return None
+    with open_named(path) as file:
+        return decode(file.read(MESSAGE_BYTES_MAX))
+
+
+def _folder(plan: LabPlan, task: Task) -> Path:
+    runs = runs_of(plan.state_dir)
+    run_id = task.attempts[-1].run_id if task.attempts else "-"
+    return (runs or Path("runs")) / run_id
+
+
+# ---- asking the house
+
+
+def _submit(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    after = [_named(_kept(plan), each).task_id for each in chosen.after or ()]
+    asked = {"seed": chosen.seed, "after": after}
+    task_id, fresh = submit_to_house(plan, Path(chosen.task), chosen.key, asked)
+    if chosen.json and not chosen.wait:
+        say(json.dumps({"task_id": task_id, "fresh": fresh}))
+        return EXIT_COMPLETED
+    if not chosen.json:
+        say(Text("house.submitted" if fresh else "house.known", task_id=task_id))
+    return follow(plan, task_id, chosen.json) if chosen.wait else EXIT_COMPLETED
+
+
+def submit_to_house(
+    plan: LabPlan, path: Path, key: str | None, asked: dict[str, Any]
+) -> tuple[str, bool]:
+    """Submit the task of a file; return the id of its task, and whether it is a new one.
+
+    The message gets a new id, which is its key, so that one file may be submitted twice.
+    """
+    message, _ = read_submit(path)
+    message = replace(message, message_id=key or Chance(None).uuid4())
+    answer = _asked(plan, do="submit", message=encode(message).decode(), **asked)
+    return answer["task_id"], answer["fresh"]
+
+
+def follow(plan: LabPlan, task_id: str, as_json: bool) -> int:
+    """Show a task until its end, then its answer; return the exit code of its end."""
+    shown = ""
+    while True:
+        task = _kept(plan).by_id[task_id]
+        state = task.progress.current_step or task.status_reason
+        line = Text(
+            "house.done_why", task_id=task_id[:ID_CHARACTERS], status=task.status, why=state
+        )
+        if not state:
+            line = Text("house.done", task_id=task_id[:ID_CHARACTERS], status=task.status)
+        if line != shown and not as_json:
+            complain(line)
+            shown = line
+        if task.status in TERMINAL:
+            break
+        pause(LOOK_S)
+    message = answer_of_task(plan, task)
+    if message is not None and as_json:
+        say(encode(message).decode())
+    elif message is not None:
+        report_run(_folder(plan, task))
+        print_answer(message, _folder(plan, task), task.task_family)
+    return _exit_of(task)
+
+
+def _exit_of(task: Task) -> int:
+    rejected = task.status == "failed" and task.started_at_s is None
+    return EXIT_REJECTED if rejected else ENDS.get(task.status, EXIT_FAILED)
+
+
+def _give(plan: LabPlan, task: Task, chosen: argparse.Namespace) -> int:
+    asked: dict[str, Any] = {"by": account(), "task_id": task.task_id}
+    if chosen.verb in ("link", "unlink"):
+        target = chosen.target
+        near = [each for each in _kept(plan).by_id if each.startswith(target)]
+        asked |= {"kind": chosen.kind, "target_id": near[0] if len(near) == 1 else target}
+    else:
+        asked["reason"] = chosen.reason
+    _asked(plan, do=chosen.verb, **asked)
+    say(Text("house.asked", what=chosen.verb, task_id=task.task_id))
+    return EXIT_COMPLETED
+
+
+def _asked(plan: LabPlan, **asked: object) -> dict[str, Any]:
+    with house_door(plan.state_dir) as door:
+        answer = door.ask(**asked)
+    if not answer["ok"]:
+        raise CommandFailed(answer["error"])
+    return answer

@@ -1,0 +1,320 @@
+"""The house of a lab: takes tasks, queues them, hands them to the line owner, and follows them.
+
+It decides nothing about the line. All that it knows is in its journal and in the journals of the
+runs, so that it may die at any instant: it goes on where the facts end. An order to
+the line owner is a fact before it is given, and an order that is given twice makes one run.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from labharness.core.errors import LabError
+from labharness.core.files.durable import write_durably
+from labharness.core.vocabulary.texts import Text
+from labharness.lab.house.orders import LineOwnerDoor, OwnerStatus, RunFiles, RunOrder
+from labharness.protocols.hcp.codec import decode, submission_of
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.work.task.commands import (
+    ArchiveTask,
+    CancelTask,
+    CreateTask,
+    FailTask,
+    LinkTasks,
+    PauseTask,
+    ReportStatus,
+    ResumeTask,
+    RetryTask,
+    StartTask,
+    TaskActor,
+    TaskCommand,
+    UnlinkTasks,
+)
+from labharness.work.task.facts import CommandRefused, TaskFact
+from labharness.work.task.following import followed, read_up_to
+from labharness.work.task.house import HouseJournal
+from labharness.work.task.queue import PRIORITIES, QUEUED_MAX, next_task, reviewed, waiting
+from labharness.work.task.record import Attempt, RetryPolicy, Task, Tasks
+from labharness.work.task.states import TERMINAL
+
+__all__ = ["ATTEMPTS_MAX", "LOST_S", "RUNTIME", "House", "Submitted", "TaskRefused", "submit_file"]
+
+RUNTIME: Final = TaskActor("house", "runtime")
+WORKER: Final = "line"
+ATTEMPTS_MAX: Final = 10
+"""Most attempts of one task, those included that an operator asks for."""
+
+LOST_S: Final = 10.0
+"""World time (s) without an answer of the line owner after which its run counts as lost."""
+
+TITLE_CHARACTERS: Final = 120
+
+
+class TaskRefused(LabError, RuntimeError, code="task_refused"):
+    """The house does not do what was asked of a task; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """A submission that the house keeps.
+
+    Attributes:
+        fresh: It was not known before; a repeated key gives the task of the first time.
+    """
+
+    task_id: str
+    fresh: bool
+
+
+def submit_file(home: Path, task_id: str) -> Path:
+    """Return the file of a task's ``task_submit`` message, in the lab's state directory."""
+    return home / "tasks" / f"{task_id}.json"
+
+
+class House:
+    """The tasks of one lab, from submission to their end.
+
+    Args:
+        journal: Of the house.
+        owner: The line owner.
+        runs: The folders of the runs.
+        home: The lab's state directory, for the submissions.
+        lab: Id of the lab.
+        now_s: World time, in seconds since 1970, UTC.
+        new_id: Mints ids of tasks and sessions.
+    """
+
+    def __init__(
+        self,
+        journal: HouseJournal,
+        owner: LineOwnerDoor,
+        runs: RunFiles,
+        home: Path,
+        *,
+        lab: str,
+        now_s: Callable[[], float],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._journal = journal
+        self._owner = owner
+        self._runs = runs
+        self._home = home
+        self._lab = lab
+        self._now_s = now_s
+        self._new_id = new_id
+        self._heard_s = now_s()  # when the line owner last answered
+
+    @property
+    def tasks(self) -> Tasks:
+        """The state of all tasks."""
+        return self._journal.tasks
+
+    # ---- requests of callers and operators
+
+    def submit(
+        self, data: bytes, *, seed: int | None = None, links: Iterable[str] = ()
+    ) -> Submitted:
+        """Keep a ``task_submit`` message as a task; it is on the disk before this returns.
+
+        Args:
+            data: The message; its ``message_id`` is the idempotency key of its caller.
+            seed: Of a simulated run.
+            links: Tasks that must be completed before it.
+
+        Raises:
+            NotHcp: The bytes are not an HCP message.
+            BadPayload: Its payload cannot be read.
+            TaskRefused: The queue is full, a task before it is not known, or the key was used.
+            JournalFailed: It could not be written.
+        """
+        message = decode(data)
+        if not isinstance(message.payload, TaskSubmit):
+            raise TaskRefused(Text("house.no_submit", type=message.type))
+        actor = TaskActor(message.payload.caller_id, "caller")
+        known = self.tasks.keys.get((actor.name, message.message_id))
+        if known is None and len(waiting(self.tasks)) >= QUEUED_MAX:
+            raise TaskRefused(Text("house.full", most=QUEUED_MAX))
+        before = tuple(links)
+        if missing := [each for each in before if each not in self.tasks.by_id]:
+            raise TaskRefused(Text("house.unknown_task", task_id=missing[0]))
+        task_id = self._new_id()
+        if known is None:
+            write_durably(submit_file(self._home, task_id), data)
+        command = _create(task_id, message.message_id, message.payload, self._lab, seed)
+        self._must(self._journal.give(command, actor, self._now_s()))
+        if known is not None:
+            return Submitted(task_id=known[1], fresh=False)
+        blocked = [LinkTasks(task_id=task_id, kind="blocked_by", target_id=one) for one in before]
+        self._journal.give_all((*blocked, *self._reviewed(blocked)), RUNTIME, self._now_s())
+        return Submitted(task_id=task_id, fresh=True)
+
+    def _reviewed(self, first: Iterable[TaskCommand]) -> Iterator[TaskCommand]:
+        return reviewed(self._journal.after(first, RUNTIME, self._now_s()))
+
+    def give(self, command: TaskCommand, actor: TaskActor) -> None:
+        """Carry out a command of a person or a caller on a task.
+
+        A hold or a resume of a task at work is asked of the line; the task follows what it does.
+
+        Raises:
+            TaskRefused: The control plane refuses, or the line owner does.
+            JournalFailed: It could not be written.
+        """
+        task = self.tasks.by_id.get(command.task_id)
+        run = task.current if task is not None else None
+        if run is not None and isinstance(command, PauseTask | ResumeTask):
+            do = "hold" if isinstance(command, PauseTask) else "resume"
+            try:
+                self._owner.ask(run.run_id, do, getattr(command, "reason", ""))
+            except LabError as why:
+                raise TaskRefused(str(why)) from None
+            return
+        if isinstance(command, RetryTask) and task is not None and task.status not in TERMINAL:
+            raise TaskRefused(Text("house.not_ended", status=task.status))
+        self._must(self._journal.give(command, actor, self._now_s()))
+
+    def _must(self, facts: Iterable[TaskFact]) -> None:
+        for fact in facts:
+            if isinstance(fact, CommandRefused):
+                why = Text(f"task.{fact.reason}")
+                raise TaskRefused(Text("house.refused", command=fact.command, why=why))
+
+    # ---- the house's own turn
+
+    def step(self) -> None:
+        """Follow every run, pass cancellations on, and begin the next task if the line is free.
+
+        Raises:
+            JournalFailed: A fact could not be written; the house must be opened again.
+        """
+        now_s = self._now_s()
+        status = self._owner.status()  # before the journals: what it does not run has ended
+        if status is not None:
+            self._heard_s = now_s
+        for task in list(self.tasks.by_id.values()):
+            if task.current is not None:
+                self._follow(task, task.current, status)
+        self._journal.expire(now_s)
+        self._journal.give_all(reviewed(self.tasks), RUNTIME, now_s)
+        if status is not None and not status.run_id:
+            self._begin_next()
+
+    def _follow(self, task: Task, run: Attempt, status: OwnerStatus | None) -> None:
+        records = self._runs.records(run.run_id, read_up_to(run))
+        self._say(followed(task, run, records))
+        task = self.tasks.by_id[task.task_id]
+        if task.current is None:
+            return
+        if any(each.kind == "terminal" for each in records):
+            self._say([FailTask(task_id=task.task_id, error_code="unreconciled")])
+        elif status is None:
+            self._doubt(task, run)
+        elif status.run_id == run.run_id:
+            self._found(task, run)
+        elif not self._runs.begun(run.run_id):
+            self._not_begun(task, run, status)
+        else:
+            self._over(task, run)
+
+    def _doubt(self, task: Task, run: Attempt) -> None:
+        """Call a run lost when the line owner is silent for too long; it may be found again."""
+        silent = self._now_s() - self._heard_s > LOST_S
+        if silent and task.status != "lost" and self._runs.begun(run.run_id):
+            self._say([ReportStatus(task_id=task.task_id, to="lost", reason="line_owner_silent")])
+
+    def _found(self, task: Task, run: Attempt) -> None:
+        if task.status == "lost":
+            self._say([ReportStatus(task_id=task.task_id, to="running", reason="found")])
+        if task.status == "cancelling":  # until its journal says that it has ended
+            self._ask_abort(run, task.status_reason)
+
+    def _ask_abort(self, run: Attempt, reason: str) -> None:
+        try:
+            self._owner.ask(run.run_id, "abort", reason or "cancelled")
+        except LabError:
+            return  # it has just ended, or is away; the next turn sees which
+
+    def _not_begun(self, task: Task, run: Attempt, status: OwnerStatus) -> None:
+        """Repeat the order of a run that has left nothing: the house died before it, or a retry."""
+        if task.cancel_requested:
+            self._say([ReportStatus(task_id=task.task_id, to="cancelled", reason="not_begun")])
+        elif not status.run_id and not self._owner.held():
+            self._order(task, run)
+
+    def _over(self, task: Task, run: Attempt) -> None:
+        """End a task whose run has no terminal message and is not carried out any more."""
+        code = self._runs.left(run.run_id) or "worker_lost"
+        if task.status not in ("lost", "cancelling"):
+            self._say([ReportStatus(task_id=task.task_id, to="lost", reason=code)])
+        self._say([FailTask(task_id=task.task_id, error_code=code)])
+
+    def _begin_next(self) -> None:
+        task = next_task(self.tasks)
+        if task is None or any(each.current for each in self.tasks.by_id.values()):
+            return
+        if held := self._owner.held():
+            if task.status != "waiting_resource":
+                to = {"to": "waiting_resource", "reason": held, "required_action": "line"}
+                self._say([ReportStatus(task_id=task.task_id, **to)])
+            return
+        run_id = self._new_id()
+        self._say([StartTask(task_id=task.task_id, run_id=run_id, worker=WORKER)])
+        task = self.tasks.by_id[task.task_id]
+        if task.current is not None:
+            self._order(task, task.current)
+
+    def _order(self, task: Task, run: Attempt) -> None:
+        order = RunOrder(
+            run_id=run.run_id,
+            folder=self._runs.folder(run.run_id),
+            submit=str(submit_file(self._home, task.task_id)),
+            seed=task.profile.get("seed"),
+        )
+        try:
+            self._owner.begin(order)
+        except LabError:
+            return  # it is away or busy; the attempt stands, and the next turn asks again
+
+    def _say(self, commands: Iterable[TaskCommand]) -> None:
+        self._journal.give_all(commands, RUNTIME, self._now_s())
+
+
+def _create(task_id: str, key: str, payload: TaskSubmit, lab: str, seed: int | None) -> CreateTask:
+    submission = submission_of(payload)
+    priority = submission.priority or "normal"
+    constraints = payload.constraints
+    return CreateTask(
+        task_id=task_id,
+        key=key,
+        objective=payload.intent,
+        title=payload.capability[:TITLE_CHARACTERS],
+        task_kind="hcp_task",
+        task_family=payload.capability,
+        priority=priority if priority in PRIORITIES else "normal",
+        owner=lab,
+        assignee=WORKER,
+        scope={"lab": lab},
+        constraints={} if constraints is None else constraints.model_dump(exclude_none=True),
+        profile={"capability": payload.capability, "seed": seed},
+        acceptance=submission.required_fields,
+        retry=RetryPolicy(attempts_max=ATTEMPTS_MAX),
+    )
+
+
+COMMANDS_BY_WORD: Final[Mapping[str, Callable[[Mapping[str, Any], str], TaskCommand]]] = {
+    "cancel": lambda asked, new: CancelTask(task_id=asked["task_id"], reason=asked["reason"]),
+    "pause": lambda asked, new: PauseTask(task_id=asked["task_id"], reason=asked["reason"]),
+    "resume": lambda asked, new: ResumeTask(task_id=asked["task_id"]),
+    "archive": lambda asked, new: ArchiveTask(task_id=asked["task_id"]),
+    "retry": lambda asked, new: RetryTask(
+        task_id=asked["task_id"], run_id=new, worker=WORKER, reason=asked["reason"]
+    ),
+    "link": lambda asked, new: LinkTasks(
+        task_id=asked["task_id"], kind=asked["kind"], target_id=asked["target_id"]
+    ),
+    "unlink": lambda asked, new: UnlinkTasks(
+        task_id=asked["task_id"], kind=asked["kind"], target_id=asked["target_id"]
+    ),
+}
+"""The command of each word that an operator may say of a task; ``new`` is a fresh session's id."""

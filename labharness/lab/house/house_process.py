@@ -1,0 +1,292 @@
+"""The house as a process: its journal, its socket, and a turn every fraction of a second.
+
+All of the house runs in one thread, which alone writes its journal; the socket is served beside it,
+so that a slow disk or line owner delays an answer and loses no connection.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from labharness.core.clock import Chance, PacedLoop, wall_clock_utc
+from labharness.core.clock import run as run_on
+from labharness.core.errors import LabError
+from labharness.core.files.durable import write_durably
+from labharness.core.files.named import open_named
+from labharness.core.vocabulary.texts import Text
+from labharness.journal import JournalFailed
+from labharness.lab.config.lab_plan import LabPlan, read_lab
+from labharness.lab.config.lease import Lease
+from labharness.lab.config.lock import LineBusy, LineLock
+from labharness.lab.house.house import COMMANDS_BY_WORD, House, TaskRefused
+from labharness.lab.house.line_owner import OWNER_SOCKET
+from labharness.lab.house.orders import OwnerStatus, RunFolders, RunOrder
+from labharness.lab.wiring.control import HOUSE_SOCKET, ControlSocket, LineControl
+from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX
+from labharness.safety.guard import Latch, LatchUnreadable
+from labharness.work.task.commands import TaskActor
+from labharness.work.task.house import HouseJournal
+
+__all__ = [
+    "HOUSE_JOURNAL",
+    "HOUSE_LOCK",
+    "HouseProcess",
+    "OwnerClient",
+    "house_door",
+    "owner_door",
+    "runs_of",
+]
+
+LOG = logging.getLogger(__name__)
+
+HOUSE_LOCK: Final = "house.lock"
+HOUSE_JOURNAL: Final = "house.sqlite"
+HOUSE_FILE: Final = "house.json"
+"""Beside the journal: where the runs are, for readers that come while no house is up."""
+
+FILE_BYTES_MAX: Final = 65_536
+TURN_S: Final = 0.25
+"""World time (s) between two turns of the house."""
+
+OWNER_S_MAX: Final = 15.0
+"""Longest wait (s) for an answer of the line owner; a hold takes some seconds."""
+
+REQUEST_BYTES_MAX: Final = 4 * MESSAGE_BYTES_MAX  # a message as text within JSON
+REOPEN_S: Final = 5.0
+REOPENS_MAX: Final = 720
+"""Tries to open the journal again after a write that failed: an hour, then the house ends."""
+
+T = TypeVar("T")
+
+
+def owner_door(home: Path) -> LineControl:
+    """Return a conversation with a lab's line owner; raises `NoOwner` where there is none."""
+    return LineControl(home, (), OWNER_SOCKET, "house.no_owner", OWNER_S_MAX)
+
+
+def house_door(home: Path) -> LineControl:
+    """Return a conversation with a lab's house; raises `NoOwner` where none is up."""
+    return LineControl(home, (), HOUSE_SOCKET, "house.not_up")
+
+
+class OwnerClient:
+    """The line owner, reached by its socket, one connection a request.
+
+    Args:
+        plan: The lab's files.
+    """
+
+    def __init__(self, plan: LabPlan) -> None:
+        self._plan = plan
+
+    def status(self) -> OwnerStatus | None:
+        """Return its state; ``None`` where it does not answer."""
+        try:
+            answer = self._asked(do="status")
+        except LabError:
+            return None
+        return OwnerStatus(pid=answer["pid"], run_id=answer["run_id"], speed=answer["speed"])
+
+    def held(self) -> str:
+        """Return what keeps the line from a new run: its latch, or another process."""
+        try:
+            latch = Latch(self._plan.state_dir / "latch.json", self._plan.port_latch())
+            if latch.trip is not None:
+                return Text("house.latched", why=latch.trip.detail)
+            LineLock(self._plan.state_dir).release()
+        except (LatchUnreadable, LineBusy) as why:
+            return str(why)
+        except OSError as why:
+            return why.strerror or str(why)
+        return ""
+
+    def begin(self, order: RunOrder) -> None:
+        """Ask for a run.
+
+        Raises:
+            TaskRefused: It is busy, or the order is wrong.
+            NoOwner: It does not answer.
+        """
+        self._asked(do="begin", **order.to_json())
+
+    def ask(self, run_id: str, do: str, reason: str) -> None:
+        """Ask for ``abort``, ``hold`` or ``resume`` of a run; raises as `begin`."""
+        self._asked(do=do, run_id=run_id, reason=reason)
+
+    def _asked(self, **asked: object) -> dict[str, Any]:
+        with owner_door(self._plan.state_dir) as door:
+            answer = door.ask(**asked)
+        if not answer["ok"]:
+            raise TaskRefused(answer["error"])
+        return answer
+
+
+def runs_of(home: Path) -> Path | None:
+    """Return the folder of the runs of a lab's house; ``None`` where there was never one."""
+    try:
+        with open_named(home / HOUSE_FILE) as file:
+            return Path(json.loads(file.read(FILE_BYTES_MAX))["runs"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+class HouseProcess:
+    """Serves the house of one lab until it is told to leave.
+
+    Args:
+        lab: The lab file.
+        runs: The folder of the runs.
+    """
+
+    def __init__(self, lab: Path, runs: Path) -> None:
+        self._lab = lab
+        self._runs = runs.resolve()
+        self._leaving = asyncio.Event()
+        self._news = asyncio.Event()
+        self._failure = ""
+
+    def run(self) -> None:
+        """Serve until the end.
+
+        Raises:
+            BadLabFile: The lab's files cannot be honoured.
+            Leased: Another house of this lab is up.
+            JournalFailed: Its journal cannot be opened, or is damaged.
+            OSError: The state directory cannot be written, or the system has no Unix sockets.
+        """
+        plan = read_lab(self._lab)
+        plan.make_state_dir()
+        lease = Lease(plan.state_dir / HOUSE_LOCK, f"house {os.getpid()}")
+        try:
+            run_on(self._serve(plan), PacedLoop(1.0))
+        finally:
+            lease.release()
+
+    async def _serve(self, plan: LabPlan) -> None:
+        loop = self._loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._leaving.set)
+        (plan.state_dir / "tasks").mkdir(mode=0o700, exist_ok=True)
+        self._runs.mkdir(parents=True, exist_ok=True)
+        write_durably(plan.state_dir / HOUSE_FILE, json.dumps({"runs": str(self._runs)}))
+        with ThreadPoolExecutor(1, "house") as pool:
+            self._pool = pool
+            await self._in_house(self._open, plan)
+            try:
+                async with ControlSocket(
+                    plan.state_dir, self._answer, 1.0, HOUSE_SOCKET, REQUEST_BYTES_MAX
+                ):
+                    await self._turns(plan)
+            finally:
+                await self._in_house(self._journal.close)
+
+    async def _in_house(self, work: Callable[..., T], *given: object) -> T:
+        """Do something in the house's own thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *given)
+
+    def _open(self, plan: LabPlan) -> None:
+        self._journal = HouseJournal(plan.state_dir / HOUSE_JOURNAL)
+        self._house = House(
+            self._journal,
+            OwnerClient(plan),
+            RunFolders(self._runs),
+            plan.state_dir,
+            lab=plan.file.lab.id,
+            now_s=lambda: wall_clock_utc().timestamp(),
+            new_id=Chance(None).uuid4,
+        )
+
+    async def _turns(self, plan: LabPlan) -> None:
+        reopened = 0
+        while not self._leaving.is_set():
+            try:
+                await self._in_house(self._house.step)
+                self._failure = ""
+            except JournalFailed as why:
+                reopened += 1
+                if reopened > REOPENS_MAX:
+                    raise
+                LOG.error("the journal of the house failed: %s", why)
+                self._failure = str(why)
+                await self._pause(REOPEN_S)
+                await self._in_house(self._open_again, plan)
+                continue
+            await self._pause(TURN_S)
+
+    def _open_again(self, plan: LabPlan) -> None:
+        try:
+            self._journal.close()
+        except JournalFailed:
+            LOG.info("facts that no caller was told of are dropped")
+        self._open(plan)
+
+    async def _pause(self, most_s: float) -> None:
+        """Wait for news, or until the next turn is due."""
+        try:
+            async with asyncio.timeout(most_s):
+                await self._news.wait()
+        except TimeoutError:
+            return
+        finally:
+            self._news.clear()
+
+    async def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        word = asked.get("do")
+        try:
+            if word == "leave":
+                self._leaving.set()
+                self._news.set()
+                return {"ok": True}
+            return {"ok": True, **await self._in_house(self._answered, str(word), asked)}
+        except LabError as why:
+            return {"ok": False, "error": str(why), "code": why.code}
+
+    def _answered(self, word: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+        if word == "status":
+            return self._status()
+        if word == "submit":
+            return self._submit(asked)
+        if word not in COMMANDS_BY_WORD:
+            words = ("status", "submit", "leave", *COMMANDS_BY_WORD)
+            raise TaskRefused(Text("by_hand.word", word=word, words=", ".join(words)))
+        texts = {name: str(value) for name, value in asked.items()}
+        try:
+            command = COMMANDS_BY_WORD[word]({"reason": "", **texts}, Chance(None).uuid4())
+        except KeyError as why:
+            raise TaskRefused(Text("order.wrong", name=str(why.args[0]))) from None
+        self._house.give(command, TaskActor(texts.get("by", "operator"), "operator"))
+        self._wake()
+        return {"task_id": command.task_id}
+
+    def _submit(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        message, seed, after = asked.get("message"), asked.get("seed"), asked.get("after", [])
+        if not isinstance(message, str):
+            raise TaskRefused(Text("order.wrong", name="message"))
+        if type(seed) not in (int, type(None)):
+            raise TaskRefused(Text("order.wrong", name="seed"))
+        if not isinstance(after, list) or not all(isinstance(each, str) for each in after):
+            raise TaskRefused(Text("order.wrong", name="after"))
+        kept = self._house.submit(message.encode(), seed=seed, links=after)
+        self._wake()
+        return {"task_id": kept.task_id, "fresh": kept.fresh}
+
+    def _wake(self) -> None:
+        """Take the next turn at once; called in the house's thread."""
+        self._loop.call_soon_threadsafe(self._news.set)
+
+    def _status(self) -> dict[str, Any]:
+        counts: dict[str, int] = {}
+        for task in self._house.tasks.by_id.values():
+            counts[task.status] = counts.get(task.status, 0) + 1
+        return {
+            "pid": os.getpid(),
+            "runs": str(self._runs),
+            "tasks": counts,
+            "failure": self._failure,
+        }

@@ -1,0 +1,189 @@
+"""The line owner: a process that carries out one run after the other and outlives the house.
+
+Its main thread serves the owner's socket in real time. A run has a thread and a loop of its own, at
+the speed of the lab, so that a run in virtual time is owned in the same way. The line itself is
+locked by each run, so that between two runs a person may drive it by hand.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+
+from labharness.core.clock import PacedLoop
+from labharness.core.clock import run as run_on
+from labharness.core.errors import LabError
+from labharness.core.files.durable import write_durably
+from labharness.core.vocabulary.texts import Text
+from labharness.lab.config.lab_file import BadLabFile
+from labharness.lab.config.lab_plan import LabPlan, read_lab
+from labharness.lab.config.lease import Lease
+from labharness.lab.house.orders import LEFT_NAME, BadOrder, RunOrder, order_from_json
+from labharness.lab.wiring.control import ControlSocket
+from labharness.lab.wiring.tasks import TaskRun
+from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, decode
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.work.desk.folder import JOURNAL_NAME
+
+__all__ = ["OWNER_LOCK", "OWNER_SOCKET", "LineOwnerProcess"]
+
+LOG = logging.getLogger(__name__)
+
+OWNER_SOCKET: Final = "owner.sock"
+OWNER_LOCK: Final = "owner.lock"
+HAND_S_MAX: Final = 10.0
+"""Longest real time (s) for a hold or a resume to be answered."""
+
+
+class LineOwnerProcess:
+    """Owns the line of one lab, run by run, until it is told to leave.
+
+    Args:
+        lab: The lab file; it is read again for each run.
+        speed: Lab seconds a real second; ``None`` for virtual time.
+    """
+
+    def __init__(self, lab: Path, speed: float | None) -> None:
+        self._lab = lab
+        self._speed = speed
+        self._order: RunOrder | None = None
+        self._task: TaskRun | None = None
+        self._leaving = False
+        self._idle = asyncio.Event()
+        self._words: dict[str, Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]] = {
+            "status": self._status,
+            "begin": self._begin,
+            "abort": self._abort,
+            "hold": self._by_hand,
+            "resume": self._by_hand,
+            "leave": self._leave,
+        }
+
+    def run(self) -> None:
+        """Serve until the end.
+
+        Raises:
+            BadLabFile: The lab's files cannot be honoured.
+            Leased: Another line owner of this lab runs.
+            OSError: The state directory cannot be written, or the system has no Unix sockets.
+        """
+        plan = read_lab(self._lab)
+        plan.make_state_dir()
+        lease = Lease(plan.state_dir / OWNER_LOCK, f"line owner {os.getpid()}")
+        try:
+            run_on(self._serve(plan), PacedLoop(1.0))
+        finally:
+            lease.release()
+
+    async def _serve(self, plan: LabPlan) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopped)
+        async with ControlSocket(plan.state_dir, self._answer, 1.0, OWNER_SOCKET):
+            while not (self._leaving and self._order is None):
+                self._idle.clear()
+                await self._idle.wait()
+
+    async def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        word = asked.get("do")
+        work = self._words.get(word) if isinstance(word, str) else None
+        try:
+            if work is None:
+                raise BadOrder(Text("by_hand.word", word=word, words=", ".join(self._words)))
+            return {"ok": True, **await work(asked)}
+        except LabError as why:
+            return {"ok": False, "error": str(why), "code": why.code}
+
+    async def _status(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        run_id = "" if self._order is None else self._order.run_id
+        return {"pid": os.getpid(), "run_id": run_id, "speed": self._speed}
+
+    async def _begin(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        order = order_from_json(asked)
+        if self._order is not None and self._order.run_id == order.run_id:
+            return {"begun": True}
+        folder = Path(order.folder)
+        if any((folder / name).exists() for name in (JOURNAL_NAME, LEFT_NAME)):
+            return {"begun": True}  # by an owner before this one, or it is over already
+        if self._order is not None or self._leaving:
+            raise BadOrder(Text("order.busy", run_id=self._order.run_id if self._order else "-"))
+        self._order = order
+        Thread(target=self._carry_out, args=(order, asyncio.get_running_loop()), name="run").start()
+        return {"begun": True}
+
+    def _carry_out(self, order: RunOrder, loop: asyncio.AbstractEventLoop) -> None:
+        """Carry out a run, in its thread; it leaves a file with its end whatever happens."""
+        left = {"run_id": order.run_id, "error": "", "why": ""}
+        try:
+            self._task = self._task_of(order)
+            self._task.execute()
+        except Exception as why:
+            LOG.exception("run %s ended by an error", order.run_id)
+            code = why.code if isinstance(why, LabError) else "internal_error"
+            left |= {"error": code, "why": str(why)}
+        folder = Path(order.folder)
+        with suppress(OSError):  # a full disk: the house finds no end, and says that it is lost
+            folder.mkdir(parents=True, exist_ok=True)
+            write_durably(folder / LEFT_NAME, json.dumps(left))
+        loop.call_soon_threadsafe(self._over)
+
+    def _task_of(self, order: RunOrder) -> TaskRun:
+        plan = read_lab(self._lab)
+        if plan.file.operator.kind == "terminal":
+            raise BadLabFile(Text("order.terminal", path=str(self._lab)))
+        with Path(order.submit).open("rb") as file:
+            message = decode(file.read(MESSAGE_BYTES_MAX + 1))
+        if not isinstance(message.payload, TaskSubmit):
+            raise BadOrder(Text("order.wrong", name="submit"))
+        return TaskRun(
+            plan,
+            message,
+            message.payload,
+            speed=self._speed,
+            seed=order.seed,
+            out=Path(order.folder),
+            approval_wait_s=order.approval_wait_s,
+            session_id=order.run_id,
+        )
+
+    def _over(self) -> None:
+        self._order = self._task = None
+        self._idle.set()
+
+    async def _abort(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        self._named(asked)
+        if self._task is not None:
+            self._task.abort(str(asked.get("reason", "")))
+        return {}
+
+    async def _by_hand(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        self._named(asked)
+        said = {"do": asked["do"], "by": str(asked.get("by", "")), "reason": asked.get("reason")}
+        future = self._task.ask(said) if self._task is not None else None
+        if future is None:
+            raise BadOrder(Text("hold.nothing"))
+        async with asyncio.timeout(HAND_S_MAX):
+            return await asyncio.wrap_future(future)
+
+    def _named(self, asked: Mapping[str, Any]) -> None:
+        if self._order is None or asked.get("run_id") != self._order.run_id:
+            raise BadOrder(Text("order.other", run_id=str(asked.get("run_id"))))
+
+    async def _leave(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Leave once the line is free; what runs comes to its end first."""
+        self._leaving = True
+        self._idle.set()
+        return {"run_id": "" if self._order is None else self._order.run_id}
+
+    def _stopped(self) -> None:
+        """Stop what runs, as a stop request, and leave when its line is safe and cold."""
+        self._leaving = True
+        if self._task is not None:
+            self._task.abort(Text("stop.signal", name="SIGTERM"))
+        self._idle.set()

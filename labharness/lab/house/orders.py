@@ -1,0 +1,173 @@
+"""The messages between the house and the line owner, as frozen values and JSON."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from labharness.core.errors import LabError
+from labharness.core.files.named import open_named
+from labharness.core.vocabulary.texts import Text
+from labharness.journal.chain import Record
+from labharness.journal.reading import read_after
+from labharness.work.desk.folder import JOURNAL_NAME
+
+__all__ = [
+    "LEFT_NAME",
+    "BadOrder",
+    "LineOwnerDoor",
+    "OwnerStatus",
+    "RunFiles",
+    "RunFolders",
+    "RunOrder",
+    "order_from_json",
+]
+
+LEFT_NAME: Final = "left.json"
+"""Written into a run's folder by the line owner when the run is over, however it ended."""
+
+LEFT_BYTES_MAX: Final = 65_536
+
+
+class BadOrder(LabError, ValueError, code="bad_order"):
+    """The line owner cannot take an order; the message names what is wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrder:
+    """One run that the house asks of the line owner; the same order twice makes one run.
+
+    Attributes:
+        run_id: Its session.
+        folder: Its own folder, which nothing else writes to.
+        submit: File of the ``task_submit`` message.
+        seed: Of a simulated run; ``None`` takes the default.
+        approval_wait_s: World time to wait for persons; ``None`` takes the default.
+    """
+
+    run_id: str
+    folder: str
+    submit: str
+    seed: int | None = None
+    approval_wait_s: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the line owner takes it."""
+        return asdict(self)
+
+
+def order_from_json(body: Mapping[str, Any]) -> RunOrder:
+    """Return the order that a request holds.
+
+    Raises:
+        BadOrder: A field is missing, unknown or of another type.
+    """
+    given = {name: value for name, value in body.items() if name != "do"}
+    if wrong := next(_wrong(given), None):
+        raise BadOrder(Text("order.wrong", name=wrong))
+    return RunOrder(**given)
+
+
+def _wrong(given: Mapping[str, Any]) -> Iterator[str]:
+    names = [each.name for each in fields(RunOrder)]
+    yield from (name for name in given if name not in names)
+    for name in ("run_id", "folder", "submit"):
+        if not isinstance(given.get(name), str) or not given[name]:
+            yield name
+    if type(given.get("seed")) not in (int, type(None)):
+        yield "seed"
+    if type(given.get("approval_wait_s")) not in (int, float, type(None)):
+        yield "approval_wait_s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerStatus:
+    """The state of the line owner.
+
+    Attributes:
+        pid: Of its process; another number is another owner, which knows no earlier run.
+        run_id: The run that has the line, also while its line cools; ``""`` where it is idle.
+        speed: Lab seconds a real second; ``None`` in virtual time.
+    """
+
+    pid: int
+    run_id: str
+    speed: float | None
+
+
+class LineOwnerDoor(Protocol):
+    """The line owner as the house sees it."""
+
+    def status(self) -> OwnerStatus | None:
+        """Return its state; ``None`` where it does not answer."""
+        ...
+
+    def held(self) -> str:
+        """Return what keeps the line from a run (a person, a latch); ``""`` where it is free."""
+        ...
+
+    def begin(self, order: RunOrder) -> None:
+        """Ask for a run; an order that it has taken before changes nothing."""
+        ...
+
+    def ask(self, run_id: str, do: str, reason: str) -> None:
+        """Ask for ``abort``, ``hold`` or ``resume`` of a run."""
+        ...
+
+
+class RunFiles(Protocol):
+    """The folders of the runs, as far as the house reads them."""
+
+    def folder(self, run_id: str) -> str:
+        """Return the folder of a run."""
+        ...
+
+    def begun(self, run_id: str) -> bool:
+        """Return whether the run has left anything: a journal, or the reason why it has none."""
+        ...
+
+    def records(self, run_id: str, after: int) -> list[Record]:
+        """Return the committed records of its journal after one."""
+        ...
+
+    def left(self, run_id: str) -> str:
+        """Return the code of the error that ended it outside its journal, or ``""``."""
+        ...
+
+
+class RunFolders:
+    """The runs of one house, each in a folder named like its session.
+
+    Args:
+        root: Where the folders are.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def folder(self, run_id: str) -> str:
+        """Return the folder of a run."""
+        return str(self._root / run_id)
+
+    def begun(self, run_id: str) -> bool:
+        """Return whether the run has left anything."""
+        folder = self._root / run_id
+        return any((folder / name).exists() for name in (JOURNAL_NAME, LEFT_NAME))
+
+    def records(self, run_id: str, after: int) -> list[Record]:
+        """Return the committed records of its journal after one.
+
+        Raises:
+            JournalFailed: The journal cannot be read.
+        """
+        path = self._root / run_id / JOURNAL_NAME
+        return list(read_after(path, after)) if path.exists() else []
+
+    def left(self, run_id: str) -> str:
+        """Return the code of the error that ended it outside its journal, or ``""``."""
+        try:
+            with open_named(self._root / run_id / LEFT_NAME) as file:
+                return str(json.loads(file.read(LEFT_BYTES_MAX))["error"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""

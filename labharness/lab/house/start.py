@@ -1,0 +1,142 @@
+"""Start line owner and house of a lab as processes of their own, and end them again."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from labharness.core.clock import pause, steady_s
+from labharness.core.errors import LabError
+from labharness.core.files.named import open_own
+from labharness.core.vocabulary.texts import Text
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.house.house_process import house_door, owner_door
+from labharness.lab.wiring.control import LineControl, NoOwner
+
+__all__ = ["NotUp", "bring_up", "state_of", "take_down"]
+
+START_S_MAX: Final = 30.0
+"""Longest time (s) from a process's start until its socket answers."""
+
+LEAVE_S_MAX: Final = 30.0
+"""Longest time (s) for a process without a run to leave."""
+
+LOOK_S: Final = 0.05
+LOG_BYTES_SHOWN: Final = 2_000
+
+
+class NotUp(LabError, RuntimeError, code="not_up"):
+    """A process of the lab did not come up, or does not leave; the message says which and why."""
+
+
+Door = Callable[[Path], LineControl]
+
+
+def state_of(door: Door, home: Path) -> dict[str, Any] | None:
+    """Return what a process says of itself; ``None`` where it does not answer."""
+    try:
+        with door(home) as conversation:
+            return conversation.ask(do="status")
+    except NoOwner:
+        return None
+
+
+def bring_up(plan: LabPlan, speed: float | None, runs: Path) -> tuple[bool, bool]:
+    """Start what is not up yet; return whether line owner and house were started now.
+
+    Args:
+        plan: The lab's files.
+        speed: Lab seconds a real second; ``None`` is real time for real instruments, else as fast
+            as it goes.
+        runs: The folder of the runs.
+
+    Raises:
+        NotUp: One of them ended at once, or does not answer in time.
+        OSError: Its log cannot be written, or the system has no such processes (Windows).
+    """
+    if os.name != "posix":
+        raise NotUp(Text("control.unsupported"))
+    plan.make_state_dir()
+    lab = str(plan.path.resolve())
+    pace = ("real" if plan.real_ports else "fast") if speed is None else f"{speed:g}"
+    owner = ("line-owner", lab, "--speed", pace)
+    house = ("house", lab, "--runs", str(runs.resolve()))
+    return _started(owner_door, plan, owner), _started(house_door, plan, house)
+
+
+def _started(door: Door, plan: LabPlan, words: Sequence[str]) -> bool:
+    home = plan.state_dir
+    if state_of(door, home) is not None:
+        return False
+    log = home / f"{words[0]}.log"
+    pid = _spawned((sys.executable, "-m", "labharness.faces.cli", *words), log)
+    until_s = steady_s() + START_S_MAX
+    while state_of(door, home) is None:
+        if os.waitpid(pid, os.WNOHANG)[0] or steady_s() > until_s:
+            raise NotUp(Text("house.did_not_start", what=words[0], log=str(log), why=_end_of(log)))
+        pause(LOOK_S)
+    return True
+
+
+def _spawned(command: tuple[str, ...], log: Path) -> int:
+    """Start a process in a session of its own: a closed terminal and its Ctrl-C do not reach it."""
+    handle = open_own(log, os.O_WRONLY | os.O_APPEND)
+    try:
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, handle, 1),
+            (os.POSIX_SPAWN_DUP2, handle, 2),
+        ]
+        return os.posix_spawn(command[0], command, os.environ, file_actions=actions, setsid=True)
+    finally:
+        os.close(handle)
+
+
+def _end_of(log: Path) -> str:
+    try:
+        return log.read_bytes()[-LOG_BYTES_SHOWN:].decode(errors="replace").strip()
+    except OSError as why:
+        return str(why)
+
+
+def take_down(plan: LabPlan, stop: bool) -> str:
+    """End the house, then the line owner once its line is free; return the run that goes on.
+
+    Args:
+        plan: The lab's files.
+        stop: Stop what runs, as a stop request; without it a run goes on to its end.
+
+    Raises:
+        NotUp: One of them does not leave.
+    """
+    home = plan.state_dir
+    left = _leave(house_door, home, "house")
+    if left is None:
+        _gone(house_door, home, "house")
+    running = state_of(owner_door, home)
+    run_id = str(running["run_id"]) if running else ""
+    if run_id and stop:
+        with owner_door(home) as door:
+            door.ask(do="abort", run_id=run_id, reason=Text("house.down"))
+    _leave(owner_door, home, "line-owner")
+    if not run_id:
+        _gone(owner_door, home, "line-owner")
+    return run_id
+
+
+def _leave(door: Door, home: Path, what: str) -> str | None:
+    try:
+        with door(home) as conversation:
+            answer = conversation.ask(do="leave")
+    except NoOwner:
+        return what
+    return None if answer["ok"] else str(answer["error"])
+
+
+def _gone(door: Door, home: Path, what: str) -> None:
+    until_s = steady_s() + LEAVE_S_MAX
+    while state_of(door, home) is not None:
+        if steady_s() > until_s:
+            raise NotUp(Text("house.stays", what=what, most_s=LEAVE_S_MAX))
+        pause(LOOK_S)

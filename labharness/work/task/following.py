@@ -1,0 +1,126 @@
+"""The journal of a run as commands on its task: the house learns of work by reading alone.
+
+The run writes its facts for itself. The same records always make the same commands, and the number
+of the last one read is kept with them, so that a house that starts again goes on where it was.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from labharness.journal.chain import Record
+from labharness.work.task.commands import (
+    AppendProgress,
+    CancelTask,
+    CompleteTask,
+    FailTask,
+    LinkTasks,
+    PauseTask,
+    ReportStatus,
+    ResumeTask,
+    TaskCommand,
+)
+from labharness.work.task.record import Attempt, Task
+
+__all__ = ["followed", "journal_ref", "read_up_to"]
+
+
+def journal_ref(run_id: str) -> str:
+    """Return the reference of a run's journal, whose offset is the number of the last record."""
+    return f"journal:{run_id}"
+
+
+def read_up_to(run: Attempt) -> int:
+    """Return the number of the last record of a run's journal that its task has followed."""
+    return run.output_offsets.get(journal_ref(run.run_id), 0)
+
+
+def followed(task: Task, run: Attempt, records: Iterable[Record]) -> Iterator[TaskCommand]:
+    """Return the commands that new records of a run make, the number of the last record first.
+
+    Args:
+        task: The task as it is.
+        run: Its open attempt.
+        records: The records after `read_up_to`, in their order.
+    """
+    found = list(records)
+    if not found:
+        return
+    ref = journal_ref(run.run_id)
+    if task.status == "lost":  # its worker is found again
+        yield ReportStatus(task_id=task.task_id, to="running")
+    yield AppendProgress(task_id=task.task_id, output_offsets={ref: found[-1].seq})
+    if read_up_to(run) == 0:
+        yield LinkTasks(task_id=task.task_id, kind="produced_artifact", target_id=ref)
+    cancelled = task.cancel_requested
+    for record in found:
+        if record.kind == "event" and _aborts(record.body):
+            if not cancelled:  # at the line, not by a command on the task
+                yield CancelTask(task_id=task.task_id, reason=record.body["data"]["reason"])
+            cancelled = True
+        elif record.kind == "event":
+            yield from _of_event(task.task_id, record.body)
+        elif record.kind == "step":
+            step = (record.body["instruction"], "instruction", record.body["status"])
+            yield AppendProgress(task_id=task.task_id, step=step)
+        elif record.kind == "terminal":
+            yield from _ended(task, cancelled, record.body)
+
+
+def _aborts(body: Mapping[str, Any]) -> bool:
+    return (body["event_type"], body["data"].get("to_state")) == ("state_changed", "ABORTING")
+
+
+def _of_event(task_id: str, body: Mapping[str, Any]) -> Iterator[TaskCommand]:
+    data = body["data"]
+    if body["event_type"] == "state_changed":
+        yield from _of_state(task_id, data["from_state"], data["to_state"], data["reason"])
+    elif body["event_type"] == "checkpoint_created":
+        yield AppendProgress(task_id=task_id, checkpoint_refs=(str(data["checkpoint_id"]),))
+    elif body["event_type"] == "progress":
+        message = data["message"]
+        yield AppendProgress(task_id=task_id, phase=data["stage"], current_step=message)
+        if getattr(message, "code", "") == "approval.waiting":
+            yield ReportStatus(
+                task_id=task_id, to="waiting_permission", reason=message, required_action="approve"
+            )
+
+
+def _of_state(task_id: str, before: str, to: str, reason: str) -> Iterator[TaskCommand]:
+    """Return what a change of the session's state says (the table is in `states.CORRESPONDING`)."""
+    if to == "RUNNING" and before == "PAUSED":
+        yield ResumeTask(task_id=task_id)
+    elif to == "RUNNING":
+        yield ReportStatus(task_id=task_id, to="running", reason=reason)
+    elif to == "PAUSED":
+        yield PauseTask(task_id=task_id, reason=reason)
+
+
+def _ended(task: Task, cancelled: bool, body: Mapping[str, Any]) -> Iterator[TaskCommand]:
+    """Return the end of a task: its outputs first, so that nothing is completed without them."""
+    payload, task_id = body["payload"], task.task_id
+    yield from _outputs(task, payload)
+    if body["type"] == "task_rejected" and payload["reason_code"] != "aborted":
+        yield FailTask(task_id=task_id, error_code=payload["reason_code"])
+    elif body["type"] == "task_failed":
+        yield FailTask(task_id=task_id, error_code=payload["error_code"])
+    elif body["type"] == "task_completed" and not cancelled:
+        yield CompleteTask(task_id=task_id)
+    else:  # aborted; what a cancelled task has completed all the same stays linked to it
+        reason = payload.get("reason_message") or payload.get("data", {}).get("reason", "")
+        if not cancelled:
+            yield CancelTask(task_id=task_id, reason=reason)
+        yield ReportStatus(task_id=task_id, to="cancelled", reason=reason)
+
+
+def _outputs(task: Task, payload: Mapping[str, Any]) -> Iterator[TaskCommand]:
+    artifacts = {each["uri"]: each["size_bytes"] for each in payload.get("artifacts", ())}
+    outputs = payload.get("outputs", {})
+    yield AppendProgress(
+        task_id=task.task_id,
+        phase="delivering",
+        output_offsets=artifacts,
+        covered=tuple(each for each in task.acceptance if each in outputs),
+        delivery="not_applicable",  # the answer lies in the run's folder
+    )
+    for uri in artifacts:
+        yield LinkTasks(task_id=task.task_id, kind="produced_artifact", target_id=uri)

@@ -1,0 +1,225 @@
+"""A house that is killed at any instant: no task lost, no run twice, every status true."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from labharness.journal.reading import verify_file
+from labharness.lab.house.house import House
+from labharness.lab.house.orders import RunOrder
+from labharness.work.task.commands import CancelTask
+from labharness.work.task.facts import TaskFact
+from labharness.work.task.house import HouseJournal
+from labharness.work.task.record import Task
+from labharness.work.task.states import TERMINAL
+from line_world import LineWorld, message
+from tasks_alone import OLGA
+
+SEEDS, NIGHT = 12, 1_000
+TURNS_MAX = 400
+
+
+class Killed(BaseException):
+    """SIGKILL, in one process: nothing catches it."""
+
+
+class Fuse:
+    """Kills at a chosen instant: each point at which a fact or an order leaves is one."""
+
+    def __init__(self) -> None:
+        self.left = -1
+
+    def point(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise Killed
+
+
+class Mortal(HouseJournal):
+    """A journal before and after each of whose writes the house may die."""
+
+    def __init__(self, path: Path, fuse: Fuse) -> None:
+        super().__init__(path)
+        self._fuse = fuse
+
+    def _kept(self, facts: Any, now_s: float) -> tuple[TaskFact, ...]:
+        if not facts:
+            return ()
+        self._fuse.point()
+        kept = super()._kept(facts, now_s)
+        self._fuse.point()
+        return kept
+
+    def die(self) -> None:
+        self._journal._database.close()
+
+
+class MortalDoor:
+    """The line owner; the house may die before and after each order."""
+
+    def __init__(self, world: LineWorld, fuse: Fuse) -> None:
+        self._world, self._fuse = world, fuse
+        self.status, self.held = world.status, world.held
+
+    def begin(self, order: RunOrder) -> None:
+        self._fuse.point()
+        self._world.begin(order)
+        self._fuse.point()
+
+    def ask(self, run_id: str, do: str, reason: str) -> None:
+        self._fuse.point()
+        self._world.ask(run_id, do, reason)
+        self._fuse.point()
+
+
+class Story:
+    """Callers, an operator, a line owner and a house, each of which fails by chance."""
+
+    def __init__(self, home: Path, seed: int) -> None:
+        self.random = Random(seed)
+        self.world = LineWorld(seed)
+        self.fuse = Fuse()
+        self.home = home
+        self.now_s = 1000.0
+        self.minted = 0
+        self.acknowledged: list[str] = []
+        (home / "tasks").mkdir(parents=True)
+        self.open()
+
+    def open(self) -> None:
+        self.journal = Mortal(self.home / "house.sqlite", self.fuse)
+        self.house = House(
+            self.journal,
+            MortalDoor(self.world, self.fuse),
+            self.world,
+            self.home,
+            lab="lab",
+            now_s=lambda: self.now_s,
+            new_id=self.mint,
+        )
+
+    def mint(self) -> str:
+        self.minted += 1
+        return f"id-{self.minted}"
+
+    def alive(self, work: Callable[[], object]) -> None:
+        """Do something with the house, which may be killed at it and is then opened again."""
+        try:
+            work()
+        except Killed:
+            self.journal.die()
+            self.open()
+
+    def turn(self) -> None:
+        self.now_s += self.random.choice((0.2, 1.0, 30.0))
+        if self.random.random() < 0.3:
+            self.fuse.left = self.random.randint(1, 6)
+        chance = self.random.random()
+        if chance < 0.15 and len(self.acknowledged) < 6:
+            self.alive(self.submit)
+        elif chance < 0.2:
+            self.alive(self.cancel)
+        elif chance < 0.24:
+            self.world.die()
+        elif chance < 0.4:
+            self.world.rise()
+        elif chance < 0.5:
+            self.world.latched = ""  # a person resets it
+        self.world.turn()
+        self.alive(self.house.step)
+
+    def submit(self) -> None:
+        asked = message(f"key-{len(self.acknowledged)}", self.random.choice(PRIORITIES))
+        for _ in range(3):  # a caller that gets no answer asks again, with the same key
+            try:
+                kept = self.house.submit(asked)
+            except Killed:
+                self.journal.die()
+                self.open()
+                continue
+            self.acknowledged.append(kept.task_id)
+            return
+
+    def cancel(self) -> None:
+        active = [t for t in self.house.tasks.by_id.values() if t.status not in TERMINAL]
+        if active:
+            task = self.random.choice(active)
+            if not task.cancel_requested and task.status != "lost":
+                self.house.give(CancelTask(task_id=task.task_id, reason="asked"), OLGA)
+
+    def settle(self) -> None:
+        """Let all come to its end, with nobody failing any more."""
+        self.fuse.left = -1
+        for _ in range(TURNS_MAX):
+            if self.world.status() is None:
+                self.world.rise()
+            self.world.latched = ""
+            self.now_s += 1.0
+            self.world.turn()
+            self.house.step()
+            if all(each.status in TERMINAL for each in self.house.tasks.by_id.values()):
+                return
+
+
+PRIORITIES = ("low", "normal", "high", "urgent")
+
+
+def truth(story: Story, task: Task) -> set[str]:
+    """Return the statuses that are true of a task, from what the world has written."""
+    if not task.attempts:
+        return {"cancelled"}
+    run_id = task.attempts[-1].run_id
+    end = story.world.ends.get(run_id, "never begun")
+    cancelled = {"cancelled"} if task.cancel_requested else set()
+    return {
+        "task_completed": cancelled or {"completed"},
+        "task_failed": {"failed"},
+        "task_rejected": {"failed"},
+        "event": {"cancelled"},
+        "aborted": {"cancelled"},
+        "died": {"failed"},
+        "never begun": {"cancelled"},
+    }[end]
+
+
+def check(story: Story) -> None:
+    tasks = story.house.tasks
+    assert set(story.acknowledged) <= set(tasks.by_id)
+    assert max(story.world.heated.values(), default=0) <= 1
+    for task in tasks.by_id.values():
+        assert task.status in truth(story, task), (task.status, task.attempts)
+        for run in task.attempts:
+            written = story.world.disk.get(run.run_id, [])
+            steps = [tuple(r.body.values()) for r in written if r.kind == "step"]
+            assert [(each.step_id, each.status) for each in run.steps] == steps
+    assert verify_file(story.home / "house.sqlite").ok
+
+
+def play(home: Path, seed: int) -> None:
+    story = Story(home, seed)
+    for _ in range(60):
+        story.turn()
+    story.settle()
+    check(story)
+    story.journal.close()
+    again = HouseJournal(home / "house.sqlite")
+    assert again.tasks == story.house.tasks
+    again.close()
+
+
+@pytest.mark.promise(61)
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_a_house_that_dies_at_any_instant_loses_no_task_and_begins_no_run_twice(
+    tmp_path: Path, seed: int
+) -> None:
+    play(tmp_path, seed)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_a_thousand_such_stories_end_in_the_truth(tmp_path: Path) -> None:
+    for seed in range(SEEDS, SEEDS + NIGHT):
+        play(tmp_path / str(seed), seed)

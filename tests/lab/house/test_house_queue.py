@@ -1,0 +1,167 @@
+"""Two callers, five tasks of mixed priority, a trip between them, and a house that starts twice."""
+
+from pathlib import Path
+
+import pytest
+
+from labharness.lab.house.house import LOST_S, House, TaskRefused
+from labharness.work.task.commands import PauseTask, RetryTask, TaskActor
+from labharness.work.task.events import events_of
+from labharness.work.task.house import HouseJournal, told
+from labharness.work.task.queue import QUEUED_MAX
+from line_world import LineWorld, message
+from tasks_alone import OLGA
+
+ORDER = ("urgent", "low", "normal", "high", "normal")
+
+
+class Kept:
+    """A house on a disk that can be closed and opened again, and its line."""
+
+    def __init__(self, home: Path) -> None:
+        (home / "tasks").mkdir()
+        self.home, self.world, self.now_s, self.minted = home, LineWorld(1), 1000.0, 0
+        self.open()
+
+    def open(self) -> None:
+        self.journal = HouseJournal(self.home / "house.sqlite")
+        self.house = House(
+            self.journal,
+            self.world,
+            self.world,
+            self.home,
+            lab="lab",
+            now_s=lambda: self.now_s,
+            new_id=self.mint,
+        )
+
+    def mint(self) -> str:
+        self.minted += 1
+        return f"id-{self.minted}"
+
+    def restart(self) -> None:
+        self.journal.close()
+        self.open()
+
+    def turn(self) -> None:
+        self.now_s += 1.0
+        self.house.step()
+        self.world.turn()
+
+    def status(self, task_id: str) -> str:
+        return self.house.tasks.by_id[task_id].status
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return Kept(tmp_path)
+
+
+@pytest.mark.promise(61)
+def test_each_task_has_its_events_in_order_and_none_is_lost_or_doubled(kept: Kept) -> None:
+    names = [
+        kept.house.submit(message(f"k{i}", priority, caller)).task_id
+        for i, (priority, caller) in enumerate(zip(ORDER, ("ana", "ben") * 3, strict=False))
+    ]
+    began: list[str] = []
+    for turn in range(200):
+        kept.turn()
+        if turn in (7, 30):
+            kept.restart()
+        if turn == 15:
+            kept.world.latched = "furnace too hot"
+        if turn == 25:
+            assert "waiting_resource" in {kept.status(each) for each in names}
+            kept.world.latched = ""
+        for task in kept.house.tasks.by_id.values():
+            if task.attempts and task.task_id not in began:
+                began.append(task.task_id)
+    assert began == [names[i] for i in (0, 3, 2, 4, 1)]  # by priority, then by age
+    ended = {each: kept.status(each) for each in names}
+    assert set(ended.values()) <= {"completed", "failed"}
+    seen: dict[str, list[str]] = {}
+    ids = []
+    for fact_id, fact, before, after in told(kept.home / "house.sqlite"):
+        for event in events_of(fact, before, after, fact_id):
+            ids.append(event["eventId"])
+            seen.setdefault(event["taskId"], []).append(event["type"])
+    assert len(set(ids)) == len(ids)
+    for name in names:
+        own = [each for each in seen[name] if each not in ("task.progress", "task.updated")]
+        own = [each for each in own if each not in ("task.dependency.updated", "task.waiting")]
+        end = f"task.{ended[name]}"
+        assert own[:3] == ["task.created", "task.accepted", "task.queued"]
+        assert own.count("task.attempt.started") == 1
+        assert own[-1] == end
+        assert own.count(end) == 1
+
+
+@pytest.mark.promise(61)
+def test_the_same_key_is_one_task_and_another_content_of_it_is_refused(kept: Kept) -> None:
+    first = kept.house.submit(message("k"))
+    kept.restart()
+    again = kept.house.submit(message("k"))
+    assert (first.task_id, first.fresh) == (again.task_id, not again.fresh)
+    with pytest.raises(TaskRefused, match="key"):
+        kept.house.submit(message("k", "urgent"))
+    assert kept.house.submit(message("k", caller="ben")).fresh
+
+
+def test_the_queue_is_bounded(kept: Kept) -> None:
+    for number in range(QUEUED_MAX):
+        kept.house.submit(message(f"k{number}"))
+    with pytest.raises(TaskRefused, match=f"{QUEUED_MAX} tasks wait"):
+        kept.house.submit(message("one more"))
+
+
+@pytest.mark.promise(61)
+def test_a_silent_owner_makes_doubt_and_a_dead_one_a_failure(kept: Kept) -> None:
+    name = kept.house.submit(message("k")).task_id
+    while not any(kept.world.disk.values()):
+        kept.turn()
+    kept.world.up = False
+    kept.turn()
+    assert kept.status(name) != "lost"
+    kept.now_s += LOST_S + 1
+    kept.house.step()
+    assert kept.status(name) == "lost"
+    kept.world.up = True  # it was only silent
+    kept.turn()
+    assert kept.status(name) not in ("lost", "failed")
+    kept.world.die()
+    kept.world.rise()
+    kept.house.step()
+    assert kept.status(name) == "failed"
+    assert kept.house.tasks.by_id[name].error_code == "worker_lost"
+    assert kept.house.tasks.by_id[name].attempts[-1].status == "unknown"
+
+
+def test_a_retry_is_a_new_attempt_that_waits_for_its_line(kept: Kept) -> None:
+    name = kept.house.submit(message("k")).task_id
+    while not any(kept.world.disk.values()):
+        kept.turn()
+    kept.world.die()
+    kept.world.rise()
+    kept.turn()
+    assert kept.status(name) == "failed"
+    retry = RetryTask(task_id=name, run_id="second", worker="line", reason="a new boat")
+    kept.house.give(retry, OLGA)
+    kept.turn()
+    assert "second" not in kept.world.ends  # the line is latched
+    kept.world.latched = ""
+    for _ in range(30):
+        kept.turn()
+    assert [each.ordinal for each in kept.house.tasks.by_id[name].attempts] == [1, 2]
+    assert kept.world.heated["second"] <= 1
+    assert kept.status(name) in ("completed", "failed")
+
+
+def test_a_caller_may_not_pause_and_an_ended_task_is_not_paused(kept: Kept) -> None:
+    name = kept.house.submit(message("k")).task_id
+    with pytest.raises(TaskRefused, match="role"):
+        kept.house.give(PauseTask(task_id=name), TaskActor("ana", "caller"))
+    kept.house.give(PauseTask(task_id=name), OLGA)
+    for _ in range(5):
+        kept.turn()
+    assert kept.status(name) == "paused"
+    assert not kept.world.ends

@@ -1,0 +1,169 @@
+"""A line owner with its runs, without processes: what it writes stays, and it may die at any time.
+
+A run writes a few records a turn and ends as its submission says. The world counts what no crash
+may double: how often each run has heated.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from labharness.core.errors import LabError
+from labharness.journal.chain import Record
+from labharness.lab.house.orders import OwnerStatus, RunOrder
+
+__all__ = ["AwayOwner", "LineWorld", "message", "script"]
+
+
+class AwayOwner(LabError, ConnectionError, code="away_owner"):
+    """The line owner of the world does not answer."""
+
+
+def script(end: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the records of a run that ends so: kinds and bodies."""
+
+    def state(before: str, to: str, reason: str = "why") -> tuple[str, dict[str, Any]]:
+        data = {"from_state": before, "to_state": to, "reason": reason}
+        return "event", {"event_type": "state_changed", "data": data}
+
+    def step(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        for status in ("RUNNING", "COMPLETED"):
+            yield "step", {"instruction": name, "status": status}
+
+    last = {
+        "task_completed": {"outputs": {"raman": 1}, "artifacts": [ARTIFACT]},
+        "task_failed": {"error_code": "safety_violation", "artifacts": []},
+        "task_rejected": {"reason_code": "risk_too_high", "reason_message": "too hot"},
+        "event": {"data": {"final_state": "ABORTED", "reason": "asked"}},
+    }
+    if end == "task_rejected":
+        return [("submitted", {}), ("terminal", {"type": end, "payload": last[end]})]
+    records = [("submitted", {}), state("PENDING", "RUNNING"), *step("heat"), *step("measure")]
+    if end == "event":
+        records += [state("RUNNING", "ABORTING"), state("ABORTING", "ABORTED")]
+    return [*records, ("terminal", {"type": end, "payload": last[end]})]
+
+
+ARTIFACT = {"uri": "hcp://session-s/artifacts/map.json", "size_bytes": 9}
+
+
+def message(key: str, priority: str = "normal", caller: str = "ana") -> bytes:
+    """Return a submission as its caller sends it."""
+    payload = {
+        "capability": "grow",
+        "caller_id": caller,
+        "intent": "grow a film",
+        "inputs": {},
+        "constraints": {"priority": priority},
+        "expected_output": {"required_fields": ["raman"]},
+    }
+    body = {
+        "hcp_version": "1.0",
+        "message_id": key,
+        "timestamp": "2026-01-01T00:00:00.000Z",
+        "session_id": None,
+        "type": "task_submit",
+        "payload": payload,
+    }
+    return json.dumps(body).encode()
+
+
+class LineWorld:
+    """The line owner and the folders of its runs, as the house sees both."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.disk: dict[str, list[Record]] = {}
+        self.ends: dict[str, str] = {}  # of each run, as it will be or was
+        self.heated: Counter[str] = Counter()
+        self.latched = ""
+        self.up = True
+        self._pid = 1
+        self._order: RunOrder | None = None
+        self._todo: list[tuple[str, dict[str, Any]]] = []
+
+    # ---- the line owner's door
+
+    def status(self) -> OwnerStatus | None:
+        run_id = "" if self._order is None else self._order.run_id
+        return OwnerStatus(pid=self._pid, run_id=run_id, speed=None) if self.up else None
+
+    def held(self) -> str:
+        return self.latched
+
+    def begin(self, order: RunOrder) -> None:
+        self._must_be_up()
+        if order.run_id in self.disk or self._order is not None:
+            return
+        self._order = order
+        drawn = ("task_completed", "task_completed", "task_failed", "task_rejected")
+        self.ends[order.run_id] = self.random.choice(drawn)
+        self._todo = script(self.ends[order.run_id])
+
+    def ask(self, run_id: str, do: str, reason: str) -> None:
+        self._must_be_up()
+        if self._order is None or self._order.run_id != run_id or do != "abort":
+            raise AwayOwner("it has no such run")
+        if any(kind == "terminal" for kind, _ in self._todo[:1]):
+            return  # too late: it ends as it would have
+        begun = len(self.disk.get(run_id, ())) > 1
+        self.ends[run_id] = "event" if begun else "aborted"
+        self._todo = script("event")[-3:] if begun else [("terminal", REJECTED_ABORTED)]
+
+    def _must_be_up(self) -> None:
+        if not self.up:
+            raise AwayOwner("it is away")
+
+    # ---- the folders
+
+    def folder(self, run_id: str) -> str:
+        return run_id
+
+    def begun(self, run_id: str) -> bool:
+        return run_id in self.disk
+
+    def records(self, run_id: str, after: int) -> list[Record]:
+        return [each for each in self.disk.get(run_id, ()) if each.seq > after]
+
+    def left(self, run_id: str) -> str:
+        return ""
+
+    # ---- what happens by itself
+
+    def turn(self) -> None:
+        """Let the run that has the line write some records; the last one frees the line."""
+        if not self.up or self._order is None:
+            return
+        run_id = self._order.run_id
+        written = self.disk.setdefault(run_id, [])
+        for _ in range(self.random.randint(0, 3)):
+            kind, body = self._todo.pop(0)
+            written.append(Record(len(written) + 1, 0.0, kind, body, ""))
+            if kind == "step" and body == {"instruction": "heat", "status": "RUNNING"}:
+                self.heated[run_id] += 1
+            if not self._todo:
+                self._order = None
+                return
+
+    def die(self) -> None:
+        """Kill the line owner: its run ends without a message, and the line is latched."""
+        if self._order is not None:
+            self.ends.pop(self._order.run_id)
+            if self._order.run_id in self.disk:
+                self.latched = "left armed"
+                self.ends[self._order.run_id] = "died"
+            self._order = None
+        self.up = False
+
+    def rise(self) -> None:
+        """Start a line owner again."""
+        self._pid += 1
+        self.up = True
+
+
+REJECTED_ABORTED = {
+    "type": "task_rejected",
+    "payload": {"reason_code": "aborted", "reason_message": "asked"},
+}

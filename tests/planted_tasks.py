@@ -1,0 +1,74 @@
+"""Planted bugs in the house: tasks that are lost, and runs that begin twice."""
+
+from planted_bug import PlantedBug
+
+__all__ = ["IN_THE_TASKS"]
+
+KILLED = (
+    "tests/lab/house/test_house_killed.py::"
+    "test_a_house_that_dies_at_any_instant_loses_no_task_and_begins_no_run_twice"
+)
+EVENTS = (
+    "tests/lab/house/test_house_queue.py::"
+    "test_each_task_has_its_events_in_order_and_none_is_lost_or_doubled"
+)
+
+IN_THE_TASKS = (
+    PlantedBug(
+        "house that forgets how far it has read",
+        "labharness.work.task.following:read_up_to",
+        "run.output_offsets.get(journal_ref(run.run_id), 0)",
+        "0",
+        EVENTS,
+        promise=61,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "run that ended without a message taken for one that goes on",
+        "labharness.lab.house.house:House._over",
+        "self._say([FailTask(task_id=task.task_id, error_code=code)])",
+        "pass",
+        "tests/lab/house/test_house_queue.py::"
+        "test_a_silent_owner_makes_doubt_and_a_dead_one_a_failure",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "order given before the attempt is kept",
+        "labharness.lab.house.house:House._not_begun",
+        "self._order(task, run)",
+        "pass",
+        f"{KILLED}[5]",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "next task begun on a latched line",
+        "labharness.lab.house.house:House._begin_next",
+        "self._owner.held()",
+        "''",
+        EVENTS,
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "submission acknowledged before it is kept",
+        "labharness.work.task.house:HouseJournal._kept",
+        "self._journal.commit()",
+        "pass",
+        "tests/work/task/test_task_house.py::test_a_killed_process_loses_no_acknowledged_task",
+        promise=20,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "key that makes a second task",
+        "labharness.work.task.deciding:_repeated",
+        "tasks.keys.get((actor.name, command.key)) if command.key else None",
+        "None",
+        "tests/lab/house/test_house_queue.py::"
+        "test_the_same_key_is_one_task_and_another_content_of_it_is_refused",
+        promise=61,
+        detector="verdict",
+    ),
+)

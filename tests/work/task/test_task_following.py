@@ -1,0 +1,106 @@
+"""A task follows the journal of its run: each record makes its commands once."""
+
+from typing import Any
+
+import pytest
+
+from labharness.core.vocabulary.texts import Text
+from labharness.journal.chain import Record
+from labharness.work.task.commands import ReportStatus
+from labharness.work.task.following import followed, read_up_to
+from line_world import script
+from tasks_alone import RUNTIME, TasksAlone
+
+Body = tuple[str, dict[str, Any]]
+
+
+def records(bodies: list[Body], first: int = 1) -> list[Record]:
+    return [Record(first + i, 0.0, kind, body, "") for i, (kind, body) in enumerate(bodies)]
+
+
+def state(before: str, to: str) -> Body:
+    data = {"from_state": before, "to_state": to, "reason": "why"}
+    return "event", {"event_type": "state_changed", "data": data}
+
+
+def said(stage: str, message: str) -> Body:
+    data = {"stage": stage, "percent": 0, "message": message}
+    return "event", {"event_type": "progress", "data": data}
+
+
+def follow(alone: TasksAlone, bodies: list[Body]) -> None:
+    """Follow new records, and see that the control plane refuses none of what they say."""
+    task = alone["t"]
+    run = task.current
+    assert run is not None
+    for command in followed(task, run, records(bodies, read_up_to(run) + 1)):
+        assert not alone(command, RUNTIME), command
+
+
+@pytest.fixture
+def alone() -> TasksAlone:
+    found = TasksAlone()
+    found.running()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("bodies", "status", "native"),
+    [
+        ([state("RUNNING", "PAUSED")], "paused", "held"),
+        ([state("RUNNING", "PAUSED"), state("PAUSED", "RUNNING")], "running", ""),
+        ([state("RUNNING", "ABORTING")], "cancelling", ""),
+        ([said("awaiting_approval", Text("approval.looking"))], "running", ""),
+        ([said("awaiting_approval", Text("approval.waiting"))], "waiting_permission", ""),
+    ],
+)
+def test_the_status_is_the_one_that_the_session_has(
+    alone: TasksAlone, bodies: list[Body], status: str, native: str
+) -> None:
+    follow(alone, bodies)
+    run = alone["t"].current
+    assert run is not None
+    assert (alone["t"].status, run.native_status) == (status, native)
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "error"),
+    [
+        ("task_completed", "completed", ""),
+        ("task_failed", "failed", "safety_violation"),
+        ("task_rejected", "failed", "risk_too_high"),
+        ("event", "cancelled", ""),
+    ],
+)
+def test_the_end_of_a_run_is_the_end_of_its_task(end: str, status: str, error: str) -> None:
+    alone = TasksAlone()
+    alone.running()
+    follow(
+        alone,
+        [each for each in script(end) if each[1].get("data", {}).get("to_state") != "RUNNING"],
+    )
+    assert (alone["t"].status, alone["t"].error_code) == (status, error)
+    assert alone["t"].current is None
+
+
+def test_it_goes_on_behind_the_last_record_it_has_followed(alone: TasksAlone) -> None:
+    follow(alone, [("step", {"instruction": "heat", "status": "RUNNING"})])
+    follow(alone, [("step", {"instruction": "heat", "status": "COMPLETED"})])
+    run = alone["t"].current
+    assert run is not None
+    assert [each.status for each in run.steps] == ["RUNNING", "COMPLETED"]
+    assert read_up_to(run) == 2
+
+
+def test_a_checkpoint_is_one_of_its_attempt(alone: TasksAlone) -> None:
+    data = {"checkpoint_id": "c1"}
+    follow(alone, [("event", {"event_type": "checkpoint_created", "data": data})])
+    run = alone["t"].current
+    assert run is not None
+    assert run.checkpoint_refs == ("c1",)
+
+
+def test_a_lost_run_that_writes_again_is_found(alone: TasksAlone) -> None:
+    assert not alone(ReportStatus(task_id="t", to="lost"))
+    follow(alone, script("task_completed")[2:])
+    assert alone["t"].status == "completed"

@@ -1,0 +1,63 @@
+"""The queue: the most urgent of what may begin, the oldest of those, nothing before its time."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labharness.work.task.commands import CompleteTask, CreateTask, FailTask, LinkTasks, StartTask
+from labharness.work.task.queue import PRIORITIES, next_task, reviewed, waiting
+from tasks_alone import ANA, TasksAlone
+
+
+def queued(alone: TasksAlone, name: str, priority: str = "normal", after: str = "") -> None:
+    assert not alone(CreateTask(task_id=name, objective="grow", priority=priority), ANA)
+    if after:
+        assert not alone(LinkTasks(task_id=name, kind="blocked_by", target_id=after))
+    review(alone)
+
+
+def review(alone: TasksAlone) -> None:
+    for command in list(reviewed(alone.tasks)):
+        assert not alone(command)
+
+
+@given(st.lists(st.sampled_from((*PRIORITIES, "whatever")), max_size=8))
+def test_tasks_begin_by_priority_and_then_by_age(priorities: list[str]) -> None:
+    alone = TasksAlone()
+    for number, priority in enumerate(priorities):
+        queued(alone, f"{number}", priority)
+    ranks = [PRIORITIES.index(p) if p in PRIORITIES else 2 for p in priorities]
+    expected = sorted(range(len(ranks)), key=lambda each: (ranks[each], each))
+    assert [int(each.task_id) for each in waiting(alone.tasks)] == expected
+    first = next_task(alone.tasks)
+    assert (None if first is None else int(first.task_id)) == (expected[0] if expected else None)
+
+
+def test_a_task_waits_for_the_one_before_it_to_be_completed() -> None:
+    alone = TasksAlone()
+    alone.running("first")
+    queued(alone, "then", "urgent", after="first")
+    assert alone["then"].status == "blocked"
+    assert alone["then"].required_action == "first"
+    assert next_task(alone.tasks) is None
+    alone.reconcile("first")
+    assert not alone(CompleteTask(task_id="first"))
+    review(alone)
+    found = next_task(alone.tasks)
+    assert found is not None
+    assert found.task_id == "then"
+
+
+def test_a_task_behind_one_that_failed_stays_blocked() -> None:
+    alone = TasksAlone()
+    alone.running("first")
+    queued(alone, "then", after="first")
+    assert not alone(FailTask(task_id="first", error_code="timeout"))
+    review(alone)
+    assert alone["then"].status == "blocked"
+
+
+def test_a_task_that_has_begun_is_not_in_the_queue() -> None:
+    alone = TasksAlone()
+    queued(alone, "one")
+    assert not alone(StartTask(task_id="one", run_id="r", worker="line"))
+    assert waiting(alone.tasks) == ()
