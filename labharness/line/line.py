@@ -440,6 +440,11 @@ class Line:
             found.append(Text("latch.unwritten", why=str(why.strerror)))
         return tuple(found)
 
+    def latched(self) -> str:
+        """Return the cause of the latch; ``""`` while it is open."""
+        trip = self.guard.latch.trip
+        return "" if trip is None else trip.detail
+
     def unguarded(self) -> tuple[str, ...]:
         """Return which links may not energise, and why not (law 10)."""
         found = []

@@ -115,8 +115,9 @@ def _attached(plan: LabPlan, chosen: argparse.Namespace) -> int:
 
     if chosen.out or chosen.speed is not None or chosen.approval_timeout:
         raise BadUse(Text("house.attached"))
-    task_id, _ = submit_to_house(plan, Path(chosen.task), None, {"seed": chosen.seed, "after": []})
-    return follow(plan, task_id, chosen.json)
+    asked = {"seed": chosen.seed, "after": []}
+    answer = submit_to_house(plan, Path(chosen.task), None, asked)
+    return follow(plan, answer["task_id"], chosen.json)
 
 
 def report_run(folder: Path) -> None:

@@ -27,6 +27,7 @@ from labharness.faces.cli.show import (
     say,
 )
 from labharness.lab import LabPlan
+from labharness.lab.house.house import answer_file
 from labharness.lab.house.house_process import HOUSE_JOURNAL, house_door, runs_of
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode, encode
 from labharness.work.desk.folder import ANSWER_NAME
@@ -163,6 +164,8 @@ def _result(plan: LabPlan, task: Task, as_json: bool) -> int:
 def answer_of_task(plan: LabPlan, task: Task) -> HcpMessage | None:
     """Return the terminal message of a task's last attempt; ``None`` before there is one."""
     path = _folder(plan, task) / ANSWER_NAME
+    if not task.attempts:
+        path = answer_file(plan.state_dir, task.task_id)
     if not path.exists():
         return None
     with open_named(path) as file:
@@ -181,26 +184,26 @@ def _folder(plan: LabPlan, task: Task) -> Path:
 def _submit(plan: LabPlan, chosen: argparse.Namespace) -> int:
     after = [_named(_kept(plan), each).task_id for each in chosen.after or ()]
     asked = {"seed": chosen.seed, "after": after}
-    task_id, fresh = submit_to_house(plan, Path(chosen.task), chosen.key, asked)
+    answer = submit_to_house(plan, Path(chosen.task), chosen.key, asked)
+    task_id, fresh, rejected = (answer[each] for each in ("task_id", "fresh", "rejected"))
     if chosen.json and not chosen.wait:
-        say(json.dumps({"task_id": task_id, "fresh": fresh}))
-        return EXIT_COMPLETED
+        say(json.dumps({"task_id": task_id, "fresh": fresh, "rejected": rejected}))
+        return EXIT_REJECTED if rejected else EXIT_COMPLETED
     if not chosen.json:
         say(Text("house.submitted" if fresh else "house.known", task_id=task_id))
-    return follow(plan, task_id, chosen.json) if chosen.wait else EXIT_COMPLETED
+    return follow(plan, task_id, chosen.json) if chosen.wait or rejected else EXIT_COMPLETED
 
 
 def submit_to_house(
     plan: LabPlan, path: Path, key: str | None, asked: dict[str, Any]
-) -> tuple[str, bool]:
-    """Submit the task of a file; return the id of its task, and whether it is a new one.
+) -> dict[str, Any]:
+    """Submit the task of a file; return the house's answer: the task, and whether it is new.
 
     The message gets a new id, which is its key, so that one file may be submitted twice.
     """
     message, _ = read_submit(path)
     message = replace(message, message_id=key or Chance(None).uuid4())
-    answer = _asked(plan, do="submit", message=encode(message).decode(), **asked)
-    return answer["task_id"], answer["fresh"]
+    return _asked(plan, do="submit", message=encode(message).decode(), **asked)
 
 
 def follow(plan: LabPlan, task_id: str, as_json: bool) -> int:

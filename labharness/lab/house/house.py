@@ -7,15 +7,19 @@ the line owner is a fact before it is given, and an order that is given twice ma
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from labharness.core.clock import utc_text
 from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.orders import LineOwnerDoor, OwnerStatus, RunFiles, RunOrder
-from labharness.protocols.hcp.codec import decode, submission_of
+from labharness.protocols.hcp import answers
+from labharness.protocols.hcp.codec import decode, encode, submission_of
 from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import (
     ArchiveTask,
     CancelTask,
@@ -38,7 +42,16 @@ from labharness.work.task.queue import PRIORITIES, QUEUED_MAX, next_task, review
 from labharness.work.task.record import Attempt, RetryPolicy, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
-__all__ = ["ATTEMPTS_MAX", "LOST_S", "RUNTIME", "House", "Submitted", "TaskRefused", "submit_file"]
+__all__ = [
+    "ATTEMPTS_MAX",
+    "LOST_S",
+    "RUNTIME",
+    "House",
+    "Submitted",
+    "TaskRefused",
+    "answer_file",
+    "submit_file",
+]
 
 RUNTIME: Final = TaskActor("house", "runtime")
 WORKER: Final = "line"
@@ -61,15 +74,22 @@ class Submitted:
 
     Attributes:
         fresh: It was not known before; a repeated key gives the task of the first time.
+        rejected: It can never run, and its answer says why.
     """
 
     task_id: str
     fresh: bool
+    rejected: bool = False
 
 
 def submit_file(home: Path, task_id: str) -> Path:
     """Return the file of a task's ``task_submit`` message, in the lab's state directory."""
     return home / "tasks" / f"{task_id}.json"
+
+
+def answer_file(home: Path, task_id: str) -> Path:
+    """Return the file of the answer to a task that was rejected before it had a run."""
+    return home / "tasks" / f"{task_id}.answer.json"
 
 
 class House:
@@ -83,6 +103,7 @@ class House:
         lab: Id of the lab.
         now_s: World time, in seconds since 1970, UTC.
         new_id: Mints ids of tasks and sessions.
+        screen: Returns the rejection of a task that can never run.
     """
 
     def __init__(
@@ -95,6 +116,7 @@ class House:
         lab: str,
         now_s: Callable[[], float],
         new_id: Callable[[], str],
+        screen: Callable[[TaskSubmit], Rejected | None] = lambda payload: None,
     ) -> None:
         self._journal = journal
         self._owner = owner
@@ -103,6 +125,7 @@ class House:
         self._lab = lab
         self._now_s = now_s
         self._new_id = new_id
+        self._screen = screen
         self._heard_s = now_s()  # when the line owner last answered
 
     @property
@@ -142,12 +165,30 @@ class House:
         if known is None:
             write_durably(submit_file(self._home, task_id), data)
         command = _create(task_id, message.message_id, message.payload, self._lab, seed)
+        rejected = None if known is not None else self._screen(message.payload)
+        if rejected is not None:
+            self._answer(task_id, message.message_id, rejected)
         self._must(self._journal.give(command, actor, self._now_s()))
         if known is not None:
-            return Submitted(task_id=known[1], fresh=False)
+            was_rejected = answer_file(self._home, known[1]).exists()
+            return Submitted(task_id=known[1], fresh=False, rejected=was_rejected)
+        if rejected is not None:
+            self._say(_never(task_id, rejected.reason_code))
+            return Submitted(task_id=task_id, fresh=True, rejected=True)
         blocked = [LinkTasks(task_id=task_id, kind="blocked_by", target_id=one) for one in before]
         self._journal.give_all((*blocked, *self._reviewed(blocked)), RUNTIME, self._now_s())
         return Submitted(task_id=task_id, fresh=True)
+
+    def _answer(self, task_id: str, message_id: str, rejected: Rejected) -> None:
+        """Keep the answer before the task, so that no rejected task is without one."""
+        moment = datetime.fromtimestamp(self._now_s(), UTC)
+        message = answers.task_rejected(
+            message_id=self._new_id(),
+            timestamp=utc_text(moment),
+            in_reply_to=message_id,
+            rejected=rejected,
+        )
+        write_durably(answer_file(self._home, task_id), encode(message))
 
     def _reviewed(self, first: Iterable[TaskCommand]) -> Iterator[TaskCommand]:
         return reviewed(self._journal.after(first, RUNTIME, self._now_s()))
@@ -300,6 +341,11 @@ def _create(task_id: str, key: str, payload: TaskSubmit, lab: str, seed: int | N
         acceptance=submission.required_fields,
         retry=RetryPolicy(attempts_max=ATTEMPTS_MAX),
     )
+
+
+def _never(task_id: str, reason_code: str) -> Iterator[TaskCommand]:
+    yield ReportStatus(task_id=task_id, to="accepted")
+    yield FailTask(task_id=task_id, error_code=reason_code)
 
 
 COMMANDS_BY_WORD: Final[Mapping[str, Callable[[Mapping[str, Any], str], TaskCommand]]] = {

@@ -27,6 +27,7 @@ from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.house.house import COMMANDS_BY_WORD, House, TaskRefused
 from labharness.lab.house.line_owner import OWNER_SOCKET
 from labharness.lab.house.orders import OwnerStatus, RunFolders, RunOrder
+from labharness.lab.house.screening import screened
 from labharness.lab.wiring.control import HOUSE_SOCKET, ControlSocket, LineControl
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX
 from labharness.safety.guard import Latch, LatchUnreadable
@@ -200,6 +201,7 @@ class HouseProcess:
             lab=plan.file.lab.id,
             now_s=lambda: wall_clock_utc().timestamp(),
             new_id=Chance(None).uuid4,
+            screen=lambda payload: screened(read_lab(self._lab), payload),
         )
 
     async def _turns(self, plan: LabPlan) -> None:
@@ -274,7 +276,7 @@ class HouseProcess:
             raise TaskRefused(Text("order.wrong", name="after"))
         kept = self._house.submit(message.encode(), seed=seed, links=after)
         self._wake()
-        return {"task_id": kept.task_id, "fresh": kept.fresh}
+        return {"task_id": kept.task_id, "fresh": kept.fresh, "rejected": kept.rejected}
 
     def _wake(self) -> None:
         """Take the next turn at once; called in the house's thread."""

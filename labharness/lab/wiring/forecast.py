@@ -67,7 +67,7 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
                 journal=journal,
                 operator=TerminalOperator(lambda prompt: ""),
             )
-            admitting = Admitting(facts=facts, line=lab.line, clock=clock)
+            admitting = Admitting(facts=facts, line=lab.line, utc=clock.utc)
             weighed = admitting.weigh(payload)
             if isinstance(weighed, Rejected):
                 return await admitting.advise(payload, weighed)

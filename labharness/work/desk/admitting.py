@@ -5,19 +5,20 @@ Decisions are made by admission, the capability and the kernel; this file gives 
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
+from typing import Protocol
 
-from labharness.core.clock import Clock
 from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.comm_loss import comm_loss_text
 from labharness.core.vocabulary.durations import format_duration
 from labharness.core.vocabulary.texts import Text
-from labharness.line import Line
 from labharness.protocols.hcp.codec import submission_of
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
+from labharness.safety.kernel import Envelope
 from labharness.work.admission import approval as approvals
 from labharness.work.admission.audit import Admitted, Screened, screen, weigh
 from labharness.work.admission.callers import Caller, anybody
@@ -33,7 +34,7 @@ from labharness.work.desk.energised import BadPlan, energised, least_duration_s,
 from labharness.work.desk.facts import LabFacts
 from labharness.work.plan import Prediction
 
-__all__ = ["Admitting", "Weighed"]
+__all__ = ["Admitting", "BoundedLine", "Weighed"]
 
 
 ADVISED = frozenset({"safety_violation", "risk_too_high", "approval_denied"})
@@ -65,6 +66,23 @@ class Weighed:
         return tuple(command for _, command in self.stated)
 
 
+class BoundedLine(Protocol):
+    """The part of a line that admission looks at; a house has no more of it."""
+
+    @property
+    def envelope(self) -> Envelope:
+        """Its limits and interlocks."""
+        ...
+
+    def latched(self) -> str:
+        """Return the cause of its latch; ``""`` while it is open."""
+        ...
+
+    def unguarded(self) -> tuple[str, ...]:
+        """Return which links may not energise, and why not."""
+        ...
+
+
 class Admitting:
     """Decides whether a submission may run.
 
@@ -73,13 +91,13 @@ class Admitting:
     Args:
         facts: The lab.
         line: Its line, of which only limits and latch are used.
-        clock: Time.
+        utc: Returns the calendar's time.
     """
 
-    def __init__(self, *, facts: LabFacts, line: Line, clock: Clock) -> None:
+    def __init__(self, *, facts: LabFacts, line: BoundedLine, utc: Callable[[], datetime]) -> None:
         self._facts = facts
         self._line = line
-        self._clock = clock
+        self._utc = utc
 
     def weigh(self, payload: TaskSubmit) -> Weighed | Rejected:
         """Check all that needs no instrument: caller, inputs, plan, its limits and its risk."""
@@ -186,11 +204,10 @@ class Admitting:
         return again if isinstance(again, Rejected) else (again, prediction)
 
     def _unusable(self, admitted: Admitted) -> Rejected | None:
-        latched = self._line.guard.latch.trip
-        if latched is not None:
+        if latched := self._line.latched():
             return Rejected(
                 "resource_unavailable",
-                Text("line.latched", why=latched.detail),
+                Text("line.latched", why=latched),
                 admitted.risk.level,
                 Text("advice.reset_it", lab=self._facts.lab_option),
             )
@@ -260,7 +277,7 @@ class Admitting:
             hazardous=bool(hazards),
             attended=facts.attended,
             shared_instrument=facts.shared,
-            safeguards_missing=facts.safeguards_missing(hazards, self._clock.utc().date()),
+            safeguards_missing=facts.safeguards_missing(hazards, self._utc().date()),
             stays_energised=self._stays_energised(commands),
         )
 
@@ -303,7 +320,7 @@ class Admitting:
         reasons = []
         expired = edited = False
         for standing in facts.approvals:
-            verdict = approvals.verify(standing, asked, facts.approval_key, self._clock.utc())
+            verdict = approvals.verify(standing, asked, facts.approval_key, self._utc())
             if isinstance(verdict, approvals.Approved):
                 return verdict
             expired |= verdict.expired

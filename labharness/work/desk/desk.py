@@ -147,7 +147,7 @@ class Desk:
 
     async def _admit(self, payload: TaskSubmit) -> Weighed | Rejected:
         """Weigh, read the line, fly the plan, and find its approval; no channel is set."""
-        admitting = Admitting(facts=self._facts, line=self._line, clock=self._clock)
+        admitting = Admitting(facts=self._facts, line=self._line, utc=self._clock.utc)
         weighed = admitting.weigh(payload)
         if isinstance(weighed, Rejected):
             return await admitting.advise(payload, weighed)

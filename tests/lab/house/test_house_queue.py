@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from labharness.lab.house.house import LOST_S, House, TaskRefused
+from labharness.lab.house.house import LOST_S, House, TaskRefused, answer_file
+from labharness.protocols.hcp.codec import decode
+from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import PauseTask, RetryTask, TaskActor
 from labharness.work.task.events import events_of
 from labharness.work.task.house import HouseJournal, told
@@ -20,6 +22,7 @@ class Kept:
 
     def __init__(self, home: Path) -> None:
         (home / "tasks").mkdir()
+        self.rejected: Rejected | None = None
         self.home, self.world, self.now_s, self.minted = home, LineWorld(1), 1000.0, 0
         self.open()
 
@@ -33,6 +36,7 @@ class Kept:
             lab="lab",
             now_s=lambda: self.now_s,
             new_id=self.mint,
+            screen=lambda payload: self.rejected,
         )
 
     def mint(self) -> str:
@@ -112,6 +116,23 @@ def test_the_queue_is_bounded(kept: Kept) -> None:
         kept.house.submit(message(f"k{number}"))
     with pytest.raises(TaskRefused, match=f"{QUEUED_MAX} tasks wait"):
         kept.house.submit(message("one more"))
+
+
+def test_a_task_that_can_never_run_is_answered_at_once_and_alike(kept: Kept) -> None:
+    kept.rejected = Rejected("safety_violation", "too hot")
+    first = kept.house.submit(message("k"))
+    kept.rejected = None
+    kept.restart()
+    again = kept.house.submit(message("k"))
+    assert first.rejected
+    assert again.rejected
+    assert again.task_id == first.task_id
+    kept.turn()
+    task = kept.house.tasks.by_id[first.task_id]
+    assert (task.status, task.error_code, task.attempts) == ("failed", "safety_violation", ())
+    answer = decode(answer_file(kept.home, first.task_id).read_bytes())
+    assert answer.type == "task_rejected"
+    assert not kept.world.ends
 
 
 @pytest.mark.promise(61)

@@ -1,0 +1,53 @@
+"""The part of admission that needs no line: a task that can never run is refused at once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from labharness.core.clock import wall_clock_utc
+from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.terms import Rejected
+from labharness.safety.kernel import Envelope
+from labharness.work.desk import Admitting
+from labharness.work.plan import InstructionSet, Prediction
+
+__all__ = ["screened"]
+
+
+@dataclass(frozen=True, slots=True)
+class LineOnFile:
+    """A line as its files state it: open, whatever its latch is when the task's turn comes."""
+
+    envelope: Envelope
+
+    def latched(self) -> str:
+        """Return that it is open."""
+        return ""
+
+    def unguarded(self) -> tuple[str, ...]:
+        """Return no link: which ones may energise is seen when they are opened."""
+        return ()
+
+
+def screened(plan: LabPlan, payload: TaskSubmit) -> Rejected | None:
+    """Return the rejection of a task whose caller, inputs, plan, limits or risk forbid it.
+
+    Reasons that may pass by its turn (a latched line, a silent instrument) do not count here, and
+    pre-flight and approval come with its turn.
+
+    Raises:
+        BadLabFile: The lab's callers or approvals cannot be honoured.
+    """
+    facts = house_facts(plan)
+    if plan.file.has_a_plant:  # the pre-flight decides later how long it takes
+        facts = replace(facts, predict=_later)
+    weighed = Admitting(facts=facts, line=LineOnFile(plan.envelope), utc=wall_clock_utc).weigh(
+        payload
+    )
+    lasting = isinstance(weighed, Rejected) and weighed.reason_code != "resource_unavailable"
+    return weighed if lasting and isinstance(weighed, Rejected) else None
+
+
+async def _later(instructions: InstructionSet, readings: Mapping[str, float]) -> Prediction:
+    raise RuntimeError("a plan is flown when its task has the line")
