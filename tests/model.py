@@ -10,7 +10,7 @@ Whether air is in the tube is the model's truth, which the kernel only infers.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -290,16 +290,14 @@ class Model:
                 yield Found(f"{flag}, and still on", (str(state),))
             if energised(state):
                 continue
-            for what, after in self._commanded(state, readings):
-                if energised(after):
-                    yield Found(f"{flag}, and {what} allowed", (str(state),))
+            for what in self._commanded(state, readings, energised):
+                yield Found(f"{flag}, and {what} allowed", (str(state),))
         for flushed in (True, False):
             if self._may_be_opened(state, flushed) and not (flushed and state.openable):
                 yield Found("opened by plan, hot or live or not flushed", (str(state),))
         for flag, (readings, channel) in ONLY_BEFORE_COMMANDS.items():
-            for what, _ in self._commanded(state, readings):
-                if what == channel:
-                    yield Found(f"{flag}, and {what} allowed", (str(state),))
+            for what in self._commanded(state, readings, lambda _: True, (channel,)):
+                yield Found(f"{flag}, and {what} allowed", (str(state),))
 
     def _may_be_opened(self, state: State, flushed: bool) -> bool:
         """Return whether a person would be asked to open the tube."""
@@ -312,15 +310,27 @@ class Model:
         )
 
     def _commanded(
-        self, state: State, readings: Mapping[str, float]
-    ) -> Iterator[tuple[str, State]]:
+        self,
+        state: State,
+        readings: Mapping[str, float],
+        matters: Callable[[State], bool],
+        channels: Container[str] = CHANNELS,
+    ) -> Iterator[str]:
+        """Return the channels whose command raises them, matters, and is allowed.
+
+        What is allowed is asked last, because it costs most.
+        """
         memory = self.load(state, readings)
         if self._trips(memory):
             return  # a line that has tripped takes no command
         for command, field, number in self._commands:
-            allowed = isinstance(judge(command, memory, NOW_S), Allowed)
-            if allowed and getattr(state, field) < number:
-                yield command.channel, _set(state, field, number)
+            if (
+                command.channel in channels
+                and getattr(state, field) < number
+                and matters(_set(state, field, number))
+                and isinstance(judge(command, memory, NOW_S), Allowed)
+            ):
+                yield command.channel
 
     def _trips(self, memory: Memory) -> list[Trip]:
         values = [track.value for track in self._tracks]

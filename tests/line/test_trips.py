@@ -86,6 +86,7 @@ def test_after_a_reset_the_line_grows_again(short_plan: LabPlan, run_task: Run) 
 
 
 @pytest.mark.promise(11)
+@pytest.mark.thorough
 def test_a_dead_heater_bus_leaves_the_furnace_cold_by_its_contactor(
     short_plan: LabPlan, run_task: Run
 ) -> None:
@@ -225,7 +226,7 @@ def test_a_purge_whose_flow_does_not_come_is_never_proven(
 def test_a_trip_is_on_the_wire_before_it_is_in_the_journal(
     short_plan: LabPlan, run_task: Run
 ) -> None:
-    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, plant_fault("estop_open", True)),))
+    ran = run_task(short_plan, inject=(Injection("purge", 5.0, plant_fault("estop_open", True)),))
     kinds = [record.kind for record in read(ran.result.folder / "journal.sqlite")]
     assert kinds.index("trip") < kinds.index("verified", kinds.index("trip"))
     assert "safe_frame" in kinds[kinds.index("trip") :]

@@ -1,5 +1,6 @@
 """Whatever breaks on the way of a request, it ends in one terminal message that is on record."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pkgutil import resolve_name
@@ -8,13 +9,15 @@ from typing import Any
 import pytest
 
 from labharness.journal.reading import read
-from labharness.lab import LabPlan
+from labharness.lab import LabPlan, read_lab
 from labharness.work.capability import Answer
-from labharness.work.capability.cvd import CvdSynthesis
+from labharness.work.capability.iv_curve import IvCurve
 from labharness.work.desk.folder import JOURNAL_NAME
-from rig import SOON, Ran
+from rig import HERE, SOON, Ran, as_submit
 
 Run = Callable[..., Ran]
+IV_BENCH = HERE.parent / "envelopes/labharness_envelopes/labs/iv_bench/lab.toml"
+IV_EXAMPLE = HERE.parent / "examples" / "iv-curve.json"
 DESK = "labharness.work.desk"
 BEFORE = {
     "weigh": f"{DESK}.desk.Admitting.weigh",
@@ -121,17 +124,17 @@ def test_what_breaks_in_a_run_fails_it_with_the_line_safe(
 @pytest.mark.promise(57)
 @pytest.mark.parametrize("value", [float("nan"), object()], ids=["NaN", "object"])
 def test_an_answer_that_no_message_can_hold_fails_the_task(
-    short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch, value: object
+    run_task: Run, monkeypatch: pytest.MonkeyPatch, value: object
 ) -> None:
-    answer = CvdSynthesis.answer
+    answer = IvCurve.answer  # it has one after seconds, a growth after an hour
 
-    def lies(self: CvdSynthesis, *asked: Any) -> Any:
+    def lies(self: IvCurve, *asked: Any) -> Any:
         found = answer(self, *asked)
         assert isinstance(found, Answer)
-        return replace(found, outputs={**found.outputs, "layer_count": value})
+        return replace(found, outputs={**found.outputs, "points": value})
 
-    monkeypatch.setattr(CvdSynthesis, "answer", lies)
-    ran = run_task(short_plan)
+    monkeypatch.setattr(IvCurve, "answer", lies)
+    ran = run_task(read_lab(IV_BENCH), as_submit(json.loads(IV_EXAMPLE.read_text("utf-8"))))
     assert (ran.type, terminal(ran)["type"]) == ("task_failed", "task_failed")
     assert ran.body["error_code"] == "internal_error"
 
