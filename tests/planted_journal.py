@@ -46,4 +46,53 @@ IN_THE_JOURNAL = (
         promise=59,
         detector="verdict",
     ),
+    PlantedBug(
+        "head that anybody may sign",
+        "labharness.journal.heads:SignedHead.holds",
+        "return False",
+        "return True",
+        "tests/journal/test_journal_heads.py::"
+        "test_a_head_that_the_lab_did_not_sign_counts_for_nothing[change0]",
+        promise=59,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "cut tail overlooked",
+        "labharness.journal.heads:verify_with_heads",
+        "newest[0].head if newest and own else None",
+        "None",
+        "tests/journal/test_journal_heads.py::"
+        "test_a_cut_tail_is_found_and_without_a_head_nobody_can_tell",
+        promise=59,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "records added behind the end",
+        "labharness.journal.store:SqliteJournal.close",
+        "self._keep_head(ended=True)",
+        "self._keep_head()",
+        "tests/journal/test_journal_heads.py::"
+        "test_what_is_added_behind_the_end_is_found_and_a_continued_journal_has_no_end",
+        promise=59,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "facts about the process that anybody may change",
+        "labharness.journal.heads:verify_with_heads",
+        "bool(kept) and not own",
+        "False",
+        "tests/journal/test_journal_heads.py::"
+        "test_a_change_of_the_facts_about_the_process_is_found",
+        promise=59,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "tampered file taken for whole",
+        "labharness.journal.chain:_fault",
+        "not hmac.compare_digest(link_hash(previous, sealed.data), sealed.hash)",
+        "False",
+        "tests/journal/test_journal_tampered.py::test_tamperings_of_the_file_are_found",
+        promise=59,
+        detector="verdict",
+    ),
 )

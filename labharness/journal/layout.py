@@ -58,9 +58,12 @@ class JournalDamaged(JournalFailed, code="journal_damaged"):
 
 @contextlib.contextmanager
 def sqlite_errors(path: Path, doing: str) -> Iterator[None]:
-    """Turn every SQLite error into `JournalFailed`, with its cause."""
+    """Turn every SQLite error into `JournalFailed`, with its cause.
+
+    Of a damaged file, names and messages may be no text, and sizes beyond all memory.
+    """
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError, MemoryError, OverflowError) as error:
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         raise JournalFailed(f"{path}: cannot {doing}: {error} ({name})") from error

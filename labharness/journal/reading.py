@@ -34,6 +34,7 @@ from labharness.journal.layout import (
 __all__ = [
     "about",
     "export_jsonl",
+    "header_bytes",
     "read",
     "read_after",
     "run_header",
@@ -162,7 +163,7 @@ def verify_file(path: Path, outside: Head | None = None) -> VerifyReport:
     Raises:
         JournalFailed: The file cannot be opened, or has no readable header.
     """
-    genesis = hashlib.sha256(GENESIS + _header_bytes(path, "run")).digest()
+    genesis = hashlib.sha256(GENESIS + header_bytes(path, "run")).digest()
     run_header(path)
     broken = ""
 
@@ -237,7 +238,7 @@ def _unsealed(path: Path, one: Sealed) -> Record:
 
 def _header(path: Path, part: str) -> dict[str, Any]:
     try:
-        value = json.loads(_header_bytes(path, part))
+        value = json.loads(header_bytes(path, part))
     except (ValueError, RecursionError) as error:
         raise JournalFailed(f"{path}: the header {part!r} cannot be read: {error}") from error
     if not isinstance(value, dict):
@@ -245,7 +246,12 @@ def _header(path: Path, part: str) -> dict[str, Any]:
     return value
 
 
-def _header_bytes(path: Path, part: str) -> bytes:
+def header_bytes(path: Path, part: str) -> bytes:
+    """Return the text of a header as it is stored: ``run`` or ``about``.
+
+    Raises:
+        JournalFailed: The file cannot be opened, or it has no such header.
+    """
     with _opened(path) as database:
         row = database.execute(
             "SELECT CAST(value AS BLOB) FROM header WHERE part = ?", (part,)
@@ -270,7 +276,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode=ro"
     database = sqlite3.connect(uri, uri=True, timeout=READ_S_MAX)
     try:
-        database.execute("SELECT part FROM header LIMIT 1").fetchone()
+        database.execute("SELECT 1 FROM header LIMIT 1").fetchone()
     except sqlite3.Error as why:
         database.close()
         code = getattr(why, "sqlite_errorcode", None)

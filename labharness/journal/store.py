@@ -24,6 +24,7 @@ from labharness.journal.chain import (
     record_bytes,
     unseal,
 )
+from labharness.journal.heads import HeadKeeper
 from labharness.journal.layout import (
     BLOCK_BYTES_MAX,
     FORMAT,
@@ -131,6 +132,7 @@ class SqliteJournal:
         about: Facts about this process and machine (pid, path, versions). Stored beside the chain
             and not hashed, so that the same seed gives the same chain everywhere.
         block_s: Lab time (s) of one block of samples. The end of a block commits the queue.
+        heads: Keeps the signed head of the chain elsewhere, now and then and at the end.
 
     Raises:
         JournalFailed: The file cannot be opened, or belongs to another run.
@@ -146,6 +148,7 @@ class SqliteJournal:
         run: Mapping[str, Any] | None = None,
         about: Mapping[str, Any] | None = None,
         block_s: float = BLOCK_LAB_S,
+        heads: HeadKeeper | None = None,
     ) -> None:
         self.path = path
         self._block_s = block_s
@@ -155,6 +158,8 @@ class SqliteJournal:
         self._packs: list[tuple[Callable[..., bytes], bytearray]] = []
         self._block_end_s = -math.inf
         self._failure: str | None = None
+        self._heads = heads
+        self._head_due_s = -math.inf
         with sqlite_errors(path, "open"):
             self._database = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
             try:
@@ -182,6 +187,8 @@ class SqliteJournal:
         stored = execute("SELECT CAST(value AS BLOB) FROM header WHERE part = 'run'").fetchone()
         if stored != (canonical(run),):
             raise JournalFailed(f"{self.path} is the journal of another run: {stored}")
+        run_first = "SELECT CAST(value AS BLOB) FROM header ORDER BY part DESC"
+        self._headers = tuple(value for (value,) in execute(run_first))  # run, about
         execute("COMMIT")
         self._seq, self._hash = FIRST_SEQ - 1, genesis_of(run)
         last = execute(f"{SELECT} ORDER BY seq DESC LIMIT 1").fetchone()
@@ -195,6 +202,8 @@ class SqliteJournal:
             if record.kind == "stream":
                 self._add_stream(record.body["name"], tuple(record.body["columns"]))
         self._committed_seq = self._seq
+        if last is not None:  # the last head may say that nothing follows
+            self._keep_head()
 
     def _must_hold(self) -> None:
         """Refuse to continue a damaged chain: what is added would hide where it broke."""
@@ -298,6 +307,14 @@ class SqliteJournal:
         self._failure = None
         self._committed_seq = self._queue[-1][0]
         self._queue.clear()
+        if self._newest_at_s >= self._head_due_s:
+            self._keep_head()
+
+    def _keep_head(self, *, ended: bool = False) -> None:
+        """Put the newest head on the disk where the run's folder is not."""
+        if self._heads is not None:
+            self._head_due_s = self._newest_at_s + self._heads.every_s
+            self._heads.keep(self.head, *self._headers, ended=ended)
 
     def _file_ids(self) -> Sequence[tuple[int, int]]:
         """Return device and inode of the journal and its write-ahead log.
@@ -421,6 +438,7 @@ class SqliteJournal:
         try:
             self.commit()
             self.flush()
+            self._keep_head(ended=True)
         finally:
             self._database.close()
 

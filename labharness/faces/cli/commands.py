@@ -302,7 +302,12 @@ COMMANDS: Final = {
         _word("details", "NAME=VALUE", nargs="*", default=[]),
     ),
     "journal": Usage("verify, show or export a run's journal"),
-    "journal verify": Usage("check the hash chain, and name the first bad record", FOLDER),
+    "journal verify": Usage(
+        "check the hash chain, and name the first bad record",
+        FOLDER,
+        _option("--heads", "DIR", "folder of signed heads (default: as the run says, or yours)"),
+        _option("--key", "HEX", "public key of the lab, as another check said it"),
+    ),
     "journal show": Usage("print the records as text", FOLDER),
     "journal export": Usage("print the records as JSON Lines", FOLDER),
     "artifact": Usage(

@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from labharness.core.vocabulary.durations import clock_text
@@ -10,14 +11,22 @@ from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.show import BadUse, CommandFailed, looking, output, say, warn
+from labharness.journal import JournalFailed
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.chain import VerifyReport
-from labharness.journal.reading import export_jsonl, read, verify_file
+from labharness.journal.heads import HEADS_NAME, verify_with_heads
+from labharness.journal.reading import about, export_jsonl, read, verify_file
+from labharness.safety.guard.armed import state_home
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 
 __all__ = ["journal_in", "records"]
 
 VALUE_CHARACTERS_MAX = 120
+ABOUT = {
+    (True, False): "cli.about_known",
+    (False, True): "cli.about_changed",
+    (False, False): "cli.about_unknown",
+}
 
 
 def records(chosen: argparse.Namespace) -> int:
@@ -25,9 +34,9 @@ def records(chosen: argparse.Namespace) -> int:
     if chosen.command == "artifact":
         return _artifact(chosen.uri, Path(chosen.runs), chosen.cat)
     path = journal_in(Path(chosen.folder))
-    report = verify_file(path)
     if chosen.verb == "verify":
-        return _verify(path, report)
+        return _verify(path, chosen.heads, chosen.key or "")
+    report = verify_file(path)
     if chosen.verb == "export":
         with output() as out:
             export_jsonl(path, out, report.head.seq)
@@ -54,15 +63,33 @@ def journal_in(folder: Path) -> Path:
     return path
 
 
-def _verify(path: Path, report: VerifyReport) -> int:
-    if not report.ok:
+def _verify(path: Path, heads: str | None, key: str) -> int:
+    found = verify_with_heads(path, _places(path) if heads is None else [Path(heads)], key)
+    report = found.report
+    if report.ok:
+        say(Text("cli.chain", path=str(path), count=report.head.seq, head=report.head.hash))
+    else:
         for each in _damage(path, report):
             say(each)
-        return EXIT_FAILED
-    say(Text("cli.chain", path=str(path), count=report.head.seq, head=report.head.hash))
-    if not report.tail_known:
+    if found.vouched is not None:
+        signed, where = found.vouched
+        seq, at, key = signed.seq, signed.at, signed.key
+        say(Text("cli.head_kept", seq=seq, at=at, key=key, where=str(where)))
+        if report.ok:
+            say(Text("cli.tail_known" if report.tail_known else "cli.tail_after", seq=seq))
+    elif report.ok:
         say(Text("cli.tail_unknown"))
-    return EXIT_COMPLETED
+    say(Text(ABOUT[found.about_known, found.about_changed]))
+    return EXIT_COMPLETED if found.ok else EXIT_FAILED
+
+
+def _places(path: Path) -> list[Path]:
+    """Return the folders in which heads of a journal may be: what it says, and the user's own."""
+    stated: list[Path] = []
+    with suppress(JournalFailed, KeyError, TypeError):
+        stated = [Path(about(path)["heads"])]
+    user = state_home("lab", None, path).parent
+    return [*stated, *(each for each in sorted(user.glob(f"*/{HEADS_NAME}")) if each not in stated)]
 
 
 def _damage(path: Path, report: VerifyReport) -> Iterator[Text]:

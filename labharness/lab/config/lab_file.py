@@ -71,6 +71,8 @@ class LabHead(Strict):
         approvals: Paths of standing approvals.
         state_dir: The folder of latch and approvals: stated where a port is real, one place for all
             accounts; by default the user's state directory.
+        heads: Folder of the signed heads of journals, best on another disk or host; by default
+            one in the state directory.
         ambient_torr: Pressure of the room, which the envelope states pressures against.
     """
 
@@ -83,6 +85,7 @@ class LabHead(Strict):
     hazards: str | None = None
     approvals: tuple[str, ...] = ()
     state_dir: str | None = None
+    heads: str | None = Field(default=None, pattern=r"^(/|~/|[A-Za-z]:[\\/])")
     ambient_torr: StrictFloat | None = Field(default=None, ge=AMBIENT_TORR_MIN, le=AMBIENT_TORR_MAX)
 
 

@@ -22,6 +22,7 @@ from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.wiring.alarms import line_alarms, somebody_knows
 from labharness.lab.wiring.control import served
+from labharness.lab.wiring.heads import head_keeper
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.operators import TerminalOperator
 from labharness.lab.wiring.runs import BadOutput, about_process, make_loop, seed_of
@@ -216,6 +217,7 @@ class Attendance:
             run=run,
             about=about_process(self._plan),
             block_s=block_lab_s(clock.speed),
+            heads=head_keeper(self._plan, clock),
         )
         try:
             lab = Lab(

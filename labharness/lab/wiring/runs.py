@@ -12,6 +12,7 @@ from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.wiring.heads import heads_place
 from labharness.work.desk.folder import (
     ANSWER_NAME,
     ARTIFACTS_NAME,
@@ -44,6 +45,7 @@ def about_process(plan: LabPlan) -> dict[str, Any]:
         "lab": f"{plan.file.lab.title} ({plan.file.lab.id})",
         "pid": os.getpid(),
         "lab_file": str(plan.path),
+        "heads": str(heads_place(plan)),
         "labharness": version("labharness"),
         "python": platform.python_version(),
         "system": platform.platform(),

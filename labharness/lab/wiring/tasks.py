@@ -24,6 +24,7 @@ from labharness.lab.config.lock import LOCK_NAME, LineBusy
 from labharness.lab.wiring.alarms import line_alarms, somebody_knows
 from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, Persons
 from labharness.lab.wiring.control import served
+from labharness.lab.wiring.heads import head_keeper
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.preflight import flights
 from labharness.lab.wiring.run_log import run_log
@@ -232,6 +233,7 @@ class TaskRun:
                 run=run,
                 about=about_process(self._plan),
                 block_s=block_lab_s(clock.speed),
+                heads=head_keeper(self._plan, clock),
             )
             journal.commit()
         except JournalFailed as why:

@@ -290,6 +290,8 @@ def test_a_journal_is_verified_shown_and_exported(done: tuple[Path, Said]) -> No
     said = say("journal", "verify", folder)
     assert said.code == 0
     assert "records holds, head " in said.out
+    assert "tail known" in said.out
+    assert "are as they were signed" in said.out
     shown = say("journal", "show", folder).out.splitlines()
     assert " terminal " in shown[-1]
     exported = spawn("journal", "export", folder).out
