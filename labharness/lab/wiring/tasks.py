@@ -72,7 +72,8 @@ class TaskRun:
         submit: The submission message.
         payload: Its payload.
         speed: ``None`` for virtual time, else how many times real time.
-        seed: Of a simulated run; ``None`` takes the default. A lab with real links draws entropy.
+        seed: Of a simulated run and its ids; ``None`` takes the default for the plant, and fresh
+            ids. A lab with real links draws entropy.
         out: The folder of the run; ``None`` makes ``runs/<time>-<session>``.
         operator: The operator of manual steps on a lab whose file names a person.
         approval_wait_s: World time to wait for persons to approve; ``None`` takes the default: a
@@ -108,7 +109,8 @@ class TaskRun:
         self._payload = payload
         self.seed = seed_of(plan, seed)
         self._chance = Chance(self.seed)
-        self.session_id = session_id or self._chance.uuid4()
+        self._ids = Chance(None if plan.real_ports else seed)  # ruling 26: fresh, unless seeded
+        self.session_id = session_id or self._ids.uuid4()
         self._speed = speed
         self._operator = operator
         self._approval_wait_s = approval_wait_s
@@ -151,7 +153,7 @@ class TaskRun:
         except Exception as why:  # the line was made safe; a traceback is for the log alone
             LOG.exception("the task ended by an error of the harness")
             message = answers.task_failed(
-                message_id=self._chance.uuid4(),
+                message_id=self._ids.uuid4(),
                 timestamp=utc_text(wall_clock_utc()),
                 session_id=self.session_id,
                 error_code="internal_error",
@@ -286,7 +288,7 @@ class TaskRun:
                     operator=lab.operator,
                     approvers=self._persons(clock),
                     clock=clock,
-                    chance=self._chance,
+                    chance=self._ids,
                     journal=journal,
                     session_id=self.session_id,
                     artifacts=Artifacts(self.folder / ARTIFACTS_NAME, self.session_id),
@@ -329,7 +331,7 @@ class TaskRun:
     def _busy(self, clock: Clock, why: str, suggestion: str) -> HcpMessage:
         rejected = Rejected("resource_unavailable", why, suggestion=suggestion)
         return answers.task_rejected(
-            message_id=self._chance.uuid4(),
+            message_id=self._ids.uuid4(),
             timestamp=utc_text(clock.utc()),
             in_reply_to=self._submit.message_id,
             rejected=rejected,

@@ -5,6 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+from labharness.core.clock import utc_text
 from labharness.journal import Journal, JournalFailed
 from labharness.protocols.hcp.session import INITIAL, TERMINAL, SessionState, next_state
 from labharness.work.admission.token import TokenRecord, revoke
@@ -19,6 +20,8 @@ class Session:
         session_id: Made on receipt.
         journal: The record of its events, written before they are reported.
         now_s: Lab time.
+        utc: Returns the calendar's time.
+        new_id: Mints the ids of its events.
         tell: Called with every event as it happens (the command line's progress, an outbox).
 
     Attributes:
@@ -31,12 +34,16 @@ class Session:
         session_id: str,
         journal: Journal,
         now_s: Callable[[], float],
+        utc: Callable[[], datetime],
+        new_id: Callable[[], str],
         tell: Callable[[str, Mapping[str, Any]], None],
     ) -> None:
         self.session_id = session_id
         self.state: SessionState = INITIAL
         self._journal = journal
         self._now_s = now_s
+        self._utc = utc
+        self._new_id = new_id
         self.tell = tell
         self.sequence = 0
         self.token: TokenRecord | None = None
@@ -49,7 +56,13 @@ class Session:
     def event(self, event_type: str, data: Mapping[str, Any]) -> None:
         """Record an event, then report it, even if the journal is lost."""
         self.sequence += 1
-        body = {"event_type": event_type, "sequence": self.sequence, "data": dict(data)}
+        body = {
+            "event_type": event_type,
+            "sequence": self.sequence,
+            "message_id": self._new_id(),  # kept, so that an event told again is the same message
+            "timestamp": utc_text(self._utc()),
+            "data": dict(data),
+        }
         with suppress(JournalFailed):  # the line has tripped on it, and its answer says so
             self._journal.append("event", body, self._now_s())
         self.tell(event_type, data)
