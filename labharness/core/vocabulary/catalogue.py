@@ -723,6 +723,8 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "cli.no_journal": ("{folder} holds no {name}", "{folder!s} 中没有 {name}"),
     "cli.bad_record": ("{path}: record {seq} is bad: {why}", "{path!s}：第 {seq} 条记录有误：{why}"),
     "cli.chain": ("{path}: the chain of {count} records holds, head {head}", "{path!s}：{count} 条记录的链完整，链头 {head}"),
+    "cli.parquet": ("{path}: {count} values", "{path!s}：{count} 个数值"),
+    "cli.no_parquet_there": ("{path} is in the way: it holds something other than Parquet", "{path!s} 已存在，且不是 Parquet 文件"),
     "cli.rows_lost": ("{path}: the {good} records before it hold; {rows} stored behind them are not to be trusted", "{path!s}：之前的 {good} 条记录完好；其后存有的 {rows} 条不可信"),
     "cli.rows_lost_uncounted": ("{path}: the {good} records before it hold; the records behind them cannot be counted", "{path!s}：之前的 {good} 条记录完好；其后存有多少无法得知"),
     "cli.tail_unknown": ("cannot tell whether records are missing at the end: no head is kept elsewhere", "无法得知末尾是否缺少记录：别处没有保存链头"),

@@ -309,7 +309,11 @@ COMMANDS: Final = {
         _option("--key", "HEX", "public key of the lab, as another check said it"),
     ),
     "journal show": Usage("print the records as text", FOLDER),
-    "journal export": Usage("print the records as JSON Lines", FOLDER),
+    "journal export": Usage(
+        "print the records as JSON Lines, or write what was measured as Parquet",
+        FOLDER,
+        _option("--parquet", "FILE", "write the measured values to this file instead"),
+    ),
     "artifact": Usage(
         "find the file of an artifact's URI",
         _word("uri", "URI"),

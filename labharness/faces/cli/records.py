@@ -15,6 +15,7 @@ from labharness.journal import JournalFailed
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.chain import VerifyReport
 from labharness.journal.heads import HEADS_NAME, verify_with_heads
+from labharness.journal.parquet import export_parquet
 from labharness.journal.reading import about, export_jsonl, read, verify_file
 from labharness.safety.guard.armed import state_home
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
@@ -22,6 +23,7 @@ from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 __all__ = ["journal_in", "records"]
 
 VALUE_CHARACTERS_MAX = 120
+PARQUET = b"PAR1"  # the first bytes of such a file: https://parquet.apache.org/docs/file-format/
 ABOUT = {
     (True, False): "cli.about_known",
     (False, True): "cli.about_changed",
@@ -37,7 +39,9 @@ def records(chosen: argparse.Namespace) -> int:
     if chosen.verb == "verify":
         return _verify(path, chosen.heads, chosen.key or "")
     report = verify_file(path)
-    if chosen.verb == "export":
+    if chosen.verb == "export" and chosen.parquet is not None:
+        _to_parquet(path, Path(chosen.parquet), report.head.seq)
+    elif chosen.verb == "export":
         with output() as out:
             export_jsonl(path, out, report.head.seq)
     else:
@@ -100,6 +104,25 @@ def _damage(path: Path, report: VerifyReport) -> Iterator[Text]:
         yield Text("cli.rows_lost_uncounted", path=where, good=good)
     else:
         yield Text("cli.rows_lost", path=where, good=good, rows=rows)
+
+
+def _to_parquet(path: Path, out: Path, until_seq: int) -> None:
+    """Write the file whole or not at all, and over none that is something else."""
+    with looking(out, CommandFailed):
+        if out.exists() and not (out.is_file() and _is_parquet(out)):
+            raise BadUse(Text("cli.no_parquet_there", path=str(out)))
+        part = out.with_name(f".{out.name}.part")
+        try:
+            count = export_parquet(path, part, until_seq)
+            part.replace(out)
+        finally:
+            part.unlink(missing_ok=True)
+    say(Text("cli.parquet", path=str(out), count=count))
+
+
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(PARQUET)) == PARQUET
 
 
 def _show(path: Path, until_seq: int) -> None:
