@@ -8,6 +8,7 @@ BENCHMARKS = (
     "startup.py",
     "judge.py",
     "loop.py",
+    "journal.py",
     "guard.py",
     "whole_process.py",
     "preflight.py",
