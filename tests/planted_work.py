@@ -4,6 +4,7 @@ from planted_bug import PlantedBug
 
 __all__ = ["IN_WORK_THAT_SURVIVES"]
 
+RESUMING = "tests/work/desk/test_resuming.py::"
 RESULTS = "tests/work/desk/test_results.py::"
 
 IN_WORK_THAT_SURVIVES = (
@@ -63,5 +64,81 @@ IN_WORK_THAT_SURVIVES = (
         "tests/work/desk/test_checkpoint.py::test_what_was_heated_since_a_record_is_what_may_have_been_sent_after_it",
         promise=60,
         detector="verdict",
+    ),
+    PlantedBug(
+        "growth taken up after something was heated",
+        "labharness.work.desk.resuming:look_up",
+        "heated_since(journal, found.record, facts.sources)",
+        "False",
+        RESUMING
+        + "test_what_does_not_belong_to_the_earlier_run_is_refused_with_its_reason[heated]",
+        promise=60,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "run of another session gone on with",
+        "labharness.work.desk.resuming:_other_task",
+        "session != asked.session_id",
+        "False",
+        RESUMING
+        + "test_what_does_not_belong_to_the_earlier_run_is_refused_with_its_reason[session]",
+        promise=60,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "run of another caller gone on with",
+        "labharness.work.desk.resuming:_other_task",
+        "before.get('caller_id') != payload.caller_id",
+        "False",
+        RESUMING
+        + "test_what_does_not_belong_to_the_earlier_run_is_refused_with_its_reason[caller]",
+        promise=60,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "another plan under the approval of the earlier one",
+        "labharness.work.desk.resuming:_not_covered",
+        "then != now",
+        "False",
+        RESUMING + "test_what_does_not_belong_to_the_earlier_run_is_refused_with_its_reason[plan]",
+        promise=60,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "damaged journal relied on",
+        "labharness.work.desk.resuming:look_up",
+        "not report.ok",
+        "False",
+        RESUMING + "test_a_damaged_journal_is_not_relied_on",
+        promise=60,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "line that was not compared with the checkpoint",
+        "labharness.work.desk.resuming:Resumption.compare",
+        "self.differences(readings)",
+        "''",
+        RESUMING + "test_a_run_that_failed_cold_can_be_gone_on_with",
+        promise=60,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "steps before the checkpoint left in scope",
+        "labharness.work.desk.resuming:Resumption.remaining",
+        "self.instructions.instructions[self.count:]",
+        "self.instructions.instructions",
+        RESUMING + "test_a_run_that_failed_cold_can_be_gone_on_with",
+        promise=60,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "line that changes while it is armed",
+        "labharness.work.desk.desk:Desk._execute",
+        "self._resumption.compare(readings_of(self._line))",
+        "",
+        RESUMING + "test_a_line_that_was_changed_meanwhile_is_not_gone_on_with[while arming]",
+        promise=60,
+        detector="verdict",
+        dear=True,
     ),
 )

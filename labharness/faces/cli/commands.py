@@ -93,6 +93,7 @@ COMMANDS: Final = {
             type=speed,
         ),
         _option("--seed", "SEED", "seed of a simulated run (default 1)", type=seed),
+        _option("--resume", "DIR", "go on from the newest checkpoint of the run in DIR"),
         _flag("--json", "print the answer as one HCP message, and nothing else"),
         _choice(
             "--log-level",

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.line_writer import TERMINAL, is_live
 from labharness.faces.cli.live import LiveLine
+from labharness.faces.cli.records import journal_in
 from labharness.faces.cli.show import (
     BadUse,
     OutputLost,
@@ -27,6 +29,7 @@ from labharness.faces.cli.show import (
 from labharness.faces.cli.stopping import stoppable
 from labharness.faces.report.answer_face import face_of
 from labharness.faces.report.words import phase_text
+from labharness.journal.reading import run_header
 from labharness.lab import LabPlan
 from labharness.lab.wiring.control import is_up
 from labharness.lab.wiring.operators import TerminalOperator
@@ -40,7 +43,8 @@ from labharness.protocols.hcp.codec import (
     decode,
     encode,
 )
-from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
+from labharness.work.desk.checkpoint import checkpoints
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
 
 __all__ = ["print_answer", "read_submit", "report_run", "run"]
@@ -69,6 +73,10 @@ def run(chosen: argparse.Namespace) -> int:
         plan = chosen_lab(chosen.lab)
         if is_up(plan.state_dir):
             return _attached(plan, chosen)
+        earlier = Path(chosen.resume) if chosen.resume else None
+        if earlier is not None:
+            payload = payload.model_copy(update={"resume_from": _newest_checkpoint(earlier)})
+            submit = replace(submit, payload=payload)
         told = _Progress(
             quiet=chosen.json,
             fast=chosen.speed is None,
@@ -86,6 +94,7 @@ def run(chosen: argparse.Namespace) -> int:
             approval_wait_s=chosen.approval_timeout,
             tell=told.tell,
             log_level=chosen.log_level,
+            earlier=earlier,
         )
         told.head = f"{plan.file.lab.title} · session {task.session_id} · {task.folder}"
         with stoppable(task.abort):
@@ -113,7 +122,8 @@ def _attached(plan: LabPlan, chosen: argparse.Namespace) -> int:
     """Let the house of this lab run the task, and stay until its end."""
     from labharness.faces.cli.tasks import follow, submit_to_house
 
-    if chosen.out or chosen.speed is not None or chosen.approval_timeout:
+    own = (chosen.out, chosen.resume, chosen.approval_timeout)
+    if any(own) or chosen.speed is not None:
         raise BadUse(Text("house.attached"))
     asked = {"seed": chosen.seed, "after": []}
     answer = submit_to_house(plan, Path(chosen.task), None, asked)
@@ -156,6 +166,20 @@ def _read(path: Path) -> HcpMessage:
             is_json = data.lstrip().startswith(b"{")
             why = str(refused) if is_json else Text("cli.task", why=str(refused), path=A_TASK)
     raise NotHcp(Text("cli.not_hcp", path=str(path), why=why))
+
+
+def _newest_checkpoint(folder: Path) -> ResumeFrom:
+    """Return the newest checkpoint of a run; admission decides whether a run may go on from it.
+
+    Raises:
+        BadUse: The folder has no checkpoint, or no journal.
+    """
+    journal = journal_in(folder)
+    found = [each.checkpoint_id for each in checkpoints(journal)]
+    if not found:
+        raise BadUse(Text("resume.none", folder=str(folder)))
+    session = str(run_header(journal).get("session_id", ""))
+    return ResumeFrom(session_id=session, checkpoint_id=found[-1])
 
 
 def _reject(why: BadPayload, as_json: bool) -> int:

@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import signal
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -28,7 +29,7 @@ from labharness.lab.house.orders import LEFT_NAME, BadOrder, RunOrder, order_fro
 from labharness.lab.wiring.control import ControlSocket
 from labharness.lab.wiring.tasks import TaskRun
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, decode
-from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
 from labharness.work.desk.folder import JOURNAL_NAME
 
 __all__ = ["OWNER_LOCK", "OWNER_SOCKET", "LineOwnerProcess"]
@@ -39,6 +40,9 @@ OWNER_SOCKET: Final = "owner.sock"
 OWNER_LOCK: Final = "owner.lock"
 HAND_S_MAX: Final = 10.0
 """Longest real time (s) for a hold or a resume to be answered."""
+
+SESSION: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""A session id as we mint it; any other text could name another folder."""
 
 
 class LineOwnerProcess:
@@ -150,6 +154,7 @@ class LineOwnerProcess:
             out=Path(order.folder),
             approval_wait_s=order.approval_wait_s,
             session_id=order.run_id,
+            earlier=_earlier(Path(order.folder), message.payload.resume_from),
         )
 
     def _over(self) -> None:
@@ -187,3 +192,10 @@ class LineOwnerProcess:
         if self._task is not None:
             self._task.abort(Text("stop.signal", name="SIGTERM"))
         self._idle.set()
+
+
+def _earlier(folder: Path, point: ResumeFrom | None) -> Path | None:
+    """Return the folder of the run to go on from: it stands beside that of the new one."""
+    if point is None or not SESSION.fullmatch(point.session_id):
+        return None
+    return folder.parent / point.session_id

@@ -81,6 +81,7 @@ class TaskRun:
         tell: Called with every event.
         prepare: Called with the lab before anything is opened; tests inject faults through it.
         sim_lab: The simulated lab, where it was there before this task and outlives it.
+        earlier: The folder of the run to go on from.
         approvals: Standing approvals beside those that the lab file names.
         log_level: The level of the run's log (`run_log`).
         session_id: Of the run, where it was minted on receipt; ``None`` mints one here.
@@ -103,6 +104,7 @@ class TaskRun:
         approvals: tuple[StandingApproval, ...] = (),
         log_level: str = "warning",
         session_id: str | None = None,
+        earlier: Path | None = None,
     ) -> None:
         self._plan = plan
         self._submit = submit
@@ -119,6 +121,7 @@ class TaskRun:
         self._sim_lab = sim_lab
         self._approvals = approvals
         self._log_level = log_level
+        self._earlier = earlier
         self._desk: Desk | None = None
         self._hands: ByHand | None = None
         self._alarms: LineAlarms | None = None
@@ -169,6 +172,9 @@ class TaskRun:
             BadOutput: The output folder cannot take the run.
         """
         self._plan.must_hold()
+        begins_anew = any(row.link == "loopback" for row in self._plan.file.port)
+        if self._earlier is not None and self._sim_lab is None and begins_anew:
+            raise BadLabFile(Text("resume.plant"))
         facts = house_facts(self._plan)
         facts = replace(facts, approvals=facts.approvals + self._approvals)
         self._try_state_dir()
@@ -293,6 +299,7 @@ class TaskRun:
                     session_id=self.session_id,
                     artifacts=Artifacts(self.folder / ARTIFACTS_NAME, self.session_id),
                     tell=self._tell,
+                    earlier=None if self._earlier is None else self._earlier / JOURNAL_NAME,
                 )
                 clock.loop.call_soon(self._pass_on_abort)
                 hands = self._hands = ByHand(lab.line, self._desk)

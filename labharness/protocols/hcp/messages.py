@@ -28,6 +28,7 @@ __all__ = [
     "ExecutionSummary",
     "ExpectedOutput",
     "Payload",
+    "ResumeFrom",
     "TaskAccepted",
     "TaskCompleted",
     "TaskFailed",
@@ -82,6 +83,15 @@ class ExpectedOutput(Payload):
     output_schema: dict[str, Any] | None = Field(default=None, alias="schema")
 
 
+class ResumeFrom(Payload):
+    """The checkpoint of an earlier session of the same task, to go on from."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    session_id: Identifier
+    checkpoint_id: Identifier
+
+
 class TaskSubmit(Payload):
     """``task_submit``: a caller's request."""
 
@@ -93,6 +103,7 @@ class TaskSubmit(Payload):
     constraints: Constraints | None = None
     expected_output: ExpectedOutput | None = None
     context: dict[str, Any] | None = None
+    resume_from: ResumeFrom | None = None
 
 
 class AcceptedConstraints(Payload):

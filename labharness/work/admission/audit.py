@@ -52,6 +52,7 @@ HEEDED: Final[Mapping[str, tuple[str, ...]]] = {
         "constraints",
         "expected_output",
         "context",
+        "resume_from",
     ),
     "constraints": ("max_duration", "confidence_threshold", "data_classification", "priority"),
     "expected_output": ("format", "required_fields", "schema"),

@@ -31,7 +31,7 @@ from labharness.work.admission.risk import (
 )
 from labharness.work.capability import CannotDo, Capability, Planned
 from labharness.work.desk.energised import BadPlan, energised, least_duration_s, stated
-from labharness.work.desk.facts import LabFacts
+from labharness.work.desk.facts import ApprovalRequest, LabFacts
 from labharness.work.plan import Prediction
 
 __all__ = ["Admitting", "BoundedLine", "Weighed"]
@@ -330,6 +330,36 @@ class Admitting:
             Text("parts", parts=reasons) if reasons else Text("approval.none"),
             expired=expired and len(reasons) == 1,
             edited=edited,
+        )
+
+    def request(
+        self,
+        payload: TaskSubmit,
+        weighed: Weighed,
+        prediction: Prediction | None,
+        refused: approvals.NotApproved,
+        *,
+        session_id: str,
+    ) -> ApprovalRequest:
+        """Return a plan as it is shown to the persons who may agree to it."""
+        risk, planned = weighed.admitted.risk, weighed.planned
+        return ApprovalRequest(
+            session_id=session_id,
+            requester=payload.caller_id,
+            capability=weighed.admitted.screened.declaration.name,
+            risk_level=risk.level,
+            risk_reasons=tuple(risk.reasons),
+            intent=payload.intent,
+            inputs=payload.inputs,
+            instructions=planned.instructions.to_json(),
+            duration_s=planned.duration_s if prediction is None else prediction.duration_s,
+            prediction=None if prediction is None else prediction.to_json(),
+            envelope_digest=self._facts.envelope_digest,
+            lab_digest=self._facts.lab_digest,
+            why=refused.reason,
+            expired=refused.expired,
+            edited=refused.edited,
+            hazards=weighed.hazards,
         )
 
     async def advise(self, payload: TaskSubmit, rejected: Rejected) -> Rejected:

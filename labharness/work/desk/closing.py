@@ -133,18 +133,24 @@ class Closing:
         rows = self._keep_partial_logs()
         partial = self._so_far(records) if answer is None else dict(answer.partial_outputs)
         partial.setdefault(self.log, {"entries_before_failure": rows})
+        way_out = suggestion(ended, answer, self._facts.lab_option)
+        recoverable = self._checkpoints.recoverable()
+        if recoverable:
+            last, session = self._checkpoints.last, self._session.session_id
+            again = Text("advice.resume", session=session, checkpoint=last)
+            way_out = Text("sentences", parts=(way_out, again))
         message = answers.task_failed(
             message_id=self._chance.uuid4(),
             timestamp=self._timestamp(),
             session_id=self._session.session_id,
             error_code=code,
             error_message=why,
-            suggestion=suggestion(ended, answer, self._facts.lab_option),
+            suggestion=way_out,
             error_details={
                 "phase": phase,
                 "step": len(started),
                 "last_checkpoint": self._checkpoints.last,
-                "recoverable": self._checkpoints.recoverable(),
+                "recoverable": recoverable,
             },
             partial_outputs=partial,
             artifacts=self._listed(),

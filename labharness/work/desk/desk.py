@@ -8,6 +8,7 @@ after every ending.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import Chance, Clock, failure_of, utc_text
@@ -27,19 +28,19 @@ from labharness.work.admission.schemas import output_fault
 from labharness.work.admission.token import issue
 from labharness.work.capability import Answer, NoAnswer, Planned
 from labharness.work.desk.admitting import Admitting, Weighed
-from labharness.work.desk.checkpoint import Checkpoints
+from labharness.work.desk.checkpoint import Checkpoints, readings_of
 from labharness.work.desk.closing import Closing, summary
 from labharness.work.desk.energised import scope
-from labharness.work.desk.facts import ApprovalRequest, Approvers, LabFacts
+from labharness.work.desk.facts import Approvers, LabFacts
 from labharness.work.desk.operations import LineOperations
 from labharness.work.desk.progress_reporter import ProgressReporter
+from labharness.work.desk.resuming import RECOVERED, NotResumable, Resumption, look_up
 from labharness.work.desk.rules_record import rules_record
 from labharness.work.desk.session import Session
 from labharness.work.plan import (
     Executor,
     FailureKind,
     Operator,
-    Prediction,
     StepFailed,
     StepRecord,
 )
@@ -64,6 +65,7 @@ class Desk:
         journal: The run's journal.
         artifacts: The store of its files.
         tell: Called with every event as it happens.
+        earlier: The journal of the run to go on from, for a submission that does so.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Desk:
         session_id: str,
         artifacts: Artifacts,
         tell: Callable[[str, Mapping[str, Any]], None],
+        earlier: Path | None = None,
     ) -> None:
         self._facts = facts
         self._line = line
@@ -94,6 +97,8 @@ class Desk:
             self.session, journal, artifacts, facts, clock, chance, self._checkpoints
         )
         self._executor: Executor | None = None
+        self._earlier = earlier
+        self._resumption: Resumption | None = None
         self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
         self._unverified: list[str] = []
@@ -152,6 +157,14 @@ class Desk:
         if isinstance(weighed, Rejected):
             return await admitting.advise(payload, weighed)
         self._keep_plan(weighed.planned)
+        if payload.resume_from is not None:
+            looked = await asyncio.to_thread(
+                look_up, payload, self._earlier, weighed.planned.instructions, self._facts
+            )
+            if isinstance(looked, Rejected):
+                return looked
+            self._resumption = looked
+            self._journal.append("resumed", looked.to_json(), self._clock.now_s())
         try:
             await self._line.open()
             if self._line.hindrances():
@@ -163,6 +176,11 @@ class Desk:
                 weighed.admitted.risk.level,
                 Text("advice.which_instrument", lab=self._facts.lab_option),
             )
+        if self._resumption is not None:
+            try:
+                self._resumption.compare(readings_of(self._line))
+            except NotResumable as why:
+                return Rejected("resource_unavailable", str(why), weighed.admitted.risk.level)
         readings = {channel: self._line.latest(channel) for channel in self._line.memory.tracks}
         flown = await admitting.predict(weighed, readings)
         if isinstance(flown, Rejected):
@@ -175,7 +193,9 @@ class Desk:
         approved: Approved | NotApproved | Rejected | None
         approved = admitting.approve(weighed, payload.caller_id)
         if isinstance(approved, NotApproved):
-            request = self._request(payload, weighed, prediction, approved)
+            request = admitting.request(
+                payload, weighed, prediction, approved, session_id=self.session.session_id
+            )
             self._reporter.progress("awaiting_approval", 0, Text("approval.waiting"))
             approved = await self._approvers.decide(request)
         if isinstance(approved, Rejected):
@@ -196,33 +216,6 @@ class Desk:
             "rules": rules_record(self._line.envelope, self._facts.watched),
         }
         self._journal.append("planned", body, self._clock.now_s())
-
-    def _request(
-        self,
-        payload: TaskSubmit,
-        weighed: Weighed,
-        prediction: Prediction | None,
-        refused: NotApproved,
-    ) -> ApprovalRequest:
-        risk, planned = weighed.admitted.risk, weighed.planned
-        return ApprovalRequest(
-            session_id=self.session.session_id,
-            requester=payload.caller_id,
-            capability=weighed.admitted.screened.declaration.name,
-            risk_level=risk.level,
-            risk_reasons=tuple(risk.reasons),
-            intent=payload.intent,
-            inputs=payload.inputs,
-            instructions=planned.instructions.to_json(),
-            duration_s=planned.duration_s if prediction is None else prediction.duration_s,
-            prediction=None if prediction is None else prediction.to_json(),
-            envelope_digest=self._facts.envelope_digest,
-            lab_digest=self._facts.lab_digest,
-            why=refused.reason,
-            expired=refused.expired,
-            edited=refused.edited,
-            hazards=weighed.hazards,
-        )
 
     def _accept(self, submit: HcpMessage, weighed: Weighed) -> None:
         """Issue the session's token, and accept the task."""
@@ -261,9 +254,15 @@ class Desk:
         """Accept the task, run its plan, leave the line safe, and answer."""
         self._closing.capability = weighed.capability
         self._accept(submit, weighed)
-        self.session.become("RUNNING", "accepted")
+        resumption = self._resumption
+        self.session.become("RUNNING", "accepted" if resumption is None else RECOVERED)
         planned, started_s = weighed.planned, self._clock.now_s()
-        self._reporter.begin(planned.instructions, planned.duration_s)
+        commands = weighed.commands
+        done: tuple[StepRecord, ...] = ()
+        if resumption is not None:
+            done, left = resumption.done(started_s), resumption.remaining()
+            commands = tuple(command for step, command in weighed.stated if step in left)
+        self._reporter.begin(planned.instructions, planned.duration_s, len(done))
         self._checkpoints.begin(planned.instructions)
         operations = LineOperations(
             self._line,
@@ -271,7 +270,7 @@ class Desk:
             lambda: self.session.authorises(self._clock.utc()),
             self._reporter.ticked,
             self._reporter.asked,
-            scope(weighed.commands, self._facts.sources),
+            scope(commands, self._facts.sources),
             self._reporter.measured,
         )
         self._executor = executor = Executor(
@@ -280,6 +279,7 @@ class Desk:
             weighed.capability.verbs,
             self._reporter.stepped,
             self._checkpoints.make,
+            done,
         )
         ended = await self._execute(executor, weighed.admitted.screened.max_duration_s)
         if self.session.state == "PAUSED":  # ruling 10b: it goes on in order to end
@@ -299,6 +299,10 @@ class Desk:
             async with asyncio.timeout(max_duration_s):
                 self._reporter.progress("arming", 0, Text("arming.table"))
                 await self._line.arm(self._facts.safe_procedure)
+                if self._resumption is not None:
+                    await self._line.next_tick()
+                    self._resumption.compare(readings_of(self._line))
+                    await self._checkpoints.make(executor.records()[: self._resumption.count])
                 self._line.start()
                 self._executing = True
                 await executor.run()
@@ -354,7 +358,10 @@ class Desk:
             "confidence_threshold": screened.confidence_threshold,
             "intent": screened.submission.intent,
         }
-        done = summary(self._line, records, run_s, self._checkpoints.made)
+        first = 0 if self._resumption is None else self._resumption.count
+        done = summary(self._line, records[first:], run_s, self._checkpoints.made)
+        if self._resumption is not None:
+            done["resumed_from"] = self._resumption.asked.model_dump()
         if ended is not None:
             return self._closing.failed(ended, records, None, done)
         try:

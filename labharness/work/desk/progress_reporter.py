@@ -48,10 +48,18 @@ class ProgressReporter:
         self._begins_s = {each.instruction_id: each.started_s for each in prediction.steps}
         self._lasts_s = self._ends_s = prediction.duration_s
 
-    def begin(self, instructions: InstructionSet, duration_s: float) -> None:
-        """Count from now; ``duration_s`` is the plan's own, used without a prediction."""
+    def begin(self, instructions: InstructionSet, duration_s: float, done: int = 0) -> None:
+        """Count from now.
+
+        Args:
+            instructions: The plan.
+            duration_s: Its own estimate, used without a prediction.
+            done: The number of instructions that an earlier run completed.
+        """
         self._steps = {each.instruction_id: each for each in instructions.instructions}
-        self._ends_s = self._now_s() + (self._lasts_s or duration_s)
+        first = [each.instruction_id for each in instructions.instructions[done : done + 1]]
+        over_s = self._begins_s.get(first[0], 0.0) if done and first else 0.0
+        self._ends_s = self._now_s() + (self._lasts_s or duration_s) - over_s
 
     @property
     def left_s(self) -> float:

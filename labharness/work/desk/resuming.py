@@ -1,0 +1,188 @@
+"""Resuming: a new attempt that goes on after a checkpoint of an earlier run, or why it may not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import Text, several
+from labharness.journal import JournalFailed
+from labharness.journal.reading import read, run_header, verify_file
+from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
+from labharness.protocols.hcp.terms import ReasonCode, Rejected
+from labharness.work.desk.checkpoint import Checkpoint, checkpoints, heated_since
+from labharness.work.desk.facts import LabFacts
+from labharness.work.plan import InstructionSet, ResumePoint, Status, StepRecord
+
+__all__ = ["RECOVERED", "NotResumable", "Resumption", "look_up"]
+
+RECOVERED = "recovered_from_checkpoint"
+"""HCP's reason of the change of state of a session that goes on after a checkpoint."""
+
+
+class NotResumable(LabError, RuntimeError, code="not_resumable"):
+    """The line is no longer as the checkpoint needs it; the message names each difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """An earlier run and the checkpoint to go on from.
+
+    Attributes:
+        head: Hash of the last record of the earlier run's journal.
+        instructions: The plan of both runs.
+    """
+
+    asked: ResumeFrom
+    checkpoint: Checkpoint
+    head: str
+    instructions: InstructionSet
+
+    @property
+    def count(self) -> int:
+        """The number of instructions that the earlier run completed."""
+        return len(self.checkpoint.steps)
+
+    @property
+    def point(self) -> ResumePoint:
+        """The bounds that the plan states for this checkpoint."""
+        return self.instructions.instructions[self.count - 1].checkpoint or ResumePoint(
+            description=self.checkpoint.description
+        )
+
+    def remaining(self) -> frozenset[str]:
+        """Return the instructions that this run carries out."""
+        later = self.instructions.instructions[self.count :]
+        return frozenset((*self.point.again, *(each.instruction_id for each in later)))
+
+    def done(self, now_s: float) -> tuple[StepRecord, ...]:
+        """Return the records of the earlier run, as if the checkpoint had been made now."""
+        shift_s = now_s - self.checkpoint.at_s
+
+        def moved(at_s: float | None) -> float | None:
+            return None if at_s is None else at_s + shift_s
+
+        pairs = zip(self.instructions.instructions, self.checkpoint.steps, strict=False)
+        return tuple(
+            StepRecord(
+                instruction,
+                Status(step["status"]),
+                moved(step["started_s"]),
+                moved(step["ended_s"]),
+                step["result"],
+            )
+            for instruction, step in pairs
+        )
+
+    def differences(self, readings: Mapping[str, float]) -> str:
+        """Return a text on each reading that does not let the run go on; ``""`` without any."""
+        return several(
+            *(
+                Text(
+                    "resume.differs",
+                    channel=channel,
+                    now=readings.get(channel),
+                    then=self.checkpoint.readings.get(channel),
+                    allowed=_allowed(*self.point.holds[channel]),
+                )
+                for channel in self.point.missed(readings)
+            )
+        )
+
+    def compare(self, readings: Mapping[str, float]) -> None:
+        """Raise `NotResumable` if the line is not as the checkpoint needs it."""
+        if wrong := self.differences(readings):
+            raise NotResumable(Text("resume.changed", name=self.asked.checkpoint_id, why=wrong))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the reference to the earlier run, with the head of its journal."""
+        return {**self.asked.model_dump(), "head": self.head}
+
+
+def _allowed(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        code, value = ("at_most", high) if low is None else ("at_least", low)
+        return Text(code, value=value)
+    return Text("resume.between", low=low, high=high)
+
+
+def look_up(
+    payload: TaskSubmit, journal: Path | None, instructions: InstructionSet, facts: LabFacts
+) -> Resumption | Rejected:
+    """Find the checkpoint that a submission names, or return why it may not be gone on from.
+
+    Args:
+        payload: The submission.
+        journal: Of the earlier run; ``None`` if it is not known.
+        instructions: The plan for this submission.
+        facts: The lab as it is now.
+    """
+    asked = payload.resume_from
+    if asked is None or journal is None:
+        return _refused("invalid_input", Text("resume.unknown"))
+    try:
+        report = verify_file(journal)
+        if not report.ok:
+            return _refused("resource_unavailable", Text("resume.damaged", why=report.reason))
+        wrong = _other_task(payload, journal, asked)
+        if wrong is not None:
+            return wrong
+        known = {each.checkpoint_id: each for each in checkpoints(journal)}
+        found = known.get(asked.checkpoint_id)
+        if found is None:
+            listed = ", ".join(known) or "-"
+            text = Text("resume.no_checkpoint", name=asked.checkpoint_id, listed=listed)
+            return _refused("invalid_input", text)
+        newest = max(known.values(), key=lambda each: each.record)
+        if found is not newest:  # the sample has gone on, maybe to another place
+            text = Text("resume.superseded", newest=newest.checkpoint_id)
+            return _refused("invalid_input", text)
+        wrong = _not_covered(found, instructions, facts)
+        if wrong is not None:
+            return wrong
+        if heated_since(journal, found.record, facts.sources):
+            return _refused("safety_violation", Text("resume.heated", name=found.checkpoint_id))
+        return Resumption(asked, found, report.head.hash, instructions)
+    except (JournalFailed, LookupError, TypeError, ValueError) as why:
+        return _refused("resource_unavailable", Text("resume.damaged", why=str(why)))
+
+
+def _other_task(payload: TaskSubmit, journal: Path, asked: ResumeFrom) -> Rejected | None:
+    """Compare a submission with that of the earlier run."""
+    session = run_header(journal).get("session_id")
+    if session != asked.session_id:
+        return _refused("invalid_input", Text("resume.session", asked=asked.session_id))
+    records = [each for each in read(journal) if each.kind in ("submitted", "terminal")]
+    before: Mapping[str, Any] = next(
+        (each.body["payload"] for each in records if each.kind == "submitted"), {}
+    )
+    if before.get("caller_id") != payload.caller_id:
+        return _refused("forbidden", Text("resume.foreign"))
+    if any(before.get(name) != getattr(payload, name) for name in ("capability", "inputs")):
+        return _refused("invalid_input", Text("resume.inputs"))
+    if any(each.body.get("type") == "task_completed" for each in records):
+        return _refused("invalid_input", Text("resume.completed"))
+    return None
+
+
+def _not_covered(
+    found: Checkpoint, instructions: InstructionSet, facts: LabFacts
+) -> Rejected | None:
+    """Return why the agreement to the earlier run does not cover this one, if so."""
+    if not found.resumable:
+        text = Text("resume.not_at_rest", name=found.checkpoint_id)
+        return _refused("resource_unavailable", text)
+    digests = {
+        "lab": (found.lab_digest, facts.lab_digest),
+        "envelope": (found.envelope_digest, facts.envelope_digest),
+        "plan": (found.plan_digest, instructions.digest()),
+    }
+    for what, (then, now) in digests.items():
+        if then != now:
+            return _refused("approval_denied", Text("resume.other", what=what))
+    return None
+
+
+def _refused(code: ReasonCode, why: str) -> Rejected:
+    return Rejected(code, why, suggestion=Text("resume.whole"))
