@@ -38,7 +38,7 @@ IN_THE_ANSWER = (
     ),
     PlantedBug(
         "error in the desk that ends without an answer",
-        "labharness.work.desk.desk:Desk.run",
+        "labharness.work.desk.desk:Desk._ended",
         "isinstance(why, JournalFailed) and self.session.state == 'PENDING'",
         "True",
         "tests/work/desk/test_terminal_fact.py::"
@@ -65,6 +65,47 @@ IN_THE_ANSWER = (
         "tests/work/desk/test_terminal_fact.py::"
         "test_an_abort_on_whose_way_something_breaks_stays_an_abort",
         promise=57,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "safe state that an answer waits for without a bound",
+        "labharness.work.desk.making_safe:MakingSafe.wait",
+        "asyncio.wait((self._work,), timeout=left_s)",
+        "asyncio.wait((self._work,))",
+        "tests/work/desk/test_answer_before_cold.py::"
+        "test_a_safe_state_that_takes_too_long_is_answered_in_time_and_worked_on_after_it",
+        promise=62,
+        detector="deadline",
+    ),
+    PlantedBug(
+        "answer that waits until the line is cold",
+        "labharness.work.desk.desk:Desk._leave_safe",
+        "self.watches = True",
+        "self.watches = True\nawait line.watch_until_cold()",
+        "tests/work/desk/test_answer_before_cold.py::"
+        "test_the_answer_is_in_its_folder_before_the_line_is_watched",
+        promise=62,
+        detector="deadline",
+    ),
+    PlantedBug(
+        "line left warm that is not latched",
+        "labharness.work.desk.cooling:Cooling.watch",
+        "self._latch(warm)",
+        "pass",
+        "tests/work/desk/test_answer_before_cold.py::"
+        "test_a_watch_that_is_broken_off_latches_the_warm_line",
+        promise=62,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "line whose watch nobody keeps after the answer",
+        "labharness.work.desk.desk:Desk.run",
+        "self.cooled = await self._cooling.watch()",
+        "pass",
+        "tests/work/desk/test_answer_before_cold.py::"
+        "test_the_answer_is_in_its_folder_before_the_line_is_watched",
+        promise=62,
         detector="verdict",
     ),
 )

@@ -19,7 +19,9 @@ NAN = float("nan")
 # ---- watching a line until it is cold
 
 
-def watched(readings: list[float], **more: float) -> tuple[bool, int]:
+def watched(
+    readings: list[float], broken_off_after: float = math.inf, **more: float
+) -> tuple[bool, int]:
     """Poll a furnace until it is cold; return whether, and after how many polls."""
     polls = [0]
     channels = {"furnace.temperature": readings, "box.temperature": [20.0]}
@@ -49,7 +51,8 @@ def watched(readings: list[float], **more: float) -> tuple[bool, int]:
         latest=latest,
         polled=polled,
     )
-    return asyncio.run(Line.watch_until_cold(line)), polls[0]
+    ends = Line.watch_until_cold(line, lambda: polls[0] >= broken_off_after)
+    return asyncio.run(ends), polls[0]
 
 
 def test_a_line_is_watched_until_all_of_it_is_below_60_degc_or_nothing_can_be_seen() -> None:
@@ -57,6 +60,8 @@ def test_a_line_is_watched_until_all_of_it_is_below_60_degc_or_nothing_can_be_se
     assert watched([60.0, 61.0, 59.9]) == (True, 2)
     assert watched([100.0, NAN]) == (False, 1)
     assert watched([100.0]) == (False, 12), "twelve hours at most"
+    assert watched([100.0], broken_off_after=3) == (False, 3)
+    assert watched([59.9], broken_off_after=0) == (True, 0), "a cold line is cold all the same"
     assert watched([100.0], furnace_sensor_break=1.0) == (False, 0)
     assert watched([100.0, 20.0], furnace_x=1.0, pump_sensor_break=1.0) == (True, 1)
 

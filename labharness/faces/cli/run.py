@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
@@ -33,7 +34,7 @@ from labharness.journal.reading import run_header
 from labharness.lab import LabPlan
 from labharness.lab.wiring.control import is_up
 from labharness.lab.wiring.operators import TerminalOperator
-from labharness.lab.wiring.tasks import TaskRun
+from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import (
     MESSAGE_BYTES_MAX,
@@ -50,6 +51,7 @@ from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
 __all__ = ["print_answer", "read_submit", "report_run", "run"]
 
 A_TASK = "examples/mos2-monolayer.json"  # of the checkout, and of the README
+EARLY_S = 0.05  # for which a loop may stand still
 FAST_TICKS = 10  # minutes of lab time between two lines of a step in virtual time
 KEPT = {
     "cli.the_answer": ANSWER_NAME,
@@ -83,6 +85,7 @@ def run(chosen: argparse.Namespace) -> int:
             lab_option=plan.option,
             live=LiveLine() if is_live() and not chosen.json else None,
         )
+        early = _EarlyAnswer(payload.capability, chosen.json)
         task = TaskRun(
             plan,
             submit,
@@ -93,28 +96,32 @@ def run(chosen: argparse.Namespace) -> int:
             operator=TerminalOperator(_ask) if plan.file.operator.kind == "terminal" else None,
             approval_wait_s=chosen.approval_timeout,
             tell=told.tell,
+            answered=early.take,
             log_level=chosen.log_level,
             earlier=earlier,
         )
         told.head = f"{plan.file.lab.title} · session {task.session_id} · {task.folder}"
-        with stoppable(task.abort):
+        with stoppable(task.stop, lost=task.abort):
             result = task.execute()
     except BadPayload as why:
         if why.message.type != "task_submit":
             told_type = repr(why.message.type)
             raise BadUse(Text("cli.other_type", path=chosen.task, type=told_type)) from None
         return _reject(why, chosen.json)
+    early.wait()
     try:
-        if chosen.json:
-            say(encode(result.message).decode())
-        else:
+        if not early.taken:
+            _answer(result, payload.capability, chosen.json)
+        if not chosen.json:
             told.report()
             report_run(result.folder)
-            print_answer(result.message, result.folder, payload.capability)
+            _print_files(result.folder)
     except BrokenPipeError:  # the answer is in its folder, and the exit code stands
         drop_output()
     except OutputLost as why:
         warn(Text("cli.answer_in", why=str(why), folder=str(result.folder)))
+    if result.watches and (result.cooled is None or not result.cooled.safe):
+        return EXIT_FAILED
     return EXITS[result.message.type]
 
 
@@ -128,6 +135,49 @@ def _attached(plan: LabPlan, chosen: argparse.Namespace) -> int:
     asked = {"seed": chosen.seed, "after": []}
     answer = submit_to_house(plan, Path(chosen.task), None, asked)
     return follow(plan, answer["task_id"], chosen.json)
+
+
+class _EarlyAnswer:
+    """Prints the answer before a line has cooled, in a thread: a reader may stall it for hours.
+
+    Attributes:
+        taken: Whether there was one: without a watch nothing is early.
+    """
+
+    def __init__(self, capability: str, as_json: bool) -> None:
+        self.taken = False
+        self._capability = capability
+        self._as_json = as_json
+        self._thread: Thread | None = None
+
+    def take(self, result: RunResult) -> None:
+        """Begin to print an answer that comes before its watch."""
+        if not result.watches:
+            return
+        self.taken = True
+        self._thread = Thread(target=self._print, args=(result,), name="answer", daemon=True)
+        self._thread.start()
+        self._thread.join(EARLY_S)  # so that it stands above what is told of the watch
+
+    def wait(self) -> None:
+        """Wait until it is read."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _print(self, result: RunResult) -> None:
+        try:
+            _answer(result, self._capability, self._as_json)
+        except BrokenPipeError:
+            drop_output()
+        except OutputLost as why:
+            warn(Text("cli.answer_in", why=str(why), folder=str(result.folder)))
+
+
+def _answer(result: RunResult, capability: str, as_json: bool) -> None:
+    if as_json:
+        say(encode(result.message).decode())
+    else:
+        _print_message(result.message, capability)
 
 
 def report_run(folder: Path) -> None:
@@ -251,6 +301,8 @@ class _Progress:
         elif kind == "task_accepted":
             level, reasons = data["risk_level"], data["risk_reasons"]
             complain(Text("cli.accepted", level=level, reasons=reasons))
+        elif kind in ("cooling", "cooled"):
+            complain(Text("cli.cooling", message=data["message"]))
         elif kind in ("warning", "error", "log"):
             complain(Text("cli.event", kind=kind, message=data["message"]))
 
@@ -289,7 +341,12 @@ def _phase(name: str) -> str:
 
 
 def print_answer(message: HcpMessage, folder: Path, capability: str) -> None:
-    """Print the terminal message of a run for a person."""
+    """Print the terminal message of a run for a person, and which files its folder holds."""
+    _print_message(message, capability)
+    _print_files(folder)
+
+
+def _print_message(message: HcpMessage, capability: str) -> None:
     body = message.payload.model_dump(by_alias=True, exclude_unset=True)
     if message.type == "task_rejected":
         _print_rejected(body)
@@ -316,6 +373,9 @@ def print_answer(message: HcpMessage, folder: Path, capability: str) -> None:
         for each in body["artifacts"]:
             size = f"{each['size_bytes']:>9}"
             say(Text("cli.artifact", name=f"{each['name']:20}", size=size, uri=each["uri"]))
+
+
+def _print_files(folder: Path) -> None:
     say(_kept(folder))
     if (folder / REPORT_NAME).exists():
         say(Text("cli.open", path=str(folder / REPORT_NAME)))

@@ -10,19 +10,26 @@ from labharness.faces.cli.show import complain
 __all__ = ["stoppable"]
 
 STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last two: Unix, Windows
+LOST_SIGNAL = "SIGHUP"
 
 
 @contextmanager
-def stoppable(stop: Callable[[str], None]) -> Iterator[None]:
+def stoppable(
+    stop: Callable[[str], str | None], lost: Callable[[str], None] | None = None
+) -> Iterator[None]:
     """Ask a run to stop, at Ctrl-C, a lost terminal or a signal from outside.
 
     Args:
-        stop: Takes the reason; it is called from a signal handler.
+        stop: Takes the reason, and may return what is done about it; it is called from a signal
+            handler.
+        lost: Takes the reason where the terminal is lost; without it that is a stop too.
     """
 
     def interrupted(number: int, frame: object) -> None:
-        stop(Text("stop.signal", name=signal.Signals(number).name))  # before any text is printed
-        complain(Text("cli.stopping"))
+        name = signal.Signals(number).name
+        asked = lost if lost is not None and name == LOST_SIGNAL else stop
+        said = asked(Text("stop.signal", name=name))  # before any text is printed
+        complain(said or Text("cli.stopping"))
 
     stops = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]
     before = {each: signal.signal(each, interrupted) for each in stops}

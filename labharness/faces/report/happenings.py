@@ -7,6 +7,7 @@ from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.report.facts import Happening
 from labharness.journal.chain import Record
+from labharness.work.desk.cooling import Cooled
 
 __all__ = ["UNSHOWN", "happenings", "unshown"]
 
@@ -42,6 +43,10 @@ def happenings(records: Iterable[Record], origin_s: float) -> Iterator[Happening
             yield Happening(at_s, "by_hand", hand)
         elif each.kind == "make_safe":
             yield Happening(at_s, "make_safe", body["procedure"])
+        elif each.kind == "cooling":
+            yield Happening(at_s, "warning", str(body["warning"]))
+        elif each.kind == "cooled":
+            yield Happening(at_s, "cooled", Cooled.of(body).text)
         elif each.kind == "verified":
             yield Happening(at_s, "verified", _verified(body))
         elif each.kind in ("mode", "armed", "disarmed"):

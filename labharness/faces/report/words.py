@@ -303,6 +303,7 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "event.verified": ("verified", "验证"),
     "event.mode": ("line", "设备模式"),
     "event.armed": ("armed", "布防"),
+    "event.cooled": ("cooling", "冷却"),
     "event.disarmed": ("disarmed", "撤防"),
     **SPECTRA,
 }

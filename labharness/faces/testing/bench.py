@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -172,14 +172,20 @@ class Bench:
             self._all.append(each)
 
     def run(
-        self, task: Task, *, out: Path | None = None, abort: tuple[str, float] | None = None
+        self,
+        task: Task,
+        *,
+        out: Path | None = None,
+        abort: tuple[str, float] | None = None,
+        answered: Callable[[TaskRun], None] = lambda work: None,
     ) -> Ran:
-        """Run a task to its answer.
+        """Run a task to its answer, and a hot line from there until it is cold.
 
         Args:
             task: A file with a ``task_submit`` message, its JSON object, or the decoded message.
             out: The folder of the run; by default a new one of the test.
             abort: Stage, and lab time into it, of a stop request.
+            answered: Called with the run as soon as its answer is in the folder.
 
         Raises:
             FaultNeverCame: The run ended before an injected fault came.
@@ -214,6 +220,7 @@ class Bench:
             seed=self.seed,
             out=out or self._fresh("run"),
             tell=tell,
+            answered=lambda result: answered(work),
             prepare=built,
         )
         result = work.execute()

@@ -46,6 +46,7 @@ from labharness.safety.guard import LatchUnreadable
 from labharness.safety.guard.latch import LatchedElsewhere
 from labharness.work.admission.approval import StandingApproval
 from labharness.work.desk import ByHand, Desk, LabFacts
+from labharness.work.desk.cooling import Cooled
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
 from labharness.work.plan import Operator
 
@@ -57,11 +58,21 @@ WAIT = "Wait for the other run, or see what the message names"
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """The result of a run."""
+    """The result of a run.
+
+    Attributes:
+        message: The terminal message.
+        folder: Holds it, the journal and the artifacts.
+        journal_head: The journal's head.
+        watches: Whether the line is watched after the answer, until it is cold.
+        cooled: The end of that watch, once it is over.
+    """
 
     message: HcpMessage
     folder: Path
     journal_head: str
+    watches: bool = False
+    cooled: Cooled | None = None
 
 
 class TaskRun:
@@ -79,6 +90,8 @@ class TaskRun:
         approval_wait_s: World time to wait for persons to approve; ``None`` takes the default: a
             day, and in virtual time, which passes without them, not at all.
         tell: Called with every event.
+        answered: Called with the result once its answer is in the folder, before the line is
+            watched until it is cold; it must not wait.
         prepare: Called with the lab before anything is opened; tests inject faults through it.
         sim_lab: The simulated lab, where it was there before this task and outlives it.
         earlier: The folder of the run to go on from.
@@ -99,6 +112,7 @@ class TaskRun:
         operator: Operator | None = None,
         approval_wait_s: float | None = None,
         tell: Callable[[str, Mapping[str, Any]], None] = lambda kind, data: None,
+        answered: Callable[[RunResult], None] = lambda result: None,
         prepare: Callable[[Lab], None] = lambda lab: None,
         sim_lab: SimulatedLab | None = None,
         approvals: tuple[StandingApproval, ...] = (),
@@ -117,6 +131,8 @@ class TaskRun:
         self._operator = operator
         self._approval_wait_s = approval_wait_s
         self._tell = tell
+        self._answered = answered
+        self._result: RunResult | None = None
         self._prepare = prepare
         self._sim_lab = sim_lab
         self._approvals = approvals
@@ -130,7 +146,7 @@ class TaskRun:
         self.folder = out if out is not None else fresh_folder(self.session_id)
 
     def execute(self) -> RunResult:
-        """Run to the terminal message and write it beside the journal.
+        """Run to the terminal message, write it beside the journal, and watch a hot line cool.
 
         Raises:
             BadLabFile: The lab's files cannot be honoured.
@@ -155,6 +171,8 @@ class TaskRun:
             raise
         except Exception as why:  # the line was made safe; a traceback is for the log alone
             LOG.exception("the task ended by an error of the harness")
+            if self._result is not None:  # it was answered, and an answer stands
+                return self._result
             message = answers.task_failed(
                 message_id=self._ids.uuid4(),
                 timestamp=utc_text(wall_clock_utc()),
@@ -217,6 +235,25 @@ class TaskRun:
             return None
         return asyncio.run_coroutine_threadsafe(self._hands.answer(asked), self._loop)
 
+    def stop(self, reason: str) -> str:
+        """Abort the run or, once it is answered, break off the watch until the line is cold.
+
+        Returns:
+            A text that says which of both.
+        """
+        if self._result is None or not self._result.watches:
+            self.abort(reason)
+            return Text("cli.stopping")
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._break_off, reason)
+        return Text("cli.breaking_off")
+
+    def _break_off(self, reason: str) -> None:
+        if self._desk is not None:
+            self._desk.break_off(reason)
+        if self._alarms is not None:
+            self._alarms.give_up()
+
     def _pass_on_abort(self) -> None:
         if self._desk is not None and self._abort_reason:
             self._desk.abort(self._abort_reason)
@@ -249,15 +286,32 @@ class TaskRun:
         self._tell("begun", {})
         try:
             message = await self._answer(facts, clock, journal)
-            with suppress(JournalFailed):  # the desk has reported it already
-                journal.flush()
-            self._keep(message)
+            if self._result is None:
+                self._give(message, journal)
             if self._alarms is not None:
                 await somebody_knows(self._alarms, clock, self._warn)
         finally:
             with suppress(JournalFailed):
                 journal.close()
-        return RunResult(message, self.folder, journal.head.hash)
+        self._result = result = self._found(message, journal)
+        return result
+
+    def _give(self, message: HcpMessage, journal: SqliteJournal) -> None:
+        """Keep the answer, then give it; a caller that fails on it ends no watch."""
+        with suppress(JournalFailed):  # the desk has reported it already
+            journal.flush()
+        self._keep(message)
+        self._result = result = self._found(message, journal)
+        try:
+            self._answered(result)
+        except Exception:
+            LOG.exception("the answer is in its folder, and could not be passed on")
+
+    def _found(self, message: HcpMessage, journal: SqliteJournal) -> RunResult:
+        desk, head = self._desk, journal.head.hash
+        if desk is None:
+            return RunResult(message, self.folder, head)
+        return RunResult(message, self.folder, head, desk.watches, desk.cooled)
 
     def _keep(self, message: HcpMessage) -> None:
         try:
@@ -305,7 +359,9 @@ class TaskRun:
                 hands = self._hands = ByHand(lab.line, self._desk)
                 home = self._plan.state_dir
                 async with served(home, hands.answer, clock, self._warn, hands.lose_door):
-                    return await self._desk.run(self._submit, self._payload)
+                    return await self._desk.run(
+                        self._submit, self._payload, lambda answer: self._give(answer, journal)
+                    )
         except LatchUnreadable as why:
             there = isinstance(why, LatchedElsewhere)  # its text says how to reset it
             then = "Reset it there first" if there else f"Then: {self._plan.reset_command}"

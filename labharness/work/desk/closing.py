@@ -1,7 +1,9 @@
 """The end of a session: artifacts, summary, and the one terminal message."""
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from labharness.core.clock import Chance, Clock, utc_text
@@ -14,13 +16,15 @@ from labharness.journal.chain import canonical
 from labharness.line import HoldTooLong, Line, Tripped
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
-from labharness.protocols.hcp.terms import Rejected
+from labharness.protocols.hcp.terms import Rejected, Submission
+from labharness.work.admission.schemas import output_fault
 from labharness.work.capability import (
     PROCESS_LOG,
     Answer,
     ArtifactContent,
     Capability,
     NoAnswer,
+    PartialResults,
 )
 from labharness.work.desk.checkpoint import Checkpoints
 from labharness.work.desk.facts import LabFacts
@@ -29,7 +33,7 @@ from labharness.work.desk.session import Session
 from labharness.work.desk.so_far import so_far
 from labharness.work.plan import FailureKind, Status, StepFailed, StepRecord
 
-__all__ = ["Closing", "suggestion", "summary"]
+__all__ = ["Closing", "suggestion", "summary", "unfit"]
 
 LOG = logging.getLogger(__name__)
 
@@ -48,6 +52,18 @@ def summary(line: Line, records: Sequence[StepRecord], run_s: float, made: int) 
         ],
         "warnings": list(line.events.warnings),
     }
+
+
+def unfit(submission: Submission, outputs: Mapping[str, Any]) -> str:
+    """Return why outputs are not those that were asked for; empty where they are."""
+    missing = [name for name in submission.required_fields if name not in outputs]
+    if missing:
+        return Text("outputs.lack", fields=", ".join(missing))
+    if submission.output_schema is not None:
+        fault = output_fault(submission.output_schema, outputs)
+        if fault is not None:
+            return Text("outputs.unfit", where=fault[0], why=fault[1])
+    return ""
 
 
 class Closing:
@@ -75,6 +91,8 @@ class Closing:
         self._clock = clock
         self._chance = chance
         self.capability: Capability | None = None
+        self._table: tuple[bytes, int] | None = None
+        self._partial: PartialResults | None = None
 
     @property
     def log(self) -> str:
@@ -191,7 +209,10 @@ class Closing:
         if self.capability is None:
             return {}
         try:
-            found = so_far(self.capability, records, self._journal)
+            if self._partial is None:
+                self._journal.commit()
+                self._partial = so_far(self.capability, records, self._journal.path)
+            found = self._partial
         except JournalFailed as why:
             self._session.tell("warning", {"code": "journal_lost", "message": str(why)})
             return {}
@@ -201,11 +222,26 @@ class Closing:
     def _keep_partial_logs(self) -> int:
         return self._keep_logs(f"partial_{self.log}", f"{self.log}_partial.csv")
 
+    async def prepare(self, records: Sequence[StepRecord]) -> None:
+        """Make the files of a run that came to no end, up to now, beside a line that is polled.
+
+        It takes seconds, so it is done in a thread. A failure is reported at the second try.
+        """
+        with suppress(JournalFailed, OSError):
+            self._journal.flush()
+            self._journal.commit()
+            path = self._journal.path
+            self._table = await asyncio.to_thread(process_log, path, self._facts.watched)
+            if self.capability is not None:
+                self._partial = await asyncio.to_thread(so_far, self.capability, records, path)
+
     def _keep_logs(self, name: str, filename: str) -> int:
         """Store the process log; return its rows, 0 when the journal is lost."""
         try:
-            self._journal.flush()
-            table, rows = process_log(self._journal.path, self._facts.watched)
+            if self._table is None:
+                self._journal.flush()
+                self._table = process_log(self._journal.path, self._facts.watched)
+            table, rows = self._table
             self._artifacts.put(name, filename, "text/csv", table)
         except (JournalFailed, OSError) as why:
             self._session.tell("warning", {"code": "journal_lost", "message": str(why)})

@@ -2,7 +2,7 @@
 
 The file reads from top to bottom like a request. Decisions are made by admission, the capability
 and the kernel. The desk owns their order, and leaves the line in its safe state before it answers,
-after every ending.
+after every ending. A line that has to cool is watched after the answer (``cooling``).
 """
 
 import asyncio
@@ -11,27 +11,26 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labharness.core.clock import Chance, Clock, failure_of, utc_text
-from labharness.core.vocabulary.durations import format_duration
+from labharness.core.clock import Chance, Clock, failure_of
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import LinkLost
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import Artifacts
-from labharness.line import HoldTooLong, Line, NoReply, NotArmed, Tripped, latch_lost
-from labharness.protocols.hcp import answers
+from labharness.line import HoldTooLong, Line, NoReply, NotArmed, Tripped
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
+from labharness.safety.kernel import Mode
 from labharness.work.admission.approval import Approved, NotApproved
-from labharness.work.admission.audit import Screened
-from labharness.work.admission.schemas import output_fault
-from labharness.work.admission.token import issue
 from labharness.work.capability import Answer, NoAnswer, Planned
+from labharness.work.desk.accepting import accept
 from labharness.work.desk.admitting import Admitting, Weighed
 from labharness.work.desk.checkpoint import Checkpoints, readings_of
-from labharness.work.desk.closing import Closing, summary
+from labharness.work.desk.closing import Closing, summary, unfit
+from labharness.work.desk.cooling import Cooled, Cooling
 from labharness.work.desk.energised import scope
 from labharness.work.desk.facts import Approvers, LabFacts
+from labharness.work.desk.making_safe import MakingSafe
 from labharness.work.desk.operations import LineOperations
 from labharness.work.desk.progress_reporter import ProgressReporter
 from labharness.work.desk.resuming import RECOVERED, NotResumable, Resumption, look_up
@@ -45,11 +44,10 @@ from labharness.work.plan import (
     StepRecord,
 )
 
-__all__ = ["ABORT_S_MAX", "Desk"]
+__all__ = ["Desk"]
 
 LOG = logging.getLogger(__name__)
 
-ABORT_S_MAX = 300.0  # the promised abort_timeout: heat off, reactive gases closed, inert open
 UNFIT = Text("advice.outputs")
 HOLD_ANSWER_S = 2.0  # a request for a hold is answered after this time, held or not yet
 
@@ -66,6 +64,11 @@ class Desk:
         artifacts: The store of its files.
         tell: Called with every event as it happens.
         earlier: The journal of the run to go on from, for a submission that does so.
+
+    Attributes:
+        session: Its session.
+        watches: Whether the line is watched after the answer, until it is cold.
+        cooled: The end of that watch.
     """
 
     def __init__(
@@ -101,26 +104,46 @@ class Desk:
         self._resumption: Resumption | None = None
         self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
-        self._unverified: list[str] = []
         self._executing = False
-        self._left_safe = False
+        self._making_safe = MakingSafe(line, facts.safe_procedure)
+        self._cooling = Cooling(line, self._making_safe, tell)
+        self._safe_at_s: float | None = None
+        self.watches = False
+        self.cooled: Cooled | None = None
         self._holding: asyncio.Task[None] | None = None
 
-    async def run(self, submit: HcpMessage, payload: TaskSubmit) -> HcpMessage:
-        """Take a ``task_submit`` to its terminal message.
+    async def run(
+        self,
+        submit: HcpMessage,
+        payload: TaskSubmit,
+        answered: Callable[[HcpMessage], None] = lambda message: None,
+    ) -> HcpMessage:
+        """Take a ``task_submit`` to its terminal message, and a hot line from there to a cold one.
 
-        Before this returns the line is in its safe state, or it is reported that it is not.
+        Args:
+            submit: The message.
+            payload: Its payload.
+            answered: Called with the terminal message once the line is in its safe state, or it
+                is reported that it is not; a line that has to cool is watched after that.
         """
         self._running = asyncio.current_task()
         self._line.events.on_warning = self._reporter.warned
+        try:
+            message = await self._ended(submit, payload)
+            answered(message)
+            if self.watches:
+                self.cooled = await self._cooling.watch()
+            return message
+        finally:
+            await self._line.close()
+
+    async def _ended(self, submit: HcpMessage, payload: TaskSubmit) -> HcpMessage:
         try:
             return await self._taken(submit, payload)
         except Exception as why:
             if isinstance(why, JournalFailed) and self.session.state == "PENDING":
                 raise  # nothing was sent, and no message can be kept
             return await self._broken(submit, why)
-        finally:
-            await self._line.close()
 
     async def _taken(self, submit: HcpMessage, payload: TaskSubmit) -> HcpMessage:
         """Take a task in, and carry it out, reject it or abort it."""
@@ -217,43 +240,16 @@ class Desk:
         }
         self._journal.append("planned", body, self._clock.now_s())
 
-    def _accept(self, submit: HcpMessage, weighed: Weighed) -> None:
-        """Issue the session's token, and accept the task."""
-        admitted, screened = weighed.admitted, weighed.admitted.screened
-        token, self.session.token = issue(
-            self._chance.entropy,
-            session_id=self.session.session_id,
-            running_at=self._clock.utc(),
-            max_duration_s=screened.max_duration_s,
-            risk_level=admitted.risk.level,
-            data_classification=screened.data_classification,
-            constraints=self._facts.safety_envelope,
-        )
-        message = answers.task_accepted(
-            message_id=self._chance.uuid4(),
-            timestamp=utc_text(self._clock.utc()),
-            session_id=self.session.session_id,
-            in_reply_to=submit.message_id,
-            session_token=token,
-            risk_level=admitted.risk.level,
-            data_classification=screened.data_classification,
-            safety_envelope=self._facts.safety_envelope,
-            max_duration=format_duration(screened.max_duration_s),
-            abort_timeout=format_duration(ABORT_S_MAX),
-        )
-        body = message.payload.model_dump(by_alias=True, exclude_unset=True)
-        body["session_token"] = None  # it goes to the caller and nowhere else
-        body["risk_reasons"] = list(admitted.risk.reasons)
-        body["hazard_categories"] = list(weighed.hazards)
-        self._journal.append("task_accepted", body, self._clock.now_s())
-        self.session.tell("task_accepted", body)
-
     # ---- the run
 
     async def _carry_out(self, submit: HcpMessage, weighed: Weighed) -> HcpMessage:
         """Accept the task, run its plan, leave the line safe, and answer."""
         self._closing.capability = weighed.capability
-        self._accept(submit, weighed)
+        body = accept(
+            self.session, submit.message_id, weighed, self._facts, self._clock, self._chance
+        )
+        self._journal.append("task_accepted", body, self._clock.now_s())
+        self.session.tell("task_accepted", body)
         resumption = self._resumption
         self.session.become("RUNNING", "accepted" if resumption is None else RECOVERED)
         planned, started_s = weighed.planned, self._clock.now_s()
@@ -284,13 +280,10 @@ class Desk:
         ended = await self._execute(executor, weighed.admitted.screened.max_duration_s)
         if self.session.state == "PAUSED":  # ruling 10b: it goes on in order to end
             self.session.become("RUNNING", Text("hold.ended", why=str(ended)))
-        await self._leave_safe(ended)
-        await self._line.close()
+        run_s = await self._leave_safe(ended) - started_s
         if self._line.memory.trip is not None:
-            ended = Tripped(
-                self._line.memory.trip
-            )  # a step that ends by a trip may state another reason
-        run_s = self._clock.now_s() - started_s
+            # a step that ends by a trip may state another reason
+            ended = Tripped(self._line.memory.trip)
         return self._answered(weighed, executor.records(), ended, run_s)
 
     async def _execute(self, executor: Executor, max_duration_s: float) -> Exception | None:
@@ -319,31 +312,28 @@ class Desk:
             self._executing = False
         return None
 
-    async def _leave_safe(self, ended: BaseException | None) -> None:
-        """Bring the line to its safe state after any ending, and report the result."""
+    async def _leave_safe(self, ended: BaseException | None) -> float:
+        """Bring the line to its safe state after any ending; return when that was reached.
+
+        A line that may be hot goes on being polled, with trips in force; any other is closed.
+        """
         line = self._line
-        verification = await line.settle(self._facts.safe_procedure)
+        await self._making_safe.wait()
         if line.memory.trip is not None:
             trip = line.memory.trip
             data = {"code": trip.cause.value, "message": trip.detail, "recoverable": False}
             self.session.event("error", data)
-        for step in verification.unverified():
-            self._reporter.warned(Text("pair", what=verification.procedure, why=step))
-        if lost := await latch_lost(line.guard, line.clock):
-            self._reporter.warned(lost)
-        if ended is not None or line.memory.trip is not None:
+        if ended is None and line.memory.trip is None and self._making_safe.done:
+            line.disarm()
+        else:
             self._reporter.progress("cooling_under_watch", 100, Text("cooling.watch"))
-            await line.watch_until_cold()
-        if line.memory.trip is not None:  # it may have come, or been verified, during the watch
-            await line.trip_response.verified()
-            verification = line.trip_response.verifications[-1]
-        steps = verification.unverified()
-        self._unverified = [Text("pair", what=verification.procedure, why=each) for each in steps]
-        # the disk may have been mended while the line cooled
-        if lost := await latch_lost(line.guard, line.clock):
-            self._unverified.append(lost)
-        line.disarm()
-        self._left_safe = True
+            self.watches = True
+        self._safe_at_s = self._clock.now_s()
+        if self.watches:
+            await self._closing.prepare(self._records())
+        else:
+            await line.close()
+        return self._safe_at_s
 
     def _answered(
         self,
@@ -368,24 +358,13 @@ class Desk:
             answer = weighed.capability.answer(records, constraints)
         except Exception as why:  # noqa: BLE001 - the line is safe; the failure is reported as ours
             return self._closing.failed(why, records, None, done)
-        if isinstance(answer, Answer) and (wrong := self._unfit(screened, answer.outputs)):
+        if isinstance(answer, Answer) and (wrong := unfit(screened.submission, answer.outputs)):
             answer = NoAnswer(wrong, answer.outputs, answer.artifacts, UNFIT)
         self._closing.keep(answer.artifacts)
         if isinstance(answer, Answer):
             return self._closing.completed(answer, done)
         failed = StepFailed("answer", "analysis", answer.reason, FailureKind.EXECUTION)
         return self._closing.failed(failed, records, answer, done)
-
-    def _unfit(self, screened: Screened, outputs: Mapping[str, Any]) -> str:
-        submission = screened.submission
-        missing = [name for name in submission.required_fields if name not in outputs]
-        if missing:
-            return Text("outputs.lack", fields=", ".join(missing))
-        if submission.output_schema is not None:
-            fault = output_fault(submission.output_schema, outputs)
-            if fault is not None:
-                return Text("outputs.unfit", where=fault[0], why=fault[1])
-        return ""
 
     # ---- other ends
 
@@ -399,21 +378,21 @@ class Desk:
             return self._rejected(submit, Rejected("aborted", reason))
         self.session.become("ABORTING", reason)
         await self._leave_safe(asyncio.CancelledError(reason))
-        await self._line.close()
         self.session.become("ABORTED", reason)
-        return self._closing.aborted(reason, self._unverified, self._records())
+        unsafe = self._making_safe.unverified()
+        return self._closing.aborted(reason, unsafe, self._records())
 
     async def _broken(self, submit: HcpMessage, failure: BaseException) -> HcpMessage:
-        """End a session because of a failure in this program; closing makes the line safe."""
+        """End a session because of a failure in this program, with the line made safe."""
         if self.session.state == "PENDING":
             LOG.error("the task is rejected by an error of the harness", exc_info=failure)
             why = Text("failure.internal", what=repr(failure))
             return self._rejected(submit, Rejected("resource_unavailable", why))
-        await self._line.close()
+        await self._close_safe(failure)
         if self.session.state == "ABORTING":
             self.session.become("ABORTED", self._abort_reason)
             left = Text("failure.internal", what=repr(failure))
-            unsafe = [*self._unverified, left]
+            unsafe = [*self._making_safe.unverified(), left]
             return self._closing.aborted(self._abort_reason, unsafe, self._records())
         if self.session.state == "PAUSED":
             self.session.become("RUNNING", Text("hold.failed"))
@@ -424,17 +403,34 @@ class Desk:
         """Return the record of each step so far."""
         return () if self._executor is None else self._executor.records()
 
+    async def _close_safe(self, failure: BaseException) -> None:
+        """Leave the line safe after a failure in this program, in the shortest way if need be."""
+        try:
+            if self._safe_at_s is not None:
+                return
+            if self._line.memory.mode is not Mode.DISARMED:
+                await self._leave_safe(failure)
+                return
+        except Exception:
+            LOG.exception("the line is closed by an error of the harness")
+        self.watches = False
+        await self._line.close()
+
     # ---- requests of persons while it runs
 
     def abort(self, reason: str) -> None:
         """Abort the run; ``run`` then answers with ``session_closed``.
 
-        After the line was left safe it has no effect: the results of the run are answered.
+        After the line was left safe it has no effect: what was found is answered, and watched.
         """
-        over = self._left_safe or self.session.closed
+        over = self._safe_at_s is not None or self.session.closed
         if self._running is not None and not self._abort_reason and not over:
             self._abort_reason = reason
             self._running.cancel()
+
+    def break_off(self, reason: str) -> None:
+        """End the watch after the answer; a line that is not cold is latched."""
+        self._cooling.break_off(reason)
 
     async def hold(self, reason: str) -> str:
         """Let no further command through until ``resume``; ruling 11 calls it PAUSED.
@@ -493,6 +489,6 @@ class Desk:
         return {
             "session_id": self.session.session_id,
             "state": self.session.state,
-            "step": self._reporter.doing,
+            "step": Text("cooling.watch") if self.watches else self._reporter.doing,
             "left_s": self._reporter.left_s,
         }

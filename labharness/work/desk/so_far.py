@@ -5,9 +5,9 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from labharness.journal import SqliteJournal
 from labharness.journal.chain import canonical
 from labharness.work.capability import ArtifactContent, Capability, PartialResults, QueryResult
 from labharness.work.desk.results import results
@@ -18,19 +18,21 @@ __all__ = ["so_far"]
 LOG = logging.getLogger(__name__)
 
 
-def so_far(
-    capability: Capability, records: Sequence[StepRecord], journal: SqliteJournal
-) -> PartialResults:
+def so_far(capability: Capability, records: Sequence[StepRecord], journal: Path) -> PartialResults:
     """Return the results so far, as the capability makes them.
 
     Without a function of the capability for it, or when that one breaks, the measured values
     are one artifact as they are.
 
+    Args:
+        capability: The capability of the run.
+        records: The record of each step.
+        journal: The run's journal, committed.
+
     Raises:
         JournalFailed: The journal cannot be read.
     """
-    journal.commit()
-    measured = tuple(results(journal.path))
+    measured = tuple(results(journal))
     made = getattr(capability, "so_far", None)
     if made is not None:
         try:

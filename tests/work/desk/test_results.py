@@ -119,8 +119,9 @@ def test_a_capability_that_makes_no_partial_results_loses_none(tmp_path: Path) -
 
     with SqliteJournal(tmp_path / "journal.sqlite") as journal:
         kept(journal, [[1.0], [2]])
+        journal.commit()
         for capability in (Breaks(), object()):
-            found = so_far(cast("Capability", capability), (), journal)
+            found = so_far(cast("Capability", capability), (), journal.path)
             assert found.outputs == {"measured": {"camera.spectrum": 1}}
             (artifact,) = found.artifacts
             (row,) = json.loads(artifact.content)["measured"]

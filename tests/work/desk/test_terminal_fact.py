@@ -40,11 +40,11 @@ EARLY = {
 FLOWN = (EARLY["arm"], EARLY["start"], EARLY["step"])
 LATE = {  # each is a whole growth
     "settle": "labharness.line.Line.settle",
-    "latch": f"{DESK}.desk.latch_lost",
+    "latch": f"{DESK}.making_safe.latch_lost",
     "disarm": "labharness.line.Line.disarm",
     "records": "labharness.work.plan.Executor.records",
     "answer": "labharness.work.capability.cvd.CvdSynthesis.answer",
-    "schema": f"{DESK}.desk.Desk._unfit",
+    "schema": f"{DESK}.desk.unfit",
     "artifacts": f"{DESK}.closing.Closing.keep",
     "log": f"{DESK}.closing.process_log",
     "listed": "labharness.journal.artifacts.Artifacts.list",

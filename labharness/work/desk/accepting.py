@@ -1,0 +1,61 @@
+"""The acceptance of a task: its session gets a token, and its caller the enforced envelope."""
+
+from typing import Any
+
+from labharness.core.clock import Chance, Clock, utc_text
+from labharness.core.vocabulary.durations import format_duration
+from labharness.protocols.hcp import answers
+from labharness.work.admission.token import issue
+from labharness.work.desk.admitting import Weighed
+from labharness.work.desk.facts import LabFacts
+from labharness.work.desk.making_safe import ABORT_S_MAX
+from labharness.work.desk.session import Session
+
+__all__ = ["accept"]
+
+
+def accept(
+    session: Session,
+    in_reply_to: str,
+    weighed: Weighed,
+    facts: LabFacts,
+    clock: Clock,
+    chance: Chance,
+) -> dict[str, Any]:
+    """Issue a session's token; return the record of its acceptance, which does not hold it.
+
+    Args:
+        session: Gets the token.
+        in_reply_to: ``message_id`` of the submission.
+        weighed: The task.
+        facts: The lab.
+        clock: Of the token's times.
+        chance: Of token and message id.
+    """
+    admitted, screened = weighed.admitted, weighed.admitted.screened
+    token, session.token = issue(
+        chance.entropy,
+        session_id=session.session_id,
+        running_at=clock.utc(),
+        max_duration_s=screened.max_duration_s,
+        risk_level=admitted.risk.level,
+        data_classification=screened.data_classification,
+        constraints=facts.safety_envelope,
+    )
+    message = answers.task_accepted(
+        message_id=chance.uuid4(),
+        timestamp=utc_text(clock.utc()),
+        session_id=session.session_id,
+        in_reply_to=in_reply_to,
+        session_token=token,
+        risk_level=admitted.risk.level,
+        data_classification=screened.data_classification,
+        safety_envelope=facts.safety_envelope,
+        max_duration=format_duration(screened.max_duration_s),
+        abort_timeout=format_duration(ABORT_S_MAX),
+    )
+    body = message.payload.model_dump(by_alias=True, exclude_unset=True)
+    body["session_token"] = None  # it goes to the caller and nowhere else
+    body["risk_reasons"] = list(admitted.risk.reasons)
+    body["hazard_categories"] = list(weighed.hazards)
+    return body
