@@ -88,8 +88,10 @@ class _OrderedTimer(TimerHandle):
         args: Sequence[object],
         loop: "_OrderedLoop",
         context: Context | None,
+        order: int,
     ) -> None:
-        if loop.get_debug():
+        self.order = order
+        if loop._debug:
             super().__init__(when, callback, args, loop, context)
             return
         self._context = copy_context() if context is None else context
@@ -133,6 +135,7 @@ class _VirtualSelector(selectors.DefaultSelector):
 class _OrderedLoop(asyncio.SelectorEventLoop):
     """The part that both loops share: FIFO timers and ordered tasks."""
 
+    _debug: bool
     _scheduled: list[_OrderedTimer]
     _ready: deque[Handle]
     _stopping: bool
@@ -160,9 +163,9 @@ class _OrderedLoop(asyncio.SelectorEventLoop):
         context: Context | None = None,
     ) -> TimerHandle:
         """Schedule ``callback`` on the microsecond grid, first made first fired."""
-        timer = _OrderedTimer(round(when * 1e6) / 1e6, callback, args, self, context)
         self._timers_created += 1
-        timer.order = self._timers_created
+        when = round(when * 1e6) / 1e6
+        timer = _OrderedTimer(when, callback, args, self, context, self._timers_created)
         heapq.heappush(self._scheduled, timer)
         timer._scheduled = True
         return timer

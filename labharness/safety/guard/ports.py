@@ -8,7 +8,15 @@ from threading import Thread
 from labharness.core.vocabulary import Request
 from labharness.instruments.link import LinkLost
 from labharness.instruments.link.descriptors import Descriptor
-from labharness.safety.guard.core import Finished, GuardCore, Permit, PortState, SafeFrame
+from labharness.safety.guard.core import (
+    DRAIN,
+    IDLE,
+    SENT,
+    Finished,
+    GuardCore,
+    Permit,
+    SafeFrame,
+)
 from labharness.safety.guard.duty import Duty
 
 __all__ = ["Ports"]
@@ -66,7 +74,7 @@ class Ports:
     @property
     def busy(self) -> bool:
         """Whether something is on a wire, or waits for one."""
-        return any(port.state is PortState.SENT or port.safe for port in self.core.ports.values())
+        return any(port.state is SENT or port.safe for port in self.core.ports.values())
 
     @property
     def making_safe(self) -> bool:
@@ -78,7 +86,7 @@ class Ports:
         return [
             name
             for name, port in self.core.ports.items()
-            if port.state is PortState.IDLE and not port.safe and name not in self._openings
+            if port.state is IDLE and not port.safe and name not in self._openings
         ]
 
     def shut(self) -> dict[str, str]:
@@ -209,7 +217,7 @@ class Ports:
             except LinkLost as why:
                 self._lose(name, link, str(why), now)
                 return
-            if port.state is PortState.DRAIN and now >= port.due_s:
+            if port.state is DRAIN and now >= port.due_s:
                 port.expire(now)  # its quiet was over before these bytes came
                 self.on_free()
             finished = port.feed(data, now)

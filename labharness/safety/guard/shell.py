@@ -7,12 +7,14 @@ from labharness.core.vocabulary import Request, Trip
 from labharness.instruments.link import Link, LinkLost
 from labharness.safety.guard.contract import Done, LatchView, PortQueue, Tells
 from labharness.safety.guard.core import (
+    DRAIN,
+    IDLE,
+    SENT,
     Finished,
     GuardCore,
     NotPermitted,
     Permit,
     Port,
-    PortState,
     SafeFrame,
 )
 from labharness.safety.guard.duty import Duty
@@ -100,9 +102,9 @@ class LoopGuard(Tells):
     def ready(self, port: str) -> bool:
         """Return whether an exchange may begin on a port that the caller owns."""
         state = self.core.ports[port]
-        if state.state is PortState.DRAIN:
+        if state.state is DRAIN:
             state.expire(self._loop.time())  # perhaps no user waited for the end of its quiet
-        return state.state is PortState.IDLE and not state.safe and not self._closed
+        return state.state is IDLE and not state.safe and not self._closed
 
     def trip(self, trip: Trip) -> None:
         """Run a procedure: bytes first, then the latch; records come after, by the caller."""
@@ -114,7 +116,7 @@ class LoopGuard(Tells):
     def give_up(self, why: str) -> None:
         """End all requests that are not answered: another guard had the ports meanwhile."""
         for port, done in self._done.items():
-            if done is not None and self.core.ports[port].state is not PortState.SENT:
+            if done is not None and self.core.ports[port].state is not SENT:
                 self._done[port] = None
                 done(None, why)
                 self._offer(port)
@@ -128,7 +130,7 @@ class LoopGuard(Tells):
     def insist(self, *, reading: bool) -> None:
         """Send the open frames again on idle ports; with ``reading``, read back as well."""
         ports = self.core.ports.items()
-        at_it = {name for name, each in ports if each.safe or each.state is PortState.SENT}
+        at_it = {name for name, each in ports if each.safe or each.state is SENT}
         for port in self.core.queue(self.duty.due(at_it, reading=reading)):
             self._send_safe(port)
 
@@ -172,7 +174,7 @@ class LoopGuard(Tells):
 
         def receive(data: bytes) -> None:
             now = loop.time()
-            if state.state is PortState.DRAIN and now - state.due_s > GRID_S:
+            if state.state is DRAIN and now - state.due_s > GRID_S:
                 state.expire(now)  # its quiet was over before these bytes came
             finished = state.feed(data, now)
             if finished is not None:
@@ -219,20 +221,20 @@ class LoopGuard(Tells):
             return
         if turns.offer(port) and port not in self._quiet:
             state = self.core.ports[port]
-            if state.state is PortState.DRAIN:
+            if state.state is DRAIN:
                 due_s = state.due_s
                 self._quiet[port] = self._loop.call_at(due_s, self._end_quiet, port, due_s)
 
     def _end_quiet(self, port: str, due_s: float) -> None:
         del self._quiet[port]
         state = self.core.ports[port]
-        if state.state is PortState.DRAIN:
+        if state.state is DRAIN:
             # what was due at due_s is due now, though the loop's grid may lie just below it
             state.expire(max(self._loop.time(), due_s))
         self._offer(port)
 
     def _watch(self, state: Port) -> None:
-        if state.state is PortState.SENT and state.due_s < self._timer_s:
+        if state.state is SENT and state.due_s < self._timer_s:
             if self._timer is not None:
                 self._timer.cancel()
             self._timer_s = state.due_s
@@ -244,7 +246,7 @@ class LoopGuard(Tells):
         self._timer = None
         self._timer_s = float("inf")
         for name, port in self.core.ports.items():
-            if port.state is PortState.SENT and port.due_s <= now:
+            if port.state is SENT and port.due_s <= now:
                 finished = port.expire(now)
                 if finished is not None:
                     self._finish(name, finished)
