@@ -173,6 +173,16 @@ IN_THE_GATE = (
         detector="verdict",
     ),
     PlantedBug(
+        "any reply taken for the last one",
+        "labharness.line.poll:_Chain._decode",
+        "last is not None and last[0] == reply",
+        "last is not None",
+        "tests/line/test_line_poll.py::"
+        "test_a_reply_that_is_the_same_as_the_last_counts_again_and_any_other_is_decoded",
+        promise=11,
+        detector="verdict",
+    ),
+    PlantedBug(
         "heartbeats that go on without the tick",
         "labharness.line.poll:Poller._feed",
         "next_s < until_s",

@@ -138,6 +138,13 @@ def test_what_is_no_reply_is_silence_and_the_next_scan_is_asked() -> None:
         assert [channel for channel, _ in polled.taken] == ["oven.off", "oven.temperature"]
 
 
+def test_a_reply_that_is_the_same_as_the_last_counts_again_and_any_other_is_decoded() -> None:
+    polled = Polled({"setpoint": None, "off": None})
+    polled.port.says["oven.temperature?"] = ["1", "1", "x", "1", "2", "1"]
+    polled.after(5.5)
+    assert polled.taken == [("oven.temperature", (value,)) for value in (1.0, 1.0, 1.0, 2.0, 1.0)]
+
+
 def test_a_port_that_settles_is_stood_in_line_for_again() -> None:
     polled = Polled()
 

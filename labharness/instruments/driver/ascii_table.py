@@ -72,6 +72,11 @@ class Ascii(ChannelRow):
         return Several(self.query, "(?s:(.*))", self.every_s, self.only_while, name)
 
     @property
+    def is_plain(self) -> bool:
+        """Return whether its value is what its text says, as it is."""
+        return self.must is None and self.per == 1.0
+
+    @property
     def is_read(self) -> bool:
         """Return whether something asks for it."""
         return self.query != ""
@@ -192,6 +197,9 @@ class AsciiDriver(TableDriver):
         self._head = self.head.format_map(vars(self))
         self._reply_head = self.reply_head.format_map(vars(self)).encode()
         self._done = (self.done + self.reply_end).encode() if self.done else b""
+        self._end = self.reply_end.encode()
+        self._form = re.compile(self.form)
+        self._refused = re.compile(self.refused) if self.refused else None
         super().__init__()
         asks = self.line(self.who.query, self.who.timeout_s)
         if self.who.lines > 1:
@@ -271,17 +279,16 @@ class AsciiDriver(TableDriver):
             DeviceFault: The instrument refuses.
         """
         head = self._reply_head
-        body = reply.removeprefix(head).removesuffix(self.reply_end.encode())
-        told = body.decode("ascii", "replace")
-        whole = reply.endswith(self.reply_end.encode())
-        refusal = re.fullmatch(self.refused, told) if self.refused and whole else None
+        told = reply.removeprefix(head).removesuffix(self._end).decode("ascii", "replace")
+        whole = reply.endswith(self._end)
+        refusal = self._refused.fullmatch(told) if self._refused is not None and whole else None
         if refusal and (reply.startswith(head) or not self.refusal_has_head):
             why = self.refusals.get(refusal[1], "unknown") if refusal.lastindex else ""
             to = f" to {asked}" if asked else ""
             raise fault(what, f"{told[:80]}{to}{why and f' ({why})'}")
         if not (whole and reply.startswith(head)):
             raise BadReply(f"{what}: {reply[:80]!r} is no reply of {head.decode() or 'its'}")
-        found = re.fullmatch(self.form, told)
+        found = self._form.fullmatch(told)
         if found is None:
             raise BadReply(f"{what}: {told[:40]!r} is not in form")
         return found[1]
@@ -290,7 +297,10 @@ class AsciiDriver(TableDriver):
         self, reply: Several, rows: Mapping[str, Ascii]
     ) -> Callable[[bytes], tuple[Any, ...]]:
         pattern = re.compile(reply.pattern)
-        parts = [(name, row.value, row.hidden) for name, row in rows.items()]
+        parts = [
+            (name, row.reads if row.is_plain else row.value, row.hidden)
+            for name, row in rows.items()
+        ]
 
         def decode(received: bytes) -> tuple[Any, ...]:
             found = pattern.fullmatch(self.said(reply.name, received, reply.query))

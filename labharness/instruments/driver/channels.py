@@ -84,7 +84,8 @@ class Scan:
         request: The frame; it must read and nothing else.
         channels: The channels it yields, in order.
         decode: Turns a complete reply into one value per channel, in each channel's unit;
-            raises ``BadReply`` or ``DeviceFault``.
+            raises ``BadReply`` or ``DeviceFault``. The reply alone decides: one that is the same
+            as the last is not decoded again.
         period_s: How often the line polls it; ``None`` for a scan that is only read on demand.
         only_while: The only state in which the instrument answers it; in others it is not asked.
     """

@@ -166,8 +166,20 @@ class ModbusRow(ChannelRow):
                 raise BadReply(f"{name}: {value} is no number")
             return self.right(name, value)
 
-        is_plain = self.must is None and not self.real
-        return (lambda block: self.decode(block, start)) if is_plain else checked
+        if self.must is not None or self.real:
+            return checked
+        if self.size == 2:
+            return lambda block: self.decode(block, start)
+        return self._of_one_word(self.address - start)
+
+    def _of_one_word(self, at: int) -> Callable[[Sequence[int]], float]:
+        """Return ``decode`` for one plain word, which most are: all choices are made here, once."""
+        if self.bit is not None:
+            shift, mask = self.bit, (1 << self.bits) - 1
+            return lambda block: float(block[at] >> shift & mask)
+        sign = 0x8000 if self.signed else 0
+        times, parts = (self.scale, 1) if self.scale >= 1 else (1, round(1 / self.scale))
+        return lambda block: ((block[at] ^ sign) - sign) * times / parts
 
 
 Holding = ModbusRow
