@@ -50,6 +50,14 @@ class Simulator(ModbusFace):
         self._env = env
         self._part = part
         self._per_sccm = 10**decimals
+        full_scale = round(part.full_scale_sccm * 1000)
+        self._fixed = {
+            FIRMWARE: 2 << 8 | 1 << 4 | 3,
+            **{SERIAL + n: int.from_bytes(SERIAL_TEXT[2 * n : 2 * n + 2], "big") for n in range(6)},
+            FULL_SCALE: full_scale >> 16,
+            FULL_SCALE + 1: full_scale & 0xFFFF,
+            UNITS: 0,
+        }
         self._words = {WATCHDOG: 0, AUTOTARE: 0, SOURCE: UNSAVED, SETPOINT_HIGH: 0, SETPOINT_LOW: 0}
         self._set_by_modbus = False
         self._heard_us = env.now
@@ -115,13 +123,7 @@ class Simulator(ModbusFace):
     def _snapshot(self) -> dict[int, int]:
         part = self._part
         flow = min(part.flow_sccm, part.full_scale_sccm * CEILING)
-        full_scale = round(part.full_scale_sccm * 1000)
-        words = dict(self._words)
-        words[FIRMWARE] = 2 << 8 | 1 << 4 | 3
-        for offset in range(6):
-            words[SERIAL + offset] = int.from_bytes(SERIAL_TEXT[2 * offset : 2 * offset + 2], "big")
-        words[FULL_SCALE], words[FULL_SCALE + 1] = full_scale >> 16, full_scale & 0xFFFF
-        words[UNITS] = 0
+        words = self._words | self._fixed
         words[GAS] = GAS_NUMBERS[part.gas]
         words[STATUS] = int(part.flow_sccm >= part.full_scale_sccm * CEILING)
         words[TEMPERATURE] = round(part.gas_temperature_c * 100) & 0xFFFF

@@ -12,7 +12,7 @@ and several lines in one head. The warm-up takes no time, a fault clears itself,
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from labharness.instruments.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.optics import Laser
@@ -42,13 +42,16 @@ class Simulator(LineFace):
         self._part = part
         self._max_power_w = max_power_w
         self._autostart = self._direct = 0
+        self._asked = self._answers()
 
     def answer(self, line: str) -> str:
         """Answer one command; every reply ends with CR LF."""
         return f"{self._reply(line.strip())}\r\n"
 
     def _reply(self, command: str) -> str:
-        part = self._part
+        part, asked = self._part, self._asked.get(command)
+        if asked is not None:
+            return asked()
         if command in ("l0", "l1", "@cob0", "@cob1"):
             part.on = command.endswith("1")
             return "OK"
@@ -65,32 +68,40 @@ class Simulator(LineFace):
             return "OK"
         if command in ("cf", "cp", "?"):
             return "OK"
-        return self._answers().get(command, ILLEGAL)
+        return ILLEGAL
 
-    def _answers(self) -> Mapping[str, str]:
-        part = self._part
-        blocked = part.on and part.interlock_open
-        lit_share = part.output_w / self._max_power_w
+    def _blocked(self) -> bool:
+        return self._part.on and self._part.interlock_open
+
+    def _mode(self) -> int:
+        if self._blocked():
+            return FAULT
+        return COMPLETED if self._part.on else OFF
+
+    def _current_a(self) -> float:
+        lit_share = self._part.output_w / self._max_power_w
         least_a, most_a = CURRENT_A
-        current_a = least_a + lit_share * (most_a - least_a) if lit_share else 0.0
-        most_mw = f"{1000 * self._max_power_w:.1f}"
+        return least_a + lit_share * (most_a - least_a) if lit_share else 0.0
+
+    def _answers(self) -> Mapping[str, Callable[[], str]]:
+        part, most_mw = self._part, f"{1000 * self._max_power_w:.1f}"
         return {
-            "l?": f"{int(part.on)}",
-            "p?": f"{part.power_w:.6f}",
-            "pa?": f"{part.output_w:.6f}",
-            "i?": f"{current_a:.3f}",
-            "ilk?": f"{int(part.interlock_open)}",
-            "f?": f"{FAULT_INTERLOCK if blocked else 0}",
-            "gom?": f"{FAULT if blocked else COMPLETED if part.on else OFF}",
-            "hrs?": f"{part.hours:.2f}",
-            "sn?": SERIAL,
-            "gsn?": SERIAL,
-            "glm?": MODEL,
-            "gfv?": FIRMWARE,
-            "ver?": FIRMWARE,
-            "gmlp?": most_mw,
-            "glmp?": most_mw,
-            "@cobas?": f"{self._autostart}",
-            "@cobasdr?": f"{self._direct}",
-            "@cobasks?": "1",
+            "l?": lambda: f"{int(part.on)}",
+            "p?": lambda: f"{part.power_w:.6f}",
+            "pa?": lambda: f"{part.output_w:.6f}",
+            "i?": lambda: f"{self._current_a():.3f}",
+            "ilk?": lambda: f"{int(part.interlock_open)}",
+            "f?": lambda: f"{FAULT_INTERLOCK if self._blocked() else 0}",
+            "gom?": lambda: f"{self._mode()}",
+            "hrs?": lambda: f"{part.hours:.2f}",
+            "sn?": lambda: SERIAL,
+            "gsn?": lambda: SERIAL,
+            "glm?": lambda: MODEL,
+            "gfv?": lambda: FIRMWARE,
+            "ver?": lambda: FIRMWARE,
+            "gmlp?": lambda: most_mw,
+            "glmp?": lambda: most_mw,
+            "@cobas?": lambda: f"{self._autostart}",
+            "@cobasdr?": lambda: f"{self._direct}",
+            "@cobasks?": lambda: "1",
         }

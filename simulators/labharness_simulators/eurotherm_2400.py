@@ -12,7 +12,7 @@ degree for each degC/min.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from labharness.instruments.simulation import LoopEnvironment, ModbusFace, WireRefusal
@@ -110,6 +110,15 @@ class Simulator(ModbusFace):
             MANUAL: 0,
             ACKNOWLEDGE: 0,
         }
+        self._made: dict[int, Callable[[], int]] = {  # parameters that are made when read
+            PV: lambda: self._degrees(self._measured_c()),
+            SP: lambda: self._degrees(self._working_c),
+            WO: lambda: self._output(),
+            OP: lambda: self._words[OP] if self._words[MANUAL] else self._output(),
+            FAST_STATUS: lambda: self._status() & 0xFF,
+            SUMMARY: lambda: self._status(),
+            BREAK_FLAG: lambda: int(self._part.sensor_broken),
+        }
         self._programmer = _Programmer(self._per_degree) if program else None
         part.controller = self.step
 
@@ -168,22 +177,16 @@ class Simulator(ModbusFace):
             self.step(0.0)
 
     def _read(self, address: int) -> int:
-        if address == PV:
-            return self._degrees(self._measured_c())
-        if address == SP:
-            return self._degrees(self._working_c)
-        if address == WO or (address == OP and not self._words[MANUAL]):
-            return round(self._output_percent * 10) & 0xFFFF
-        if address == FAST_STATUS:
-            return self._status() & 0xFF
-        if address == SUMMARY:
-            return self._status()
-        if address == BREAK_FLAG:
-            return int(self._part.sensor_broken)
+        made = self._made.get(address)
+        if made is not None:
+            return made()
         if self._programmer is not None and self._programmer.has(address):
             return self._programmer.read(address)
         word = self._words.get(address)
         return self._chance.getrandbits(16) if word is None else word
+
+    def _output(self) -> int:
+        return round(self._output_percent * 10) & 0xFFFF
 
     def _store(self, address: int, word: int) -> None:
         words = self._words

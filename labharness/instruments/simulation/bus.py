@@ -146,13 +146,16 @@ class SimulatedBus:
 
     def _ask(self, frame: bytes, deliver: Callable[[bytes], None]) -> None:
         self._env.sync()
-        if self.faults.lost_share and self._chance.random() < self.faults.lost_share:
-            self.faults.injected = True
+        faults = self.faults
+        if faults.lost_share and self._chance.random() < faults.lost_share:
+            faults.injected = True
             return
-        refusal = self._refusal(frame)
-        if refusal is not None and self.faults.write_lost:
-            self.faults.write_lost -= 1
-            return
+        refusal = None
+        if faults.write_lost or faults.write_refused or faults.writes_refused:
+            refusal = self._refusal(frame)
+            if refusal is not None and faults.write_lost:
+                faults.write_lost -= 1
+                return
         if self.record is not None:
             self.record.passed.append((self._env.loop.time(), True, frame))
         for face in self._faces:
@@ -165,8 +168,6 @@ class SimulatedBus:
     def _refusal(self, frame: bytes) -> bytes | None:
         """Return the refusal of a setting frame while such a fault is set, else ``None``."""
         faults = self.faults
-        if not (faults.write_lost or faults.write_refused or faults.writes_refused):
-            return None
         refusals = (face.refusal(frame) for face in self._faces)
         refusal = next((each for each in refusals if each is not None), None)
         if refusal is not None:

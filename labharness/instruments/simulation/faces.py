@@ -9,7 +9,7 @@ import random
 import re
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from labharness.core.errors import LabError
@@ -69,6 +69,10 @@ def _crc_table() -> tuple[int, ...]:
 
 
 _CRC = _crc_table()
+_WORDS: tuple[Callable[..., bytes], ...] = tuple(
+    struct.Struct(f">{count}H").pack for count in range(126)
+)  # by their number
+_SPAN = struct.Struct(">HH")  # a start and a count
 
 
 @lru_cache(maxsize=1024)  # an instrument gets the same polls every second
@@ -149,14 +153,14 @@ class ModbusFace(Face):
         try:
             if function not in self.functions:
                 raise WireRefusal(1)
-            return bytes([function]) + self._dispatch(function, pdu)
+            return pdu[:1] + self._dispatch(function, pdu)
         except WireRefusal as refusal:
             return bytes([function | 0x80, refusal.exception])
 
     def _dispatch(self, function: int, pdu: bytes) -> bytes:
         if len(pdu) < 5:
             raise WireRefusal(3)
-        start, count = struct.unpack_from(">HH", pdu, 1)
+        start, count = _SPAN.unpack_from(pdu, 1)
         if function in (1, 2):
             if not 1 <= count <= 2000:
                 raise WireRefusal(3)
@@ -168,8 +172,8 @@ class ModbusFace(Face):
         if function in (3, 4):
             if not 1 <= count <= 125:
                 raise WireRefusal(3)
-            words = self.read_registers(function, start, count)
-            return bytes([2 * count]) + struct.pack(f">{count}H", *words)
+            words: bytes = _WORDS[count](*self.read_registers(function, start, count))
+            return bytes((2 * count,)) + words
         if function == 5:
             if count not in (0, 0xFF00):
                 raise WireRefusal(3)
@@ -185,7 +189,7 @@ class ModbusFace(Face):
             if len(pdu) < 6 or len(pdu) != 6 + pdu[5] or pdu[5] != 2 * count:
                 raise WireRefusal(3)
             self.write_registers(16, start, struct.unpack_from(f">{count}H", pdu, 6))
-        return struct.pack(">HH", start, count)
+        return _SPAN.pack(start, count)
 
 
 class ModbusTcpFace(ModbusFace):
