@@ -118,13 +118,14 @@ def predict(
     """
     tube_s = _tube_s(lab)
     polls_s = _polls_s(lab, instructions, tube_s)
+    paces_s = {
+        each.name: _paces_s(each, lab, polls_s[each.name], tube_s) for each in lab.instruments
+    }
     with TemporaryDirectory(prefix="labharness-preflight-") as folder:
         nominal = replace(
             lab,
-            envelope=_patient(lab.envelope, polls_s),
-            instruments=tuple(
-                _sparing(each, lab.envelope, polls_s[each.name]) for each in lab.instruments
-            ),
+            envelope=_patient(lab, paces_s),
+            instruments=tuple(_sparing(each, paces_s[each.name]) for each in lab.instruments),
             state_dir=Path(folder),
         )
         flight = _Flight(nominal, instructions, readings, min(polls_s.values()), tube_s)
@@ -317,15 +318,11 @@ def _tube_s(lab: LabPlan) -> float:
 
 
 def _polls_s(lab: LabPlan, instructions: InstructionSet, tube_s: float) -> dict[str, float]:
-    """Choose how often each instrument is polled: coarsely, but twice within its own watchdog.
+    """Choose how often each instrument is asked: coarsely, but twice within its own watchdog.
 
-    A watchdog counts where the plan energises its channels. Flows and pressures are polled as often
-    as the tube is looked at; a small one fills quickly.
+    A watchdog counts where the plan energises its channels.
     """
-    polls_s = {
-        each.name: COARSE_TICK_S if TUBE_CHANNELS.isdisjoint(each.driver.channels) else tube_s
-        for each in lab.instruments
-    }
+    polls_s = {each.name: _coarse_s(each, tube_s) for each in lab.instruments}
     drivers: dict[str, Driver] = {each.name: each.driver for each in lab.instruments}
     energising = (
         split_channel(command.channel)
@@ -341,17 +338,46 @@ def _polls_s(lab: LabPlan, instructions: InstructionSet, tube_s: float) -> dict[
     return polls_s
 
 
-def _patient(envelope: Envelope, polls_s: Mapping[str, float]) -> Envelope:
+def _coarse_s(instrument: Instrument, tube_s: float) -> float:
+    """Return the coarse poll: flows and pressures are read as often as the tube is looked at."""
+    return COARSE_TICK_S if TUBE_CHANNELS.isdisjoint(instrument.driver.channels) else tube_s
+
+
+def _paces_s(
+    instrument: Instrument, lab: LabPlan, poll_s: float, tube_s: float
+) -> dict[str, float]:
+    """Choose how often each scan that the kernel watches is polled.
+
+    One scan, the first of those that are polled most, answers a watchdog: the others are coarse.
+    """
+    watched = {
+        scan.name: (instrument.polls or {}).get(scan.name, scan.period_s) or math.inf
+        for scan in instrument.driver.scans()
+        if any(f"{instrument.name}.{each}" in lab.envelope.watches for each in scan.channels)
+    }
+    answers = min(watched, key=lambda name: watched[name], default="")
+    coarse_s = _coarse_s(instrument, tube_s)
+    return {name: poll_s if name == answers else coarse_s for name in watched}
+
+
+def _patient(lab: LabPlan, paces_s: Mapping[str, Mapping[str, float]]) -> Envelope:
     """Scale staleness with the poll, so that one lost reply would still not make a reading stale.
 
     Rules of plausibility are left out: the nominal plant has no noise, between two coarse polls
     every reading jumps, and the gas let in runs ahead of the gas measured.
     """
-    purge = envelope.purge
+    envelope, purge = lab.envelope, lab.envelope.purge
     if purge.backfill is not None:
         purge = replace(purge, backfill=replace(purge.backfill, unmeasured_max=1.0))
+    times = {
+        f"{each.name}.{channel}": paces_s[each.name][scan.name]
+        for each in lab.instruments
+        for scan in each.driver.scans()
+        if scan.name in paces_s[each.name]
+        for channel in scan.channels
+    }
     watches = {
-        channel: replace(watch, stale_s=watch.stale_s * polls_s[owner_of(channel)])
+        channel: replace(watch, stale_s=watch.stale_s * times[channel])
         for channel, watch in envelope.watches.items()
     }
     return replace(envelope, watches=watches, plausible=(), purge=purge)
@@ -364,13 +390,13 @@ def _physical(instruction: Instruction) -> Instruction:
     return replace(instruction, action=EXPECT, parameters={})
 
 
-def _sparing(instrument: Instrument, envelope: Envelope, poll_s: float) -> Instrument:
+def _sparing(instrument: Instrument, paces_s: Mapping[str, float]) -> Instrument:
     """Poll only what the kernel watches; the rest is read where a command reads it back."""
     polls: dict[str, float | None] = {}
     for scan in instrument.driver.scans():
-        watched = any(f"{instrument.name}.{each}" in envelope.watches for each in scan.channels)
         asked_s = (instrument.polls or {}).get(scan.name, scan.period_s)
-        polls[scan.name] = None if not watched or asked_s is None else max(asked_s, poll_s)
+        pace_s = paces_s.get(scan.name)
+        polls[scan.name] = None if pace_s is None or asked_s is None else max(asked_s, pace_s)
     return replace(instrument, polls=polls)
 
 
