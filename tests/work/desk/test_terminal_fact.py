@@ -28,7 +28,7 @@ BEFORE = {
     "predict": f"{DESK}.desk.Admitting.predict",
     "expect": f"{DESK}.progress_reporter.ProgressReporter.expect",
     "approve": f"{DESK}.desk.Admitting.approve",
-    "token": f"{DESK}.desk.issue",
+    "token": f"{DESK}.accepting.issue",
 }
 EARLY = {
     "begin": f"{DESK}.progress_reporter.ProgressReporter.begin",
