@@ -71,4 +71,23 @@ IN_THE_TASKS = (
         promise=61,
         detector="verdict",
     ),
+    PlantedBug(
+        "schedule that forgets what was due",
+        "labharness.work.task.deciding_jobs:_check_due",
+        "on_time and job.due_s < due_s <= now_s",
+        "on_time and due_s <= now_s",
+        "tests/work/task/test_task_jobs.py::test_a_due_time_is_dealt_with_once_and_no_other_time_is",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "run owed in memory alone",
+        "labharness.work.task.fold:_job_ticked",
+        "(*job.owed, str(fact.due_s))",
+        "job.owed",
+        "tests/lab/house/test_house_jobs.py::"
+        "test_each_due_time_has_one_task_wherever_the_house_dies",
+        promise=61,
+        detector="verdict",
+    ),
 )

@@ -26,6 +26,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "hand": ("read", "set", "watch", "hold", "resume", "stop", "safe"),
     "hazards": ("hazards",),
     "house": ("up", "down", "status", "house", "line-owner"),
+    "jobs": ("jobs",),
     "labs": ("lab", "envelope", "reset"),
     "offers": ("drivers", "capabilities"),
     "plan": ("plan",),

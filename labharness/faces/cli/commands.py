@@ -156,6 +156,22 @@ COMMANDS: Final = {
     "tasks archive": Usage("put an ended task aside; its record stays", REQUEST, LAB, WHY),
     "tasks link": Usage("relate a task to another", REQUEST, KIND, OTHER, LAB),
     "tasks unlink": Usage("end that; the record stays", REQUEST, KIND, OTHER, LAB),
+    "jobs": Usage("make and show batches and schedules of tasks"),
+    "jobs create": Usage(
+        "have the house make a task for each value, or one whenever it is due",
+        TASK,
+        LAB,
+        [
+            _option("--vary", "PATH=V1,V2", "values of a place in the payload", action="append"),
+            _option("--every", "WHEN", "monday@07:00, day@07:00 (UTC), or a period such as PT6H"),
+        ],
+        _option("--title", "TEXT", "name of the job (default: the capability)", type=words),
+        _option("--seed", "SEED", "seed of simulated runs (default 1)", type=seed),
+        JSON,
+    ),
+    "jobs list": Usage("print one line for each", LAB, JSON),
+    "jobs show": Usage("print one job with its tasks and missed runs", REQUEST, LAB, JSON),
+    "jobs end": Usage("end a job; its tasks go on", REQUEST, LAB, WHY, JSON),
     "plan": Usage(
         "predict one task on the simulated plant; nothing is submitted",
         TASK,

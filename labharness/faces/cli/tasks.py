@@ -38,7 +38,15 @@ from labharness.work.task.record import Task, Tasks
 from labharness.work.task.snapshot import snapshot
 from labharness.work.task.states import TERMINAL
 
-__all__ = ["follow", "submit_to_house", "tasks"]
+__all__ = [
+    "ID_CHARACTERS",
+    "ask_house",
+    "follow",
+    "kept_tasks",
+    "submit_to_house",
+    "task_lines",
+    "tasks",
+]
 
 LOOK_S = 0.5  # between two looks at a task that is waited for
 ID_CHARACTERS = 8  # of an id in a list; any unique beginning names a task
@@ -54,13 +62,14 @@ def tasks(chosen: argparse.Namespace) -> int:
         read = {"list": _list, "graph": _graph, "events": _events, "show": _show}
         if chosen.verb in read:
             return read[chosen.verb](plan, chosen)
-        task = _named(_kept(plan), chosen.id)
+        task = _named(kept_tasks(plan), chosen.id)
         if chosen.verb == "result":
             return _result(plan, task, chosen.json)
         return _give(plan, task, chosen)
 
 
-def _kept(plan: LabPlan) -> Tasks:
+def kept_tasks(plan: LabPlan) -> Tasks:
+    """Return what the journal of a lab's house holds, whether it is up or not."""
     return read_tasks(_journal(plan))
 
 
@@ -85,7 +94,7 @@ def _named(kept: Tasks, name: str) -> Task:
 
 
 def _list(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    kept = _kept(plan)
+    kept = kept_tasks(plan)
     if chosen.json:
         now_s = wall_clock_utc().timestamp()
         say(json.dumps(snapshot(kept, plan.file.lab.id, now_s), ensure_ascii=False))
@@ -105,32 +114,32 @@ def _row(task: Task) -> tuple[str, ...]:
 
 
 def _show(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    kept = _kept(plan)
+    kept = kept_tasks(plan)
     task = _named(kept, chosen.id)
     body = task_of(kept, task)
     if chosen.json:
         say(json.dumps(body, ensure_ascii=False))
         return EXIT_COMPLETED
-    for line in _lines(body):
+    for line in task_lines(body):
         say(line)
     return EXIT_COMPLETED
 
 
-def _lines(body: dict[str, Any], before: str = "") -> Iterator[str]:
+def task_lines(body: dict[str, Any], before: str = "") -> Iterator[str]:
     """Return an object as indented lines, a value each; empty ones are left out."""
     for name, value in body.items():
         if isinstance(value, dict):
-            yield from _lines(value, f"{before}{name}.")
+            yield from task_lines(value, f"{before}{name}.")
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             for number, each in enumerate(value, 1):
-                yield from _lines(each, f"{before}{name} {number}.")
+                yield from task_lines(each, f"{before}{name} {number}.")
         elif value not in ([], ""):
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             yield f"{before}{name}: {shown}"
 
 
 def _graph(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    kept = _kept(plan)
+    kept = kept_tasks(plan)
     if chosen.json:
         say(json.dumps(graph_of(kept), ensure_ascii=False))
         return EXIT_COMPLETED
@@ -182,7 +191,7 @@ def _folder(plan: LabPlan, task: Task) -> Path:
 
 
 def _submit(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    after = [_named(_kept(plan), each).task_id for each in chosen.after or ()]
+    after = [_named(kept_tasks(plan), each).task_id for each in chosen.after or ()]
     asked = {"seed": chosen.seed, "after": after}
     answer = submit_to_house(plan, Path(chosen.task), chosen.key, asked)
     task_id, fresh, rejected = (answer[each] for each in ("task_id", "fresh", "rejected"))
@@ -203,14 +212,14 @@ def submit_to_house(
     """
     message, _ = read_submit(path)
     message = replace(message, message_id=key or Chance(None).uuid4())
-    return _asked(plan, do="submit", message=encode(message).decode(), **asked)
+    return ask_house(plan, do="submit", message=encode(message).decode(), **asked)
 
 
 def follow(plan: LabPlan, task_id: str, as_json: bool) -> int:
     """Show a task until its end, then its answer; return the exit code of its end."""
     shown = ""
     while True:
-        task = _kept(plan).by_id[task_id]
+        task = kept_tasks(plan).by_id[task_id]
         state = task.progress.current_step or task.status_reason
         line = Text(
             "house.done_why", task_id=task_id[:ID_CHARACTERS], status=task.status, why=state
@@ -241,16 +250,22 @@ def _give(plan: LabPlan, task: Task, chosen: argparse.Namespace) -> int:
     asked: dict[str, Any] = {"by": account(), "task_id": task.task_id}
     if chosen.verb in ("link", "unlink"):
         target = chosen.target
-        near = [each for each in _kept(plan).by_id if each.startswith(target)]
+        near = [each for each in kept_tasks(plan).by_id if each.startswith(target)]
         asked |= {"kind": chosen.kind, "target_id": near[0] if len(near) == 1 else target}
     else:
         asked["reason"] = chosen.reason
-    _asked(plan, do=chosen.verb, **asked)
+    ask_house(plan, do=chosen.verb, **asked)
     say(Text("house.asked", what=chosen.verb, task_id=task.task_id))
     return EXIT_COMPLETED
 
 
-def _asked(plan: LabPlan, **asked: object) -> dict[str, Any]:
+def ask_house(plan: LabPlan, **asked: object) -> dict[str, Any]:
+    """Ask the house; return its answer.
+
+    Raises:
+        NoOwner: No house is up.
+        CommandFailed: It refuses.
+    """
     with house_door(plan.state_dir) as door:
         answer = door.ask(**asked)
     if not answer["ok"]:

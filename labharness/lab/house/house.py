@@ -6,7 +6,7 @@ the line owner is a fact before it is given, and an order that is given twice ma
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -15,15 +15,17 @@ from labharness.core.clock import utc_text
 from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
+from labharness.lab.house.jobs import HouseJobs
 from labharness.lab.house.orders import LineOwnerDoor, OwnerStatus, RunFiles, RunOrder
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import decode, encode, submission_of
-from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.messages import TaskRejected, TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import (
     ArchiveTask,
     CancelTask,
     CreateTask,
+    EndJob,
     FailTask,
     LinkTasks,
     PauseTask,
@@ -38,8 +40,9 @@ from labharness.work.task.commands import (
 from labharness.work.task.facts import CommandRefused, TaskFact
 from labharness.work.task.following import followed, read_up_to
 from labharness.work.task.house import HouseJournal
+from labharness.work.task.jobs import Vary
 from labharness.work.task.queue import PRIORITIES, QUEUED_MAX, next_task, reviewed, waiting
-from labharness.work.task.record import Attempt, RetryPolicy, Task, Tasks
+from labharness.work.task.record import Attempt, Job, RetryPolicy, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
 __all__ = [
@@ -104,6 +107,8 @@ class House:
         now_s: World time, in seconds since 1970, UTC.
         new_id: Mints ids of tasks and sessions.
         screen: Returns the rejection of a task that can never run.
+        tell: Tells people of failed background work; not of a line at another speed than real
+            time.
     """
 
     def __init__(
@@ -117,6 +122,7 @@ class House:
         now_s: Callable[[], float],
         new_id: Callable[[], str],
         screen: Callable[[TaskSubmit], Rejected | None] = lambda payload: None,
+        tell: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._journal = journal
         self._owner = owner
@@ -127,6 +133,11 @@ class House:
         self._new_id = new_id
         self._screen = screen
         self._heard_s = now_s()  # when the line owner last answered
+        self._speed: float | None = 1.0  # of the line, as its owner said last
+        self._tell = tell
+        self._jobs = HouseJobs(
+            journal, self._submit_run, home, now_s=now_s, new_id=new_id, tell=self._told
+        )
 
     @property
     def tasks(self) -> Tasks:
@@ -151,6 +162,38 @@ class House:
             TaskRefused: The queue is full, a task before it is not known, or the key was used.
             JournalFailed: It could not be written.
         """
+        return self._submit(data, seed, tuple(links), {})
+
+    def create_job(
+        self, data: bytes, by: str, vary: Vary, *, every: str, title: str, seed: int | None
+    ) -> str:
+        """Keep a job of an operator and make the tasks of a batch; return its id.
+
+        Raises:
+            NotHcp: The bytes are not an HCP message.
+            BadPayload: The payload of a task cannot be read.
+            BadJob: Values, schedule or size cannot be honoured.
+            TaskRefused: The control plane refuses it.
+            JournalFailed: It could not be written.
+        """
+        command = self._jobs.command(data, vary=vary, every=every, title=title, seed=seed)
+        self.give(command, TaskActor(by, "operator"))
+        self._jobs.step()
+        return command.job_id
+
+    def _told(self, text: str) -> None:
+        if self._speed == 1.0:
+            self._tell(text)
+
+    def _submit_run(self, data: bytes, job: Job, run: str, title: str) -> None:
+        owned = {"job_id": job.job_id, "job_run": run}
+        if title:
+            owned["title"] = title[:TITLE_CHARACTERS]
+        self._submit(data, job.seed, (), owned)
+
+    def _submit(
+        self, data: bytes, seed: int | None, before: tuple[str, ...], owned: Mapping[str, Any]
+    ) -> Submitted:
         message = decode(data)
         if not isinstance(message.payload, TaskSubmit):
             raise TaskRefused(Text("house.no_submit", type=message.type))
@@ -158,13 +201,13 @@ class House:
         known = self.tasks.keys.get((actor.name, message.message_id))
         if known is None and len(waiting(self.tasks)) >= QUEUED_MAX:
             raise TaskRefused(Text("house.full", most=QUEUED_MAX))
-        before = tuple(links)
         if missing := [each for each in before if each not in self.tasks.by_id]:
             raise TaskRefused(Text("house.unknown_task", task_id=missing[0]))
         task_id = self._new_id()
         if known is None:
             write_durably(submit_file(self._home, task_id), data)
-        command = _create(task_id, message.message_id, message.payload, self._lab, seed)
+        created = _create(task_id, message.message_id, message.payload, self._lab, seed)
+        command = replace(created, **owned)
         rejected = None if known is not None else self._screen(message.payload)
         if rejected is not None:
             self._answer(task_id, message.message_id, rejected)
@@ -173,7 +216,7 @@ class House:
             was_rejected = answer_file(self._home, known[1]).exists()
             return Submitted(task_id=known[1], fresh=False, rejected=was_rejected)
         if rejected is not None:
-            self._say(_never(task_id, rejected.reason_code))
+            self._end_rejected()
             return Submitted(task_id=task_id, fresh=True, rejected=True)
         blocked = [LinkTasks(task_id=task_id, kind="blocked_by", target_id=one) for one in before]
         self._journal.give_all((*blocked, *self._reviewed(blocked)), RUNTIME, self._now_s())
@@ -189,6 +232,15 @@ class House:
             rejected=rejected,
         )
         write_durably(answer_file(self._home, task_id), encode(message))
+
+    def _end_rejected(self) -> None:
+        """End the drafts that have an answer: each was rejected, maybe by a house that died."""
+        for task in list(self.tasks.by_id.values()):
+            path = answer_file(self._home, task.task_id)
+            if task.status == "draft" and path.exists():
+                answer = decode(path.read_bytes()).payload
+                if isinstance(answer, TaskRejected):
+                    self._say(_never(task.task_id, answer.reason_code))
 
     def _reviewed(self, first: Iterable[TaskCommand]) -> Iterator[TaskCommand]:
         return reviewed(self._journal.after(first, RUNTIME, self._now_s()))
@@ -232,11 +284,13 @@ class House:
         now_s = self._now_s()
         status = self._owner.status()  # before the journals: what it does not run has ended
         if status is not None:
-            self._heard_s = now_s
+            self._heard_s, self._speed = now_s, status.speed
         for task in list(self.tasks.by_id.values()):
             if task.current is not None:
                 self._follow(task, task.current, status)
         self._journal.expire(now_s)
+        self._end_rejected()
+        self._jobs.step()
         self._journal.give_all(reviewed(self.tasks), RUNTIME, now_s)
         if status is not None and not status.run_id:
             self._begin_next()
@@ -352,6 +406,7 @@ COMMANDS_BY_WORD: Final[Mapping[str, Callable[[Mapping[str, Any], str], TaskComm
     "cancel": lambda asked, new: CancelTask(task_id=asked["task_id"], reason=asked["reason"]),
     "pause": lambda asked, new: PauseTask(task_id=asked["task_id"], reason=asked["reason"]),
     "resume": lambda asked, new: ResumeTask(task_id=asked["task_id"]),
+    "end_job": lambda asked, new: EndJob(job_id=asked["job_id"], reason=asked["reason"]),
     "archive": lambda asked, new: ArchiveTask(task_id=asked["task_id"]),
     "retry": lambda asked, new: RetryTask(
         task_id=asked["task_id"], run_id=new, worker=WORKER, reason=asked["reason"]
@@ -363,4 +418,4 @@ COMMANDS_BY_WORD: Final[Mapping[str, Callable[[Mapping[str, Any], str], TaskComm
         task_id=asked["task_id"], kind=asked["kind"], target_id=asked["target_id"]
     ),
 }
-"""The command of each word that an operator may say of a task; ``new`` is a fresh session's id."""
+"""The command of each word that an operator may say; ``new`` is a fresh session's id."""

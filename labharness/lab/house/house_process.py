@@ -24,6 +24,7 @@ from labharness.journal import JournalFailed
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.config.lease import Lease
 from labharness.lab.config.lock import LineBusy, LineLock
+from labharness.lab.house.alerts import WorkAlerts
 from labharness.lab.house.house import COMMANDS_BY_WORD, House, TaskRefused
 from labharness.lab.house.line_owner import OWNER_SOCKET
 from labharness.lab.house.orders import OwnerStatus, RunFolders, RunOrder
@@ -202,6 +203,7 @@ class HouseProcess:
             now_s=lambda: wall_clock_utc().timestamp(),
             new_id=Chance(None).uuid4,
             screen=lambda payload: screened(read_lab(self._lab), payload),
+            tell=WorkAlerts(plan),
         )
 
     async def _turns(self, plan: LabPlan) -> None:
@@ -254,8 +256,10 @@ class HouseProcess:
             return self._status()
         if word == "submit":
             return self._submit(asked)
+        if word == "create_job":
+            return self._create_job(asked)
         if word not in COMMANDS_BY_WORD:
-            words = ("status", "submit", "leave", *COMMANDS_BY_WORD)
+            words = ("status", "submit", "create_job", "leave", *COMMANDS_BY_WORD)
             raise TaskRefused(Text("by_hand.word", word=word, words=", ".join(words)))
         texts = {name: str(value) for name, value in asked.items()}
         try:
@@ -264,7 +268,7 @@ class HouseProcess:
             raise TaskRefused(Text("order.wrong", name=str(why.args[0]))) from None
         self._house.give(command, TaskActor(texts.get("by", "operator"), "operator"))
         self._wake()
-        return {"task_id": command.task_id}
+        return {"id": command.concerns}
 
     def _submit(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         message, seed, after = asked.get("message"), asked.get("seed"), asked.get("after", [])
@@ -277,6 +281,26 @@ class HouseProcess:
         kept = self._house.submit(message.encode(), seed=seed, links=after)
         self._wake()
         return {"task_id": kept.task_id, "fresh": kept.fresh, "rejected": kept.rejected}
+
+    def _create_job(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        vary = asked.get("vary", {})
+        if not isinstance(vary, dict) or not all(isinstance(v, list) for v in vary.values()):
+            raise TaskRefused(Text("order.wrong", name="vary"))
+        for name in ("message", "every", "title", "by"):
+            if not isinstance(asked.get(name), str):
+                raise TaskRefused(Text("order.wrong", name=name))
+        if type(asked.get("seed")) not in (int, type(None)):
+            raise TaskRefused(Text("order.wrong", name="seed"))
+        job_id = self._house.create_job(
+            asked["message"].encode(),
+            asked["by"],
+            vary,
+            every=asked["every"],
+            title=asked["title"],
+            seed=asked.get("seed"),
+        )
+        self._wake()
+        return {"job_id": job_id}
 
     def _wake(self) -> None:
         """Take the next turn at once; called in the house's thread."""

@@ -1,4 +1,4 @@
-"""The commands of the control plane of tasks, their actors, and who may give which."""
+"""The commands of the control plane of tasks and jobs, their actors, and who may give which."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,11 +13,16 @@ __all__ = [
     "ArchiveTask",
     "CancelTask",
     "CompleteTask",
+    "CreateJob",
     "CreateTask",
+    "DropRun",
+    "EndJob",
     "FailTask",
     "GetTask",
+    "JobCommand",
     "LinkTasks",
     "ListTasks",
+    "MissRuns",
     "PauseTask",
     "ReportStatus",
     "ResumeTask",
@@ -25,6 +30,8 @@ __all__ = [
     "StartTask",
     "TaskActor",
     "TaskCommand",
+    "TellJob",
+    "TickJob",
     "UnlinkTasks",
     "UpdateTask",
 ]
@@ -51,6 +58,11 @@ class TaskCommand:
     task_id: str
     key: str = ""
 
+    @property
+    def concerns(self) -> str:
+        """Return the id of its task or job."""
+        return self.task_id
+
 
 @dataclass(frozen=True, kw_only=True)
 class CreateTask(TaskCommand):
@@ -67,6 +79,7 @@ class CreateTask(TaskCommand):
     owner: str = ""
     assignee: str = ""
     job_id: str = ""
+    job_run: str = ""
     scope: Mapping[str, Any] = field(default_factory=dict)
     constraints: Mapping[str, Any] = field(default_factory=dict)
     profile: Mapping[str, Any] = field(default_factory=dict)
@@ -187,6 +200,76 @@ class GetTask(TaskCommand):
     """Read one task; it makes no fact."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class JobCommand(TaskCommand):
+    """One command for one job; it is about no task."""
+
+    job_id: str
+    task_id: str = ""
+
+    @property
+    def concerns(self) -> str:
+        """Return the id of its task or job."""
+        return self.job_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateJob(JobCommand):
+    """Make a job: a batch of numbered runs at once, or a schedule.
+
+    Attributes:
+        every: When a schedule runs (`jobs.schedule_of`); ``""`` for a batch.
+        runs: The values of each run of a batch, by their paths in the payload.
+        digest: Of the job's ``task_submit`` message, which lies beside the journal.
+        seed: Of simulated runs.
+    """
+
+    title: str
+    every: str = ""
+    runs: tuple[Mapping[str, Any], ...] = ()
+    digest: str = ""
+    seed: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TickJob(JobCommand):
+    """A due time of a schedule has come; its run is owed from now on."""
+
+    due_s: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissRuns(JobCommand):
+    """Runs of a schedule were missed, from the first due time to the last."""
+
+    reason: str
+    first_s: int
+    last_s: int
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropRun(JobCommand):
+    """Drop a run that is owed, because no task can be made for it."""
+
+    run: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TellJob(JobCommand):
+    """Keep that people were told of something (`jobs.untold`)."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndJob(JobCommand):
+    """End a job: it makes no more tasks; those that it has made go on."""
+
+    reason: str = ""
+
+
 COMMANDS: Final[dict[type[TaskCommand], str]] = {
     CreateTask: "create_task",
     UpdateTask: "update_task",
@@ -204,11 +287,18 @@ COMMANDS: Final[dict[type[TaskCommand], str]] = {
     ArchiveTask: "archive_task",
     ListTasks: "list_tasks",
     GetTask: "get_task",
+    CreateJob: "create_job",
+    TickJob: "tick_job",
+    MissRuns: "miss_runs",
+    DropRun: "drop_run",
+    TellJob: "tell_job",
+    EndJob: "end_job",
 }
 
 _ALL: Final = frozenset({"caller", "operator", "runtime"})
 _STAFF: Final = frozenset({"operator", "runtime"})
 _RUNTIME: Final = frozenset({"runtime"})
+_OPERATOR: Final = frozenset({"operator"})
 
 # An HCP caller creates tasks, reads and cancels its own, and pauses none. Only the runtime reports
 # work, because a person's word about an instrument is not a fact of the instrument.
@@ -229,4 +319,10 @@ MAY: Final[dict[type[TaskCommand], frozenset[str]]] = {
     ArchiveTask: _STAFF,
     ListTasks: _ALL,
     GetTask: _ALL,
+    CreateJob: _OPERATOR,
+    TickJob: _RUNTIME,
+    MissRuns: _RUNTIME,
+    DropRun: _RUNTIME,
+    TellJob: _RUNTIME,
+    EndJob: _OPERATOR,
 }

@@ -17,9 +17,11 @@ from labharness.work.task.commands import (
     ArchiveTask,
     CancelTask,
     CompleteTask,
+    CreateJob,
     CreateTask,
     FailTask,
     GetTask,
+    JobCommand,
     LinkTasks,
     ListTasks,
     PauseTask,
@@ -32,6 +34,7 @@ from labharness.work.task.commands import (
     UnlinkTasks,
     UpdateTask,
 )
+from labharness.work.task.deciding_jobs import DECIDE_JOBS, JOB_REFUSALS
 from labharness.work.task.record import (
     DELIVERY_STATES,
     EDGE_KINDS,
@@ -40,6 +43,7 @@ from labharness.work.task.record import (
     Task,
     Tasks,
 )
+from labharness.work.task.refusing import _Refuse, require
 from labharness.work.task.states import ACTIVE, TERMINAL, may_become
 
 __all__ = ["REFUSALS", "decide", "expired", "readable"]
@@ -49,7 +53,7 @@ TITLE_CHARACTERS_MAX: Final = 500
 
 REFUSALS: Final = frozenset(
     {
-        *("forbidden", "key_reused", "unknown_task", "task_exists", "unknown_job"),
+        *("forbidden", "key_reused", "unknown_task", "task_exists", *JOB_REFUSALS),
         *("illegal_status", "bad_field", "cancelled_graph", "no_attempt", "attempt_open"),
         *("run_exists", "attempts_used", "not_retryable", "back_off", "no_reason", "no_error"),
         *("acceptance_open", "artifacts_open", "children_open", "delivery_open", "offset_shrinks"),
@@ -75,10 +79,6 @@ _MINTED: Final = {CreateTask: "task_id", StartTask: "run_id", RetryTask: "run_id
 """Ids that a shell makes anew for each try, so that they do not tell two commands apart."""
 
 
-class _Refuse(Exception):
-    """The way out of a decision; it does not leave this module."""
-
-
 Facts = Iterator[f.TaskFact]
 
 
@@ -102,7 +102,7 @@ def decide(
     except _Refuse as why:
         who, reason = actor.name, str(why)
         refused = f.CommandRefused(
-            at_s=now_s, command=name, task_id=command.task_id, actor=who, reason=reason
+            at_s=now_s, command=name, task_id=command.concerns, actor=who, reason=reason
         )
         return (refused,)
     return (_taken(command, name, actor, now_s), *changed) if changed else ()
@@ -112,7 +112,7 @@ def _taken(command: TaskCommand, name: str, actor: TaskActor, now_s: float) -> f
     return f.CommandTaken(
         at_s=now_s,
         command=name,
-        task_id=command.task_id,
+        task_id=command.concerns,
         actor=actor.name,
         key=command.key,
         digest=_digest(command) if command.key else "",
@@ -130,17 +130,20 @@ def _repeated(tasks: Tasks, command: TaskCommand, actor: TaskActor) -> bool:
     used = tasks.keys.get((actor.name, command.key)) if command.key else None
     if used is None:
         return False
-    _require(used[0] == _digest(command), "key_reused")
+    require(used[0] == _digest(command), "key_reused")
     return True
 
 
 def _permit(tasks: Tasks, command: TaskCommand, actor: TaskActor) -> None:
-    _require(actor.role in MAY[type(command)], "forbidden")
+    require(actor.role in MAY[type(command)], "forbidden")
     if isinstance(command, CreateTask | ListTasks):
+        return
+    if isinstance(command, JobCommand):
+        require(isinstance(command, CreateJob) or command.job_id in tasks.jobs, "unknown_job")
         return
     task = tasks.by_id.get(command.task_id)
     # A caller is not told that a task of another caller exists.
-    _require(task is not None and _sees(actor, task), "unknown_task")
+    require(task is not None and _sees(actor, task), "unknown_task")
 
 
 def _sees(actor: TaskActor, task: Task) -> bool:
@@ -152,21 +155,17 @@ def readable(tasks: Tasks, actor: TaskActor) -> tuple[Task, ...]:
     return tuple(each for each in tasks.by_id.values() if _sees(actor, each))
 
 
-def _require(truth: bool, refusal: str) -> None:
-    if not truth:
-        raise _Refuse(refusal)
-
-
 def _move(task: Task, to: str, now_s: float, **more: str) -> f.TaskMoved:
-    _require(may_become(task.status, to), "illegal_status")
+    require(may_become(task.status, to), "illegal_status")
     return f.TaskMoved(at_s=now_s, task_id=task.task_id, to=to, **more)
 
 
 def _create(tasks: Tasks, c: CreateTask, actor: TaskActor, now_s: float) -> Facts:
-    _require(c.task_id not in tasks.by_id, "task_exists")
-    _require(bool(c.task_id and c.objective) and c.visibility in VISIBILITIES, "bad_field")
-    _require(len(c.title) <= TITLE_CHARACTERS_MAX and c.retry.attempts_max >= 1, "bad_field")
-    _require(not c.job_id or c.job_id in tasks.jobs, "unknown_job")
+    require(c.task_id not in tasks.by_id, "task_exists")
+    require(bool(c.task_id and c.objective) and c.visibility in VISIBILITIES, "bad_field")
+    require(len(c.title) <= TITLE_CHARACTERS_MAX and c.retry.attempts_max >= 1, "bad_field")
+    require(not c.job_id or c.job_id in tasks.jobs, "unknown_job")
+    require(not c.job_run or c.job_run in tasks.jobs[c.job_id].owed, "not_due")
     if c.parent_task_id:
         _may_have_child(tasks, c.parent_task_id, actor)
     given = {name: value for name, value in vars(c).items() if name != "key"}
@@ -180,23 +179,23 @@ def _may_have_child(tasks: Tasks, parent_id: str, actor: TaskActor) -> None:
     parent = tasks.by_id.get(parent_id)
     if parent is None or not _sees(actor, parent):
         raise _Refuse("unknown_task")
-    _require(not parent.cancel_requested, "cancelled_graph")
-    _require(parent.status in ACTIVE, "illegal_status")
+    require(not parent.cancel_requested, "cancelled_graph")
+    require(parent.status in ACTIVE, "illegal_status")
 
 
 def _update(tasks: Tasks, c: UpdateTask, actor: TaskActor, now_s: float) -> Facts:
-    _require(tasks.by_id[c.task_id].status in ACTIVE, "illegal_status")
+    require(tasks.by_id[c.task_id].status in ACTIVE, "illegal_status")
     fits = all(isinstance(v, UPDATABLE.get(name, ())) for name, v in c.changes.items())
-    _require(bool(c.changes) and fits and c.changes.get("objective") != "", "bad_field")
+    require(bool(c.changes) and fits and c.changes.get("objective") != "", "bad_field")
     yield f.TaskUpdated(at_s=now_s, task_id=c.task_id, changes=c.changes)
 
 
 def _report(tasks: Tasks, c: ReportStatus, actor: TaskActor, now_s: float) -> Facts:
     task = tasks.by_id[c.task_id]
-    _require(c.to in REPORTABLE and task.status not in TERMINAL, "illegal_status")
+    require(c.to in REPORTABLE and task.status not in TERMINAL, "illegal_status")
     if c.to in ("preparing", "running"):
-        _require(not task.cancel_requested, "cancelled_graph")  # a found worker is to be cancelled
-        _require(task.current is not None, "no_attempt")
+        require(not task.cancel_requested, "cancelled_graph")  # a found worker is to be cancelled
+        require(task.current is not None, "no_attempt")
     moved = _move(task, c.to, now_s, reason=c.reason, required_action=c.required_action)
     if task.current is not None:
         yield from _attempt_follows(task, c.to, now_s)
@@ -228,9 +227,9 @@ def _attempt_ends(task: Task, status: str, now_s: float, error_code: str = "") -
 
 def _start(tasks: Tasks, c: StartTask, actor: TaskActor, now_s: float) -> Facts:
     task = tasks.by_id[c.task_id]
-    _require(not task.cancel_requested, "cancelled_graph")
-    _require(task.current is None, "attempt_open")
-    _require(not task.attempts, "no_reason")  # a second one is a retry, which states its reason
+    require(not task.cancel_requested, "cancelled_graph")
+    require(task.current is None, "attempt_open")
+    require(not task.attempts, "no_reason")  # a second one is a retry, which states its reason
     moved = _move(task, "preparing", now_s)
     yield moved
     yield _attempt(tasks, c, now_s, input_refs=c.input_refs)
@@ -244,8 +243,8 @@ def _attempt(
     input_refs: tuple[str, ...] = (),
 ) -> f.AttemptStarted:
     known = {run.run_id for task in tasks.by_id.values() for run in task.attempts}
-    _require(bool(c.run_id) and c.run_id not in known, "run_exists")
-    _require(bool(c.worker), "bad_field")
+    require(bool(c.run_id) and c.run_id not in known, "run_exists")
+    require(bool(c.worker), "bad_field")
     name = {"task_id": c.task_id, "run_id": c.run_id, "worker": c.worker}
     return f.AttemptStarted(at_s=now_s, reason=reason, input_refs=input_refs, **name)
 
@@ -253,7 +252,7 @@ def _attempt(
 def _progress(tasks: Tasks, c: AppendProgress, actor: TaskActor, now_s: float) -> Facts:
     task = tasks.by_id[c.task_id]
     if c.delivery:
-        _require(c.delivery in DELIVERY_STATES and task.status != "archived", "bad_field")
+        require(c.delivery in DELIVERY_STATES and task.status != "archived", "bad_field")
         yield f.TaskDelivered(at_s=now_s, task_id=c.task_id, state=c.delivery)
     hidden = ("key", "delivery")
     said = {name: value for name, value in vars(c).items() if name not in hidden}
@@ -267,10 +266,10 @@ def _check_progress(task: Task, c: AppendProgress) -> None:
     run = task.current
     if run is None:
         raise _Refuse("no_attempt")
-    _require(set(c.covered) <= set(task.acceptance), "bad_field")
-    _require(len(c.step) in (0, 3) and all(len(each) == 3 for each in c.plan), "bad_field")
+    require(set(c.covered) <= set(task.acceptance), "bad_field")
+    require(len(c.step) in (0, 3) and all(len(each) == 3 for each in c.plan), "bad_field")
     grows = all(v >= run.output_offsets.get(ref, 0) for ref, v in c.output_offsets.items())
-    _require(grows, "offset_shrinks")
+    require(grows, "offset_shrinks")
 
 
 def _pause(tasks: Tasks, c: PauseTask, actor: TaskActor, now_s: float) -> Facts:
@@ -282,13 +281,13 @@ def _pause(tasks: Tasks, c: PauseTask, actor: TaskActor, now_s: float) -> Facts:
 
 def _resume(tasks: Tasks, c: ResumeTask, actor: TaskActor, now_s: float) -> Facts:
     task = tasks.by_id[c.task_id]
-    _require(task.status == "paused", "illegal_status")
+    require(task.status == "paused", "illegal_status")
     yield from _attempt_moves(task, "running", now_s)
     yield _move(task, "running" if task.current else "queued", now_s)
 
 
 def _cancel(tasks: Tasks, c: CancelTask, actor: TaskActor, now_s: float) -> Facts:
-    _require(may_become(tasks.by_id[c.task_id].status, "cancelling"), "illegal_status")
+    require(may_become(tasks.by_id[c.task_id].status, "cancelling"), "illegal_status")
     for task_id in (c.task_id, *tasks.descendants(c.task_id)):
         yield from _cancelled(tasks.by_id[task_id], c, actor, now_s)
 
@@ -306,8 +305,8 @@ def _cancelled(task: Task, c: CancelTask, actor: TaskActor, now_s: float) -> Fac
 
 def _retry(tasks: Tasks, c: RetryTask, actor: TaskActor, now_s: float) -> Facts:
     task = tasks.by_id[c.task_id]
-    _require(bool(c.reason), "no_reason")
-    _require(not task.cancel_requested, "cancelled_graph")
+    require(bool(c.reason), "no_reason")
+    require(not task.cancel_requested, "cancelled_graph")
     moved = _move(task, "retrying", now_s, reason=c.reason)
     _check_retry(task, actor, now_s)
     yield from _attempt_ends(task, "unknown", now_s, "worker_lost")
@@ -318,30 +317,30 @@ def _retry(tasks: Tasks, c: RetryTask, actor: TaskActor, now_s: float) -> Facts:
 def _check_retry(task: Task, actor: TaskActor, now_s: float) -> None:
     """Hold the policy; an operator need not wait for the back-off."""
     policy = task.retry
-    _require(len(task.attempts) < policy.attempts_max, "attempts_used")
-    _require(task.error_code not in policy.not_retried, "not_retryable")
+    require(len(task.attempts) < policy.attempts_max, "attempts_used")
+    require(task.error_code not in policy.not_retried, "not_retryable")
     ended_at_s = task.ended_at_s or task.updated_at_s
     waited = now_s - ended_at_s >= policy.back_off_s
-    _require(waited or actor.role == "operator", "back_off")
+    require(waited or actor.role == "operator", "back_off")
 
 
 def _complete(tasks: Tasks, c: CompleteTask, actor: TaskActor, now_s: float) -> Facts:
     task = tasks.by_id[c.task_id]
     moved = _move(task, "completed", now_s)
-    _require(task.current is not None, "no_attempt")
-    _require(set(task.acceptance) <= task.progress.covered, "acceptance_open")
+    require(task.current is not None, "no_attempt")
+    require(set(task.acceptance) <= task.progress.covered, "acceptance_open")
     outputs = {ref for run in task.attempts[-1:] for ref in run.output_offsets}
-    _require(outputs <= set(tasks.targets(c.task_id, "produced_artifact")), "artifacts_open")
+    require(outputs <= set(tasks.targets(c.task_id, "produced_artifact")), "artifacts_open")
     children = (tasks.by_id[each] for each in tasks.targets(c.task_id, "child"))
-    _require(all(each.status in TERMINAL for each in children), "children_open")
-    _require(task.delivery in ("delivered", "not_applicable"), "delivery_open")
+    require(all(each.status in TERMINAL for each in children), "children_open")
+    require(task.delivery in ("delivered", "not_applicable"), "delivery_open")
     yield from _attempt_ends(task, "completed", now_s)
     yield moved
 
 
 def _fail(tasks: Tasks, c: FailTask, actor: TaskActor, now_s: float) -> Facts:
     task = tasks.by_id[c.task_id]
-    _require(bool(c.error_code), "no_error")
+    require(bool(c.error_code), "no_error")
     moved = _move(task, "failed", now_s, error_code=c.error_code)
     ends = "unknown" if task.status == "lost" else "failed"
     yield from _attempt_ends(task, ends, now_s, c.error_code)
@@ -349,10 +348,10 @@ def _fail(tasks: Tasks, c: FailTask, actor: TaskActor, now_s: float) -> Facts:
 
 
 def _link(tasks: Tasks, c: LinkTasks, actor: TaskActor, now_s: float) -> Facts:
-    _require(c.kind in EDGE_KINDS, "unknown_edge_kind")
-    _require(bool(c.target_id), "bad_field")
+    require(c.kind in EDGE_KINDS, "unknown_edge_kind")
+    require(bool(c.target_id), "bad_field")
     if c.kind in (*INVERSE, "source_task"):
-        _require(c.target_id in tasks.by_id, "unknown_task")
+        require(c.target_id in tasks.by_id, "unknown_task")
     if c.kind in INVERSE:
         _check_pair(tasks, c)
     name = {"task_id": c.task_id, "kind": c.kind, "target_id": c.target_id}
@@ -363,9 +362,9 @@ def _check_pair(tasks: Tasks, c: LinkTasks) -> None:
     forward = c.kind in ("child", "blocks")
     upper, lower = (c.task_id, c.target_id) if forward else (c.target_id, c.task_id)
     kind = c.kind if forward else INVERSE[c.kind]
-    _require(not _reaches(tasks, kind, lower, upper), "edge_cycle")
+    require(not _reaches(tasks, kind, lower, upper), "edge_cycle")
     if kind == "child":
-        _require(not tasks.by_id[upper].cancel_requested, "cancelled_graph")
+        require(not tasks.by_id[upper].cancel_requested, "cancelled_graph")
 
 
 def _reaches(tasks: Tasks, kind: str, start: str, goal: str) -> bool:
@@ -378,10 +377,10 @@ def _reaches(tasks: Tasks, kind: str, start: str, goal: str) -> bool:
 
 
 def _unlink(tasks: Tasks, c: UnlinkTasks, actor: TaskActor, now_s: float) -> Facts:
-    _require(c.target_id in tasks.targets(c.task_id, c.kind), "unknown_edge")
+    require(c.target_id in tasks.targets(c.task_id, c.kind), "unknown_edge")
     # The way of a cancellation is not cut while it is under way.
     cancelled = c.kind in ("parent", "child") and tasks.by_id[c.task_id].cancel_requested
-    _require(not cancelled, "cancelled_graph")
+    require(not cancelled, "cancelled_graph")
     name = {"task_id": c.task_id, "kind": c.kind, "target_id": c.target_id}
     yield f.EdgeSet(at_s=now_s, status="removed", reason=c.reason, **name)
 
@@ -411,6 +410,7 @@ _DECIDE: Final[dict[type[TaskCommand], Callable[[Tasks, Any, TaskActor, float], 
     ArchiveTask: _archive,
     ListTasks: _read,
     GetTask: _read,
+    **DECIDE_JOBS,
 }
 
 

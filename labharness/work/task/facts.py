@@ -17,7 +17,11 @@ __all__ = [
     "CommandTaken",
     "EdgeSet",
     "JobCreated",
+    "JobEnded",
+    "JobMissed",
+    "JobRunDropped",
     "JobTicked",
+    "JobTold",
     "TaskCreated",
     "TaskDelivered",
     "TaskFact",
@@ -43,7 +47,11 @@ class TaskFact:
 
 @dataclass(frozen=True, kw_only=True)
 class CommandTaken(TaskFact):
-    """A command was accepted; its digest tells a repetition from another command."""
+    """A command was accepted; its digest tells a repetition from another command.
+
+    Attributes:
+        task_id: The task that it concerned, or the job.
+    """
 
     command: str
     task_id: str
@@ -79,6 +87,7 @@ class TaskCreated(TaskFact):
     owner: str = ""
     assignee: str = ""
     job_id: str = ""
+    job_run: str = ""
     scope: Mapping[str, Any] = field(default_factory=dict)
     constraints: Mapping[str, Any] = field(default_factory=dict)
     profile: Mapping[str, Any] = field(default_factory=dict)
@@ -190,17 +199,66 @@ class EdgeSet(TaskFact):
 
 @dataclass(frozen=True, kw_only=True)
 class JobCreated(TaskFact):
-    """A job that may own tasks."""
+    """A job that may own tasks, with all that a house needs to make them.
+
+    Attributes:
+        every: When it runs; ``""`` for a batch, whose ``runs`` are owed at once.
+        runs: The values of each run of a batch, by their paths in the payload.
+        digest: Of its ``task_submit`` message.
+    """
 
     job_id: str
     title: str
+    created_by: str = ""
+    every: str = ""
+    runs: tuple[Mapping[str, Any], ...] = ()
+    digest: str = ""
+    seed: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobTicked(TaskFact):
-    """The schedule of a job came round; it makes no task by itself."""
+    """The schedule of a job came round: a run is owed. It makes no task by itself."""
 
     job_id: str
+    due_s: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobMissed(TaskFact):
+    """Runs were due and did not begin; they are not made up for."""
+
+    job_id: str
+    reason: str
+    first_s: int
+    last_s: int
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRunDropped(TaskFact):
+    """No task can be made for a run that was owed."""
+
+    job_id: str
+    run: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobTold(TaskFact):
+    """People were told of a failed task or of missed runs of a job."""
+
+    job_id: str
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobEnded(TaskFact):
+    """A person ended a job; it makes no more tasks."""
+
+    job_id: str
+    actor: str
+    reason: str = ""
 
 
 FACTS: Final[dict[str, type[TaskFact]]] = {
@@ -218,6 +276,10 @@ FACTS: Final[dict[str, type[TaskFact]]] = {
     "task.edge_set": EdgeSet,
     "job.created": JobCreated,
     "job.ticked": JobTicked,
+    "job.missed": JobMissed,
+    "job.run_dropped": JobRunDropped,
+    "job.told": JobTold,
+    "job.ended": JobEnded,
 }
 _CODES: Final = {kind: code for code, kind in FACTS.items()}
 _HINTS: Final = {kind: get_type_hints(kind) for kind in FACTS.values()}

@@ -6,10 +6,12 @@ from typing import Any, Final
 
 from labharness.work.task import facts as f
 from labharness.work.task.record import (
+    ABSENCE,
     INVERSE,
     Attempt,
     Edge,
     Job,
+    MissedRuns,
     PlanItem,
     Task,
     TaskProgress,
@@ -21,6 +23,7 @@ from labharness.work.task.states import TERMINAL
 __all__ = ["apply", "folded"]
 
 _WORKING: Final = frozenset({"preparing", "running", "retrying"})
+NOT_OF_TASK: Final = ("at_s", "job_id", "job_run")
 
 
 def folded(all_facts: Iterable[f.TaskFact], tasks: Tasks | None = None) -> Tasks:
@@ -53,7 +56,7 @@ def _refused(tasks: Tasks, fact: f.CommandRefused) -> Tasks:
 
 
 def _created(tasks: Tasks, fact: f.TaskCreated) -> Tasks:
-    given = {name: value for name, value in vars(fact).items() if name not in ("at_s", "job_id")}
+    given = {name: value for name, value in vars(fact).items() if name not in NOT_OF_TASK}
     parent = tasks.by_id.get(fact.parent_task_id)
     root = parent.root_task_id if parent else fact.task_id
     given |= dict.fromkeys(("created_at_s", "updated_at_s", "last_activity_s"), fact.at_s)
@@ -64,8 +67,8 @@ def _created(tasks: Tasks, fact: f.TaskCreated) -> Tasks:
 
 def _owned(tasks: Tasks, fact: f.TaskCreated) -> Tasks:
     job = tasks.jobs[fact.job_id]
-    job = replace(job, task_ids=(*job.task_ids, fact.task_id))
-    return replace(tasks, jobs={**tasks.jobs, job.job_id: job})
+    owed = tuple(each for each in job.owed if each != fact.job_run)
+    return _job(tasks, job, task_ids=(*job.task_ids, fact.task_id), owed=owed)
 
 
 def _updated(tasks: Tasks, fact: f.TaskUpdated) -> Tasks:
@@ -178,15 +181,57 @@ def _edged(
     return (*edges, Edge(*name, created_at_s=fact.at_s, updated_at_s=fact.at_s, **change))
 
 
+def _job(tasks: Tasks, job: Job, **changes: Any) -> Tasks:  # noqa: ANN401 - fields of a job
+    return replace(tasks, jobs={**tasks.jobs, job.job_id: replace(job, **changes)})
+
+
 def _job_created(tasks: Tasks, fact: f.JobCreated) -> Tasks:
-    job = Job(fact.job_id, fact.title, fact.at_s)
-    return replace(tasks, jobs={**tasks.jobs, job.job_id: job})
+    given = {name: value for name, value in vars(fact).items() if name != "at_s"}
+    owed = tuple(str(number) for number in range(1, len(fact.runs) + 1))
+    job = Job(**given, created_at_s=fact.at_s, due_s=fact.at_s, owed=owed)
+    return _job(tasks, job)
 
 
 def _job_ticked(tasks: Tasks, fact: f.JobTicked) -> Tasks:
     job = tasks.jobs[fact.job_id]
-    job = replace(job, ticks=job.ticks + 1)
-    return replace(tasks, jobs={**tasks.jobs, job.job_id: job})
+    owed = (*job.owed, str(fact.due_s))
+    return _job(tasks, job, ticks=job.ticks + 1, due_s=fact.due_s, owed=owed, in_row="")
+
+
+def _job_missed(tasks: Tasks, fact: f.JobMissed) -> Tasks:
+    job = tasks.jobs[fact.job_id]
+    span = (fact.first_s, fact.last_s, fact.count)
+    miss = MissedRuns(f"{fact.reason} {fact.first_s}", fact.reason, *span)
+    again = fact.reason == job.in_row and fact.reason != ABSENCE
+    return _job(
+        tasks,
+        job,
+        due_s=fact.last_s,
+        missed=job.missed + fact.count,
+        last_miss=miss,
+        in_row=fact.reason,
+        untold=job.untold if again else (*job.untold, miss),
+    )
+
+
+def _job_run_dropped(tasks: Tasks, fact: f.JobRunDropped) -> Tasks:
+    job = tasks.jobs[fact.job_id]
+    due_s = int(fact.run) if job.every else 0
+    miss = MissedRuns(f"{fact.reason} {fact.run}", fact.reason, due_s, due_s, 1)
+    owed = tuple(each for each in job.owed if each != fact.run)
+    missed = job.missed + 1
+    return _job(tasks, job, owed=owed, missed=missed, last_miss=miss, untold=(*job.untold, miss))
+
+
+def _job_told(tasks: Tasks, fact: f.JobTold) -> Tasks:
+    job = tasks.jobs[fact.job_id]
+    left = tuple(each for each in job.untold if each.name != fact.name)
+    told = job.told if len(left) < len(job.untold) else job.told | {fact.name}
+    return _job(tasks, job, untold=left, told=told)
+
+
+def _job_ended(tasks: Tasks, fact: f.JobEnded) -> Tasks:
+    return _job(tasks, tasks.jobs[fact.job_id], ended_at_s=fact.at_s, owed=())
 
 
 _APPLY: Final[dict[type[f.TaskFact], Callable[[Tasks, Any], Tasks]]] = {
@@ -204,4 +249,8 @@ _APPLY: Final[dict[type[f.TaskFact], Callable[[Tasks, Any], Tasks]]] = {
     f.EdgeSet: _edge_set,
     f.JobCreated: _job_created,
     f.JobTicked: _job_ticked,
+    f.JobMissed: _job_missed,
+    f.JobRunDropped: _job_run_dropped,
+    f.JobTold: _job_told,
+    f.JobEnded: _job_ended,
 }

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 __all__ = [
+    "ABSENCE",
     "DELIVERY_STATES",
     "EDGE_KINDS",
     "INVERSE",
@@ -13,6 +14,7 @@ __all__ = [
     "Attempt",
     "Edge",
     "Job",
+    "MissedRuns",
     "PlanItem",
     "RetryPolicy",
     "Task",
@@ -34,6 +36,9 @@ INVERSE: Final = MappingProxyType(
 DELIVERY_STATES: Final = (
     *("pending", "delivered", "queued", "failed", "parent_missing", "not_applicable", "unknown"),
 )
+ABSENCE: Final = "house_away"
+"""Reason of runs that were missed because no house was there; it is told each time."""
+
 VISIBILITIES: Final = ("foreground", "background", "internal", "hidden", "unknown")
 
 
@@ -74,14 +79,50 @@ class PlanItem:
 
 
 @dataclass(frozen=True, slots=True)
+class MissedRuns:
+    """Runs of a schedule that did not begin, from the first due time to the last."""
+
+    name: str
+    reason: str
+    first_s: int
+    last_s: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """A durable batch that owns tasks; its ticks are facts of the job and make no tasks."""
+    """A durable batch or schedule that owns tasks; its ticks are facts of the job.
+
+    Attributes:
+        every: When a schedule runs; ``""`` for a batch.
+        runs: The values of each run of a batch.
+        due_s: The last due time that was dealt with.
+        owed: Runs whose tasks are still to be made: due times, or numbers of a batch.
+        missed: Number of missed runs.
+        last_miss: The newest of them.
+        in_row: Reason of the newest missed run, if none has begun since.
+        untold: Missed runs that people are still to be told of.
+        told: Names of failures that they were told of.
+    """
 
     job_id: str
     title: str
     created_at_s: float
+    created_by: str = ""
+    every: str = ""
+    runs: tuple[Mapping[str, Any], ...] = ()
+    digest: str = ""
+    seed: int | None = None
     ticks: int = 0
+    due_s: float = 0.0
+    owed: tuple[str, ...] = ()
     task_ids: tuple[str, ...] = ()
+    missed: int = 0
+    last_miss: MissedRuns | None = None
+    in_row: str = ""
+    untold: tuple[MissedRuns, ...] = ()
+    told: frozenset[str] = frozenset()
+    ended_at_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

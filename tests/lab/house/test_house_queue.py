@@ -111,6 +111,19 @@ def test_the_same_key_is_one_task_and_another_content_of_it_is_refused(kept: Kep
     assert kept.house.submit(message("k", caller="ben")).fresh
 
 
+def test_a_house_that_dies_before_it_ends_a_rejected_task_ends_it_later(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.rejected = Rejected("safety_violation", "too hot")
+    with monkeypatch.context() as dying:
+        dying.setattr(House, "_end_rejected", lambda self: None)
+        name = kept.house.submit(message("k")).task_id
+    kept.restart()
+    kept.turn()
+    assert kept.status(name) == "failed"
+    assert not kept.world.ends
+
+
 def test_the_queue_is_bounded(kept: Kept) -> None:
     for number in range(QUEUED_MAX):
         kept.house.submit(message(f"k{number}"))

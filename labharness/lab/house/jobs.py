@@ -1,0 +1,170 @@
+"""The jobs of a house: makes the tasks that they owe, and tells people what went wrong.
+
+A due time is a fact before its task is made, and the task is made under a key of job and due time.
+So a house that dies in between makes it later, and makes it once.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from labharness.core.errors import LabError
+from labharness.core.files.durable import write_durably
+from labharness.core.files.named import open_named
+from labharness.core.vocabulary.digests import digest_of
+from labharness.core.vocabulary.texts import Text
+from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, decode
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.work.task.commands import CreateJob, DropRun, JobCommand, TaskActor, TellJob
+from labharness.work.task.house import HouseJournal
+from labharness.work.task.jobs import (
+    BadJob,
+    Vary,
+    due,
+    points,
+    run_key,
+    schedule_of,
+    untold,
+    varied,
+)
+from labharness.work.task.queue import QUEUED_MAX, waiting
+from labharness.work.task.record import Job
+
+__all__ = ["HouseJobs", "SubmitRun", "job_file"]
+
+KEEPER: Final = TaskActor("house", "runtime")
+
+
+class SubmitRun(Protocol):
+    """Takes the message of one run of a job; raises as `House.submit` does."""
+
+    def __call__(self, data: bytes, job: Job, run: str, title: str) -> None:
+        """Keep it as a task of the job."""
+
+
+def job_file(home: Path, job_id: str) -> Path:
+    """Return the file of a job's ``task_submit`` message, in the lab's state directory."""
+    return home / "tasks" / f"job-{job_id}.json"
+
+
+class HouseJobs:
+    """The jobs of one lab.
+
+    Args:
+        journal: Of the house.
+        submit: Keeps the task of a run.
+        home: The lab's state directory, for the messages.
+        now_s: World time, in seconds since 1970, UTC.
+        new_id: Mints ids of jobs.
+        tell: Tells people; twice of one thing if the house dies at it.
+    """
+
+    def __init__(
+        self,
+        journal: HouseJournal,
+        submit: SubmitRun,
+        home: Path,
+        *,
+        now_s: Callable[[], float],
+        new_id: Callable[[], str],
+        tell: Callable[[str], None],
+    ) -> None:
+        self._journal = journal
+        self._submit = submit
+        self._home = home
+        self._now_s = now_s
+        self._new_id = new_id
+        self._tell = tell
+
+    def command(
+        self, data: bytes, *, vary: Vary, every: str, title: str, seed: int | None = None
+    ) -> CreateJob:
+        """Return the command that makes a job, with the message of its tasks on the disk.
+
+        Args:
+            data: The ``task_submit`` message.
+            vary: Values of a batch, by their paths in the payload.
+            every: When a schedule runs.
+            title: ``""`` takes the capability.
+            seed: Of simulated runs.
+
+        Raises:
+            NotHcp: The bytes are not an HCP message.
+            BadPayload: The payload of a task cannot be read.
+            BadJob: Values, schedule or size cannot be honoured.
+        """
+        message = decode(data)
+        if not isinstance(message.payload, TaskSubmit):
+            raise BadJob(Text("house.no_submit", type=message.type))
+        if bool(vary) == bool(every):
+            raise BadJob(Text("job.one_of"))
+        runs = points(vary) if vary else ()
+        if every:
+            schedule_of(every, self._now_s())
+        for run in runs:
+            decode(_message(data, "a run", run))
+        if len(runs) + len(waiting(self._journal.tasks)) > QUEUED_MAX:
+            raise BadJob(Text("job.no_room", count=len(runs), most=QUEUED_MAX))
+        job_id = self._new_id()
+        write_durably(job_file(self._home, job_id), data)
+        return CreateJob(
+            job_id=job_id,
+            title=title or message.payload.capability,
+            every=every,
+            runs=runs,
+            digest=digest_of(data),
+            seed=seed,
+        )
+
+    def step(self) -> None:
+        """Note what is due or missed, make the tasks that are owed, and tell what went wrong.
+
+        Raises:
+            JournalFailed: A fact could not be written; the house must be opened again.
+        """
+        for job_id in list(self._journal.tasks.jobs):
+            tasks = self._journal.tasks
+            full = len(waiting(tasks)) >= QUEUED_MAX
+            self._say(due(tasks, tasks.jobs[job_id], self._now_s(), full=full))
+            for run in self._journal.tasks.jobs[job_id].owed:
+                self._make(self._journal.tasks.jobs[job_id], run)
+            self._tell_of(job_id)
+
+    def _make(self, job: Job, run: str) -> None:
+        if len(waiting(self._journal.tasks)) >= QUEUED_MAX:
+            return  # it stays owed
+        point = {} if job.every else job.runs[int(run) - 1]
+        title = ", ".join(f"{path.rpartition('.')[2]}={value}" for path, value in point.items())
+        try:
+            data = self._kept(job)
+            self._submit(_message(data, run_key(job, run), point), job, run, title)
+        except (LabError, OSError, ValueError) as why:
+            reason = str(getattr(why, "code", "unreadable"))
+            if reason == "journal_failed":
+                raise
+            self._say([DropRun(job_id=job.job_id, run=run, reason=reason)])
+
+    def _kept(self, job: Job) -> bytes:
+        with open_named(job_file(self._home, job.job_id)) as file:
+            data = file.read(MESSAGE_BYTES_MAX)
+        if digest_of(data) != job.digest:
+            raise BadJob(Text("job.changed"))
+        return data
+
+    def _tell_of(self, job_id: str) -> None:
+        tasks = self._journal.tasks
+        for name, text in list(untold(tasks, tasks.jobs[job_id])):
+            self._tell(text)
+            self._say([TellJob(job_id=job_id, name=name)])
+
+    def _say(self, commands: Iterable[JobCommand]) -> None:
+        self._journal.give_all(commands, KEEPER, self._now_s())
+
+
+def _message(data: bytes, key: str, point: Mapping[str, Any]) -> bytes:
+    """Return the message of one run: its own id, and its own values."""
+    body = json.loads(data)
+    body["message_id"] = key
+    body["payload"] = varied(body["payload"], point)
+    return json.dumps(body, ensure_ascii=False).encode()

@@ -1,0 +1,223 @@
+"""Jobs: when a schedule is due, which tasks a job makes, and what people are told of it.
+
+All times are seconds of world time since 1970, UTC. A week and a day begin in UTC as well, so that
+no change of a local clock skips a run or doubles it. There is no clock here.
+"""
+
+import copy
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import Text
+from labharness.work.task.commands import JobCommand, MissRuns, TickJob
+from labharness.work.task.record import ABSENCE, Job, MissedRuns, Task, Tasks
+from labharness.work.task.states import TERMINAL
+
+__all__ = [
+    "BATCH_MAX",
+    "EVERY_S_MIN",
+    "JOBS_MAX",
+    "LATE_S_MAX",
+    "BadJob",
+    "Schedule",
+    "Vary",
+    "due",
+    "points",
+    "run_key",
+    "schedule_of",
+    "standing",
+    "untold",
+    "varied",
+]
+
+JOBS_MAX: Final = 50
+"""Most jobs of one lab that are not over; one more is refused."""
+
+BATCH_MAX: Final = 50
+"""Most tasks of one batch; the queue of a lab takes them all at once or none."""
+
+EVERY_S_MIN: Final = 60
+"""Shortest time (s) between two runs of a schedule."""
+
+EVERY_S_MAX: Final = 366 * 86_400
+"""Longest time (s) between two runs of a schedule."""
+
+LATE_S_MAX: Final = 60.0
+"""World time (s) by which a run may begin late, as when the house starts again; later is missed."""
+
+_DAY_S: Final = 86_400
+_DAYS: Final = ("thursday", "friday", "saturday", "sunday", "monday", "tuesday", "wednesday")
+"""The days of the week from 1970-01-01 on, which was a Thursday."""
+
+_AT: Final = re.compile(r"([a-z]+)@([01][0-9]|2[0-3]):([0-5][0-9])")
+_PERIOD: Final = re.compile(r"P(?:([0-9]{1,3})D)?(?:T(?:([0-9]{1,4})H)?(?:([0-9]{1,5})M)?)?")
+
+Vary = Mapping[str, Sequence[Any]]
+"""The values of each varied place, by its path in the payload of the task."""
+
+
+class BadJob(LabError, ValueError, code="bad_job"):
+    """A job cannot be made as it is asked for; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Due times: ``anchor_s`` and every ``period_s`` before and after it."""
+
+    period_s: int
+    anchor_s: int
+
+    def after(self, at_s: float) -> int:
+        """Return the first due time after a time."""
+        return self.upto(at_s) + self.period_s
+
+    def upto(self, at_s: float) -> int:
+        """Return the last due time that is not after a time."""
+        turns = (math.floor(at_s) - self.anchor_s) // self.period_s
+        return self.anchor_s + turns * self.period_s
+
+    def count(self, after_s: float, upto_s: float) -> int:
+        """Return how many due times lie after one time and not after another."""
+        return max(0, (self.upto(upto_s) - self.upto(after_s)) // self.period_s)
+
+
+def schedule_of(every: str, created_at_s: float) -> Schedule:
+    """Return the schedule that a text means.
+
+    Args:
+        every: ``monday@07:00``, ``day@07:00`` or a period of ISO 8601 (``PT6H``, ``P1DT12H``).
+        created_at_s: Time of the job, from which a period counts.
+
+    Raises:
+        BadJob: The text means no schedule, or one that is too dense or too rare.
+    """
+    text = every.lower()
+    if at := _AT.fullmatch(text):
+        day, hours, minutes = at.groups()
+        of_day_s = int(hours) * 3600 + int(minutes) * 60
+        if day == "day":
+            return Schedule(_DAY_S, of_day_s)
+        if day in _DAYS:
+            return Schedule(7 * _DAY_S, _DAYS.index(day) * _DAY_S + of_day_s)
+    elif period := _PERIOD.fullmatch(text.upper()):
+        days, hours, minutes = (int(each or 0) for each in period.groups())
+        period_s = days * _DAY_S + hours * 3600 + minutes * 60
+        if EVERY_S_MIN <= period_s <= EVERY_S_MAX:
+            return Schedule(period_s, math.floor(created_at_s))
+        raise BadJob(
+            Text("job.period", every=every, least_s=EVERY_S_MIN, most_d=EVERY_S_MAX // _DAY_S)
+        )
+    raise BadJob(Text("job.no_schedule", every=every))
+
+
+def due(tasks: Tasks, job: Job, now_s: float, *, full: bool) -> Iterator[JobCommand]:
+    """Return the tick that is due, and the runs that were missed before it.
+
+    Only the newest due time makes a tick, and only while it is not too late: what was missed is
+    told and not made up for. No run begins beside the one before it.
+
+    Args:
+        tasks: The state of all tasks.
+        job: One of its jobs.
+        now_s: The time.
+        full: The queue takes no more tasks.
+    """
+    if not job.every or job.ended_at_s is not None:
+        return
+    schedule = schedule_of(job.every, job.created_at_s)
+    count = schedule.count(job.due_s, now_s)
+    if not count:
+        return
+    first, newest = schedule.after(job.due_s), schedule.upto(now_s)
+    late = now_s - newest > LATE_S_MAX
+    missed = count if late else count - 1
+    if missed:
+        last = newest if late else newest - schedule.period_s
+        yield _missed(job, ABSENCE, first, last, missed)
+    if late:
+        return
+    if job.owed or any(each.status not in TERMINAL for each in _tasks(tasks, job)):
+        yield _missed(job, "still_at_work", newest, newest, 1)
+    elif full:
+        yield _missed(job, "queue_full", newest, newest, 1)
+    else:
+        yield TickJob(job_id=job.job_id, due_s=newest)
+
+
+def _missed(job: Job, reason: str, first_s: int, last_s: int, count: int) -> MissRuns:
+    return MissRuns(job_id=job.job_id, reason=reason, first_s=first_s, last_s=last_s, count=count)
+
+
+def _tasks(tasks: Tasks, job: Job) -> Iterator[Task]:
+    return (tasks.by_id[each] for each in job.task_ids)
+
+
+def run_key(job: Job, run: str) -> str:
+    """Return the idempotency key of the task of one run: the job, and its due time or number."""
+    return f"{job.job_id}/{run}"
+
+
+def standing(tasks: Tasks, job: Job) -> str:
+    """Return ``ended`` (by a person), ``done`` (a batch without open tasks) or ``active``."""
+    if job.ended_at_s is not None:
+        return "ended"
+    open_ = job.every or job.owed or any(t.status not in TERMINAL for t in _tasks(tasks, job))
+    return "active" if open_ else "done"
+
+
+def untold(tasks: Tasks, job: Job) -> Iterator[tuple[str, str]]:
+    """Return what people are still to be told of a job: its name, and the text.
+
+    Of runs that are missed for one reason in a row, the first is told; absence is told always.
+    """
+    for miss in job.untold:
+        yield miss.name, Text("job.missed", title=job.title, count=miss.count, why=_why(miss))
+    for task in _tasks(tasks, job):
+        name = f"{task.task_id} {len(task.attempts)}"
+        if task.status in ("failed", "timed_out") and name not in job.told:
+            why = task.error_code
+            yield name, Text("job.failed", title=job.title, task_id=task.task_id, why=why)
+
+
+def _why(miss: MissedRuns) -> Text:
+    if miss.reason in (ABSENCE, "still_at_work", "queue_full"):
+        return Text(f"job.{miss.reason}")
+    return Text("job.dropped", code=miss.reason)
+
+
+def points(vary: Vary) -> tuple[dict[str, Any], ...]:
+    """Return every combination of the varied values, each with its paths.
+
+    Raises:
+        BadJob: A path has no value, or the same one twice, or there are too many tasks.
+    """
+    for path, values in vary.items():
+        if not values or any(a == b for a, b in itertools.combinations(values, 2)):
+            raise BadJob(Text("job.values", path=path))
+    count = math.prod(len(values) for values in vary.values())
+    if count > BATCH_MAX:
+        raise BadJob(Text("job.too_many", count=count, most=BATCH_MAX))
+    return tuple(dict(zip(vary, each, strict=True)) for each in itertools.product(*vary.values()))
+
+
+def varied(payload: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a payload with other values at some paths; it must have a value at each.
+
+    Raises:
+        BadJob: The payload has no value at a path, so that the path is misspelt.
+    """
+    made: dict[str, Any] = copy.deepcopy(dict(payload))
+    for path, value in point.items():
+        *before, last = path.split(".")
+        here: Any = made
+        for name in before:
+            here = here.get(name) if isinstance(here, dict) else None
+        if not isinstance(here, dict) or last not in here:
+            raise BadJob(Text("job.no_place", path=path))
+        here[last] = value
+    return made

@@ -1,0 +1,99 @@
+"""Jobs without a house: due times, missed runs, the values of a batch."""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labharness.work.task.commands import CreateJob, EndJob, MissRuns, TickJob
+from labharness.work.task.jobs import (
+    BATCH_MAX,
+    LATE_S_MAX,
+    BadJob,
+    due,
+    points,
+    schedule_of,
+    varied,
+)
+from tasks_alone import ANA, OLGA, TasksAlone
+
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+EVERY = st.one_of(
+    st.builds("{}@{:02}:{:02}".format, st.sampled_from([*DAYS, "day"]), *[st.integers(0, 23)] * 2),
+    st.builds("PT{}M".format, st.integers(1, 5_000)),
+)
+TIMES = st.floats(0, 4e9)
+
+
+@given(st.sampled_from([*DAYS, "day"]), st.integers(0, 23), st.integers(0, 59), TIMES)
+def test_a_time_of_day_is_due_on_that_day_at_that_time_in_utc(
+    day: str, hour: int, minute: int, now_s: float
+) -> None:
+    at_s = schedule_of(f"{day}@{hour:02}:{minute:02}", 0.0).after(now_s)
+    at = datetime.fromtimestamp(at_s, UTC)
+    assert (at.hour, at.minute, at.second) == (hour, minute, 0)
+    assert day in ("day", DAYS[at.weekday()])
+    assert 0 < at_s - now_s <= (86_400 if day == "day" else 7 * 86_400)
+
+
+@given(EVERY, TIMES, st.lists(st.floats(0, 3e6), min_size=1, max_size=12))
+def test_each_due_time_ticks_or_is_missed_once_whenever_the_house_looks(
+    every: str, created_at_s: float, pauses: list[float]
+) -> None:
+    lab = TasksAlone()
+    lab.now_s = created_at_s
+    assert lab(CreateJob(job_id="j", title="leak check", every=every), OLGA) == ""
+    schedule, begin_s = schedule_of(every, lab.now_s), lab.now_s
+    dealt: list[tuple[int, int]] = []
+    for pause_s in pauses:
+        lab.now_s += pause_s
+        for command in due(lab.tasks, lab.tasks.jobs["j"], lab.now_s, full=False):
+            assert lab(command) == ""
+            if isinstance(command, TickJob):
+                assert lab.now_s - command.due_s <= LATE_S_MAX + 2
+                dealt.append((command.due_s, 1))
+            elif isinstance(command, MissRuns):
+                assert schedule.count(command.first_s - 1, command.last_s) == command.count
+                dealt.append((command.first_s, command.count))
+        assert sum(count for _, count in dealt) == schedule.count(begin_s, lab.now_s)
+    assert all(one < other for (one, _), (other, _) in pairwise(dealt))
+
+
+@pytest.mark.promise(61)
+def test_a_due_time_is_dealt_with_once_and_no_other_time_is() -> None:
+    lab = TasksAlone()
+    assert lab(CreateJob(job_id="j", title="leak check", every="PT1H"), ANA) == "forbidden"
+    assert lab(CreateJob(job_id="j", title="leak check", every="PT1H"), OLGA) == ""
+    due_s = schedule_of("PT1H", lab.now_s).after(lab.now_s)
+    lab.now_s = due_s + 1.0
+    assert lab(TickJob(job_id="j", due_s=due_s + 1)) == "not_due"
+    assert lab(TickJob(job_id="j", due_s=due_s + 3600)) == "not_due"
+    assert lab(TickJob(job_id="j", due_s=due_s), OLGA) == "forbidden"
+    assert lab(TickJob(job_id="j", due_s=due_s)) == ""
+    assert lab(TickJob(job_id="j", due_s=due_s)) == "not_due"
+    assert lab(EndJob(job_id="j"), OLGA) == ""
+    assert lab.tasks.jobs["j"].owed == ()
+    assert lab(TickJob(job_id="j", due_s=due_s + 3600)) == "job_ended"
+
+
+@pytest.mark.parametrize("every", ["monday", "moonday@07:00", "day@24:00", "P", "PT30S", "PT0M"])
+def test_what_is_no_schedule_is_refused(every: str) -> None:
+    with pytest.raises(BadJob):
+        schedule_of(every, 0.0)
+
+
+def test_a_batch_has_each_combination_and_changes_only_what_it_names() -> None:
+    payload = {"inputs": {"parameters": {"temperature": 1, "time": 2}, "target": "MoS2"}}
+    path, other = "inputs.parameters.temperature", "inputs.parameters.time"
+    found = [varied(payload, each) for each in points({path: [700, 725], other: [5, 6]})]
+    made = [tuple(each["inputs"]["parameters"].values()) for each in found]
+    assert made == [(700, 5), (700, 6), (725, 5), (725, 6)]
+    assert {each["inputs"]["target"] for each in found} == {"MoS2"}
+    assert payload["inputs"]["parameters"] == {"temperature": 1, "time": 2}
+    with pytest.raises(BadJob, match=r"temperatur'?$"):
+        varied(payload, {"inputs.parameters.temperatur": 700})
+    for values in ([1, 1], [], list(range(BATCH_MAX + 1))):
+        with pytest.raises(BadJob):
+            points({path: values})
