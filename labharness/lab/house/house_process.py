@@ -182,7 +182,7 @@ class HouseProcess:
             await self._in_house(self._open, plan)
             try:
                 async with ControlSocket(
-                    plan.state_dir, self._answer, 1.0, HOUSE_SOCKET, REQUEST_BYTES_MAX
+                    plan.state_dir, self._answer, 1.0, HOUSE_SOCKET, REQUEST_BYTES_MAX, shared=True
                 ):
                     await self._turns(plan)
             finally:
@@ -266,7 +266,9 @@ class HouseProcess:
             command = COMMANDS_BY_WORD[word]({"reason": "", **texts}, Chance(None).uuid4())
         except KeyError as why:
             raise TaskRefused(Text("order.wrong", name=str(why.args[0]))) from None
-        self._house.give(command, TaskActor(texts.get("by", "operator"), "operator"))
+        self._house.give(
+            command, TaskActor(texts["account"] or texts.get("by", "operator"), "operator")
+        )
         self._wake()
         return {"id": command.concerns}
 

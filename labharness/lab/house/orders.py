@@ -63,7 +63,7 @@ def order_from_json(body: Mapping[str, Any]) -> RunOrder:
     Raises:
         BadOrder: A field is missing, unknown or of another type.
     """
-    given = {name: value for name, value in body.items() if name != "do"}
+    given = {name: value for name, value in body.items() if name not in ("do", "account")}
     if wrong := next(_wrong(given), None):
         raise BadOrder(Text("order.wrong", name=wrong))
     return RunOrder(**given)

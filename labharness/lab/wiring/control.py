@@ -11,6 +11,8 @@ import json
 import os
 import select
 import socket
+import stat
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import islice
@@ -37,6 +39,9 @@ __all__ = [
     "served",
 ]
 
+if os.name == "posix":
+    import pwd
+
 NAME = "control.sock"
 HOUSE_SOCKET = "house.sock"
 NO_OPTION = "no --lab"  # how a command names the lab that ships
@@ -50,6 +55,7 @@ CONNECT_S_MAX = 2.0
 LATE_S = 3.0  # a person who waits longer for an answer is told so
 ANSWER_S_MAX = 120.0  # the longest a command may take to settle, be read back, and be told
 
+CREDENTIALS = struct.Struct("3i")  # process, user, group: unix(7), SO_PEERCRED
 QUESTIONS = ("read", "status")  # any other request is carried out without a listener too
 
 Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
@@ -69,6 +75,7 @@ class ControlSocket:
         speed: Lab seconds a real second; waits are in real time.
         name: Of the socket's file.
         line_bytes_max: Size (bytes) of the largest request.
+        shared: The group of the state directory may connect too, if it may use that directory.
 
     Raises:
         OSError: The socket cannot be made (no such thing on this system, path too long).
@@ -81,9 +88,11 @@ class ControlSocket:
         speed: float,
         name: str = NAME,
         line_bytes_max: int = LINE_BYTES_MAX,
+        shared: bool = False,
     ) -> None:
         self._path = state_dir / name
         self._line_bytes_max = line_bytes_max
+        self._shared = shared
         self._answer = answer
         self._speed = speed
         self._server: asyncio.Server | None = None
@@ -94,7 +103,8 @@ class ControlSocket:
         if not hasattr(asyncio, "start_unix_server"):
             raise OSError("this system's Python has no Unix sockets")
         self._path.unlink(missing_ok=True)  # of an owner that died: we hold the lock
-        before = os.umask(0o177)  # 0600 from its first moment
+        shared = self._shared and self._path.parent.stat().st_mode & stat.S_IRWXG
+        before = os.umask(0o117 if shared else 0o177)  # so from its first moment
         try:
             self._server = await asyncio.start_unix_server(
                 self._serve, self._path, limit=self._line_bytes_max
@@ -125,7 +135,7 @@ class ControlSocket:
                 async with asyncio.timeout(IDLE_S_MAX * self._speed):
                     text = await heard
                 heard = asyncio.create_task(reader.readuntil())
-                answer = await self._answer_to(text, heard)
+                answer = await self._answer_to(text, heard, account_behind(writer))
                 if answer is None:
                     return
                 async with asyncio.timeout(WRITE_S_MAX * self._speed):
@@ -142,7 +152,9 @@ class ControlSocket:
             self._clients.pop(writer, None)
             writer.close()
 
-    async def _answer_to(self, text: bytes, heard: asyncio.Task[bytes]) -> dict[str, Any] | None:
+    async def _answer_to(
+        self, text: bytes, heard: asyncio.Task[bytes], account: str
+    ) -> dict[str, Any] | None:
         """Return the answer; ``None`` to a question whose asker has hung up meanwhile."""
         try:
             asked = json.loads(text)
@@ -150,7 +162,7 @@ class ControlSocket:
             asked = None
         if not isinstance(asked, dict):
             return {"ok": False, "error": "a request is one JSON object on one line"}
-        answering = asyncio.create_task(self._answered(asked))
+        answering = asyncio.create_task(self._answered({**asked, "account": account}))
         if asked.get("do") not in QUESTIONS:
             self._answers.add(answering)
             answering.add_done_callback(self._answers.discard)
@@ -166,6 +178,19 @@ class ControlSocket:
             return await self._answer(asked)
         except Exception as why:  # noqa: BLE001 - a terminal's question must not end what runs
             return {"ok": False, "error": f"internal failure: {why!r}"}
+
+
+def account_behind(writer: asyncio.StreamWriter) -> str:
+    """Return the account at the other end, as the system says; ``""`` where it says nothing."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return ""
+    peer = writer.get_extra_info("socket")
+    said = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    _, uid, _ = CREDENTIALS.unpack(said)
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:  # a number without a name, as in a container
+        return f"account {uid}"
 
 
 def _hung_up(heard: asyncio.Task[bytes]) -> bool:
