@@ -266,9 +266,7 @@ class HouseProcess:
             command = COMMANDS_BY_WORD[word]({"reason": "", **texts}, Chance(None).uuid4())
         except KeyError as why:
             raise TaskRefused(Text("order.wrong", name=str(why.args[0]))) from None
-        self._house.give(
-            command, TaskActor(texts["account"] or texts.get("by", "operator"), "operator")
-        )
+        self._house.give(command, TaskActor(_who(asked), "operator"))
         self._wake()
         return {"id": command.concerns}
 
@@ -295,7 +293,7 @@ class HouseProcess:
             raise TaskRefused(Text("order.wrong", name="seed"))
         job_id = self._house.create_job(
             asked["message"].encode(),
-            asked["by"],
+            _who(asked),
             vary,
             every=asked["every"],
             title=asked["title"],
@@ -318,3 +316,8 @@ class HouseProcess:
             "tasks": counts,
             "failure": self._failure,
         }
+
+
+def _who(asked: Mapping[str, Any]) -> str:
+    """Return the account that the system names, or else the name that the command states."""
+    return str(asked.get("account") or asked.get("by") or "operator")
