@@ -44,7 +44,7 @@ RUN = {
 """The pages whose commands are run, and the mark of their test."""
 
 BEFORE = {
-    "runs/first": "labharness run examples/mos2-monolayer.json --out runs/first",
+    "runs/first": "labharness run examples/mos2-monolayer.json --seed 1 --out runs/first",
     "runs/warmer": "labharness run warmer.json --lab tests/short_line.toml --out runs/warmer",
 }
 """Runs that pages look at, whichever page is read first."""
