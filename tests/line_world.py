@@ -78,6 +78,7 @@ class LineWorld:
         self.disk: dict[str, list[Record]] = {}
         self.ends: dict[str, str] = {}  # of each run, as it will be or was
         self.heated: Counter[str] = Counter()
+        self.orders: list[RunOrder] = []
         self.latched = ""
         self.up = True
         self._pid = 1
@@ -98,6 +99,7 @@ class LineWorld:
         if order.run_id in self.disk or self._order is not None:
             return
         self._order = order
+        self.orders.append(order)
         drawn = ("task_completed", "task_completed", "task_failed", "task_rejected")
         self.ends[order.run_id] = self.random.choice(drawn)
         self._todo = script(self.ends[order.run_id])

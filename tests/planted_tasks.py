@@ -72,6 +72,16 @@ IN_THE_TASKS = (
         detector="verdict",
     ),
     PlantedBug(
+        "retry that forgets its checkpoint",
+        "labharness.lab.house.house:House._order",
+        "_resume_from(run)",
+        "None",
+        "tests/lab/house/test_house_queue.py::"
+        "test_a_retry_may_go_on_from_the_last_checkpoint_of_the_task",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
         "schedule that forgets what was due",
         "labharness.work.task.deciding_jobs:_check_due",
         "on_time and job.due_s < due_s <= now_s",

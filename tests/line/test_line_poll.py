@@ -138,6 +138,7 @@ def test_what_is_no_reply_is_silence_and_the_next_scan_is_asked() -> None:
         assert [channel for channel, _ in polled.taken] == ["oven.off", "oven.temperature"]
 
 
+@pytest.mark.promise(11)
 def test_a_reply_that_is_the_same_as_the_last_counts_again_and_any_other_is_decoded() -> None:
     polled = Polled({"setpoint": None, "off": None})
     polled.port.says["oven.temperature?"] = ["1", "1", "x", "1", "2", "1"]

@@ -1240,6 +1240,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "house.ambiguous": ("{task_id!s} begins the ids of {count} tasks; write more of it", "有 {count} 个任务的编号以 {task_id!s} 开头；请多写几位"),
     "house.refused": ("{command!s} is refused: {why}", "{command!s} 被拒绝：{why}"),
     "house.not_ended": ("a task is tried again when it has ended, and this one is {status!s}", "任务结束后才能重试，而此任务处于 {status!s}"),
+    "house.no_checkpoint": ("task {task_id!s} has no checkpoint; without --resume it begins anew", "任务 {task_id!s} 没有检查点；不带 --resume 则重新开始"),
     "house.latched": ("the line is latched: {why}; when the cause is gone: labharness reset", "设备已锁定：{why}；原因消除后：labharness reset"),
     "house.no_owner": ("no line owner answers at {path} ({why}); labharness up starts one", "{path!s} 处没有设备占用进程应答（{why!s}）；请用 labharness up 启动"),
     "house.not_up": ("no house answers at {path} ({why}); labharness up starts one", "{path!s} 处没有 house 应答（{why!s}）；请用 labharness up 启动"),

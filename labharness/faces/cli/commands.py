@@ -152,7 +152,13 @@ COMMANDS: Final = {
     "tasks cancel": Usage(
         "cancel a task and all below it; its line is made safe", REQUEST, LAB, WHY
     ),
-    "tasks retry": Usage("try a failed task once more", REQUEST, LAB, NEEDED),
+    "tasks retry": Usage(
+        "try a failed task once more",
+        REQUEST,
+        LAB,
+        NEEDED,
+        _flag("--resume", "go on from its last checkpoint, with the same sample"),
+    ),
     "tasks archive": Usage("put an ended task aside; its record stays", REQUEST, LAB, WHY),
     "tasks link": Usage("relate a task to another", REQUEST, KIND, OTHER, LAB),
     "tasks unlink": Usage("end that; the record stays", REQUEST, KIND, OTHER, LAB),

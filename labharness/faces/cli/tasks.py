@@ -254,6 +254,7 @@ def _give(plan: LabPlan, task: Task, chosen: argparse.Namespace) -> int:
         asked |= {"kind": chosen.kind, "target_id": near[0] if len(near) == 1 else target}
     else:
         asked["reason"] = chosen.reason
+        asked["resume"] = chosen.verb == "retry" and chosen.resume
     ask_house(plan, do=chosen.verb, **asked)
     say(Text("house.asked", what=chosen.verb, task_id=task.task_id))
     return EXIT_COMPLETED

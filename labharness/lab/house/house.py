@@ -58,6 +58,9 @@ __all__ = [
 
 RUNTIME: Final = TaskActor("house", "runtime")
 WORKER: Final = "line"
+CHECKPOINT: Final = "checkpoint:"
+"""Beginning of the reference of a checkpoint: its session and its id follow."""
+
 ATTEMPTS_MAX: Final = 10
 """Most attempts of one task, those included that an operator asks for."""
 
@@ -267,6 +270,22 @@ class House:
             raise TaskRefused(Text("house.not_ended", status=task.status))
         self._must(self._journal.give(command, actor, self._now_s()))
 
+    def retry(self, task_id: str, run_id: str, reason: str, by: str, *, resume: bool) -> None:
+        """Try an ended task once more, from its last checkpoint if ``resume``; raises as `give`."""
+        refs: tuple[str, ...] = ()
+        task = self.tasks.by_id.get(task_id)
+        if resume and task is not None:
+            run = next((each for each in reversed(task.attempts) if each.checkpoint_refs), None)
+            if run is None:
+                raise TaskRefused(Text("house.no_checkpoint", task_id=task_id))
+            refs = (f"{CHECKPOINT}{run.run_id}/{run.checkpoint_refs[-1]}",)
+        self.give(
+            RetryTask(
+                task_id=task_id, run_id=run_id, worker=WORKER, reason=reason, input_refs=refs
+            ),
+            TaskActor(by, "operator"),
+        )
+
     def _must(self, facts: Iterable[TaskFact]) -> None:
         for fact in facts:
             if isinstance(fact, CommandRefused):
@@ -365,6 +384,7 @@ class House:
             folder=self._runs.folder(run.run_id),
             submit=str(submit_file(self._home, task.task_id)),
             seed=task.profile.get("seed"),
+            resume_from=_resume_from(run),
         )
         try:
             self._owner.begin(order)
@@ -397,6 +417,15 @@ def _create(task_id: str, key: str, payload: TaskSubmit, lab: str, seed: int | N
     )
 
 
+def _resume_from(run: Attempt) -> dict[str, str] | None:
+    """Return the checkpoint that an attempt goes on from, as ``task_submit`` names it."""
+    for ref in run.input_refs:
+        if ref.startswith(CHECKPOINT):
+            session_id, _, checkpoint_id = ref.removeprefix(CHECKPOINT).partition("/")
+            return {"session_id": session_id, "checkpoint_id": checkpoint_id}
+    return None
+
+
 def _never(task_id: str, reason_code: str) -> Iterator[TaskCommand]:
     yield ReportStatus(task_id=task_id, to="accepted")
     yield FailTask(task_id=task_id, error_code=reason_code)
@@ -408,9 +437,6 @@ COMMANDS_BY_WORD: Final[Mapping[str, Callable[[Mapping[str, Any], str], TaskComm
     "resume": lambda asked, new: ResumeTask(task_id=asked["task_id"]),
     "end_job": lambda asked, new: EndJob(job_id=asked["job_id"], reason=asked["reason"]),
     "archive": lambda asked, new: ArchiveTask(task_id=asked["task_id"]),
-    "retry": lambda asked, new: RetryTask(
-        task_id=asked["task_id"], run_id=new, worker=WORKER, reason=asked["reason"]
-    ),
     "link": lambda asked, new: LinkTasks(
         task_id=asked["task_id"], kind=asked["kind"], target_id=asked["target_id"]
     ),

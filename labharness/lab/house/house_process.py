@@ -258,8 +258,10 @@ class HouseProcess:
             return self._submit(asked)
         if word == "create_job":
             return self._create_job(asked)
+        if word == "retry":
+            return self._retry(asked)
         if word not in COMMANDS_BY_WORD:
-            words = ("status", "submit", "create_job", "leave", *COMMANDS_BY_WORD)
+            words = ("status", "submit", "create_job", "retry", "leave", *COMMANDS_BY_WORD)
             raise TaskRefused(Text("by_hand.word", word=word, words=", ".join(words)))
         texts = {name: str(value) for name, value in asked.items()}
         try:
@@ -281,6 +283,18 @@ class HouseProcess:
         kept = self._house.submit(message.encode(), seed=seed, links=after)
         self._wake()
         return {"task_id": kept.task_id, "fresh": kept.fresh, "rejected": kept.rejected}
+
+    def _retry(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        task_id = str(asked.get("task_id", ""))
+        self._house.retry(
+            task_id,
+            Chance(None).uuid4(),
+            str(asked.get("reason", "")),
+            _who(asked),
+            resume=asked.get("resume") is True,
+        )
+        self._wake()
+        return {"id": task_id}
 
     def _create_job(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         vary = asked.get("vary", {})

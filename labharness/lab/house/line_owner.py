@@ -13,6 +13,7 @@ import re
 import signal
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
@@ -145,16 +146,21 @@ class LineOwnerProcess:
             message = decode(file.read(MESSAGE_BYTES_MAX + 1))
         if not isinstance(message.payload, TaskSubmit):
             raise BadOrder(Text("order.wrong", name="submit"))
+        payload = message.payload
+        if order.resume_from is not None:
+            point = ResumeFrom.model_validate(dict(order.resume_from))
+            payload = payload.model_copy(update={"resume_from": point})
+            message = replace(message, payload=payload)
         return TaskRun(
             plan,
             message,
-            message.payload,
+            payload,
             speed=self._speed,
             seed=order.seed,
             out=Path(order.folder),
             approval_wait_s=order.approval_wait_s,
             session_id=order.run_id,
-            earlier=_earlier(Path(order.folder), message.payload.resume_from),
+            earlier=_earlier(Path(order.folder), payload.resume_from),
         )
 
     def _over(self) -> None:
@@ -187,10 +193,10 @@ class LineOwnerProcess:
         return {"run_id": "" if self._order is None else self._order.run_id}
 
     def _stopped(self) -> None:
-        """Stop what runs, as a stop request, and leave when its line is safe and cold."""
+        """Stop what runs, as a stop request; a watch until its line is cold is broken off."""
         self._leaving = True
         if self._task is not None:
-            self._task.abort(Text("stop.signal", name="SIGTERM"))
+            self._task.stop(Text("stop.signal", name="SIGTERM"))
         self._idle.set()
 
 

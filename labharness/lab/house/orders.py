@@ -44,6 +44,7 @@ class RunOrder:
         submit: File of the ``task_submit`` message.
         seed: Of a simulated run; ``None`` takes the default.
         approval_wait_s: World time to wait for persons; ``None`` takes the default.
+        resume_from: Session and checkpoint to go on from, as in ``task_submit``.
     """
 
     run_id: str
@@ -51,6 +52,7 @@ class RunOrder:
     submit: str
     seed: int | None = None
     approval_wait_s: float | None = None
+    resume_from: Mapping[str, str] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as the line owner takes it."""
@@ -79,6 +81,11 @@ def _wrong(given: Mapping[str, Any]) -> Iterator[str]:
         yield "seed"
     if type(given.get("approval_wait_s")) not in (int, float, type(None)):
         yield "approval_wait_s"
+    point = given.get("resume_from")
+    if point is not None and (
+        not isinstance(point, dict) or point.keys() != {"session_id", "checkpoint_id"}
+    ):
+        yield "resume_from"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -148,11 +148,16 @@ class CancelTask(TaskCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class RetryTask(TaskCommand):
-    """Start one more attempt, for a reason that is stated, under the same constraints."""
+    """Start one more attempt, for a reason that is stated, under the same constraints.
+
+    Attributes:
+        input_refs: Its beginning, such as a checkpoint of an attempt before it.
+    """
 
     run_id: str
     worker: str
     reason: str
+    input_refs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

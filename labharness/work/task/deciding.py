@@ -311,7 +311,7 @@ def _retry(tasks: Tasks, c: RetryTask, actor: TaskActor, now_s: float) -> Facts:
     _check_retry(task, actor, now_s)
     yield from _attempt_ends(task, "unknown", now_s, "worker_lost")
     yield moved
-    yield _attempt(tasks, c, now_s, reason=c.reason)
+    yield _attempt(tasks, c, now_s, reason=c.reason, input_refs=c.input_refs)
 
 
 def _check_retry(task: Task, actor: TaskActor, now_s: float) -> None:

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from labharness.journal.chain import Record
 from labharness.lab.house.house import LOST_S, House, TaskRefused, answer_file
+from labharness.lab.house.orders import order_from_json
 from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import PauseTask, RetryTask, TaskActor
@@ -188,6 +190,32 @@ def test_a_retry_is_a_new_attempt_that_waits_for_its_line(kept: Kept) -> None:
     assert [each.ordinal for each in kept.house.tasks.by_id[name].attempts] == [1, 2]
     assert kept.world.heated["second"] <= 1
     assert kept.status(name) in ("completed", "failed")
+
+
+@pytest.mark.promise(61)
+def test_a_retry_may_go_on_from_the_last_checkpoint_of_the_task(kept: Kept) -> None:
+    name = kept.house.submit(message("k")).task_id
+    while not any(kept.world.disk.values()):
+        kept.turn()
+    first = kept.world.orders[0].run_id
+    made = {"event_type": "checkpoint_created", "data": {"checkpoint_id": "c1"}}
+    kept.world.disk[first].append(Record(len(kept.world.disk[first]) + 1, 0.0, "event", made, ""))
+    with pytest.raises(TaskRefused, match="no checkpoint"):
+        kept.house.retry(name, "second", "too early", "olga", resume=True)
+    kept.turn()
+    with pytest.raises(TaskRefused, match="ended"):
+        kept.house.retry(name, "second", "too early", "olga", resume=True)
+    kept.world.die()
+    kept.world.rise()
+    kept.world.latched = ""
+    kept.turn()
+    kept.house.retry(name, "second", "the map failed", "olga", resume=True)
+    kept.restart()
+    kept.turn()
+    again = kept.world.orders[-1]
+    assert again.run_id == "second"
+    assert again.resume_from == {"session_id": first, "checkpoint_id": "c1"}
+    assert order_from_json({"do": "begin", **again.to_json()}) == again
 
 
 def test_a_caller_may_not_pause_and_an_ended_task_is_not_paused(kept: Kept) -> None:
