@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from labharness.core.vocabulary import DeviceFault
-from labharness.faces.cli.run import print_answer
+from labharness.faces.cli.answer_said import print_answer
 from labharness.instruments.link.loopback import LoopbackLink
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan

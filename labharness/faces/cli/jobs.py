@@ -8,8 +8,8 @@ from typing import Any
 
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED
-from labharness.faces.cli.run import read_submit
 from labharness.faces.cli.show import BadUse, account, aligned, chosen_lab, looking, say
+from labharness.faces.cli.submission import read_submit
 from labharness.faces.cli.tasks import ID_CHARACTERS, ask_house, kept_tasks, task_lines
 from labharness.lab import LabPlan
 from labharness.protocols.hcp.codec import encode

@@ -11,8 +11,8 @@ from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_REJECTED
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.run import read_submit
 from labharness.faces.cli.show import CommandFailed, chosen_lab, say, warn
+from labharness.faces.cli.submission import read_submit
 from labharness.faces.report.comm_loss import comm_loss
 from labharness.faces.report.words import phase_text, plain
 from labharness.journal import JournalFailed

@@ -9,11 +9,15 @@ from threading import Thread
 from typing import Any
 
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
-from labharness.core.errors import LabError
-from labharness.core.files.named import open_named
-from labharness.core.vocabulary.durations import clock_text, parse_duration
+from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
+from labharness.faces.cli.answer_said import (
+    print_files,
+    print_message,
+    print_rejected,
+    report_run,
+)
 from labharness.faces.cli.line_writer import TERMINAL, is_live
 from labharness.faces.cli.live import LiveLine
 from labharness.faces.cli.records import journal_in
@@ -23,12 +27,12 @@ from labharness.faces.cli.show import (
     chosen_lab,
     complain,
     drop_output,
-    looking,
     say,
     warn,
 )
 from labharness.faces.cli.stopping import stoppable
-from labharness.faces.report.answer_face import face_of
+from labharness.faces.cli.submission import read_submit
+from labharness.faces.cli.tasks import follow, submit_to_house
 from labharness.faces.report.words import phase_text
 from labharness.journal.reading import run_header
 from labharness.lab import LabPlan
@@ -37,27 +41,16 @@ from labharness.lab.wiring.operators import TerminalOperator
 from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import (
-    MESSAGE_BYTES_MAX,
     BadPayload,
-    HcpMessage,
-    NotHcp,
-    decode,
     encode,
 )
-from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
+from labharness.protocols.hcp.messages import ResumeFrom
 from labharness.work.desk.checkpoint import checkpoints
-from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
 
-__all__ = ["print_answer", "read_submit", "report_run", "run"]
+__all__ = ["run"]
 
-A_TASK = "examples/mos2-monolayer.json"  # of the checkout, and of the README
 EARLY_S = 0.05  # for which a loop may stand still
 FAST_TICKS = 10  # minutes of lab time between two lines of a step in virtual time
-KEPT = {
-    "cli.the_answer": ANSWER_NAME,
-    "cli.the_journal": JOURNAL_NAME,
-    "cli.the_report": REPORT_NAME,
-}
 EXITS = {
     "task_completed": EXIT_COMPLETED,
     "task_failed": EXIT_FAILED,
@@ -115,7 +108,7 @@ def run(chosen: argparse.Namespace) -> int:
         if not chosen.json:
             told.report()
             report_run(result.folder)
-            _print_files(result.folder)
+            print_files(result.folder)
     except BrokenPipeError:  # the answer is in its folder, and the exit code stands
         drop_output()
     except OutputLost as why:
@@ -127,8 +120,6 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _attached(plan: LabPlan, chosen: argparse.Namespace) -> int:
     """Let the house of this lab run the task, and stay until its end."""
-    from labharness.faces.cli.tasks import follow, submit_to_house
-
     own = (chosen.out, chosen.resume, chosen.approval_timeout)
     if any(own) or chosen.speed is not None:
         raise BadUse(Text("house.attached"))
@@ -177,45 +168,7 @@ def _answer(result: RunResult, capability: str, as_json: bool) -> None:
     if as_json:
         say(encode(result.message).decode())
     else:
-        _print_message(result.message, capability)
-
-
-def report_run(folder: Path) -> None:
-    """Write the report of a run that has none; a failure to is told, and the answer stands."""
-    if (folder / REPORT_NAME).exists():
-        return
-    from labharness.faces.cli.report import write_report
-
-    try:
-        write_report(folder)
-    except (OSError, ValueError, LabError) as why:
-        warn(Text("cli.no_report", folder=str(folder), why=str(why)))
-
-
-def read_submit(path: Path) -> tuple[HcpMessage, TaskSubmit]:
-    """Read a ``task_submit`` from a file.
-
-    Raises:
-        NotHcp: The file does not hold an HCP message, or holds another one.
-        BadPayload: Its payload cannot be read.
-    """
-    message = _read(path)
-    if not isinstance(message.payload, TaskSubmit):
-        raise NotHcp(Text("cli.no_submit", path=str(path), type=repr(message.type)))
-    return message, message.payload
-
-
-def _read(path: Path) -> HcpMessage:
-    with looking(path, NotHcp), open_named(path) as file:
-        data = file.read(MESSAGE_BYTES_MAX + 1)
-    why: str = Text("cli.too_many_bytes", most=MESSAGE_BYTES_MAX)
-    if len(data) <= MESSAGE_BYTES_MAX:
-        try:
-            return decode(data)
-        except NotHcp as refused:
-            is_json = data.lstrip().startswith(b"{")
-            why = str(refused) if is_json else Text("cli.task", why=str(refused), path=A_TASK)
-    raise NotHcp(Text("cli.not_hcp", path=str(path), why=why))
+        print_message(result.message, capability)
 
 
 def _newest_checkpoint(folder: Path) -> ResumeFrom:
@@ -242,7 +195,7 @@ def _reject(why: BadPayload, as_json: bool) -> int:
     if as_json:
         say(encode(message).decode())
     else:
-        _print_rejected(message.payload.model_dump(exclude_unset=True))
+        print_rejected(message.payload.model_dump(exclude_unset=True))
     return EXIT_REJECTED
 
 
@@ -338,60 +291,3 @@ class _Progress:
 
 def _phase(name: str) -> str:
     return phase_text(name, TERMINAL.language)
-
-
-def print_answer(message: HcpMessage, folder: Path, capability: str) -> None:
-    """Print the terminal message of a run for a person, and which files its folder holds."""
-    _print_message(message, capability)
-    _print_files(folder)
-
-
-def _print_message(message: HcpMessage, capability: str) -> None:
-    body = message.payload.model_dump(by_alias=True, exclude_unset=True)
-    if message.type == "task_rejected":
-        _print_rejected(body)
-    elif message.type == "event":
-        unverified = body["data"].get("warnings", [])
-        state = Text("cli.not_safe" if unverified else "cli.safe")
-        say(Text("cli.aborted", why=body["data"]["reason"], state=state))
-        for each in unverified:
-            say(Text("cli.item", text=each))
-    elif message.type == "task_failed":
-        say(Text("cli.failed", code=body["error_code"], why=body["error_message"]))
-        if body.get("suggestion"):
-            say(Text("cli.suggestion", text=body["suggestion"]))
-    else:
-        face = face_of({"capability": capability})
-        for line in face.lines(body["outputs"], body["execution_summary"]):
-            say(line)
-    if "execution_summary" in body:
-        done = body["execution_summary"]
-        took = clock_text(parse_duration(done["duration"]))
-        say(Text("cli.steps", count=done["steps_executed"], took=took))
-        for each in done["risk_events"]:
-            say(Text("cli.risk_event", text=each))
-        for each in body["artifacts"]:
-            size = f"{each['size_bytes']:>9}"
-            say(Text("cli.artifact", name=f"{each['name']:20}", size=size, uri=each["uri"]))
-
-
-def _print_files(folder: Path) -> None:
-    say(_kept(folder))
-    if (folder / REPORT_NAME).exists():
-        say(Text("cli.open", path=str(folder / REPORT_NAME)))
-
-
-def _kept(folder: Path) -> str:
-    """Return which files of a run its folder holds; they may have been taken away meanwhile."""
-    kept = [Text(code) for code, name in KEPT.items() if (folder / name).exists()]
-    if not kept:
-        return Text("cli.kept_nothing", folder=str(folder))
-    *first, last = kept
-    what = Text("cli.and", first=first, last=last) if first else last
-    return Text("pair", what=what, why=str(folder))
-
-
-def _print_rejected(body: Mapping[str, Any]) -> None:
-    say(Text("cli.rejected", code=body["reason_code"], why=body["reason_message"]))
-    if body.get("suggestion"):
-        say(Text("cli.suggestion", text=body["suggestion"]))

@@ -15,7 +15,7 @@ from labharness.core.clock import Chance, pause, wall_clock_utc
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
-from labharness.faces.cli.run import print_answer, read_submit, report_run
+from labharness.faces.cli.answer_said import print_answer, report_run
 from labharness.faces.cli.show import (
     BadUse,
     CommandFailed,
@@ -26,6 +26,7 @@ from labharness.faces.cli.show import (
     looking,
     say,
 )
+from labharness.faces.cli.submission import read_submit
 from labharness.lab import LabPlan
 from labharness.lab.house.house import answer_file
 from labharness.lab.house.house_process import HOUSE_JOURNAL, house_door, runs_of

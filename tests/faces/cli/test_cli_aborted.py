@@ -113,6 +113,6 @@ def test_ctrl_c_before_there_is_a_line_exits_3_with_one_line(
     def interrupted(path: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run_command, "_read", interrupted)
+    monkeypatch.setattr(run_command, "read_submit", interrupted)
     said = submit(tmp_path, example())
     assert (said.code, said.out, said.err) == (3, "", "labharness run: interrupted\n")

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -148,10 +149,10 @@ def test_each_of_the_published_events_is_emitted() -> None:
     assert not lab(c.CancelTask(task_id="u"))
     assert not lab(c.ReportStatus(task_id="u", to="cancelled"))
     assert not lab(c.FailTask(task_id="t", error_code="cold"))
-    again = {"task_id": "t", "worker": "line", "reason": "again"}
-    assert not lab(c.RetryTask(run_id="2", **again))
+    again = c.RetryTask(task_id="t", run_id="2", worker="line", reason="again")
+    assert not lab(again)
     assert not lab(c.ReportStatus(task_id="t", to="timed_out"))
-    assert not lab(c.RetryTask(run_id="3", **again))
+    assert not lab(replace(again, run_id="3"))
     assert not lab(c.ReportStatus(task_id="t", to="running"))
     lab.reconcile("t")
     assert not lab(c.CompleteTask(task_id="t"))

@@ -1,0 +1,93 @@
+"""The answer of a task on a terminal: results or reason, files, and the report of its run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from labharness.core.errors import LabError
+from labharness.core.vocabulary.durations import clock_text, parse_duration
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli.show import say, warn
+from labharness.faces.report.answer_face import face_of
+from labharness.protocols.hcp.codec import HcpMessage
+from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
+
+__all__ = ["print_answer", "print_files", "print_message", "print_rejected", "report_run"]
+
+KEPT = {
+    "cli.the_answer": ANSWER_NAME,
+    "cli.the_journal": JOURNAL_NAME,
+    "cli.the_report": REPORT_NAME,
+}
+
+
+def report_run(folder: Path) -> None:
+    """Write the report of a run that has none; a failure to is told, and the answer stands."""
+    if (folder / REPORT_NAME).exists():
+        return
+    from labharness.faces.cli.report import write_report
+
+    try:
+        write_report(folder)
+    except (OSError, ValueError, LabError) as why:
+        warn(Text("cli.no_report", folder=str(folder), why=str(why)))
+
+
+def print_answer(message: HcpMessage, folder: Path, capability: str) -> None:
+    """Print the terminal message of a run for a person, and which files its folder holds."""
+    print_message(message, capability)
+    print_files(folder)
+
+
+def print_message(message: HcpMessage, capability: str) -> None:
+    """Print the terminal message of a run for a person."""
+    body = message.payload.model_dump(by_alias=True, exclude_unset=True)
+    if message.type == "task_rejected":
+        print_rejected(body)
+    elif message.type == "event":
+        unverified = body["data"].get("warnings", [])
+        state = Text("cli.not_safe" if unverified else "cli.safe")
+        say(Text("cli.aborted", why=body["data"]["reason"], state=state))
+        for each in unverified:
+            say(Text("cli.item", text=each))
+    elif message.type == "task_failed":
+        say(Text("cli.failed", code=body["error_code"], why=body["error_message"]))
+        if body.get("suggestion"):
+            say(Text("cli.suggestion", text=body["suggestion"]))
+    else:
+        face = face_of({"capability": capability})
+        for line in face.lines(body["outputs"], body["execution_summary"]):
+            say(line)
+    if "execution_summary" in body:
+        done = body["execution_summary"]
+        took = clock_text(parse_duration(done["duration"]))
+        say(Text("cli.steps", count=done["steps_executed"], took=took))
+        for each in done["risk_events"]:
+            say(Text("cli.risk_event", text=each))
+        for each in body["artifacts"]:
+            size = f"{each['size_bytes']:>9}"
+            say(Text("cli.artifact", name=f"{each['name']:20}", size=size, uri=each["uri"]))
+
+
+def print_files(folder: Path) -> None:
+    """Print which files of a run its folder holds."""
+    say(_kept(folder))
+    if (folder / REPORT_NAME).exists():
+        say(Text("cli.open", path=str(folder / REPORT_NAME)))
+
+
+def _kept(folder: Path) -> str:
+    """Return which files of a run its folder holds; they may have been taken away meanwhile."""
+    kept = [Text(code) for code, name in KEPT.items() if (folder / name).exists()]
+    if not kept:
+        return Text("cli.kept_nothing", folder=str(folder))
+    *first, last = kept
+    what = Text("cli.and", first=first, last=last) if first else last
+    return Text("pair", what=what, why=str(folder))
+
+
+def print_rejected(body: Mapping[str, Any]) -> None:
+    """Print why a task was rejected, and a suggestion."""
+    say(Text("cli.rejected", code=body["reason_code"], why=body["reason_message"]))
+    if body.get("suggestion"):
+        say(Text("cli.suggestion", text=body["suggestion"]))

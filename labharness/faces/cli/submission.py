@@ -1,0 +1,39 @@
+"""The file of a task: one HCP ``task_submit`` message, read for a command."""
+
+from pathlib import Path
+
+from labharness.core.files.named import open_named
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli.show import looking
+from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, NotHcp, decode
+from labharness.protocols.hcp.messages import TaskSubmit
+
+__all__ = ["read_submit"]
+
+A_TASK = "examples/mos2-monolayer.json"  # of the checkout, and of the README
+
+
+def read_submit(path: Path) -> tuple[HcpMessage, TaskSubmit]:
+    """Read a ``task_submit`` from a file.
+
+    Raises:
+        NotHcp: The file does not hold an HCP message, or holds another one.
+        BadPayload: Its payload cannot be read.
+    """
+    message = _read(path)
+    if not isinstance(message.payload, TaskSubmit):
+        raise NotHcp(Text("cli.no_submit", path=str(path), type=repr(message.type)))
+    return message, message.payload
+
+
+def _read(path: Path) -> HcpMessage:
+    with looking(path, NotHcp), open_named(path) as file:
+        data = file.read(MESSAGE_BYTES_MAX + 1)
+    why: str = Text("cli.too_many_bytes", most=MESSAGE_BYTES_MAX)
+    if len(data) <= MESSAGE_BYTES_MAX:
+        try:
+            return decode(data)
+        except NotHcp as refused:
+            is_json = data.lstrip().startswith(b"{")
+            why = str(refused) if is_json else Text("cli.task", why=str(refused), path=A_TASK)
+    raise NotHcp(Text("cli.not_hcp", path=str(path), why=why))
