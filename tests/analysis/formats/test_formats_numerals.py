@@ -117,7 +117,7 @@ def test_an_axis_that_is_no_shift_and_says_nothing_is_refused_with_what_would_do
 ) -> None:
     spectra = recording(AXIS * scale, COUNTS)
     with pytest.raises(
-        ValueError, match=r"no Raman shift in cm⁻¹; head its column .*Energy \(eV\)"
+        ValueError, match=r"cannot be a Raman shift in cm⁻¹; head its column .*Energy \(eV\)"
     ):
         assess(spectra)
 
