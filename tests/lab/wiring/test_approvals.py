@@ -170,7 +170,7 @@ def test_a_line_made_safe_while_its_run_waits_is_latched_and_both_terminals_are_
     said = say("safe", "--name", "Ann", "--reason", "smell of gas", *LAB)
     assert (said.code, said.err) == (0, ""), said
     assert "immediate_shutdown: every step verified" in said.out
-    assert "what was about to drive the line was ended" in said.out
+    assert "the program that was about to drive the line was ended" in said.out
     assert "the line is latched" in said.out
     out, err = paced.communicate(timeout=TIMEOUT_S)
     assert paced.returncode == 2, err
