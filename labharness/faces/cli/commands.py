@@ -172,6 +172,7 @@ COMMANDS: Final = {
             _option("--every", "WHEN", "monday@07:00, day@07:00 (UTC), or a period such as PT6H"),
         ],
         _option("--title", "TEXT", "name of the job (default: the capability)", type=words),
+        _option("--key", "KEY", "idempotency key; the same key is one job (default: none)"),
         _option("--seed", "SEED", "seed of simulated runs (default 1)", type=seed),
         JSON,
     ),

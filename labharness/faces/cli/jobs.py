@@ -44,6 +44,7 @@ def _create(plan: LabPlan, chosen: argparse.Namespace) -> int:
         every=chosen.every or "",
         title=chosen.title or "",
         seed=chosen.seed,
+        key=chosen.key or "",
     )
     job_id = answer["job_id"]
     job = kept_tasks(plan).jobs[job_id]

@@ -168,9 +168,19 @@ class House:
         return self._submit(data, seed, tuple(links), {})
 
     def create_job(
-        self, data: bytes, by: str, vary: Vary, *, every: str, title: str, seed: int | None
+        self,
+        data: bytes,
+        by: str,
+        vary: Vary,
+        *,
+        every: str,
+        title: str,
+        seed: int | None,
+        key: str = "",
     ) -> str:
         """Keep a job of an operator and make the tasks of a batch; return its id.
+
+        A repeated key of the same operator gives the job of the first time.
 
         Raises:
             NotHcp: The bytes are not an HCP message.
@@ -179,7 +189,9 @@ class House:
             TaskRefused: The control plane refuses it.
             JournalFailed: It could not be written.
         """
-        command = self._jobs.command(data, vary=vary, every=every, title=title, seed=seed)
+        command = self._jobs.command(
+            data, by, vary=vary, every=every, title=title, seed=seed, key=key
+        )
         self.give(command, TaskActor(by, "operator"))
         self._jobs.step()
         return command.job_id

@@ -305,6 +305,8 @@ class HouseProcess:
                 raise TaskRefused(Text("order.wrong", name=name))
         if type(asked.get("seed")) not in (int, type(None)):
             raise TaskRefused(Text("order.wrong", name="seed"))
+        if not isinstance(asked.get("key", ""), str):
+            raise TaskRefused(Text("order.wrong", name="key"))
         job_id = self._house.create_job(
             asked["message"].encode(),
             _who(asked),
@@ -312,6 +314,7 @@ class HouseProcess:
             every=asked["every"],
             title=asked["title"],
             seed=asked.get("seed"),
+            key=asked.get("key", ""),
         )
         self._wake()
         return {"job_id": job_id}

@@ -78,16 +78,26 @@ class HouseJobs:
         self._tell = tell
 
     def command(
-        self, data: bytes, *, vary: Vary, every: str, title: str, seed: int | None = None
+        self,
+        data: bytes,
+        by: str,
+        *,
+        vary: Vary,
+        every: str,
+        title: str,
+        seed: int | None = None,
+        key: str = "",
     ) -> CreateJob:
         """Return the command that makes a job, with the message of its tasks on the disk.
 
         Args:
             data: The ``task_submit`` message.
+            by: The operator.
             vary: Values of a batch, by their paths in the payload.
             every: When a schedule runs.
             title: ``""`` takes the capability.
             seed: Of simulated runs.
+            key: Idempotency key of the operator; a known one names the job that has it.
 
         Raises:
             NotHcp: The bytes are not an HCP message.
@@ -104,18 +114,27 @@ class HouseJobs:
             schedule_of(every, self._now_s())
         for run in runs:
             decode(_message(data, "a run", run))
-        if len(runs) + len(waiting(self._journal.tasks)) > QUEUED_MAX:
-            raise BadJob(Text("job.no_room", count=len(runs), most=QUEUED_MAX))
-        job_id = self._new_id()
-        write_durably(job_file(self._home, job_id), data)
         return CreateJob(
-            job_id=job_id,
+            job_id=self._known(by, key) or self._placed(data, len(runs)),
+            key=key,
             title=title or message.payload.capability,
             every=every,
             runs=runs,
             digest=digest_of(data),
             seed=seed,
         )
+
+    def _known(self, by: str, key: str) -> str:
+        """Return what was made under a key; the control plane refuses it for another command."""
+        return self._journal.tasks.keys.get((by, key), ("", ""))[1] if key else ""
+
+    def _placed(self, data: bytes, count: int) -> str:
+        """Return the id of a new job, with its message on the disk."""
+        if count + len(waiting(self._journal.tasks)) > QUEUED_MAX:
+            raise BadJob(Text("job.no_room", count=count, most=QUEUED_MAX))
+        job_id = self._new_id()
+        write_durably(job_file(self._home, job_id), data)
+        return job_id
 
     def step(self) -> None:
         """Note what is due or missed, make the tasks that are owed, and tell what went wrong.

@@ -75,7 +75,12 @@ REPORTABLE: Final = frozenset(
 )
 """Statuses that the runtime may report; the others have commands of their own."""
 
-_MINTED: Final = {CreateTask: "task_id", StartTask: "run_id", RetryTask: "run_id"}
+_MINTED: Final = {
+    CreateTask: "task_id",
+    StartTask: "run_id",
+    RetryTask: "run_id",
+    CreateJob: "job_id",
+}
 """Ids that a shell makes anew for each try, so that they do not tell two commands apart."""
 
 

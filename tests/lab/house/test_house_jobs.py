@@ -91,10 +91,10 @@ class Lab:
             self.alive(self.house.step)
             self.world.turn()
 
-    def make(self, every: str = "", vary: Sequence[str] = ()) -> str:
+    def make(self, every: str = "", vary: Sequence[str] = (), key: str = "") -> str:
         given = {PATH: list(vary)} if vary else {}
         return self.house.create_job(
-            message("template"), "olga", given, every=every, title="leak check", seed=None
+            message("template"), "olga", given, every=every, title="leak check", seed=None, key=key
         )
 
     def job(self, job_id: str) -> Job:
@@ -181,6 +181,22 @@ def test_a_message_that_was_changed_makes_no_task_and_people_are_told(lab: Lab) 
     lab.turns(2)
     job = lab.job(job_id)
     assert (job.task_ids, job.owed, job.missed, len(lab.told)) == ((), (), 1, 1)
+
+
+@pytest.mark.promise(61)
+@pytest.mark.parametrize("write", range(1, 7))
+def test_a_job_that_is_asked_for_again_with_its_key_is_made_once(lab: Lab, write: int) -> None:
+    """The operator hears nothing, because the house dies at it, and so asks again."""
+    Mortal.left = write
+    lab.alive(lambda: lab.make(vary=["low", "high"], key="k"))
+    Mortal.left = -1
+    lab.now_s += 60.0
+    again = lab.make(vary=["low", "high"], key="k")
+    assert list(lab.house.tasks.jobs) == [again]
+    assert len(lab.job(again).task_ids) == len(lab.house.tasks.by_id) == 2
+    assert len(list(lab.home.glob("tasks/job-*.json"))) <= 2
+    with pytest.raises(TaskRefused, match="key"):
+        lab.make(vary=["low"], key="k")
 
 
 def test_a_batch_that_cannot_be_kept_whole_is_not_begun(lab: Lab) -> None:
