@@ -1,7 +1,7 @@
 """A line owner with its runs, without processes: what it writes stays, and it may die at any time.
 
-A run writes a few records a turn and ends as its submission says. The world counts what no crash
-may double: how often each run has heated.
+A run writes a few records a turn and ends as its submission says; its line is then watched for some
+turns until it is cold. The world counts what no crash may double: how often each run has heated.
 """
 
 import json
@@ -15,6 +15,10 @@ from labharness.journal.chain import Record
 from labharness.lab.house.orders import OwnerStatus, RunOrder
 
 __all__ = ["AwayOwner", "LineWorld", "message", "script"]
+
+
+COLD_A_TURN = 0.6
+"""Chance that a line which has answered is cold after one more look at it."""
 
 
 class AwayOwner(LabError, ConnectionError, code="away_owner"):
@@ -33,6 +37,7 @@ def script(end: str) -> list[tuple[str, dict[str, Any]]]:
             yield "step", {"instruction": name, "status": status}
 
     last = {
+        "guard died": GUARD_DIED,
         "task_completed": {"outputs": {"raman": 1}, "artifacts": [ARTIFACT]},
         "task_failed": {"error_code": "safety_violation", "artifacts": []},
         "task_rejected": {"reason_code": "risk_too_high", "reason_message": "too hot"},
@@ -41,6 +46,9 @@ def script(end: str) -> list[tuple[str, dict[str, Any]]]:
     if end == "task_rejected":
         return [("submitted", {}), ("terminal", {"type": end, "payload": last[end]})]
     records = [("submitted", {}), state("PENDING", "RUNNING"), *step("heat"), *step("measure")]
+    if end == "guard died":
+        records.append(state("RUNNING", "FAILED"))
+        return [*records, ("terminal", {"type": "task_failed", "payload": last[end]})]
     if end == "event":
         records += [state("RUNNING", "ABORTING"), state("ABORTING", "ABORTED")]
     return [*records, ("terminal", {"type": end, "payload": last[end]})]
@@ -84,6 +92,7 @@ class LineWorld:
         self._pid = 1
         self._order: RunOrder | None = None
         self._todo: list[tuple[str, dict[str, Any]]] = []
+        self._warm = Random(seed)  # how long each line stays so
 
     # ---- the line owner's door
 
@@ -108,7 +117,7 @@ class LineWorld:
         self._must_be_up()
         if self._order is None or self._order.run_id != run_id or do != "abort":
             raise AwayOwner("it has no such run")
-        if any(kind == "terminal" for kind, _ in self._todo[:1]):
+        if not self._todo or self._todo[0][0] == "terminal":
             return  # too late: it ends as it would have
         begun = len(self.disk.get(run_id, ())) > 1
         self.ends[run_id] = "event" if begun else "aborted"
@@ -141,23 +150,39 @@ class LineWorld:
         run_id = self._order.run_id
         written = self.disk.setdefault(run_id, [])
         for _ in range(self.random.randint(0, 3)):
+            if not self._todo:  # it has answered, and is watched until it is cold
+                self._order = None if self._warm.random() < COLD_A_TURN else self._order
+                return
             kind, body = self._todo.pop(0)
             written.append(Record(len(written) + 1, 0.0, kind, body, ""))
             if kind == "step" and body == {"instruction": "heat", "status": "RUNNING"}:
                 self.heated[run_id] += 1
-            if not self._todo:
-                self._order = None
-                return
 
     def die(self) -> None:
         """Kill the line owner: its run ends without a message, and the line is latched."""
         if self._order is not None:
-            self.ends.pop(self._order.run_id)
-            if self._order.run_id in self.disk:
-                self.latched = "left armed"
-                self.ends[self._order.run_id] = "died"
+            self.latched = "left armed" if self._order.run_id in self.disk else self.latched
+            if self._todo:
+                self.ends.pop(self._order.run_id)
+                if self._order.run_id in self.disk:
+                    self.ends[self._order.run_id] = "died"
             self._order = None
         self.up = False
+
+    def kill_guard(self) -> None:
+        """Kill the guard of an armed line: it trips and is latched, and its run says so itself."""
+        if not self.armed or self._order is None:
+            return
+        self.latched = "the guard process is gone"
+        if self.ends[self._order.run_id] != "event" and self._todo:
+            self.ends[self._order.run_id] = "guard died"
+            self._todo = [("trip", {}), *script("guard died")[-2:]]
+
+    @property
+    def armed(self) -> bool:
+        """Whether a run is carried out that has a guard."""
+        run_id = "" if self._order is None else self._order.run_id
+        return self.up and any(each.body == RUNNING for each in self.disk.get(run_id, ()))
 
     def rise(self) -> None:
         """Start a line owner again."""
@@ -165,7 +190,11 @@ class LineWorld:
         self.up = True
 
 
+GUARD_DIED = {"error_code": "execution_error", "artifacts": []}  # as a lost connection (ruling 7)
+
 REJECTED_ABORTED = {
     "type": "task_rejected",
     "payload": {"reason_code": "aborted", "reason_message": "asked"},
 }
+
+RUNNING = script("task_completed")[1][1]

@@ -13,6 +13,11 @@ EVENTS = (
     "test_each_task_has_its_events_in_order_and_none_is_lost_or_doubled"
 )
 
+LEASES = (
+    "tests/work/task/test_task_leases.py::"
+    "test_no_instrument_has_two_runs_and_no_capability_more_than_its_limit"
+)
+
 IN_THE_TASKS = (
     PlantedBug(
         "house that forgets how far it has read",
@@ -87,6 +92,54 @@ IN_THE_TASKS = (
         "on_time and job.due_s < due_s <= now_s",
         "on_time and due_s <= now_s",
         "tests/work/task/test_task_jobs.py::test_a_due_time_is_dealt_with_once_and_no_other_time_is",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "instrument that two runs have",
+        "labharness.work.task.deciding_leases:_lease",
+        "not leased(tasks).keys() & set(c.instruments)",
+        "True",
+        LEASES,
+        promise=63,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "limit of runs at once that lets one more begin",
+        "labharness.work.task.leases:obstacle",
+        "at_work(tasks, task.task_family) >= need.places",
+        "at_work(tasks, task.task_family) > need.places",
+        "tests/work/task/test_task_leases.py::"
+        "test_a_task_without_instruments_runs_beside_and_passes_one_that_waits",
+        promise=63,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "task in the queue that is passed for no reason",
+        "labharness.work.task.queue:waiting",
+        "(_rank(each), each.created_at_s)",
+        "each.created_at_s",
+        "tests/work/task/test_task_queue.py::test_tasks_begin_by_priority_and_then_by_age",
+        promise=63,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "lease that ends while its line is still warm",
+        "labharness.lab.house.house:House._release",
+        "status.run_id == lease.run_id",
+        "False",
+        f"{KILLED}[0]",
+        promise=63,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "job that a repeated key makes again",
+        "labharness.lab.house.jobs:HouseJobs._known",
+        "self._journal.tasks.keys.get((by, key), ('', ''))[1] if key else ''",
+        "''",
+        "tests/lab/house/test_house_jobs.py::"
+        "test_a_job_that_is_asked_for_again_with_its_key_is_made_once",
         promise=61,
         detector="verdict",
     ),

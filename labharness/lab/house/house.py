@@ -27,8 +27,10 @@ from labharness.work.task.commands import (
     CreateTask,
     EndJob,
     FailTask,
+    LeaseInstruments,
     LinkTasks,
     PauseTask,
+    ReleaseInstruments,
     ReportStatus,
     ResumeTask,
     RetryTask,
@@ -41,7 +43,8 @@ from labharness.work.task.facts import CommandRefused, TaskFact
 from labharness.work.task.following import followed, read_up_to
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import Vary
-from labharness.work.task.queue import PRIORITIES, QUEUED_MAX, next_task, reviewed, waiting
+from labharness.work.task.leases import Need, Needs, obstacle
+from labharness.work.task.queue import PRIORITIES, QUEUED_MAX, next_task, reviewed, waiting, waits
 from labharness.work.task.record import Attempt, Job, RetryPolicy, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
@@ -68,6 +71,7 @@ LOST_S: Final = 10.0
 """World time (s) without an answer of the line owner after which its run counts as lost."""
 
 TITLE_CHARACTERS: Final = 120
+WHOLE_LINE: Final = Need(("line",))
 
 
 class TaskRefused(LabError, RuntimeError, code="task_refused"):
@@ -110,6 +114,7 @@ class House:
         now_s: World time, in seconds since 1970, UTC.
         new_id: Mints ids of tasks and sessions.
         screen: Returns the rejection of a task that can never run.
+        needs: Returns what a run of a capability needs; by default the whole line, alone.
         tell: Tells people of failed background work; not of a line at another speed than real
             time.
     """
@@ -125,6 +130,7 @@ class House:
         now_s: Callable[[], float],
         new_id: Callable[[], str],
         screen: Callable[[TaskSubmit], Rejected | None] = lambda payload: None,
+        needs: Needs = lambda capability: WHOLE_LINE,
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._journal = journal
@@ -135,6 +141,7 @@ class House:
         self._now_s = now_s
         self._new_id = new_id
         self._screen = screen
+        self._needs = needs
         self._heard_s = now_s()  # when the line owner last answered
         self._speed: float | None = 1.0  # of the line, as its owner said last
         self._tell = tell
@@ -320,11 +327,27 @@ class House:
             if task.current is not None:
                 self._follow(task, task.current, status)
         self._journal.expire(now_s)
+        self._release(status)
         self._end_rejected()
         self._jobs.step()
         self._journal.give_all(reviewed(self.tasks), RUNTIME, now_s)
-        if status is not None and not status.run_id:
-            self._begin_next()
+        held = self._begin_next() if status is not None and not status.run_id else ""
+        self._say(waits(self.tasks, self._needs, held))
+
+    def _release(self, status: OwnerStatus | None) -> None:
+        """End the leases of runs that have ended, once their line owner says that it is free."""
+        for lease in self.tasks.leases.values():
+            run = self.tasks.by_id[lease.task_id].current
+            carried_out = status is None or status.run_id == lease.run_id
+            if not carried_out and (run is None or run.run_id != lease.run_id):
+                self._say([ReleaseInstruments(task_id=lease.task_id, run_id=lease.run_id)])
+
+    def _lease(self, task: Task, run: Attempt) -> bool:
+        """Return whether a run has its lease, which it takes now if it can."""
+        need = self._needs(task.task_family)
+        if run.run_id not in self.tasks.leases and not obstacle(self.tasks, task, need):
+            self._say([_leasing(task.task_id, run.run_id, need)])
+        return run.run_id in self.tasks.leases
 
     def _follow(self, task: Task, run: Attempt, status: OwnerStatus | None) -> None:
         records = self._runs.records(run.run_id, read_up_to(run))
@@ -352,6 +375,7 @@ class House:
     def _found(self, task: Task, run: Attempt) -> None:
         if task.status == "lost":
             self._say([ReportStatus(task_id=task.task_id, to="running", reason="found")])
+        self._lease(task, run)  # of a house before there were leases
         if task.status == "cancelling":  # until its journal says that it has ended
             self._ask_abort(run, task.status_reason)
 
@@ -365,7 +389,7 @@ class House:
         """Repeat the order of a run that has left nothing: the house died before it, or a retry."""
         if task.cancel_requested:
             self._say([ReportStatus(task_id=task.task_id, to="cancelled", reason="not_begun")])
-        elif not status.run_id and not self._owner.held():
+        elif not status.run_id and not self._owner.held() and self._lease(task, run):
             self._order(task, run)
 
     def _over(self, task: Task, run: Attempt) -> None:
@@ -375,20 +399,20 @@ class House:
             self._say([ReportStatus(task_id=task.task_id, to="lost", reason=code)])
         self._say([FailTask(task_id=task.task_id, error_code=code)])
 
-    def _begin_next(self) -> None:
-        task = next_task(self.tasks)
-        if task is None or any(each.current for each in self.tasks.by_id.values()):
-            return
+    def _begin_next(self) -> str:
+        """Begin the next task; return what keeps the line from it, or ``""``."""
+        task = next_task(self.tasks, self._needs)
+        if task is None:
+            return ""
         if held := self._owner.held():
-            if task.status != "waiting_resource":
-                to = {"to": "waiting_resource", "reason": held, "required_action": "line"}
-                self._say([ReportStatus(task_id=task.task_id, **to)])
-            return
-        run_id = self._new_id()
-        self._say([StartTask(task_id=task.task_id, run_id=run_id, worker=WORKER)])
-        task = self.tasks.by_id[task.task_id]
+            return held
+        task_id, run_id = task.task_id, self._new_id()
+        start = StartTask(task_id=task_id, run_id=run_id, worker=WORKER)
+        self._say([start, _leasing(task_id, run_id, self._needs(task.task_family))])
+        task = self.tasks.by_id[task_id]
         if task.current is not None:
             self._order(task, task.current)
+        return ""
 
     def _order(self, task: Task, run: Attempt) -> None:
         order = RunOrder(
@@ -426,6 +450,12 @@ def _create(task_id: str, key: str, payload: TaskSubmit, lab: str, seed: int | N
         profile={"capability": payload.capability, "seed": seed},
         acceptance=submission.required_fields,
         retry=RetryPolicy(attempts_max=ATTEMPTS_MAX),
+    )
+
+
+def _leasing(task_id: str, run_id: str, need: Need) -> LeaseInstruments:
+    return LeaseInstruments(
+        task_id=task_id, run_id=run_id, instruments=need.instruments, places=need.places
     )
 
 

@@ -27,6 +27,7 @@ from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.house.alerts import WorkAlerts
 from labharness.lab.house.house import COMMANDS_BY_WORD, House, TaskRefused
 from labharness.lab.house.line_owner import OWNER_SOCKET
+from labharness.lab.house.needs import needs_of
 from labharness.lab.house.orders import OwnerStatus, RunFolders, RunOrder
 from labharness.lab.house.screening import screened
 from labharness.lab.wiring.control import HOUSE_SOCKET, ControlSocket, LineControl
@@ -203,6 +204,7 @@ class HouseProcess:
             now_s=lambda: wall_clock_utc().timestamp(),
             new_id=Chance(None).uuid4,
             screen=lambda payload: screened(read_lab(self._lab), payload),
+            needs=needs_of(plan),
             tell=WorkAlerts(plan),
         )
 

@@ -20,10 +20,12 @@ __all__ = [
     "FailTask",
     "GetTask",
     "JobCommand",
+    "LeaseInstruments",
     "LinkTasks",
     "ListTasks",
     "MissRuns",
     "PauseTask",
+    "ReleaseInstruments",
     "ReportStatus",
     "ResumeTask",
     "RetryTask",
@@ -196,6 +198,26 @@ class ArchiveTask(TaskCommand):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LeaseInstruments(TaskCommand):
+    """Take the instruments of an open attempt, and a place of its capability.
+
+    Attributes:
+        places: Most runs of its capability that are carried out at once.
+    """
+
+    run_id: str
+    instruments: tuple[str, ...]
+    places: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseInstruments(TaskCommand):
+    """End the lease of a run whose attempt has ended and that the line does not carry out."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ListTasks(TaskCommand):
     """Read all tasks that the actor may see; it makes no fact."""
 
@@ -290,6 +312,8 @@ COMMANDS: Final[dict[type[TaskCommand], str]] = {
     LinkTasks: "link_tasks",
     UnlinkTasks: "unlink_tasks",
     ArchiveTask: "archive_task",
+    LeaseInstruments: "lease_instruments",
+    ReleaseInstruments: "release_instruments",
     ListTasks: "list_tasks",
     GetTask: "get_task",
     CreateJob: "create_job",
@@ -322,6 +346,8 @@ MAY: Final[dict[type[TaskCommand], frozenset[str]]] = {
     LinkTasks: _STAFF,
     UnlinkTasks: _STAFF,
     ArchiveTask: _STAFF,
+    LeaseInstruments: _RUNTIME,
+    ReleaseInstruments: _RUNTIME,
     ListTasks: _ALL,
     GetTask: _ALL,
     CreateJob: _OPERATOR,

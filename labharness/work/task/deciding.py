@@ -35,6 +35,7 @@ from labharness.work.task.commands import (
     UpdateTask,
 )
 from labharness.work.task.deciding_jobs import DECIDE_JOBS, JOB_REFUSALS
+from labharness.work.task.deciding_leases import DECIDE_LEASES, LEASE_REFUSALS
 from labharness.work.task.record import (
     DELIVERY_STATES,
     EDGE_KINDS,
@@ -57,7 +58,7 @@ REFUSALS: Final = frozenset(
         *("illegal_status", "bad_field", "cancelled_graph", "no_attempt", "attempt_open"),
         *("run_exists", "attempts_used", "not_retryable", "back_off", "no_reason", "no_error"),
         *("acceptance_open", "artifacts_open", "children_open", "delivery_open", "offset_shrinks"),
-        *("unknown_edge", "edge_cycle", "unknown_edge_kind"),
+        *("unknown_edge", "edge_cycle", "unknown_edge_kind", *LEASE_REFUSALS),
     }
 )
 """All codes of refusals."""
@@ -416,6 +417,7 @@ _DECIDE: Final[dict[type[TaskCommand], Callable[[Tasks, Any, TaskActor, float], 
     ListTasks: _read,
     GetTask: _read,
     **DECIDE_JOBS,
+    **DECIDE_LEASES,
 }
 
 

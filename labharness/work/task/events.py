@@ -132,15 +132,23 @@ def _edge(fact: f.EdgeSet, before: Tasks, after: Tasks) -> Iterator[Event]:
         yield "task.delegated", body
 
 
-def _run(task: Task, run: Attempt) -> dict[str, Any]:
+def _leases(
+    fact: f.InstrumentsLeased | f.InstrumentsReleased, before: Tasks, after: Tasks
+) -> Iterator[Event]:
+    task = after.by_id[fact.task_id]
+    run = next(each for each in task.attempts if each.run_id == fact.run_id)
+    yield "task.updated", _run(after, task, run)
+
+
+def _run(tasks: Tasks, task: Task, run: Attempt) -> dict[str, Any]:
     ids = {"runId": run.run_id, "attemptId": run.run_id}
-    more = {"taskAttempt": attempt_of(run, task), "worker": {"id": run.worker}}
+    more = {"taskAttempt": attempt_of(tasks, run, task), "worker": {"id": run.worker}}
     return {**_ids(task), **ids, **more}
 
 
 def _attempt_started(fact: f.AttemptStarted, before: Tasks, after: Tasks) -> Iterator[Event]:
     task = after.by_id[fact.task_id]
-    yield "task.attempt.started", _run(task, task.attempts[-1])
+    yield "task.attempt.started", _run(after, task, task.attempts[-1])
 
 
 def _attempt_ended(fact: f.AttemptEnded, before: Tasks, after: Tasks) -> Iterator[Event]:
@@ -148,7 +156,7 @@ def _attempt_ended(fact: f.AttemptEnded, before: Tasks, after: Tasks) -> Iterato
     task = after.by_id[fact.task_id]
     run = next(each for each in task.attempts if each.run_id == fact.run_id)
     done = fact.status == "completed"
-    yield "task.attempt.completed" if done else "task.attempt.failed", _run(task, run)
+    yield "task.attempt.completed" if done else "task.attempt.failed", _run(after, task, run)
 
 
 _MAKE: Final[dict[type[f.TaskFact], Callable[[Any, Tasks, Tasks], Iterator[Event]]]] = {
@@ -161,4 +169,6 @@ _MAKE: Final[dict[type[f.TaskFact], Callable[[Any, Tasks, Tasks], Iterator[Event
     f.EdgeSet: _edge,
     f.AttemptStarted: _attempt_started,
     f.AttemptEnded: _attempt_ended,
+    f.InstrumentsLeased: _leases,
+    f.InstrumentsReleased: _leases,
 }

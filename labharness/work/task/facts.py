@@ -16,6 +16,8 @@ __all__ = [
     "CommandRefused",
     "CommandTaken",
     "EdgeSet",
+    "InstrumentsLeased",
+    "InstrumentsReleased",
     "JobCreated",
     "JobEnded",
     "JobMissed",
@@ -198,6 +200,23 @@ class EdgeSet(TaskFact):
 
 
 @dataclass(frozen=True, kw_only=True)
+class InstrumentsLeased(TaskFact):
+    """A run has its instruments, and a place within the limit of its capability."""
+
+    task_id: str
+    run_id: str
+    instruments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstrumentsReleased(TaskFact):
+    """Instruments and place of a run are free again."""
+
+    task_id: str
+    run_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobCreated(TaskFact):
     """A job that may own tasks, with all that a house needs to make them.
 
@@ -274,6 +293,8 @@ FACTS: Final[dict[str, type[TaskFact]]] = {
     "task.progressed": TaskProgressed,
     "task.delivered": TaskDelivered,
     "task.edge_set": EdgeSet,
+    "task.leased": InstrumentsLeased,
+    "task.released": InstrumentsReleased,
     "job.created": JobCreated,
     "job.ticked": JobTicked,
     "job.missed": JobMissed,

@@ -10,6 +10,7 @@ from labharness.work.task.record import (
     INVERSE,
     Attempt,
     Edge,
+    InstrumentLease,
     Job,
     MissedRuns,
     PlanItem,
@@ -181,6 +182,16 @@ def _edged(
     return (*edges, Edge(*name, created_at_s=fact.at_s, updated_at_s=fact.at_s, **change))
 
 
+def _leased(tasks: Tasks, fact: f.InstrumentsLeased) -> Tasks:
+    lease = InstrumentLease(fact.run_id, fact.task_id, fact.instruments, fact.at_s)
+    return replace(tasks, leases={**tasks.leases, fact.run_id: lease})
+
+
+def _released(tasks: Tasks, fact: f.InstrumentsReleased) -> Tasks:
+    left = {run_id: each for run_id, each in tasks.leases.items() if run_id != fact.run_id}
+    return replace(tasks, leases=left)
+
+
 def _job(tasks: Tasks, job: Job, **changes: Any) -> Tasks:  # noqa: ANN401 - fields of a job
     return replace(tasks, jobs={**tasks.jobs, job.job_id: replace(job, **changes)})
 
@@ -247,6 +258,8 @@ _APPLY: Final[dict[type[f.TaskFact], Callable[[Tasks, Any], Tasks]]] = {
     f.TaskProgressed: _progressed,
     f.TaskDelivered: _delivered,
     f.EdgeSet: _edge_set,
+    f.InstrumentsLeased: _leased,
+    f.InstrumentsReleased: _released,
     f.JobCreated: _job_created,
     f.JobTicked: _job_ticked,
     f.JobMissed: _job_missed,

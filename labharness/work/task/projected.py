@@ -36,15 +36,20 @@ def _coverage(task: Task, progress: TaskProgress) -> str:
     return f"{len(progress.covered & set(task.acceptance))}/{len(task.acceptance)}"
 
 
-def attempt_of(run: Attempt, task: Task) -> dict[str, Any]:
-    """Return one attempt; its outputs are references with the bytes written so far."""
+def attempt_of(tasks: Tasks, run: Attempt, task: Task) -> dict[str, Any]:
+    """Return one attempt; its outputs are references with the bytes written so far.
+
+    Its worker has `instruments` for as long as the run has its lease.
+    """
+    lease = tasks.leases.get(run.run_id)
+    instruments = {} if lease is None else {"instruments": list(lease.instruments)}
     return _said(
         {
             "runId": run.run_id,
             "attemptId": run.run_id,
             "status": run.status,
             "nativeStatus": run.native_status,
-            "worker": {"id": run.worker},
+            "worker": {"id": run.worker, **instruments},
             "inputRefs": [{"ref": each} for each in run.input_refs],
             "outputRefs": [{"ref": r, "offset": n} for r, n in run.output_offsets.items()],
             "checkpointRefs": [{"ref": each} for each in run.checkpoint_refs],
@@ -95,7 +100,7 @@ def task_of(tasks: Tasks, task: Task) -> dict[str, Any]:
         {
             **_identity(task),
             **_work(task),
-            "attempts": [attempt_of(each, task) for each in task.attempts],
+            "attempts": [attempt_of(tasks, each, task) for each in task.attempts],
             "relationships": [edge_of(each) for each in mine],
             "artifacts": [{"ref": each} for each in artifacts],
             "evidenceRefs": list(tasks.targets(task.task_id, "evidence")),

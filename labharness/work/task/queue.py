@@ -1,12 +1,17 @@
-"""Which task is next: by priority, then by age, once all that it waits for is completed."""
+"""Which task is next: by priority, then by age, once all that it waits for is completed.
+
+A task whose instruments are leased, or whose capability is at its limit, lets those behind it go
+first: it would not begin sooner for it.
+"""
 
 from collections.abc import Iterator
 from typing import Final
 
 from labharness.work.task.commands import ReportStatus, TaskCommand
+from labharness.work.task.leases import Needs, obstacle
 from labharness.work.task.record import Task, Tasks
 
-__all__ = ["PRIORITIES", "QUEUED_MAX", "blockers", "next_task", "reviewed", "waiting"]
+__all__ = ["PRIORITIES", "QUEUED_MAX", "blockers", "next_task", "reviewed", "waiting", "waits"]
 
 QUEUED_MAX: Final = 100
 """Most tasks of one lab that wait; one more is refused (ruling 6)."""
@@ -35,9 +40,44 @@ def blockers(tasks: Tasks, task: Task) -> tuple[str, ...]:
     return tuple(each for each in named if tasks.by_id[each].status != "completed")
 
 
-def next_task(tasks: Tasks) -> Task | None:
-    """Return the task whose turn it is; ``None`` where no task can begin."""
-    return next((each for each in waiting(tasks) if each.status in READY), None)
+def next_task(tasks: Tasks, needs: Needs) -> Task | None:
+    """Return the task whose turn it is; ``None`` where no task can begin.
+
+    Args:
+        tasks: The state of all tasks.
+        needs: Of each capability.
+    """
+    ready = (each for each in waiting(tasks) if each.status in READY)
+    return next((t for t in ready if not obstacle(tasks, t, needs(t.task_family))), None)
+
+
+def waits(tasks: Tasks, needs: Needs, held: str = "") -> Iterator[TaskCommand]:
+    """Return the commands that tell of each ready task what it waits for, if that has changed.
+
+    Args:
+        tasks: The state of all tasks.
+        needs: Of each capability.
+        held: Why the line takes no run now; it concerns the next task alone.
+    """
+    first = next_task(tasks, needs)
+    for task in waiting(tasks):
+        if task.status in READY:
+            why = held if task is first else obstacle(tasks, task, needs(task.task_family))
+            yield from _told(task, why, "line" if task is first else "lease")
+
+
+def _told(task: Task, why: str, action: str) -> Iterator[TaskCommand]:
+    if task.status == "queued":
+        told = not why
+    else:  # what holds a line may be worded anew each time, with a time or a process in it
+        told = task.status_reason == why or (bool(why) and task.required_action == action == "line")
+    if told:
+        return
+    if task.status == "waiting_resource":
+        yield ReportStatus(task_id=task.task_id, to="queued")
+    if why:
+        what = {"to": "waiting_resource", "reason": why, "required_action": action}
+        yield ReportStatus(task_id=task.task_id, **what)
 
 
 def reviewed(tasks: Tasks) -> Iterator[TaskCommand]:

@@ -13,6 +13,7 @@ __all__ = [
     "VISIBILITIES",
     "Attempt",
     "Edge",
+    "InstrumentLease",
     "Job",
     "MissedRuns",
     "PlanItem",
@@ -178,6 +179,19 @@ class TaskProgress:
     plan: tuple[PlanItem, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class InstrumentLease:
+    """The right of a run to be carried out: its instruments, and a place of its capability.
+
+    It outlasts the attempt for as long as the line watches what the run has left warm.
+    """
+
+    run_id: str
+    task_id: str
+    instruments: tuple[str, ...]
+    since_s: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """One task as its facts leave it; times are seconds of world time since 1970, UTC.
@@ -234,6 +248,7 @@ class Tasks:
 
     Attributes:
         keys: ``(actor, key)`` -> digest of the command and the task that it concerned.
+        leases: Of the runs that have one, by their ids.
         refusals: Number of refused commands.
     """
 
@@ -241,6 +256,7 @@ class Tasks:
     edges: tuple[Edge, ...] = ()
     jobs: Mapping[str, Job] = field(default_factory=dict)
     keys: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    leases: Mapping[str, InstrumentLease] = field(default_factory=dict)
     refusals: int = 0
 
     def targets(self, task_id: str, kind: str) -> tuple[str, ...]:

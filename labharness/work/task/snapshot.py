@@ -24,7 +24,7 @@ def snapshot(tasks: Tasks, session_id: str, now_s: float) -> dict[str, Any]:
         "taskSummary": _summary(every),
         "tasks": [task_of(tasks, each) for each in every],
         "taskGraph": graph_of(tasks),
-        "attempts": [attempt_of(run, task) for task in every for run in task.attempts],
+        "attempts": [attempt_of(tasks, run, task) for task in every for run in task.attempts],
         "blockedTasks": [_blocked(tasks, each) for each in every if _waits(each)],
         "deliveryState": {"tasks": [_delivery(each) for each in every]},
     }

@@ -19,6 +19,8 @@ from line_world import LineWorld, message
 from tasks_alone import OLGA
 
 SEEDS, NIGHT = 12, 1_000
+GUARDS_MIN = 300
+"""Least number of guards killed at work in all the stories; the test is not blind to them."""
 TURNS_MAX = 400
 
 
@@ -86,6 +88,7 @@ class Story:
         self.now_s = 1000.0
         self.minted = 0
         self.acknowledged: list[str] = []
+        self.guards = 0
         (home / "tasks").mkdir(parents=True)
         self.open()
 
@@ -128,8 +131,20 @@ class Story:
             self.world.rise()
         elif chance < 0.5:
             self.world.latched = ""  # a person resets it
+        elif chance < 0.56:
+            self.guards += self.world.armed
+            self.world.kill_guard()
         self.world.turn()
         self.alive(self.house.step)
+        self.check_leases()
+
+    def check_leases(self) -> None:
+        """See that the line is leased to one run: the one at work, until its line is free."""
+        leases = self.house.tasks.leases
+        assert len(leases) <= 1
+        status = self.world.status()
+        if status is not None and status.run_id:
+            assert set(leases) == {status.run_id}
 
     def submit(self) -> None:
         asked = message(f"key-{len(self.acknowledged)}", self.random.choice(PRIORITIES))
@@ -160,7 +175,8 @@ class Story:
             self.now_s += 1.0
             self.world.turn()
             self.house.step()
-            if all(each.status in TERMINAL for each in self.house.tasks.by_id.values()):
+            ended = all(each.status in TERMINAL for each in self.house.tasks.by_id.values())
+            if ended and not self.house.tasks.leases:
                 return
 
 
@@ -181,16 +197,26 @@ def truth(story: Story, task: Task) -> set[str]:
         "event": {"cancelled"},
         "aborted": {"cancelled"},
         "died": {"failed"},
+        "guard died": {"failed"},
         "never begun": {"cancelled"},
     }[end]
 
 
+def reason(story: Story, task: Task) -> str:
+    """Return the code of the error of a task that failed, from what the world has written."""
+    reasons = {"task_failed": "safety_violation", "task_rejected": "risk_too_high"}
+    reasons |= {"died": "worker_lost", "guard died": "execution_error"}
+    return reasons.get(story.world.ends.get(task.attempts[-1].run_id, ""), "")
+
+
 def check(story: Story) -> None:
     tasks = story.house.tasks
+    assert not tasks.leases
     assert set(story.acknowledged) <= set(tasks.by_id)
     assert max(story.world.heated.values(), default=0) <= 1
     for task in tasks.by_id.values():
         assert task.status in truth(story, task), (task.status, task.attempts)
+        assert task.status != "failed" or task.error_code == reason(story, task)
         for run in task.attempts:
             written = story.world.disk.get(run.run_id, [])
             steps = [tuple(r.body.values()) for r in written if r.kind == "step"]
@@ -198,7 +224,8 @@ def check(story: Story) -> None:
     assert verify_file(story.home / "house.sqlite").ok
 
 
-def play(home: Path, seed: int) -> None:
+def play(home: Path, seed: int) -> int:
+    """Play one story to its end, and return how many guards were killed at work in it."""
     story = Story(home, seed)
     for _ in range(60):
         story.turn()
@@ -208,9 +235,11 @@ def play(home: Path, seed: int) -> None:
     again = HouseJournal(home / "house.sqlite")
     assert again.tasks == story.house.tasks
     again.close()
+    return story.guards
 
 
 @pytest.mark.promise(61)
+@pytest.mark.promise(63)
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_a_house_that_dies_at_any_instant_loses_no_task_and_begins_no_run_twice(
     tmp_path: Path, seed: int
@@ -221,5 +250,5 @@ def test_a_house_that_dies_at_any_instant_loses_no_task_and_begins_no_run_twice(
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_a_thousand_such_stories_end_in_the_truth(tmp_path: Path) -> None:
-    for seed in range(SEEDS, SEEDS + NIGHT):
-        play(tmp_path / str(seed), seed)
+    guards = sum(play(tmp_path / str(seed), seed) for seed in range(SEEDS, SEEDS + NIGHT))
+    assert guards >= GUARDS_MIN

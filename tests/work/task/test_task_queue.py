@@ -1,11 +1,17 @@
 """The queue: the most urgent of what may begin, the oldest of those, nothing before its time."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from labharness.work.task.commands import CompleteTask, CreateTask, FailTask, LinkTasks, StartTask
+from labharness.work.task.leases import Need
 from labharness.work.task.queue import PRIORITIES, next_task, reviewed, waiting
 from tasks_alone import ANA, TasksAlone
+
+
+def line(capability: str) -> Need:
+    return Need(("line",))
 
 
 def queued(alone: TasksAlone, name: str, priority: str = "normal", after: str = "") -> None:
@@ -20,6 +26,7 @@ def review(alone: TasksAlone) -> None:
         assert not alone(command)
 
 
+@pytest.mark.promise(63)
 @given(st.lists(st.sampled_from((*PRIORITIES, "whatever")), max_size=8))
 def test_tasks_begin_by_priority_and_then_by_age(priorities: list[str]) -> None:
     alone = TasksAlone()
@@ -28,7 +35,7 @@ def test_tasks_begin_by_priority_and_then_by_age(priorities: list[str]) -> None:
     ranks = [PRIORITIES.index(p) if p in PRIORITIES else 2 for p in priorities]
     expected = sorted(range(len(ranks)), key=lambda each: (ranks[each], each))
     assert [int(each.task_id) for each in waiting(alone.tasks)] == expected
-    first = next_task(alone.tasks)
+    first = next_task(alone.tasks, line)
     assert (None if first is None else int(first.task_id)) == (expected[0] if expected else None)
 
 
@@ -38,11 +45,11 @@ def test_a_task_waits_for_the_one_before_it_to_be_completed() -> None:
     queued(alone, "then", "urgent", after="first")
     assert alone["then"].status == "blocked"
     assert alone["then"].required_action == "first"
-    assert next_task(alone.tasks) is None
+    assert next_task(alone.tasks, line) is None
     alone.reconcile("first")
     assert not alone(CompleteTask(task_id="first"))
     review(alone)
-    found = next_task(alone.tasks)
+    found = next_task(alone.tasks, line)
     assert found is not None
     assert found.task_id == "then"
 

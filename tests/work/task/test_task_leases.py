@@ -1,0 +1,198 @@
+"""Leases: no instrument has two runs, no capability more than its limit, no urgent task waits."""
+
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labharness.work.task.commands import (
+    CreateTask,
+    FailTask,
+    LeaseInstruments,
+    ReleaseInstruments,
+    RetryTask,
+    StartTask,
+    TaskActor,
+)
+from labharness.work.task.leases import Need, leased, obstacle
+from labharness.work.task.projected import task_of
+from labharness.work.task.queue import PRIORITIES, next_task, reviewed, waiting, waits
+from labharness.work.task.record import RetryPolicy, Task
+from labharness.work.task.snapshot import snapshot
+from task_schemas import snapshot_validator
+from tasks_alone import ANA, OLGA, RUNTIME, TasksAlone
+
+SETS = [frozenset(each) for each in ((), ("furnace",), ("laser",), ("furnace", "laser"))]
+Offer = tuple[frozenset[str], int]
+OFFERS = st.fixed_dictionaries(
+    {name: st.tuples(st.sampled_from(SETS), st.integers(1, 3)) for name in ("grow", "map", "read")}
+)
+
+
+class Lab:
+    """Tasks that begin, end and are tried again, each with the lease of its capability."""
+
+    def __init__(self, offers: dict[str, Offer]) -> None:
+        self.alone, self.runs = TasksAlone(), 0
+        self.offers = offers
+
+    def need(self, capability: str) -> Need:
+        instruments, places = self.offers[capability]
+        return Need(tuple(sorted(instruments)), places)
+
+    def queue(self, capability: str, priority: str) -> None:
+        name = f"t{len(self.alone.tasks.by_id)}"
+        create = CreateTask(
+            task_id=name,
+            objective="do it",
+            task_family=capability,
+            priority=priority,
+            retry=RetryPolicy(attempts_max=9),
+        )
+        assert not self.alone(create, ANA)
+        self.review()
+
+    def review(self, held: str = "") -> None:
+        for command in [*reviewed(self.alone.tasks)]:
+            assert not self.alone(command)
+        for command in [*waits(self.alone.tasks, self.need, held)]:
+            assert not self.alone(command)
+
+    def begin(self) -> Task | None:
+        task = next_task(self.alone.tasks, self.need)
+        if task is not None:
+            self.runs += 1
+            start = StartTask(task_id=task.task_id, run_id=f"r{self.runs}", worker="line")
+            assert not self.alone(start)
+            assert not self.lease(task.task_id)
+        self.review()
+        return task
+
+    def lease(self, name: str) -> str:
+        task = self.alone[name]
+        assert task.current is not None
+        need = self.need(task.task_family)
+        return self.alone(
+            LeaseInstruments(
+                task_id=name,
+                run_id=task.current.run_id,
+                instruments=need.instruments,
+                places=need.places,
+            )
+        )
+
+    def end(self, random: Random) -> None:
+        """End a run by chance: its attempt first, its lease maybe much later."""
+        leases = list(self.alone.tasks.leases.values())
+        if not leases:
+            return
+        lease = random.choice(leases)
+        release = ReleaseInstruments(task_id=lease.task_id, run_id=lease.run_id)
+        run = self.alone[lease.task_id].current
+        if run is not None and run.run_id == lease.run_id:
+            assert self.alone(release) == "attempt_open"
+            assert not self.alone(FailTask(task_id=lease.task_id, error_code="e"))
+        else:
+            assert not self.alone(release)
+            assert self.alone(release) == "not_leased"
+        self.review()
+
+    def again(self, random: Random) -> None:
+        """Try a failed task again, which takes its lease if and only if nothing is in its way."""
+        failed = [t for t in self.alone.tasks.by_id.values() if t.status == "failed"]
+        if failed:
+            task, self.runs = random.choice(failed), self.runs + 1
+            retry = RetryTask(
+                task_id=task.task_id, run_id=f"r{self.runs}", worker="line", reason="more"
+            )
+            if self.alone(retry, OLGA):
+                return
+            why = obstacle(self.alone.tasks, task, self.need(task.task_family))
+            assert bool(self.lease(task.task_id)) == bool(why)
+            self.review()
+
+    def check(self) -> None:
+        tasks = self.alone.tasks
+        names = [name for lease in tasks.leases.values() for name in lease.instruments]
+        assert len(names) == len(set(names)) == len(leased(tasks))
+        places = Counter(tasks.by_id[each.task_id].task_family for each in tasks.leases.values())
+        assert all(count <= self.offers[name][1] for name, count in places.items())
+
+
+@pytest.mark.promise(63)
+@given(
+    OFFERS, st.lists(st.sampled_from(["queue", "begin", "end", "again"]), max_size=25), st.randoms()
+)
+def test_no_instrument_has_two_runs_and_no_capability_more_than_its_limit(
+    offers: dict[str, Offer], moves: Sequence[str], random: Random
+) -> None:
+    lab = Lab(offers)
+    for move in moves:
+        if move == "queue":
+            lab.queue(random.choice(list(offers)), random.choice(PRIORITIES))
+        elif move == "begin":
+            before = lab.alone.tasks
+            task = lab.begin()
+            able = [
+                each
+                for each in waiting(before)
+                if not obstacle(before, each, lab.need(each.task_family))
+            ]
+            assert task == (able[0] if able else None)  # never behind one that could begin
+        else:
+            getattr(lab, move)(random)
+        lab.check()
+        for each in waiting(lab.alone.tasks):
+            why = obstacle(lab.alone.tasks, each, lab.need(each.task_family))
+            assert each.status == ("waiting_resource" if why else "queued")
+            assert each.status_reason == why
+
+
+@pytest.mark.promise(63)
+def test_a_task_without_instruments_runs_beside_and_passes_one_that_waits() -> None:
+    lab = Lab({"grow": (frozenset({"furnace"}), 1), "read": (frozenset(), 2)})
+    for capability, priority in (("grow", "high"), ("grow", "high"), *[("read", "low")] * 3):
+        lab.queue(capability, priority)
+    begun = [task.task_id for _ in range(5) if (task := lab.begin())]
+    assert begun == ["t0", "t2", "t3"]
+    waiting_now = {name: lab.alone[name] for name in ("t1", "t4")}
+    assert {each.status for each in waiting_now.values()} == {"waiting_resource"}
+    assert "grow" in waiting_now["t1"].status_reason
+    assert "2" in waiting_now["t4"].status_reason
+
+
+def test_what_holds_the_line_is_told_of_the_next_task_once_however_it_is_worded() -> None:
+    lab = Lab({"grow": (frozenset({"furnace"}), 1)})
+    lab.queue("grow", "high")
+    lab.queue("grow", "low")
+    lab.review("process 1 has it since 5 s")
+    told = len(lab.alone.facts)
+    lab.review("process 1 has it since 6 s")
+    assert len(lab.alone.facts) == told
+    assert (lab.alone["t0"].status, lab.alone["t1"].status) == ("waiting_resource", "queued")
+    lab.review()
+    assert lab.alone["t0"].status == "queued"
+
+
+def test_the_worker_of_an_attempt_shows_its_instruments_while_it_has_them() -> None:
+    lab = Lab({"grow": (frozenset({"furnace", "laser"}), 1)})
+    lab.queue("grow", "high")
+    lab.begin()
+    shown = task_of(lab.alone.tasks, lab.alone["t0"])["attempts"][0]["worker"]
+    assert shown == {"id": "line", "instruments": ["furnace", "laser"]}
+    snapshot_validator().validate(snapshot(lab.alone.tasks, "lab", lab.alone.now_s))
+    for _ in range(2):  # the attempt, then the lease
+        lab.end(Random(1))
+    assert task_of(lab.alone.tasks, lab.alone["t0"])["attempts"][0]["worker"] == {"id": "line"}
+
+
+@pytest.mark.parametrize("actor", [ANA, OLGA])
+def test_no_person_leases_an_instrument(actor: TaskActor) -> None:
+    lab = Lab({"grow": (frozenset({"furnace"}), 1)})
+    lab.queue("grow", "high")
+    lease = LeaseInstruments(task_id="t0", run_id="r", instruments=("furnace",), places=1)
+    assert lab.alone(lease, actor) == "forbidden"
+    assert lab.alone(lease, RUNTIME) == "no_attempt"
