@@ -1,69 +1,18 @@
 """House and line owner as real processes: each is killed, and the other goes on."""
 
-import json
-import os
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from commands import ROOT, say
-from labharness.core.clock import pause, steady_s
+from up_lab import IV, Up, until
 
-IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 TASK = ROOT / "examples" / "iv-curve.json"
 GROWTH = ROOT / "examples" / "mos2-monolayer.json"
 SHORT = ROOT / "tests" / "short_line.toml"
-WAIT_S_MAX = 90.0
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
-
-
-class Up:
-    """A lab that is up: what is said of it, and how its processes are killed."""
-
-    def __init__(self, lab: Path, runs: Path) -> None:
-        self.lab, self.runs = lab, runs
-        self.start()
-
-    def start(self) -> None:
-        said = say("up", "--lab", self.lab, "--runs", self.runs)
-        assert said.code == 0, said.err
-
-    def kill(self, what: str) -> None:
-        os.kill(self.status()[what]["pid"], signal.SIGKILL)
-        until(lambda: self.status()[what] is None)
-
-    def status(self) -> dict[str, Any]:
-        said = say("status", "--lab", self.lab, "--json")
-        found: dict[str, Any] = json.loads(said.out)
-        return found
-
-    def down(self) -> bool:
-        return self.status() == {"line_owner": None, "house": None}
-
-    def submit(self, task: Path, *more: str) -> str:
-        said = say("submit", task, "--lab", self.lab, "--json", *more)
-        assert said.code == 0, said.err
-        return str(json.loads(said.out)["task_id"])
-
-    def task(self, task_id: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(
-            say("tasks", "show", task_id, "--lab", self.lab, "--json").out
-        )
-        return found
-
-    def is_(self, task_id: str, *statuses: str) -> bool:
-        return self.task(task_id)["status"] in statuses
-
-
-def until(true: Callable[[], bool]) -> None:
-    end_s = steady_s() + WAIT_S_MAX
-    while not true():
-        assert steady_s() < end_s
-        pause(0.1)
 
 
 @pytest.fixture
@@ -117,7 +66,8 @@ def test_a_run_whose_owner_is_killed_has_failed_and_the_next_waits_for_the_reset
     line.start()
     until(lambda: line.is_(name, "failed"))
     assert line.task(name)["lastError"] == {"code": "worker_lost"}
-    until(lambda: line.is_(then, "waiting_resource"))
+    until(lambda: "latched" in line.task(then).get("statusReason", ""))
+    assert line.is_(then, "waiting_resource")
     reset = say("reset", "--lab", SHORT, "--name", "Olga", "--reason", "looked at it")
     assert reset.code == 0, reset.err
     until(lambda: line.is_(then, "running"))
