@@ -32,6 +32,7 @@ T = TypeVar("T")
 TICKS_PER_S = 1_000_000
 _FAILURES: "WeakKeyDictionary[asyncio.AbstractEventLoop, list[BaseException]]" = WeakKeyDictionary()
 
+CANCELLED_MAX = 100  # timers cancelled and still in the queue, as in asyncio, or half of them all
 REAL_SELECT_S_MAX = 0.05  # longest sleep of a paced loop between two looks at the clock
 # a busy thread gives up the interpreter after this time; Python's default is 5 ms
 SWITCH_S = 0.00025
@@ -110,28 +111,6 @@ class _OrderedTimer(TimerHandle):
         return self._when < other._when
 
 
-class _VirtualSelector(selectors.DefaultSelector):
-    """A selector that moves the loop's clock instead of sleeping."""
-
-    loop: "VirtualLoop"
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Advance the clock to the next timer; look at real descriptors only when asked to."""
-        loop = self.loop
-        if loop.watches_descriptors:
-            events = super().select(0)
-            if events:
-                return events
-        if timeout is None:
-            if loop.watches_descriptors:
-                return super().select(REAL_SELECT_S_MAX)
-            raise Deadlock(f"at {loop.time():.6f} s everything waits and nothing is scheduled")
-        if timeout > 0:
-            # to the next grid point at or after the timer, at least one: the clock always moves
-            loop.ticks += max(1, math.ceil(timeout * TICKS_PER_S - 0.25))
-        return []
-
-
 class _OrderedLoop(asyncio.SelectorEventLoop):
     """The part that both loops share: FIFO timers and ordered tasks."""
 
@@ -140,6 +119,9 @@ class _OrderedLoop(asyncio.SelectorEventLoop):
     _ready: deque[Handle]
     _stopping: bool
     _run_once: Callable[[], None]
+    _selector: selectors.BaseSelector
+    _process_events: Callable[[list[tuple[selectors.SelectorKey, int]]], None]
+    _timer_cancelled_count: int
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
         super().__init__(selector)
@@ -180,36 +162,79 @@ class VirtualLoop(_OrderedLoop):
     """
 
     def __init__(self, *, watches_descriptors: bool = False) -> None:
-        selector = _VirtualSelector()
-        selector.loop = self
         self.ticks = 0
         self.watches_descriptors = watches_descriptors
-        super().__init__(selector)
-        self._clock_resolution = 0.5 / TICKS_PER_S
+        self._queue: list[tuple[int, int, _OrderedTimer]] = []
+        super().__init__(selectors.DefaultSelector())
 
     def time(self) -> float:
         """Return the seconds of lab time since the loop was made."""
         return self.ticks / TICKS_PER_S
 
-    def _run_once(self) -> None:
-        """Take one turn, a short one when a single timer is all there is to run.
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: object,
+        context: Context | None = None,
+    ) -> TimerHandle:
+        """Schedule ``callback`` on the microsecond grid, first made first fired."""
+        self._timers_created = order = self._timers_created + 1
+        tick = round(when * 1e6)
+        timer = _OrderedTimer(tick / 1e6, callback, args, self, context, order)
+        heapq.heappush(self._queue, (tick, order, timer))
+        timer._scheduled = True
+        return timer
 
-        That is the usual case. The short turn does the same as asyncio's own, without looking for
-        descriptors and ties.
+    def _run_once(self) -> None:
+        """Take one turn: as asyncio's own, but the clock moves instead of waiting.
+
+        Timers stand in the queue behind their tick and number, which are compared without a call.
+        Mostly a single timer is due and nothing else is to run: then it runs at once.
         """
-        timers = self._scheduled
-        busy = self._ready or self._stopping or self.watches_descriptors
-        if busy or not timers or timers[0]._cancelled:
-            super()._run_once()
-            return
-        timer = heapq.heappop(timers)
-        if timers and timers[0]._when == timer._when:
-            heapq.heappush(timers, timer)
-            super()._run_once()
-            return
-        timer._scheduled = False
-        self.ticks = max(self.ticks, round(timer._when * TICKS_PER_S))
-        timer._run()
+        queue, ready = self._queue, self._ready
+        while queue and not (ready or self._stopping or self.watches_descriptors):
+            tick, _, timer = heapq.heappop(queue)
+            if timer._cancelled:
+                self._timer_cancelled_count -= 1
+                continue
+            timer._scheduled = False
+            if tick > self.ticks:
+                self.ticks = tick
+            if queue and queue[0][0] <= self.ticks:
+                ready.append(timer)
+            else:
+                timer._run()
+        if self._timer_cancelled_count > max(CANCELLED_MAX, len(queue) // 2):
+            queue[:] = [each for each in queue if not each[2]._cancelled]
+            heapq.heapify(queue)
+            self._timer_cancelled_count = 0
+        self._listen()
+        while queue and queue[0][0] <= self.ticks:
+            timer = heapq.heappop(queue)[2]
+            timer._scheduled = False
+            ready.append(timer)
+        for _ in range(len(ready)):  # what these make ready runs in the next turn
+            handle = ready.popleft()
+            if not handle._cancelled:
+                handle._run()
+
+    def _listen(self) -> None:
+        """Hear descriptors if they are watched; where they say nothing, the clock may move."""
+        busy = self._ready or self._stopping
+        if self.watches_descriptors:
+            waits = not busy and not self._queue
+            heard = self._selector.select(REAL_SELECT_S_MAX if waits else 0)
+            self._process_events(heard)
+            if self._queue and not (busy or heard):
+                self.ticks = max(self.ticks, self._queue[0][0])
+        elif not busy:
+            raise Deadlock(f"at {self.time():.6f} s everything waits and nothing is scheduled")
+
+    def close(self) -> None:
+        """Close the loop; what its timers hold is free."""
+        super().close()
+        self._queue.clear()
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[..., T], *args: object

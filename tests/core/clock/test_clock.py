@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+import math
 import random
 import socket
 import sys
@@ -258,7 +259,19 @@ def test_what_is_left_running_is_cancelled_and_the_loop_is_closed() -> None:
 
 
 class _PlainTurns(VirtualLoop):
-    """A virtual loop that always takes asyncio's own turn."""
+    """A virtual loop with asyncio's own turn and queue, whose selector moves the clock."""
+
+    call_at = PacedLoop.call_at
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._clock_resolution = 0.5e-6
+        self._selector.select = self._move  # type: ignore[method-assign]  # asyncio asks it
+
+    def _move(self, timeout: float | None = None) -> list[Any]:
+        assert timeout is not None
+        self.ticks += math.ceil(timeout * 1e6 - 0.25)
+        return []
 
     def _run_once(self) -> None:
         asyncio.SelectorEventLoop._run_once(self)  # type: ignore[attr-defined]  # private to asyncio
@@ -276,7 +289,7 @@ class _PlainTurns(VirtualLoop):
         max_size=30,
     )
 )
-def test_a_short_turn_does_what_asyncios_own_turn_does(steps: list[tuple[str, float, int]]) -> None:
+def test_a_turn_does_what_asyncios_own_turn_does(steps: list[tuple[str, float, int]]) -> None:
     def trace_of(loop: VirtualLoop) -> list[tuple[int, int]]:
         trace: list[tuple[int, int]] = []
         timers: list[asyncio.TimerHandle] = []
@@ -306,6 +319,18 @@ def test_a_short_turn_does_what_asyncios_own_turn_does(steps: list[tuple[str, fl
     assert trace_of(VirtualLoop()) == trace_of(_PlainTurns())
 
 
+def test_timers_that_are_cancelled_before_they_are_due_do_not_fill_the_queue() -> None:
+    async def main() -> int:
+        loop = asyncio.get_running_loop()
+        for _ in range(5_000):
+            loop.call_later(DAY_S, print).cancel()
+            await asyncio.sleep(0.001)
+        assert isinstance(loop, VirtualLoop)
+        return len(loop._queue)
+
+    assert virtually(main()) < 200
+
+
 @pytest.mark.parametrize("loop_of", [VirtualLoop, PacedLoop])
 def test_the_private_parts_of_asyncio_that_the_loops_rely_on_are_there(
     loop_of: Callable[[], Any],
@@ -313,7 +338,8 @@ def test_the_private_parts_of_asyncio_that_the_loops_rely_on_are_there(
     loop = loop_of()
     timer = loop.call_at(7.25, print)
     try:
-        assert loop._scheduled == [timer]
+        queue = loop._scheduled if loop_of is PacedLoop else [each for *_, each in loop._queue]
+        assert queue == [timer]
         assert (timer._when, timer._scheduled) == (7.25, True)
         assert isinstance(loop._clock_resolution, float)
         assert (list(loop._ready), loop._stopping) == ([], False)
