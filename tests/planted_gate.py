@@ -27,7 +27,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "stale reading accepted",
-        "labharness.safety.kernel.memory:Memory.missing",
+        "labharness.safety.kernel.tracks:lacking",
         "now - track.at_s > track.stale_s or not bound.low <= track.value <= bound.high",
         "not bound.low <= track.value <= bound.high",
         "tests/safety/kernel/test_kernel.py::test_a_reading_counts_up_to_its_bound_exactly",
@@ -97,8 +97,8 @@ IN_THE_GATE = (
     PlantedBug(
         "dead bus not noticed",
         "labharness.safety.kernel.ticking:_silent",
-        "age_s > watch.stale_s and watch.procedure",
-        "False and watch.procedure",
+        "age_s > watch.stale_s",
+        "False",
         "tests/safety/kernel/test_kernel.py::test_silence_trips_where_the_line_is_live_and_the_watch_says_so",
         promise=11,
         detector="verdict",

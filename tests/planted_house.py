@@ -140,8 +140,8 @@ IN_THE_HOUSE = (
     PlantedBug(
         "idle line not told that its exhaust is lost",
         "labharness.safety.kernel.ticking:lost",
-        "not row.on_loss or (row.guards and (not does)) or (not memory.energised(rule, now))",
-        "not row.on_loss or not does or (not memory.energised(rule, now))",
+        "(row.guards and (not live)) or (not memory.energised(rule, now))",
+        "not live or (not memory.energised(rule, now))",
         "tests/envelopes/test_exhaust_lost.py::"
         "test_whoever_watches_an_idle_hot_line_is_told_what_to_do_and_people_are_called",
         promise=43,

@@ -12,8 +12,8 @@ from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.envelope import Envelope
 from labharness.safety.kernel.modes import Mode
 from labharness.safety.kernel.proofs import Proof, Proofs
-from labharness.safety.kernel.rows import Condition, Interlock, Limit, Plausible
-from labharness.safety.kernel.tracks import Shown, Track, may_be, proven
+from labharness.safety.kernel.rows import Condition, Interlock, Limit, Plausible, Watch
+from labharness.safety.kernel.tracks import Shown, Track, lacking, may_be
 
 __all__ = ["InterlockRule", "Memory", "Window"]
 
@@ -24,6 +24,7 @@ class InterlockRule:
 
     Attributes:
         row: The interlock.
+        guards: The tracks that show what it guards.
         proofs: The proofs about the tube that it requires.
         during: The state in which it counts; empty for always.
         required: The bounds that must be proven.
@@ -31,6 +32,7 @@ class InterlockRule:
     """
 
     row: Interlock
+    guards: tuple[Track, ...]
     proofs: tuple[Proof, ...]
     during: Shown
     required: Shown
@@ -39,15 +41,25 @@ class InterlockRule:
 
 @dataclass(slots=True, eq=False)
 class Window:
-    """The readings that a plausibility row has seen in its present window.
+    """A plausibility row with its tracks, and the readings that it has seen in its present window.
 
     Attributes:
+        row: The row.
+        track: The track of the channel that is checked.
+        other: The track of the second sensor; the same where there is none.
+        during: The states in which the row counts.
+        expects: The bound that must hold; empty for none.
         since_s: Start of the window; ``inf`` while there is none.
         first: Its first reading.
         low: Its lowest.
         high: Its highest.
     """
 
+    row: Plausible
+    track: Track
+    other: Track
+    during: Shown
+    expects: Shown
     since_s: float = math.inf
     first: float = math.nan
     low: float = math.nan
@@ -71,6 +83,8 @@ class Memory:
         trip: The trip in force.
         rules: The interlocks.
         guarding: The interlocks before each channel.
+        losable: The interlocks whose loss has a procedure.
+        watched: The watches whose silence has a procedure, each beside its track.
         windows: The plausibility rows, each with its window.
         proofs: The proofs about the tube.
     """
@@ -82,7 +96,9 @@ class Memory:
     trip: Trip | None = None
     rules: tuple[InterlockRule, ...] = field(init=False)
     guarding: dict[str, tuple[InterlockRule, ...]] = field(init=False)
-    windows: tuple[tuple[Plausible, Window], ...] = field(init=False)
+    losable: tuple[InterlockRule, ...] = field(init=False)
+    watched: tuple[tuple[Watch, Track], ...] = field(init=False)
+    windows: tuple[Window, ...] = field(init=False)
     proofs: Proofs = field(init=False)
 
     def __post_init__(self) -> None:
@@ -96,7 +112,10 @@ class Memory:
             channel: tuple(rule for rule in self.rules if channel in rule.row.guards)
             for channel in envelope.limits
         }
-        self.windows = tuple((each, Window()) for each in envelope.plausible)
+        self.losable = tuple(rule for rule in self.rules if rule.row.on_loss)
+        watches = envelope.watches.values()
+        self.watched = tuple((each, self.track(each.channel)) for each in watches if each.procedure)
+        self.windows = tuple(map(self._window, envelope.plausible))
         self.proofs = Proofs(envelope.purge, self.track, self.shown)
         for limit in envelope.limits.values():
             self._hold_to(limit)
@@ -105,11 +124,18 @@ class Memory:
         bounds = tuple(each for each in row.require if isinstance(each, Bound))
         return InterlockRule(
             row=row,
+            guards=tuple(map(self.readback, row.guards)),
             proofs=tuple(each for each in row.require if not isinstance(each, Bound)),
             during=self.shown((row.during,) if row.during else ()),
             required=self.shown(bounds),
             forbidden=self.shown(row.forbid),
         )
+
+    def _window(self, row: Plausible) -> Window:
+        other = self.track(row.agrees_with or row.channel)
+        during = tuple((each, self.track(each.channel)) for each in row.during)
+        expects = ((row.expects, self.track(row.expects.channel)),) if row.expects else ()
+        return Window(row, self.track(row.channel), other, during, expects)
 
     def _hold_to(self, limit: Limit) -> None:
         """Let a track notice a value that this line did not set, if its readings can show it."""
@@ -135,16 +161,14 @@ class Memory:
     def holds(self, condition: Condition, now: float) -> bool:
         """Return whether a condition is proven; a stale or doubtful reading proves nothing."""
         if isinstance(condition, Bound):
-            return proven(condition, self.tracks[condition.channel], now)
+            return lacking(((condition, self.tracks[condition.channel]),), now) is None
         return self.proofs.hold(condition, now)
 
     def missing(self, rule: InterlockRule, now: float) -> Condition | None:
         """Return the first condition of a rule that is not met."""
-        for bound, track in rule.required:  # as `proven`, without its calls: each command waits
-            if now - track.at_s > track.stale_s or not bound.low <= track.value <= bound.high:
-                return bound
-            if track.unconfirmed and not all(map(bound.holds, track.unconfirmed)):
-                return bound
+        bound = lacking(rule.required, now)
+        if bound is not None:
+            return bound
         for proof in rule.proofs:
             if not self.proofs.hold(proof, now):
                 return proof
@@ -163,8 +187,10 @@ class Memory:
         row, during = rule.row, rule.during
         if during and (may_be(during, now) is None or self.silent(during[0][0], now)):
             return False
-        values = [value for each in row.guards for value in self.readback(each).possible()]
-        return not values or any(not value <= row.above for value in values)
+        for track in rule.guards:
+            if not track.value <= row.above or not all(v <= row.above for v in track.unconfirmed):
+                return True
+        return not rule.guards
 
     def procedure(self, name: str) -> str:
         """Return the procedure that makes safe in the state the line is, or may be, in.

@@ -50,11 +50,14 @@ def observe(
     for track, value in zip(tracks, values, strict=True):
         if value != value:
             continue
-        if track.conditions and value != track.value:
-            memory.changes += sum(b.holds(value) != b.holds(track.value) for b in track.conditions)
+        before = track.value
+        if value != before:
+            for bound in track.conditions:  # without `holds`: each reading passes here
+                if (bound.low <= value <= bound.high) != (bound.low <= before <= bound.high):
+                    memory.changes += 1
         if track.proves:
             memory.proofs.see(track, value, now)
-        before, track.value, track.at_s = track.value, value, now
+        track.value, track.at_s = value, now
         if abs(value - track.told) > track.within:
             trips += _foreign(memory, track, before, now)
         for row in track.rows:

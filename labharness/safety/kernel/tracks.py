@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.rows import Limit, TripRow
 
-__all__ = ["Shown", "Track", "may_be", "proven"]
+__all__ = ["Shown", "Track", "lacking", "may_be"]
 
 
 @dataclass(slots=True, eq=False)
@@ -76,8 +76,11 @@ def may_be(states: Shown, now: float) -> Bound | None:
     return None
 
 
-def proven(bound: Bound, track: Track, now: float) -> bool:
-    """Return whether a fresh reading and all unconfirmed values are within a bound."""
-    if now - track.at_s > track.stale_s or not bound.low <= track.value <= bound.high:
-        return False
-    return not track.unconfirmed or all(map(bound.holds, track.unconfirmed))
+def lacking(bounds: Shown, now: float) -> Bound | None:
+    """Return the first bound that a fresh reading and all unconfirmed values do not prove."""
+    for bound, track in bounds:
+        if now - track.at_s > track.stale_s or not bound.low <= track.value <= bound.high:
+            return bound
+        if track.unconfirmed and not all(map(bound.holds, track.unconfirmed)):
+            return bound
+    return None

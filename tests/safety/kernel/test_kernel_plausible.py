@@ -93,7 +93,7 @@ def test_a_sensor_that_is_silent_is_not_called_stuck() -> None:
     see(memory, 0.0, furnace__temperature=500.0)
     assert live(memory, 5) == []
     assert live(memory, 100, start=6) == []
-    assert memory.windows[0][1].since_s == math.inf
+    assert memory.windows[0].since_s == math.inf
 
 
 def test_what_was_said_before_a_silence_is_not_held_against_what_comes_after() -> None:

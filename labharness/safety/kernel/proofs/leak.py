@@ -10,7 +10,7 @@ a shut tube passes ``below``.
 import math
 
 from labharness.safety.kernel.proofs.rows import LeakCheck
-from labharness.safety.kernel.tracks import Shown, Track, proven
+from labharness.safety.kernel.tracks import Shown, Track, lacking
 
 __all__ = ["LeakProof"]
 
@@ -44,7 +44,7 @@ class LeakProof:
 
     def take(self, check: LeakCheck, track: Track, pressure: float, now: float) -> None:
         """Take a reading of the pressure, the one after the track's."""
-        shut = all(proven(*each, now) for each in self._isolated)
+        shut = lacking(self._isolated, now) is None
         if not shut or pressure > check.below or not track.fresh(now):
             if shut and self.first <= check.below < pressure:
                 self.tight = False  # a shut tube filled by itself
