@@ -8,6 +8,7 @@ the list is wrong and says so.
 from planted_answer import IN_THE_ANSWER
 from planted_bug import PlantedBug
 from planted_commands import OF_COMMANDS
+from planted_documents import IN_DOCUMENTS
 from planted_envelopes import IN_THE_ENVELOPES
 from planted_gate import IN_THE_GATE
 from planted_growth import IN_THE_GROWTH
@@ -28,6 +29,7 @@ __all__ = ["PLANTED", "PlantedBug"]
 
 PLANTED = (
     *OF_COMMANDS,
+    *IN_DOCUMENTS,
     *IN_THE_ENVELOPES,
     *IN_THE_GATE,
     *IN_THE_GROWTH,

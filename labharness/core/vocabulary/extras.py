@@ -30,8 +30,10 @@ EXTRAS = {
     "h5py": Extra("formats", "for HDF5 files"),
     "numba": Extra("fast", "to fit large maps by machine code"),
     "pyarrow": Extra("formats", "for Parquet files"),
+    "pypdf": Extra("documents", "for documents in PDF"),
     "pyvisa": Extra("visa", "for links of kind visa"),
     "serial": Extra("serial", "for links of kind serial"),
+    "trafilatura": Extra("documents", "for documents in HTML"),
     "wsproto": Extra("websocket", "for links of kind websocket"),
 }
 """Extras by the module that they install. The example's needs come with labharness itself."""

@@ -39,6 +39,7 @@ from labharness.lab import LabPlan
 from labharness.lab.wiring.control import is_up
 from labharness.lab.wiring.operators import TerminalOperator
 from labharness.lab.wiring.tasks import RunResult, TaskRun
+from labharness.lab.wiring.without_line import NoLineRun, lineless_facts
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import (
     BadPayload,
@@ -79,20 +80,26 @@ def run(chosen: argparse.Namespace) -> int:
             live=LiveLine() if is_live() and not chosen.json else None,
         )
         early = _EarlyAnswer(payload.capability, chosen.json)
-        task = TaskRun(
-            plan,
-            submit,
-            payload,
-            speed=chosen.speed,
-            seed=chosen.seed,
-            out=Path(chosen.out) if chosen.out else None,
-            operator=TerminalOperator(_ask) if plan.file.operator.kind == "terminal" else None,
-            approval_wait_s=chosen.approval_timeout,
-            tell=told.tell,
-            answered=early.take,
-            log_level=chosen.log_level,
-            earlier=earlier,
-        )
+        out = Path(chosen.out) if chosen.out else None
+        facts = lineless_facts(plan)
+        task: TaskRun | NoLineRun
+        if payload.capability in facts.capabilities:
+            task = NoLineRun(plan, facts, submit, payload, out=out, tell=told.tell)
+        else:
+            task = TaskRun(
+                plan,
+                submit,
+                payload,
+                speed=chosen.speed,
+                seed=chosen.seed,
+                out=out,
+                operator=TerminalOperator(_ask) if plan.file.operator.kind == "terminal" else None,
+                approval_wait_s=chosen.approval_timeout,
+                tell=told.tell,
+                answered=early.take,
+                log_level=chosen.log_level,
+                earlier=earlier,
+            )
         told.head = f"{plan.file.lab.title} · session {task.session_id} · {task.folder}"
         with stoppable(task.stop, lost=task.abort):
             result = task.execute()

@@ -6,11 +6,13 @@ it is one kind and exposes ``CAPABILITY``.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeGuard
 
 from pydantic import BaseModel, ConfigDict
 
 from labharness.core.vocabulary.units import ATMOSPHERE_TORR
+from labharness.protocols.hcp.terms import DataClass
 from labharness.work.admission.declaration import Declaration
 from labharness.work.plan import InstructionSet, StepRecord, Verb
 
@@ -22,14 +24,17 @@ __all__ = [
     "Capability",
     "LineFacts",
     "NoAnswer",
+    "NoLineCapability",
     "PartialResults",
     "Planned",
     "QueryResult",
     "ReasonCode",
     "Settings",
+    "Surroundings",
+    "needs_no_line",
 ]
 
-ReasonCode = Literal["invalid_input", "safety_violation", "resource_unavailable"]
+ReasonCode = Literal["invalid_input", "safety_violation", "resource_unavailable", "forbidden"]
 PROCESS_LOG = "process_log"
 """Name of the table of a run's readings, unless its capability states another one."""
 
@@ -62,6 +67,29 @@ class LineFacts:
     settings: Settings = field(default_factory=Settings)
     tube_volume_cm3: float | None = None
     ambient_torr: float = ATMOSPHERE_TORR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Facts for a task that needs no line, beside its inputs.
+
+    Attributes:
+        settings: The lab's table for this capability.
+        lab_folder: Where the lab file is.
+        runs: Where the folders of the runs are.
+        artifacts: Name of the folder of artifacts in the folder of a run.
+        submit: Name of the file of its submission.
+        caller_id: The caller of the task.
+        data_classification: Of the task.
+    """
+
+    settings: Settings
+    lab_folder: Path
+    runs: Path
+    artifacts: str
+    submit: str
+    caller_id: str
+    data_classification: DataClass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,3 +230,20 @@ class Capability(Protocol):
                 never obeyed: an answer may say that they name something else.
         """
         ...
+
+
+class NoLineCapability(Capability, Protocol):
+    """A capability without physical resources, whose tasks need no line.
+
+    Its ``verbs`` are those of each task.
+    """
+
+    def bound(self, inputs: Mapping[str, Any], around: Surroundings) -> Mapping[str, Verb]:
+        """Return the verbs of one task."""
+        ...
+
+
+def needs_no_line(capability: Capability) -> TypeGuard[NoLineCapability]:
+    """Return whether a capability's tasks need no line: it declares so, and brings their verbs."""
+    physical = capability.declaration.safety.involves_physical_resources
+    return not physical and hasattr(capability, "bound")

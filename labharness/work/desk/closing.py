@@ -33,9 +33,16 @@ from labharness.work.desk.session import Session
 from labharness.work.desk.so_far import so_far
 from labharness.work.plan import FailureKind, Status, StepFailed, StepRecord
 
-__all__ = ["Closing", "suggestion", "summary", "unfit"]
+__all__ = ["Closing", "error_of", "record_body", "suggestion", "summary", "unfit"]
 
 LOG = logging.getLogger(__name__)
+
+ERROR_OF = {
+    FailureKind.REFUSED: "safety_violation",
+    FailureKind.INPUT: "input_error",
+    FailureKind.UNAVAILABLE: "resource_unavailable",
+}
+"""HCP's code of a step that failed; any other failure is an ``execution_error``."""
 
 SUFFIXES = {"application/json": "json", "text/csv": "csv", "application/jsonl": "jsonl"}
 
@@ -145,7 +152,7 @@ class Closing:
         summary_: dict[str, Any],
     ) -> HcpMessage:
         """Return the failure of a run, with its partial results."""
-        code, why = _error(ended)
+        code, why = error_of(ended)
         started = [record for record in records if record.started_s is not None]
         phase = started[-1].instruction.stage if started else "arming"
         rows = self._keep_partial_logs()
@@ -254,13 +261,13 @@ class Closing:
 
     def _last(self, message: HcpMessage, state: str, reason: str) -> HcpMessage:
         """End the session with a message that the journal can hold; any other raises before."""
-        canonical(_body(message))
+        canonical(record_body(message))
         self._session.become(state, reason)
         return self._record(message)
 
     def _record(self, message: HcpMessage) -> HcpMessage:
         try:
-            self._journal.append("terminal", _body(message), self._clock.now_s())
+            self._journal.append("terminal", record_body(message), self._clock.now_s())
             self._journal.commit()
         except JournalFailed as why:
             self._session.tell("warning", {"code": "journal_lost", "message": str(why)})
@@ -270,7 +277,7 @@ class Closing:
         return utc_text(self._clock.utc())
 
 
-def _body(message: HcpMessage) -> dict[str, Any]:
+def record_body(message: HcpMessage) -> dict[str, Any]:
     """Return the record of a terminal message."""
     return {
         "type": message.type,
@@ -279,14 +286,13 @@ def _body(message: HcpMessage) -> dict[str, Any]:
     }
 
 
-def _error(ended: BaseException) -> tuple[str, str]:
+def error_of(ended: BaseException) -> tuple[str, str]:
     """Return HCP's error code and one sentence (ruling 7)."""
     if isinstance(ended, Tripped):
         communication = ended.trip.cause is Cause.COMMUNICATION
         return ("execution_error" if communication else "safety_violation"), ended.trip.detail
     if isinstance(ended, StepFailed):
-        refused = ended.kind is FailureKind.REFUSED
-        return ("safety_violation" if refused else "execution_error"), str(ended)
+        return ERROR_OF.get(ended.kind, "execution_error"), str(ended)
     if isinstance(ended, TimeoutError):
         return "timeout", Text("session.overtime")
     if isinstance(ended, ConnectionError | RuntimeError):

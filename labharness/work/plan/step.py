@@ -26,6 +26,12 @@ class FailureKind(StrEnum):
     TIMEOUT = "timeout"
     """It took longer than the instruction allows."""
 
+    INPUT = "input"
+    """An input of the caller turned out to be useless."""
+
+    UNAVAILABLE = "unavailable"
+    """A server or another resource did not answer."""
+
 
 class StepFailed(LabError, RuntimeError, code="step_failed"):
     """An instruction did not reach its end.

@@ -1,0 +1,267 @@
+"""Key findings of a document: what it states, how sure that is, and in which section it stands.
+
+It needs no line and no model. The document is read in a process of its own (`reading`); what is
+judged there are sentences (`findings`) with their quantities (`quantities`).
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from labharness.core.clock import Chance, utc_text, wall_clock_utc
+from labharness.core.errors import LabError
+from labharness.core.vocabulary.digests import digest_of
+from labharness.core.vocabulary.texts import Text
+from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
+from labharness.work.capability import (
+    Answer,
+    CannotDo,
+    LineFacts,
+    NoAnswer,
+    Planned,
+    Surroundings,
+)
+from labharness.work.capability.channels import number
+from labharness.work.capability.document_analysis.fetching import NotFetched
+from labharness.work.capability.document_analysis.reading import MEDIA_TYPES
+from labharness.work.capability.document_analysis.settings import DocumentSettings
+from labharness.work.capability.document_analysis.source import (
+    Document,
+    document_of,
+    source_fault,
+)
+from labharness.work.capability.document_analysis.supervised import DocumentUnreadable, read_apart
+from labharness.work.plan import (
+    FailureKind,
+    Instruction,
+    InstructionKind,
+    InstructionSet,
+    RunningStep,
+    StepRecord,
+    Verb,
+)
+
+__all__ = ["CAPABILITY", "DocumentAnalysis"]
+
+URI_CHARACTERS_MAX = 2_000
+SPARE_S = 5.0
+"""Time (s) of a step beside that of its process or its server."""
+
+QUANTITY = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "description": "As it stands in the sentence"},
+        "low": number("Value, or the lower end of a range, in unit"),
+        "high": number("Upper end of a range, or the value again, in unit"),
+        "unit": {"type": "string"},
+        "si_low": number("The same in si_unit"),
+        "si_high": number("The same in si_unit"),
+        "si_unit": {"type": "string", "description": "Base and derived units of the SI; 1 if none"},
+    },
+    "additionalProperties": False,
+}
+
+FINDING = {
+    "type": "object",
+    "properties": {
+        "statement": {"type": "string", "description": "A sentence of the document"},
+        "confidence": number("Made of basis; see the reference", minimum=0, maximum=1),
+        "source_section": {
+            "type": "string",
+            "description": "Its section; empty where none is told",
+        },
+        "kind": {"enum": ["outcome", "condition", "quantity"]},
+        "basis": {"type": "array", "items": {"type": "string"}},
+        "quantities": {"type": "array", "items": QUANTITY},
+    },
+    "additionalProperties": False,
+}
+
+DECLARATION = Declaration(
+    name="document-analysis",
+    version="1.0.0",
+    description="Extract key findings of a document, each with a confidence and its section",
+    input_schema={
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "document": {"type": "string", "minLength": 1, "description": "The text itself"},
+            "document_uri": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": URI_CHARACTERS_MAX,
+                "description": "file:, hcp:// or https://, as far as the lab allows it",
+            },
+            "media_type": {"type": "string", "enum": list(MEDIA_TYPES)},
+            "analysis_type": {"type": "string", "enum": ["key_findings_extraction"]},
+        },
+    },
+    output_schema={
+        "type": "object",
+        "properties": {
+            "findings": {"type": "array", "items": FINDING},
+            "proposed_task": {
+                "type": ["object", "null"],
+                "description": "A task_submit for a growth that the document describes, or null",
+            },
+            "document": {
+                "type": "object",
+                "properties": {
+                    "media_type": {"type": "string"},
+                    "size_bytes": {"type": "integer"},
+                    "sha256": {"type": "string"},
+                    "sections": {"type": "integer"},
+                },
+                "additionalProperties": False,
+            },
+        },
+    },
+    safety=Safety(
+        risk_ceiling="R1",
+        requires_human_approval=False,
+        involves_physical_resources=False,
+        side_effects="none",
+    ),
+    constraints=DeclaredConstraints(max_duration="PT30M", concurrent_limit=4),
+)
+
+
+class DocumentAnalysis:
+    """The capability ``document-analysis``."""
+
+    declaration = DECLARATION
+    settings = DocumentSettings
+    formats: tuple[str, ...] = ()
+    verbs: Mapping[str, Verb] = {}
+
+    def misfits(self, facts: LineFacts) -> Iterator[str]:
+        """Return nothing: no value of a lab file prevents every task."""
+        yield from ()
+
+    def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
+        """Return nothing: another document is another task."""
+        yield from ()
+
+    def plan(
+        self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
+    ) -> Planned | CannotDo:
+        """Return the two steps of a task: get the document, and read it."""
+        settings = facts.settings
+        if not isinstance(settings, DocumentSettings):
+            raise ValueError(Text("capability.unstated", name=self.declaration.name))
+        fault = source_fault(inputs, settings)
+        if fault is not None:
+            return fault
+        most_s = settings.wall_s + SPARE_S
+        get = Instruction(
+            instruction_id="get",
+            action="get",
+            kind=InstructionKind.QUERY,
+            timeout_s=most_s,
+            expected_s=0.1,
+            stage="document",
+            description=Text("document.get"),
+        )
+        read = Instruction(
+            instruction_id="read",
+            action="read",
+            kind=InstructionKind.ANALYSIS,
+            dependencies=("get",),
+            timeout_s=most_s,
+            expected_s=0.8,
+            stage="analysis",
+            description=Text("document.read"),
+        )
+        return Planned(
+            instructions=InstructionSet((get, read)),
+            duration_s=get.expected_s + read.expected_s,
+            process_gases=(),
+            temperature_c_max=None,
+            recipe={"analysis_type": inputs.get("analysis_type", "key_findings_extraction")},
+        )
+
+    def bound(self, inputs: Mapping[str, Any], around: Surroundings) -> Mapping[str, Verb]:
+        """Return the verbs of one task."""
+        task = _Task(inputs, around)
+        return {"get": task.get, "read": task.read}
+
+    def answer(
+        self, records: Sequence[StepRecord], constraints: Mapping[str, Any]
+    ) -> Answer | NoAnswer:
+        """Return the findings that reach the caller's threshold, those of the highest first."""
+        result = records[-1].result
+        if result is None:
+            return NoAnswer(Text("document.nothing"), {})
+        least = constraints.get("confidence_threshold") or 0.0
+        found = [each for each in result["findings"] if each["confidence"] >= least]
+        found.sort(key=lambda each: -each["confidence"])
+        outputs = {
+            "findings": found,
+            "proposed_task": result["proposed_task"],
+            "document": result["document"],
+        }
+        said = Text("document.found", count=len(found), sections=result["document"]["sections"])
+        few = () if found else (Text("document.none", least=least),)
+        return Answer(outputs, (), few, said)
+
+
+class _Task:
+    """One document on its way: its bytes stay here, the records of the steps describe them."""
+
+    def __init__(self, inputs: Mapping[str, Any], around: Surroundings) -> None:
+        self._inputs = inputs
+        self._around = around
+        self._document = Document(b"", "")
+
+    async def get(self, step: RunningStep) -> Mapping[str, Any]:
+        """Get the bytes of the document."""
+        try:
+            self._document = await asyncio.to_thread(document_of, self._inputs, self._around)
+        except NotFetched as why:
+            raise step.failed(str(why), FailureKind.UNAVAILABLE) from None
+        except LabError as why:
+            raise step.failed(str(why), FailureKind.INPUT) from None
+        return {
+            "media_type": self._document.media_type,
+            "size_bytes": len(self._document.data),
+            "sha256": digest_of(self._document.data),
+        }
+
+    async def read(self, step: RunningStep) -> Mapping[str, Any]:
+        """Read it in a process of its own."""
+        # the reader's own process imports this package, and must not bring that of a growth along
+        from labharness.work.capability.document_analysis.proposing import proposed_task
+
+        settings = self._around.settings
+        limits = settings.limits if isinstance(settings, DocumentSettings) else None
+        document = self._document
+        try:
+            found = await read_apart(
+                document.data, document.media_type, limits or DocumentSettings().limits
+            )
+        except DocumentUnreadable as why:
+            raise step.failed(str(why), FailureKind.INPUT) from None
+        except LabError as why:
+            raise step.failed(str(why)) from None
+        described = {
+            "media_type": document.media_type,
+            "size_bytes": len(document.data),
+            "sha256": digest_of(document.data),
+            "sections": found["sections"],
+        }
+        proposed = proposed_task(
+            found["growth"],
+            caller_id=self._around.caller_id,
+            message_id=Chance(None).uuid4(),
+            timestamp=utc_text(wall_clock_utc()),
+            source=described["sha256"],
+        )
+        return {
+            "findings": found["findings"],
+            "document": described,
+            "proposed_task": None if proposed is None else json.loads(proposed),
+        }
+
+
+CAPABILITY = DocumentAnalysis()

@@ -1,0 +1,189 @@
+"""Finds the sentences that state a quantity, a condition or an outcome.
+
+Each sentence is judged by marks that an expression recognises. A mark speaks for a finding or
+against it, by a fixed weight; `confidence` is the logistic function of their sum. So it is monotone
+(a mark that speaks for it never lowers it), it is the same for the same sentence, and
+`KeyFinding.basis` names its marks. It is not a measured frequency of being right.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from labharness.work.capability.document_analysis.quantities import Quantity, quantities
+from labharness.work.capability.document_analysis.sections import Section, sentences
+
+__all__ = ["FINDINGS_MAX", "MARKS", "KeyFinding", "confidence_of", "findings", "marks_of"]
+
+FINDINGS_MAX: Final = 100
+"""Most findings of one document; those of the highest confidence are kept."""
+
+WORDS_MIN: Final = 4
+"""A shorter text is a caption or a row of a table, not a sentence."""
+
+BEGIN: Final = -1.6
+"""Sum without any mark: a confidence of 0.17."""
+
+MARKS: Final = {
+    "quantity": 1.4,  # a number with a known unit
+    "more_quantities": 0.4,
+    "outcome": 1.1,  # a verb that says what was found or reached
+    "comparison": 0.6,
+    "condition": 0.5,
+    "first_hand": 0.4,  # "we measured", "this work"
+    "section_results": 0.7,
+    "section_methods": 0.2,
+    "section_background": -0.9,
+    "hedged": -0.9,
+    "of_others": -0.8,
+    "future": -1.4,
+    "question": -2.0,
+}
+"""The weight of each mark, chosen by hand: its sign says whether it speaks for a finding."""
+
+_WEIGHED: Final = {
+    "outcome": re.compile(
+        r"\b(?:achiev|show|exhibit|demonstrat|reveal|increas|decreas|improv|reduc|yield|enhanc|"
+        r"observ|measur|obtain|reach|exceed|indicat|confirm|correspond|outperform|suppress|"
+        r"produc|deliver|attain)\w{0,3}\b|\b(?:found|grew|gave|gives|results? in|resulted in|"
+        r"leads? to|led to|rose|fell|drops?|dropped|is|are|was|were) (?=\D{0,40}\d)|"
+        r"达到|提高|降低|增加|减少|显示|表明|得到|测得|观察到|获得|超过"
+    ),
+    "comparison": re.compile(
+        r"\b(?:compared (?:to|with)|relative to|than|versus|vs\.?|baseline|control sample|"
+        r"respectively)\b|相比|高于|低于|优于",
+        re.IGNORECASE,
+    ),
+    "condition": re.compile(
+        r"\b(?:under|using|when|while|after|during|if|annealed|heated|deposited|grown|exposed|"
+        r"ambient|vacuum|atmosphere)\b|\b(?:at|for|in|with|from) (?=[~≈<>]?\s?\d)|"
+        r"条件下|温度下|气氛",
+        re.IGNORECASE,
+    ),
+    "first_hand": re.compile(
+        r"\b(?:we|our|this (?:work|study|paper)|here)\b|本文|我们", re.IGNORECASE
+    ),
+    "hedged": re.compile(
+        r"\b(?:may|might|could|possibl[ey]|probabl[ey]|likely|perhaps|presumably|appears?|seems?|"
+        r"speculate|hypothesi[sz]e|assum(?:e|ed|ing)|would|expect(?:ed)?|estimated?)\b|"
+        r"可能|也许|或许|估计",
+        re.IGNORECASE,
+    ),
+    "of_others": re.compile(
+        r"\bet al\b|\b(?:previous(?:ly)?|earlier|prior) (?:work|stud|report)|"
+        r"\b(?:reported (?:by|in|that)|in the literature|according to)\b|"
+        r"\[\d{1,3}(?:[,–-]\s?\d{1,3})*\]|"
+        r"文献",
+        re.IGNORECASE,
+    ),
+    "future": re.compile(
+        r"\b(?:will be|future work|further (?:work|stud)|remains? to be|should be investigated|"
+        r"we plan|to be determined)\b|今后|未来",
+        re.IGNORECASE,
+    ),
+    "question": re.compile(r"[?？]\s*$"),
+}
+
+_RESULTS: Final = re.compile(
+    r"result|discussion|conclusion|abstract|summary|finding|结果|讨论|结论|摘要"
+)
+_METHODS: Final = re.compile(
+    r"method|experiment|synthesis|growth|fabrication|procedure|实验|方法|制备"
+)
+_BACKGROUND: Final = re.compile(r"introduction|background|related|outlook|motivation|引言|背景")
+_NO_FINDINGS: Final = re.compile(
+    r"^(?:references|bibliography|literature|acknowledge?ments?|funding|author contributions|"
+    r"参考文献|致谢)"
+)
+
+Kind = Literal["outcome", "condition", "quantity"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFinding:
+    """A sentence that states something.
+
+    Attributes:
+        confidence: 0 to 1, made of ``basis``.
+        kind: ``outcome`` where it says what was found, ``condition`` where it says how a thing was
+            done, else ``quantity``.
+        basis: The marks that were recognised, in the order of `MARKS`.
+    """
+
+    statement: str
+    confidence: float
+    source_section: str
+    kind: Kind
+    basis: tuple[str, ...]
+    quantities: tuple[Quantity, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as an output has it."""
+        return {
+            "statement": self.statement,
+            "confidence": self.confidence,
+            "source_section": self.source_section,
+            "kind": self.kind,
+            "basis": list(self.basis),
+            "quantities": [each.to_json() for each in self.quantities],
+        }
+
+
+def findings(sections: Iterable[Section]) -> tuple[KeyFinding, ...]:
+    """Return the findings of a document in the order of its text, each statement once."""
+    found: dict[str, KeyFinding] = {}
+    for section in sections:
+        for each in _of_section(section):
+            known = found.get(each.statement)
+            if known is None or known.confidence < each.confidence:
+                found[each.statement] = each
+    best = sorted(found.values(), key=lambda each: -each.confidence)[:FINDINGS_MAX]
+    kept = {each.statement for each in best}
+    return tuple(each for each in found.values() if each.statement in kept)
+
+
+def _of_section(section: Section) -> Iterator[KeyFinding]:
+    if _NO_FINDINGS.search(section.top):
+        return
+    for sentence in sentences(section.text):
+        if len(sentence.split()) < WORDS_MIN and sentence.isascii():
+            continue
+        measured = quantities(sentence)
+        marks = marks_of(sentence, measured, section.top)
+        if _states(marks):
+            kind: Kind = "outcome" if "outcome" in marks else "quantity"
+            if kind == "quantity" and "condition" in marks:
+                kind = "condition"
+            yield KeyFinding(sentence, confidence_of(marks), section.name, kind, marks, measured)
+
+
+def _states(marks: tuple[str, ...]) -> bool:
+    """Return whether a sentence states a quantity in a context, or an outcome against another."""
+    if "question" in marks:
+        return False
+    if "quantity" in marks:
+        return "outcome" in marks or "condition" in marks or "comparison" in marks
+    return "outcome" in marks and "comparison" in marks
+
+
+def marks_of(sentence: str, measured: tuple[Quantity, ...], top: str) -> tuple[str, ...]:
+    """Return the marks of a sentence in a section, in the order of `MARKS`."""
+    found = {name for name, pattern in _WEIGHED.items() if pattern.search(sentence)}
+    if measured:
+        found.add("quantity")
+    if len(measured) > 1:
+        found.add("more_quantities")
+    if _BACKGROUND.search(top):
+        found.add("section_background")
+    elif _RESULTS.search(top):
+        found.add("section_results")
+    elif _METHODS.search(top):
+        found.add("section_methods")
+    return tuple(name for name in MARKS if name in found)
+
+
+def confidence_of(marks: Iterable[str]) -> float:
+    """Return the confidence that marks make: the logistic function of the sum of their weights."""
+    return round(1.0 / (1.0 + math.exp(-(BEGIN + sum(MARKS[name] for name in set(marks))))), 3)

@@ -1,0 +1,331 @@
+"""Reads a document in a process of its own, and prints its findings as JSON.
+
+A parser of strangers' files may hang, crash, or take all memory. So it runs here, behind limits
+that the system keeps. Its parent reads a bounded answer: findings, or why there are none.
+"""
+
+import io
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from labharness.work.capability.document_analysis.findings import findings
+from labharness.work.capability.document_analysis.growth import growth_of
+from labharness.work.capability.document_analysis.sections import (
+    Section,
+    heading_of,
+    sections_of_markdown,
+    sections_of_text,
+)
+
+__all__ = ["MEDIA_TYPES", "Limits", "main", "read_document", "result_of"]
+
+MEDIA_TYPES: Final = ("text/plain", "text/markdown", "text/html", "application/pdf")
+
+HTML_DEPTH_MAX: Final = 500
+"""Open elements at once; HTML 4 and later have no bound, browsers stop at 512."""
+
+PAGES_MAX: Final = 500
+"""Pages of a PDF that are read."""
+
+CHARACTERS_MAX: Final = 5_000_000
+"""Characters of text that are searched: a book has a million."""
+
+VOID: Final = frozenset(
+    (
+        *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param"),
+        *("source", "track", "wbr", "p", "li", "td", "tr", "th", "dd", "dt"),
+    )
+)
+"""Elements that need no end, so that they do not nest."""
+
+
+class _Unreadable(Exception):
+    """The document cannot be read; the first argument is a word of `supervised.REASONS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that the process may take.
+
+    Attributes:
+        memory_bytes: Address space.
+        cpu_s: Time of the processor.
+        wall_s: Time of day.
+        files: Files that are open at once.
+    """
+
+    memory_bytes: int = 1_024 * 1_024 * 1_024
+    cpu_s: int = 30
+    wall_s: int = 60
+    files: int = 32
+
+    def to_json(self) -> str:
+        """Return them as an argument of the process."""
+        return json.dumps(asdict(self))
+
+
+def read_document(data: bytes, media_type: str) -> tuple[Section, ...]:
+    """Return the sections of a document.
+
+    Raises:
+        _Unreadable: It is damaged, encrypted, too deep, too long, or of another kind.
+    """
+    readers = {
+        "text/plain": lambda: sections_of_text(_text(data)),
+        "text/markdown": lambda: sections_of_markdown(_text(data)),
+        "text/html": lambda: sections_of_markdown(_of_html(_text(data))),
+        "application/pdf": lambda: tuple(_of_pdf(data)),
+    }
+    if media_type not in readers:
+        raise _Unreadable("media_type")
+    sections = readers[media_type]()
+    if not any(each.text.strip() for each in sections):
+        raise _Unreadable("no_text")
+    return sections
+
+
+def _text(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise _Unreadable("not_utf8") from None
+    if len(text) > CHARACTERS_MAX:
+        raise _Unreadable("too_long")
+    if "\x00" in text:
+        raise _Unreadable("not_text")
+    return text
+
+
+# ---- HTML
+
+
+def _of_html(text: str) -> str:
+    """Return the main text of a page as Markdown, without navigation and footers."""
+    import trafilatura
+
+    if _depth(text) > HTML_DEPTH_MAX:
+        raise _Unreadable("too_deep")
+    found = trafilatura.extract(
+        text,
+        output_format="markdown",
+        include_comments=False,
+        include_tables=True,
+        favor_recall=True,
+        with_metadata=False,
+    )
+    if not found:
+        raise _Unreadable("no_text")
+    for tag in ("<sub>", "</sub>", "<sup>", "</sup>"):
+        found = found.replace(tag, "")
+    return str(found)
+
+
+def _depth(text: str) -> int:
+    """Return how deep the elements of a page nest, before a recursive parser sees it."""
+    from html.parser import HTMLParser
+
+    class Depth(HTMLParser):
+        now = most = 0
+
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            if tag not in VOID:
+                self.now += 1
+                self.most = max(self.most, self.now)
+                if self.most > HTML_DEPTH_MAX:
+                    raise _Unreadable("too_deep")
+
+        def handle_endtag(self, tag: str) -> None:
+            if tag not in VOID:
+                self.now = max(0, self.now - 1)
+
+    parser = Depth()
+    parser.feed(text)
+    return parser.most
+
+
+# ---- PDF
+
+LARGER: Final = 1.12
+"""A line is a heading where its letters are that many times as large as most letters."""
+
+
+@dataclass(slots=True)
+class _Line:
+    text: str = ""
+    size: float = 0.0
+    bold: bool = False
+    page: int = 0
+
+
+def _of_pdf(data: bytes) -> Iterator[Section]:
+    lines = _pdf_lines(data)
+    body = _usual_size(lines)
+    page, name, top, kept = 0, "", "", list[str]()
+    path: list[tuple[int, str, str]] = []
+    for line in lines:
+        heading = _pdf_heading(line, body)
+        if heading is None and not (line.page != page and not path):
+            kept.append(line.text)
+            continue
+        if "".join(kept).strip():
+            yield Section(name, top, _unwrapped(kept))
+        kept, page = [], line.page
+        if heading is None:
+            name, kept = f"Page {line.page}", [line.text]
+            continue
+        path = [each for each in path if each[0] < heading[0]] + [heading]
+        marked = "\n\n".join(f"{'#' * level} {number} {title}" for level, number, title in path)
+        named = sections_of_markdown(f"{marked}\n\n.")[-1]
+        name, top = named.name, named.top
+    if "".join(kept).strip():
+        yield Section(name, top, _unwrapped(kept))
+
+
+def _pdf_lines(data: bytes) -> list[_Line]:
+    import pypdf
+    from pypdf.errors import DependencyError, PyPdfError
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    lines: list[_Line] = []
+    try:
+        reader = pypdf.PdfReader(io.BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise _Unreadable("encrypted")
+        if len(reader.pages) > PAGES_MAX:
+            raise _Unreadable("too_long")
+        characters = 0
+        for number, page in enumerate(reader.pages, 1):
+            lines += _page_lines(page, number)
+            characters += sum(len(each.text) for each in lines[-10_000:])
+            if characters > CHARACTERS_MAX:
+                raise _Unreadable("too_long")
+    except (_Unreadable, MemoryError, RecursionError):
+        raise
+    except DependencyError:
+        raise _Unreadable("encrypted") from None
+    except (
+        PyPdfError,
+        ValueError,
+        KeyError,
+        TypeError,
+        IndexError,
+        AttributeError,
+        OSError,
+    ) as why:
+        bounded = "limit" in type(why).__name__.lower()
+        raise _Unreadable("too_long" if bounded else "damaged") from None
+    return lines
+
+
+def _page_lines(page: Any, number: int) -> list[_Line]:  # noqa: ANN401 - pypdf's page
+    lines = [_Line(page=number)]
+
+    def seen(text: str, cm: Any, tm: Any, font: Any, size: float) -> None:  # noqa: ANN401 - pypdf's
+        scale = abs(float(tm[3]) or float(tm[0])) * abs(float(cm[3]) or 1.0)
+        name = str((font or {}).get("/BaseFont", ""))
+        for index, part in enumerate(text.split("\n")):
+            if index:
+                lines.append(_Line(page=number))
+            line = lines[-1]
+            line.text += part
+            if part.strip():
+                line.size = max(line.size, float(size or 0.0) * scale)
+                line.bold = "bold" in name.lower()
+
+    page.extract_text(visitor_text=seen)
+    return lines
+
+
+def _usual_size(lines: list[_Line]) -> float:
+    counts: dict[float, int] = {}
+    for line in lines:
+        counts[round(line.size, 1)] = counts.get(round(line.size, 1), 0) + len(line.text)
+    return max(counts, key=lambda size: counts[size], default=0.0)
+
+
+def _pdf_heading(line: _Line, body: float) -> tuple[int, str, str] | None:
+    """Return a heading that stands out by its letters, its number, or as a usual one of a paper."""
+    text = " ".join(line.text.split())
+    if not text or len(text) > 120:
+        return None
+    named = heading_of(text)
+    if named is not None:
+        known = not named[1]
+        if known or line.bold or line.size >= LARGER * body or "." in named[1] or named[0] == 1:
+            return named
+    stands_out = body > 0 and line.size >= LARGER * body
+    if stands_out and text[-1] not in ".,;:" and len(text.split()) <= 12 and text[0].isalpha():
+        return 1, "", text
+    return None
+
+
+def _unwrapped(lines: list[str]) -> str:
+    """Return lines of a page as paragraphs: a word that was cut at its hyphen is whole again."""
+    text = "\n".join(line.rstrip() for line in lines)
+    out: list[str] = []
+    for line in text.split("\n"):
+        if out and out[-1].endswith("-") and line[:1].islower():
+            out[-1] = out[-1][:-1] + line
+        else:
+            out.append(line)
+    return "\n".join(out).strip()
+
+
+# ---- the process
+
+
+def _confine(limits: Limits) -> None:
+    """Let the system end this process when it takes too much."""
+    import resource
+    import signal
+
+    bounds = (
+        (resource.RLIMIT_AS, limits.memory_bytes),
+        (resource.RLIMIT_NOFILE, limits.files),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    )
+    for name, most in bounds:
+        resource.setrlimit(name, (most, most))
+    # at the first bound comes SIGXCPU, by which its parent knows why; at the second SIGKILL
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))
+    signal.alarm(limits.wall_s + 1)  # its parent may be gone
+
+
+def result_of(media_type: str, data: bytes) -> dict[str, Any]:
+    """Return what a document states, or under ``unreadable`` why it cannot be read."""
+    try:
+        sections = read_document(data, media_type)
+        found = findings(sections)
+    except _Unreadable as why:
+        return {"unreadable": str(why)}
+    except MemoryError:
+        return {"unreadable": "memory"}
+    except RecursionError:
+        return {"unreadable": "too_deep"}
+    except ModuleNotFoundError as why:
+        return {"lacking": (why.name or "").partition(".")[0]}
+    return {
+        "sections": len(sections),
+        "findings": [each.to_json() for each in found],
+        "growth": growth_of(sections),
+    }
+
+
+def main() -> None:
+    """Read a document from standard input; its limits and its media type are the arguments."""
+    limits = Limits(**json.loads(sys.argv[1]))
+    _confine(limits)
+    logging.disable(logging.CRITICAL)
+    data = sys.stdin.buffer.read()
+    out = json.dumps(result_of(sys.argv[2], data), ensure_ascii=True, allow_nan=False)
+    sys.stdout.write(out)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Planted bugs in what reads a stranger's document, and in where one may come from."""
+
+from planted_bug import PlantedBug
+
+__all__ = ["IN_DOCUMENTS"]
+
+READING = "tests/work/capability/test_document_reading.py::"
+SOURCES = "tests/work/capability/test_document_sources.py::"
+RUNS = "tests/work/desk/test_without_line.py::"
+HERE = "labharness.work.capability.document_analysis"
+
+IN_DOCUMENTS = (
+    PlantedBug(
+        "reader of documents without a limit of memory",
+        f"{HERE}.reading:_confine",
+        "(resource.RLIMIT_AS, limits.memory_bytes)",
+        "(resource.RLIMIT_CORE, 0)",
+        READING + "test_the_system_itself_keeps_the_limits",
+        promise=64,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "reader of documents that lives on after an abort",
+        f"{HERE}.supervised:_ended",
+        "os.killpg(reader.pid, signal.SIGKILL)",
+        "return",
+        READING + "test_an_abort_kills_the_reader",
+        promise=64,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "answer of a reader without a bound",
+        f"{HERE}.supervised:_conversation",
+        "len(out) > ANSWER_BYTES_MAX",
+        "len(out) > 1000 * ANSWER_BYTES_MAX",
+        READING + "test_an_answer_without_end_is_cut",
+        promise=64,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "page that is parsed however deep it nests",
+        f"{HERE}.reading:_of_html",
+        "_depth(text) > HTML_DEPTH_MAX",
+        "False",
+        READING + "test_a_document_that_cannot_be_read_is_refused_with_its_reason",
+        promise=64,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "link that leads out of the folder of documents",
+        f"{HERE}.source:_of_file",
+        "path.resolve(strict=True) if path is not None else None",
+        "path",
+        SOURCES + "test_a_file_is_read_below_its_folder_and_a_link_out_of_it_is_not",
+        promise=64,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "document fetched from a private address",
+        f"{HERE}.fetching:_judged",
+        "not any(allowed) and not all(_is_public(each) for each in addresses)",
+        "not any(allowed) and not any(_is_public(each) for each in addresses)",
+        SOURCES + "test_a_private_address_is_not_asked_unless_its_origin_is_named_exactly",
+        promise=64,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "redirect that is followed anywhere",
+        f"{HERE}.fetching:_judged",
+        "origin is None or not allowed",
+        "origin is None",
+        SOURCES + "test_a_redirect_is_judged_like_a_first_address",
+        promise=64,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "artifact of a run of another caller",
+        f"{HERE}.source:_may_read",
+        "payload['caller_id'] == around.caller_id and below",
+        "below",
+        SOURCES + "test_an_artifact_is_read_by_the_caller_of_its_run_alone",
+        promise=64,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "task without a line that is accepted unseen",
+        "labharness.work.desk.without_line:NoLineDesk._taken",
+        "isinstance(weighed, Rejected)",
+        "False",
+        RUNS + "test_what_may_not_be_asked_is_rejected_with_its_reason_and_a_terminal_fact",
+        promise=64,
+        detector="verdict",
+    ),
+)
