@@ -128,7 +128,7 @@ def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -
         ),
         (
             ["capabilities", "show", "alchemy"],
-            "'alchemy'; there are annealing, cvd-material-synthesis, iv-curve",
+            "'alchemy'; there are annealing, cvd-material-synthesis, document-analysis, iv-curve",
         ),
         (["reset", "--name", "Ada"], "--reason"),
         (["reset", "--name", " ", "--reason", "x"], "--name: it is empty"),
@@ -278,7 +278,8 @@ def test_capabilities_are_listed_and_shown_as_they_are_declared() -> None:
     assert said.code == 0
     names = [line.split()[:2] for line in said.out.splitlines()]
     assert names == [
-        [each, "1.0.0"] for each in ("annealing", "cvd-material-synthesis", "iv-curve")
+        [each, "1.0.0"]
+        for each in ("annealing", "cvd-material-synthesis", "document-analysis", "iv-curve")
     ]
     shown = json.loads(say("capabilities", "show", "cvd-material-synthesis").out)["capability"]
     assert shown["version"] == "1.0.0"
