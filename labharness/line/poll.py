@@ -150,7 +150,7 @@ class _Chain:
             self._owned = True
             self._at = 0
             self._told = LOG.isEnabledFor(logging.DEBUG)
-            self._guard.when_free(self._port, self._next)
+            self._guard.when_free(self._port, self._ask)
 
     def _next(self) -> None:
         guard = self._guard
@@ -158,13 +158,17 @@ class _Chain:
             self._owned = False
             guard.release(self._port)
         elif guard.ready(self._port):
-            request = self._due[self._at].scan.request
-            if self._told:
-                LOG.debug("%s > %r", self._port, request.frame)
-            guard.exchange(self._port, request, None, self._done)
+            self._ask()
         else:  # the port settles, drains, or makes safe: stand in the queue again
-            guard.when_free(self._port, self._next)
+            guard.when_free(self._port, self._ask)
             guard.release(self._port)
+
+    def _ask(self) -> None:
+        """Send the next scan on a port that is ours and ready."""
+        request = self._due[self._at].scan.request
+        if self._told:
+            LOG.debug("%s > %r", self._port, request.frame)
+        self._guard.exchange(self._port, request, None, self._done)
 
     def _done(self, reply: bytes | None, error: str) -> None:
         scan = self._due[self._at]

@@ -58,10 +58,11 @@ class LoopEnvironment(simpy.Environment):
         """Run every event that is due, and bring ``now`` up to the loop's time."""
         if self._stepping:
             return
-        now = self._tick()
+        now = round((self._loop.time() - self._start_s) * TICKS_PER_S)
         queue = self._queue
         if not queue or queue[0][0] > now:
-            self._now = max(self._now, now)
+            if now > self._now:
+                self._now = now
             return
         self._stepping = True
         try:

@@ -70,8 +70,8 @@ def _crc_table() -> tuple[int, ...]:
 
 _CRC = _crc_table()
 _WORDS: tuple[Callable[..., bytes], ...] = tuple(
-    struct.Struct(f">{count}H").pack for count in range(126)
-)  # by their number
+    struct.Struct(f">B{count}H").pack for count in range(126)
+)  # by their number, behind the number of their bytes
 _SPAN = struct.Struct(">HH")  # a start and a count
 
 
@@ -82,6 +82,12 @@ def checksum(data: bytes) -> bytes:
     for byte in data:
         crc = crc >> 8 ^ _CRC[(crc ^ byte) & 0xFF]
     return bytes((crc & 0xFF, crc >> 8))
+
+
+@lru_cache(maxsize=1024)
+def is_whole(frame: bytes) -> bool:
+    """Return whether an RTU frame ends with its checksum."""
+    return len(frame) >= 4 and checksum(frame[:-2]) == frame[-2:]
 
 
 class ModbusFace(Face):
@@ -132,7 +138,7 @@ class ModbusFace(Face):
 
     def receive(self, frame: bytes) -> bytes | None:
         """Answer one RTU frame."""
-        if len(frame) < 4 or frame[0] not in (self.unit, 0) or checksum(frame[:-2]) != frame[-2:]:
+        if not is_whole(frame) or frame[0] not in (self.unit, 0):
             return None
         reply = self.answer(frame[1:-2])
         if frame[0] == 0:
@@ -172,8 +178,8 @@ class ModbusFace(Face):
         if function in (3, 4):
             if not 1 <= count <= 125:
                 raise WireRefusal(3)
-            words: bytes = _WORDS[count](*self.read_registers(function, start, count))
-            return bytes((2 * count,)) + words
+            words: bytes = _WORDS[count](2 * count, *self.read_registers(function, start, count))
+            return words
         if function == 5:
             if count not in (0, 0xFF00):
                 raise WireRefusal(3)

@@ -1,6 +1,6 @@
 """The communication loss of a line: what each instrument then does, as its driver states it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from labharness.core.vocabulary import OPERATOR, Command, Text
 from labharness.core.vocabulary.comm_loss import comm_loss_text
@@ -38,14 +38,14 @@ def what_stays(plan: LabPlan, latest: Latest) -> tuple[Stays, ...]:
     a procedure. A heater counts as off only where a switch that an interlock guards together with
     its setpoint, and with no other heater's, reads as the safe table has it.
     """
-    found, told = [], set[str]()
+    found, told, safe = [], set[str](), _safe(plan)
     for channel in plan.envelope.limits:
         if channel.startswith(f"{OPERATOR}."):
             continue  # a hand valve stays as the person left it
         spec = _spec(plan, channel)
         value = _shown(plan, channel, latest)
-        mains = _switches(plan, channel)
-        off = any(_shown(plan, each, latest) == _safe(plan)[each] for each in mains)
+        mains = _switches(plan, channel, safe) if spec.unit == HEAT else ()
+        off = any(_shown(plan, each, latest) == safe[each] for each in mains)
         if spec.unit == HEAT and _energises(plan.envelope, channel, value) and not off:
             told.update(mains)
             found.append(_stays("heats", channel.partition(".")[0], value, spec))
@@ -53,10 +53,10 @@ def what_stays(plan: LabPlan, latest: Latest) -> tuple[Stays, ...]:
     for channel, flow_sccm in _flows(plan, latest):
         spec = _spec(plan, channel)
         value = _shown(plan, channel, latest)
-        told.update(_switches(plan, channel))
+        told.update(_switches(plan, channel, safe))
         shown = value if value == value else flow_sccm
         flows.append(_stays("flows", channel.partition(".")[0], shown, spec))
-    for channel in _safe(plan):
+    for channel in safe:
         spec = _spec(plan, channel)
         value = _shown(plan, channel, latest)
         if not spec.unit and channel not in told and _energises(plan.envelope, channel, value):
@@ -95,7 +95,7 @@ def _energises(envelope: Envelope, channel: str, value: float) -> bool:
     return any(value > row.above for row in rows)
 
 
-def _switches(plan: LabPlan, channel: str) -> tuple[str, ...]:
+def _switches(plan: LabPlan, channel: str, safe: Mapping[str, float]) -> tuple[str, ...]:
     """Return the switches of the safe table that an interlock guards with this channel alone."""
     found = dict[str, None]()
     for row in plan.envelope.interlocks:
@@ -103,7 +103,7 @@ def _switches(plan: LabPlan, channel: str) -> tuple[str, ...]:
             continue
         switches = [each for each in row.guards if not _spec(plan, each).unit]
         if len(row.guards) == 1 + len(switches):
-            found.update(dict.fromkeys(each for each in switches if each in _safe(plan)))
+            found.update(dict.fromkeys(each for each in switches if each in safe))
     return tuple(found)
 
 

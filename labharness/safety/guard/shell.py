@@ -191,7 +191,9 @@ class LoopGuard(Tells):
             finished = self.core.ports[port].lose(str(why), now)
             if finished is not None:
                 self._loop.call_soon(self._finish, port, finished)
-        self._watch(self.core.ports[port])
+        state = self.core.ports[port]
+        if state.due_s < self._timer_s:  # else the armed timer comes before
+            self._watch(state)
 
     def _send_safe(self, port: str) -> None:
         now = self._loop.time()

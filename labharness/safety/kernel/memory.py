@@ -188,7 +188,9 @@ class Memory:
         if during and (may_be(during, now) is None or self.silent(during[0][0], now)):
             return False
         for track in rule.guards:
-            if not track.value <= row.above or not all(v <= row.above for v in track.unconfirmed):
+            if not track.value <= row.above:
+                return True
+            if track.unconfirmed and not all(each <= row.above for each in track.unconfirmed):
                 return True
         return not rule.guards
 
