@@ -144,6 +144,27 @@ IN_THE_TASKS = (
         detector="verdict",
     ),
     PlantedBug(
+        "point of a campaign that a second lab gets",
+        "labharness.lab.campaign.course:Course.next_move",
+        "busy.get(lab, self._next_of(lab))",
+        "self._next_of(lab)",
+        "tests/lab/campaign/test_campaign_course.py::"
+        "test_each_point_is_given_to_one_lab_and_has_an_end",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "campaign that takes a new name at each start",
+        "labharness.lab.campaign.durable:campaign_id",
+        "not path.exists()",
+        "True",
+        "tests/lab/campaign/test_campaign_killed.py::"
+        "test_a_campaign_that_is_killed_goes_on_and_makes_each_task_once",
+        promise=61,
+        detector="verdict",
+        dear=True,
+    ),
+    PlantedBug(
         "run owed in memory alone",
         "labharness.work.task.fold:_job_ticked",
         "(*job.owed, str(fact.due_s))",

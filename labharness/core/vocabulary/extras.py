@@ -27,6 +27,7 @@ class Extra(NamedTuple):
 
 EXTRAS = {
     "apprise": Extra("alert", "to call people"),
+    "dbos": Extra("jobs", "for campaigns over several labs"),
     "h5py": Extra("formats", "for HDF5 files"),
     "numba": Extra("fast", "to fit large maps by machine code"),
     "pyarrow": Extra("formats", "for Parquet files"),

@@ -19,6 +19,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "approvals": ("approvals",),
     "arm": ("arm",),
     "calibrate": ("calibrate",),
+    "campaign": ("campaign",),
     "chaos": ("chaos",),
     "doctor": ("doctor",),
     "example": ("example",),
@@ -43,6 +44,7 @@ MODULES: dict[str, tuple[str, ...]] = {
 USAGE_CODES = frozenset(
     {
         "bad_arming",
+        "bad_campaign",
         "bad_channel",
         "bad_file",
         "bad_lab_file",

@@ -179,6 +179,16 @@ COMMANDS: Final = {
     "jobs list": Usage("print one line for each", LAB, JSON),
     "jobs show": Usage("print one job with its tasks and missed runs", REQUEST, LAB, JSON),
     "jobs end": Usage("end a job; its tasks go on", REQUEST, LAB, WHY, JSON),
+    "campaign": Usage("carry out one series of tasks over several labs"),
+    "campaign run": Usage(
+        "begin a campaign, or go on with it, to its end",
+        _word("file", "CAMPAIGN.toml"),
+        _option("--seed", "SEED", "seed of simulated runs (default 1)", type=seed),
+        JSON,
+    ),
+    "campaign status": Usage(
+        "show what is known of each point", _word("file", "CAMPAIGN.toml"), JSON
+    ),
     "plan": Usage(
         "predict one task on the simulated plant; nothing is submitted",
         TASK,

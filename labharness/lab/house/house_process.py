@@ -256,6 +256,8 @@ class HouseProcess:
     def _answered(self, word: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         if word == "status":
             return self._status()
+        if word == "task":
+            return self._task(asked)
         if word == "submit":
             return self._submit(asked)
         if word == "create_job":
@@ -263,7 +265,7 @@ class HouseProcess:
         if word == "retry":
             return self._retry(asked)
         if word not in COMMANDS_BY_WORD:
-            words = ("status", "submit", "create_job", "retry", "leave", *COMMANDS_BY_WORD)
+            words = ("status", "task", "submit", "create_job", "retry", "leave", *COMMANDS_BY_WORD)
             raise TaskRefused(Text("by_hand.word", word=word, words=", ".join(words)))
         texts = {name: str(value) for name, value in asked.items()}
         try:
@@ -273,6 +275,12 @@ class HouseProcess:
         self._house.give(command, TaskActor(_who(asked), "operator"))
         self._wake()
         return {"id": command.concerns}
+
+    def _task(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        task = self._house.tasks.by_id.get(str(asked.get("task_id", "")))
+        if task is None:
+            raise TaskRefused(Text("house.unknown_task", task_id=str(asked.get("task_id"))))
+        return {"status": task.status, "reason": task.error_code or task.status_reason}
 
     def _submit(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         message, seed, after = asked.get("message"), asked.get("seed"), asked.get("after", [])

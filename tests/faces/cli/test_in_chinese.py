@@ -42,6 +42,8 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "jobs list": LAB,
     "jobs show": ("0", *LAB),
     "jobs end": ("0", *LAB),
+    "campaign run": ("{tmp}/none.toml",),
+    "campaign status": ("{tmp}/none.toml",),
     "plan": (EXAMPLE, *LAB),
     "drivers": (),
     "example": (),

@@ -1,0 +1,105 @@
+"""``labharness campaign``: one series of tasks over several labs, which a kill does not end."""
+
+import argparse
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from labharness.core.files.named import open_named
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED
+from labharness.faces.cli.line_writer import TERMINAL
+from labharness.faces.cli.show import aligned, looking, say, warn
+from labharness.faces.cli.submission import read_submit
+from labharness.lab.campaign.course import Course, Outcome
+from labharness.lab.campaign.durable import campaign_id, carried_out, course_so_far
+from labharness.lab.campaign.houses import look_at, submit_to
+from labharness.lab.campaign.plan import BadCampaign, Campaign, read_campaign
+from labharness.protocols.hcp.codec import encode
+from labharness.work.task.jobs import varied
+
+__all__ = ["campaign"]
+
+FILE_BYTES_MAX = 1_000_000
+
+
+def campaign(chosen: argparse.Namespace) -> int:
+    """Carry out one of the commands; return its exit code."""
+    path = Path(chosen.file)
+    with looking(path, BadCampaign), open_named(path) as file:
+        text = file.read(FILE_BYTES_MAX).decode(errors="replace")
+    found = read_campaign(path, text)
+    folder = path.parent / f"{found.name}.campaign"
+    with looking(folder):
+        if chosen.verb == "run":
+            try:
+                course = carried_out(found, folder, _doing(found, folder, chosen.seed))
+            except KeyboardInterrupt:
+                warn(Text("campaign.open", name=found.name))
+                TERMINAL.flush()
+                os._exit(EXIT_ABORTED)  # a thread of DBOS waits for houses; a kill loses nothing
+        else:
+            course = course_so_far(found, folder)
+    return _show(found, course, chosen.json)
+
+
+class _Moves:
+    """The moves of one campaign, as the houses of its labs answer them."""
+
+    def __init__(self, found: Campaign, folder: Path, seed: int | None) -> None:
+        self._found, self._seed = found, seed
+        self._id = campaign_id(found, folder)
+        message, _ = read_submit(found.task)
+        self._body: dict[str, Any] = json.loads(encode(message))
+        for point in found.course.points:  # a misspelt path is told before the first task
+            varied(self._body["payload"], point.values)
+
+    def __call__(self, what: str, asked: Mapping[str, Any]) -> Outcome:
+        homes = self._found.homes
+        if what == "look":
+            return look_at(homes, asked["tasks"], tuple(asked["away"]), asked["most_s"])
+        point = next(p for p in self._found.course.points if p.number == asked["number"])
+        payload = varied(self._body["payload"], point.values)
+        body = self._body | {"message_id": f"{self._id}/{point.number}", "payload": payload}
+        return submit_to(homes[asked["lab"]], json.dumps(body, ensure_ascii=False), self._seed)
+
+
+def _doing(found: Campaign, folder: Path, seed: int | None) -> Any:  # noqa: ANN401 - for DBOS
+    """Return the moves as a function, which is what DBOS takes for a step."""
+    moves = _Moves(found, folder, seed)
+
+    def move(what: str, asked: Mapping[str, Any]) -> Outcome:
+        return moves(what, asked)
+
+    return move
+
+
+def _show(found: Campaign, course: Course, as_json: bool) -> int:
+    rows = [_row(course, each.number) for each in course.points]
+    over = course.next_move() is None
+    done = over and all(each["status"] == "completed" for each in rows)
+    if as_json:
+        body = {"name": found.name, "over": over, "points": rows}
+        say(json.dumps(body, ensure_ascii=False))
+    else:
+        for line in aligned([tuple(str(value) for value in each.values()) for each in rows]):
+            say(line)
+        say(Text("campaign.over" if over else "campaign.open", name=found.name))
+    return EXIT_COMPLETED if done or not over else EXIT_FAILED
+
+
+def _row(course: Course, number: int) -> dict[str, Any]:
+    point = next(each for each in course.points if each.number == number)
+    task_id = course.tasks.get(number, "")
+    end = course.ended.get(number)
+    if end is None and course.next_move() is None:
+        end = course.left()[number]
+    status = {"status": "at_work" if task_id else "waiting", "reason": ""}
+    if end is not None:
+        status = asdict(end)
+    values = ", ".join(f"{p.rpartition('.')[2]}={v}" for p, v in point.values.items())
+    lab = course.given.get(number, point.lab)
+    return {"number": number, **status, "lab": lab, "task_id": task_id, "values": values}

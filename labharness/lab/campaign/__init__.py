@@ -1,0 +1,1 @@
+"""Campaigns: one series of tasks over several labs, above their houses."""
