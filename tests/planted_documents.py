@@ -84,6 +84,25 @@ IN_DOCUMENTS = (
         detector="verdict",
     ),
     PlantedBug(
+        "run that its house took with it taken for one that goes on",
+        "labharness.lab.house.desk_work:DeskWork.status_of",
+        "run_id if run_id in self._runs else ''",
+        "run_id",
+        "tests/lab/house/test_desk_work.py::"
+        "test_a_run_that_its_house_took_with_it_has_failed_and_may_be_tried_again",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "task without instruments that waits for the line owner",
+        "labharness.lab.house.house:House._worker",
+        "self._desk if run.worker == DESK and self._desk is not None else self._owner",
+        "self._owner",
+        "tests/lab/house/test_desk_work.py::test_a_task_is_completed_while_the_line_owner_is_away",
+        promise=64,
+        detector="verdict",
+    ),
+    PlantedBug(
         "task without a line that is accepted unseen",
         "labharness.work.desk.without_line:NoLineDesk._taken",
         "isinstance(weighed, Rejected)",

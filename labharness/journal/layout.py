@@ -16,6 +16,7 @@ __all__ = [
     "SELECT_UNTIL",
     "TABLES",
     "JournalDamaged",
+    "JournalEmpty",
     "JournalFailed",
     "sqlite_errors",
 ]
@@ -54,6 +55,10 @@ class JournalFailed(LabError, code="journal_failed"):
 
 class JournalDamaged(JournalFailed, code="journal_damaged"):
     """A record is bad or missing, so that nothing may be added; those before it can be read."""
+
+
+class JournalEmpty(JournalFailed, code="journal_empty"):
+    """A file whose writer has opened it, and has not begun its journal yet."""
 
 
 @contextlib.contextmanager

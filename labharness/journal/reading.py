@@ -27,6 +27,7 @@ from labharness.journal.layout import (
     FORMAT,
     PACKED_SINCE,
     SELECT_UNTIL,
+    JournalEmpty,
     JournalFailed,
     sqlite_errors,
 )
@@ -275,11 +276,15 @@ def _connected(path: Path) -> sqlite3.Connection:
     """
     uri = f"{path.absolute().as_uri()}?mode=ro"
     database = sqlite3.connect(uri, uri=True, timeout=READ_S_MAX)
+    tables = 1
     try:
+        tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         database.execute("SELECT 1 FROM header LIMIT 1").fetchone()
     except sqlite3.Error as why:
         database.close()
         code = getattr(why, "sqlite_errorcode", None)
+        if code == sqlite3.SQLITE_ERROR and not tables:
+            raise JournalEmpty(f"{path} has no journal yet") from None
         if code not in NOTHING_BESIDE or _pending(path.with_name(f"{path.name}-wal")):
             raise
         return sqlite3.connect(f"{uri}&immutable=1", uri=True)

@@ -16,18 +16,30 @@ from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.jobs import HouseJobs
-from labharness.lab.house.orders import LineOwnerDoor, OwnerStatus, RunFiles, RunOrder
+from labharness.lab.house.made import (
+    ATTEMPTS_MAX,
+    DESK,
+    TITLE_CHARACTERS,
+    WORKER,
+    attempt_of,
+    creating,
+    leasing,
+    never,
+)
+from labharness.lab.house.orders import (
+    DeskDoor,
+    LineOwnerDoor,
+    OwnerStatus,
+    RunFiles,
+    RunOrder,
+    WorkerDoor,
+)
 from labharness.protocols.hcp import answers
-from labharness.protocols.hcp.codec import decode, encode, submission_of
+from labharness.protocols.hcp.codec import decode, encode
 from labharness.protocols.hcp.messages import TaskRejected, TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import (
-    ArchiveTask,
-    CancelTask,
-    CreateTask,
-    EndJob,
     FailTask,
-    LeaseInstruments,
     LinkTasks,
     PauseTask,
     ReleaseInstruments,
@@ -37,15 +49,21 @@ from labharness.work.task.commands import (
     StartTask,
     TaskActor,
     TaskCommand,
-    UnlinkTasks,
 )
 from labharness.work.task.facts import CommandRefused, TaskFact
 from labharness.work.task.following import followed, read_up_to
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import Vary
 from labharness.work.task.leases import Need, Needs, obstacle
-from labharness.work.task.queue import PRIORITIES, QUEUED_MAX, next_task, reviewed, waiting, waits
-from labharness.work.task.record import Attempt, Job, RetryPolicy, Task, Tasks
+from labharness.work.task.queue import (
+    QUEUED_MAX,
+    READY,
+    next_task,
+    reviewed,
+    waiting,
+    waits,
+)
+from labharness.work.task.record import Attempt, Job, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
 __all__ = [
@@ -60,17 +78,12 @@ __all__ = [
 ]
 
 RUNTIME: Final = TaskActor("house", "runtime")
-WORKER: Final = "line"
 CHECKPOINT: Final = "checkpoint:"
 """Beginning of the reference of a checkpoint: its session and its id follow."""
-
-ATTEMPTS_MAX: Final = 10
-"""Most attempts of one task, those included that an operator asks for."""
 
 LOST_S: Final = 10.0
 """World time (s) without an answer of the line owner after which its run counts as lost."""
 
-TITLE_CHARACTERS: Final = 120
 WHOLE_LINE: Final = Need(("line",))
 
 
@@ -117,6 +130,7 @@ class House:
         needs: Returns what a run of a capability needs; by default the whole line, alone.
         tell: Tells people of failed background work; not of a line at another speed than real
             time.
+        desk: Carries out tasks that need no instruments; ``None`` where the line has them all.
     """
 
     def __init__(
@@ -132,8 +146,10 @@ class House:
         screen: Callable[[TaskSubmit], Rejected | None] = lambda payload: None,
         needs: Needs = lambda capability: WHOLE_LINE,
         tell: Callable[[str], None] = lambda text: None,
+        desk: DeskDoor | None = None,
     ) -> None:
         self._journal = journal
+        self._desk = desk
         self._owner = owner
         self._runs = runs
         self._home = home
@@ -228,7 +244,7 @@ class House:
         task_id = self._new_id()
         if known is None:
             write_durably(submit_file(self._home, task_id), data)
-        created = _create(task_id, message.message_id, message.payload, self._lab, seed)
+        created = creating(task_id, message.message_id, message.payload, self._lab, seed)
         command = replace(created, **owned)
         rejected = None if known is not None else self._screen(message.payload)
         if rejected is not None:
@@ -241,7 +257,8 @@ class House:
             self._end_rejected()
             return Submitted(task_id=task_id, fresh=True, rejected=True)
         blocked = [LinkTasks(task_id=task_id, kind="blocked_by", target_id=one) for one in before]
-        self._journal.give_all((*blocked, *self._reviewed(blocked)), RUNTIME, self._now_s())
+        commands = (*blocked, *self._reviewed(blocked))
+        self._begin_at_desk(commands)  # in one record with them: a caller waits for each
         return Submitted(task_id=task_id, fresh=True)
 
     def _answer(self, task_id: str, message_id: str, rejected: Rejected) -> None:
@@ -262,7 +279,7 @@ class House:
             if task.status == "draft" and path.exists():
                 answer = decode(path.read_bytes()).payload
                 if isinstance(answer, TaskRejected):
-                    self._say(_never(task.task_id, answer.reason_code))
+                    self._say(never(task.task_id, answer.reason_code))
 
     def _reviewed(self, first: Iterable[TaskCommand]) -> Iterator[TaskCommand]:
         return reviewed(self._journal.after(first, RUNTIME, self._now_s()))
@@ -281,7 +298,7 @@ class House:
         if run is not None and isinstance(command, PauseTask | ResumeTask):
             do = "hold" if isinstance(command, PauseTask) else "resume"
             try:
-                self._owner.ask(run.run_id, do, getattr(command, "reason", ""))
+                self._worker(run).ask(run.run_id, do, getattr(command, "reason", ""))
             except LabError as why:
                 raise TaskRefused(str(why)) from None
             return
@@ -300,7 +317,11 @@ class House:
             refs = (f"{CHECKPOINT}{run.run_id}/{run.checkpoint_refs[-1]}",)
         self.give(
             RetryTask(
-                task_id=task_id, run_id=run_id, worker=WORKER, reason=reason, input_refs=refs
+                task_id=task_id,
+                run_id=run_id,
+                worker=WORKER if task is None or not self._is_for_desk(task) else DESK,
+                reason=reason,
+                input_refs=refs,
             ),
             TaskActor(by, "operator"),
         )
@@ -320,12 +341,13 @@ class House:
             JournalFailed: A fact could not be written; the house must be opened again.
         """
         now_s = self._now_s()
+        self._begin_at_desk()
         status = self._owner.status()  # before the journals: what it does not run has ended
         if status is not None:
             self._heard_s, self._speed = now_s, status.speed
         for task in list(self.tasks.by_id.values()):
             if task.current is not None:
-                self._follow(task, task.current, status)
+                self._follow(task, task.current, self._status_of(task.current, status))
         self._journal.expire(now_s)
         self._release(status)
         self._end_rejected()
@@ -337,8 +359,10 @@ class House:
     def _release(self, status: OwnerStatus | None) -> None:
         """End the leases of runs that have ended, once their line owner says that it is free."""
         for lease in self.tasks.leases.values():
-            run = self.tasks.by_id[lease.task_id].current
-            carried_out = status is None or status.run_id == lease.run_id
+            task = self.tasks.by_id[lease.task_id]
+            run = task.current
+            seen = self._status_of(attempt_of(task, lease.run_id), status)
+            carried_out = seen is None or seen.run_id == lease.run_id
             if not carried_out and (run is None or run.run_id != lease.run_id):
                 self._say([ReleaseInstruments(task_id=lease.task_id, run_id=lease.run_id)])
 
@@ -346,11 +370,14 @@ class House:
         """Return whether a run has its lease, which it takes now if it can."""
         need = self._needs(task.task_family)
         if run.run_id not in self.tasks.leases and not obstacle(self.tasks, task, need):
-            self._say([_leasing(task.task_id, run.run_id, need)])
+            self._say([leasing(task.task_id, run.run_id, need)])
         return run.run_id in self.tasks.leases
 
     def _follow(self, task: Task, run: Attempt, status: OwnerStatus | None) -> None:
         records = self._runs.records(run.run_id, read_up_to(run))
+        if run.worker == DESK and status is not None and status.run_id:
+            # its answer is on its way to its folder; a line's answer stands there already
+            records = [each for each in records if each.kind != "terminal"]
         self._say(followed(task, run, records))
         task = self.tasks.by_id[task.task_id]
         if task.current is None:
@@ -381,7 +408,7 @@ class House:
 
     def _ask_abort(self, run: Attempt, reason: str) -> None:
         try:
-            self._owner.ask(run.run_id, "abort", reason or "cancelled")
+            self._worker(run).ask(run.run_id, "abort", reason or "cancelled")
         except LabError:
             return  # it has just ended, or is away; the next turn sees which
 
@@ -389,7 +416,7 @@ class House:
         """Repeat the order of a run that has left nothing: the house died before it, or a retry."""
         if task.cancel_requested:
             self._say([ReportStatus(task_id=task.task_id, to="cancelled", reason="not_begun")])
-        elif not status.run_id and not self._owner.held() and self._lease(task, run):
+        elif not status.run_id and not self._worker(run).held() and self._lease(task, run):
             self._order(task, run)
 
     def _over(self, task: Task, run: Attempt) -> None:
@@ -402,17 +429,49 @@ class House:
     def _begin_next(self) -> str:
         """Begin the next task; return what keeps the line from it, or ``""``."""
         task = next_task(self.tasks, self._needs)
-        if task is None:
+        if task is None or self._is_for_desk(task):  # it is begun there, by itself
             return ""
         if held := self._owner.held():
             return held
-        task_id, run_id = task.task_id, self._new_id()
-        start = StartTask(task_id=task_id, run_id=run_id, worker=WORKER)
-        self._say([start, _leasing(task_id, run_id, self._needs(task.task_family))])
+        self._say(self._starting(task, WORKER))
+        self._order_of(task.task_id)
+        return ""
+
+    def _begin_at_desk(self, first: tuple[TaskCommand, ...] = ()) -> None:
+        """Carry out commands, and begin each task that needs no instruments and may begin."""
+        begun, tasks = list(first), self._journal.after(first, RUNTIME, self._now_s())
+        for task in waiting(tasks) if self._desk is not None else ():
+            need = self._needs(task.task_family)
+            ready = task.status in READY and not obstacle(tasks, task, need)
+            if ready and self._is_for_desk(task):
+                begun += self._starting(task, DESK)
+                tasks = self._journal.after(begun, RUNTIME, self._now_s())
+        self._say(begun)
+        for each in begun:
+            if isinstance(each, StartTask):
+                self._order_of(each.task_id)
+
+    def _starting(self, task: Task, worker: str) -> tuple[TaskCommand, TaskCommand]:
+        """Return the commands that begin a task with its lease."""
+        start = StartTask(task_id=task.task_id, run_id=self._new_id(), worker=worker)
+        return start, leasing(task.task_id, start.run_id, self._needs(task.task_family))
+
+    def _order_of(self, task_id: str) -> None:
         task = self.tasks.by_id[task_id]
         if task.current is not None:
             self._order(task, task.current)
-        return ""
+
+    def _is_for_desk(self, task: Task) -> bool:
+        return self._desk is not None and not self._needs(task.task_family).instruments
+
+    def _worker(self, run: Attempt) -> WorkerDoor:
+        return self._desk if run.worker == DESK and self._desk is not None else self._owner
+
+    def _status_of(self, run: Attempt | None, line: OwnerStatus | None) -> OwnerStatus | None:
+        """Return the state of a run's worker: the desk has many runs, and knows each."""
+        if run is None or run.worker != DESK or self._desk is None:
+            return line
+        return self._desk.status_of(run.run_id)
 
     def _order(self, task: Task, run: Attempt) -> None:
         order = RunOrder(
@@ -423,40 +482,12 @@ class House:
             resume_from=_resume_from(run),
         )
         try:
-            self._owner.begin(order)
+            self._worker(run).begin(order)
         except LabError:
             return  # it is away or busy; the attempt stands, and the next turn asks again
 
     def _say(self, commands: Iterable[TaskCommand]) -> None:
         self._journal.give_all(commands, RUNTIME, self._now_s())
-
-
-def _create(task_id: str, key: str, payload: TaskSubmit, lab: str, seed: int | None) -> CreateTask:
-    submission = submission_of(payload)
-    priority = submission.priority or "normal"
-    constraints = payload.constraints
-    return CreateTask(
-        task_id=task_id,
-        key=key,
-        objective=payload.intent,
-        title=payload.capability[:TITLE_CHARACTERS],
-        task_kind="hcp_task",
-        task_family=payload.capability,
-        priority=priority if priority in PRIORITIES else "normal",
-        owner=lab,
-        assignee=WORKER,
-        scope={"lab": lab},
-        constraints={} if constraints is None else constraints.model_dump(exclude_none=True),
-        profile={"capability": payload.capability, "seed": seed},
-        acceptance=submission.required_fields,
-        retry=RetryPolicy(attempts_max=ATTEMPTS_MAX),
-    )
-
-
-def _leasing(task_id: str, run_id: str, need: Need) -> LeaseInstruments:
-    return LeaseInstruments(
-        task_id=task_id, run_id=run_id, instruments=need.instruments, places=need.places
-    )
 
 
 def _resume_from(run: Attempt) -> dict[str, str] | None:
@@ -466,24 +497,3 @@ def _resume_from(run: Attempt) -> dict[str, str] | None:
             session_id, _, checkpoint_id = ref.removeprefix(CHECKPOINT).partition("/")
             return {"session_id": session_id, "checkpoint_id": checkpoint_id}
     return None
-
-
-def _never(task_id: str, reason_code: str) -> Iterator[TaskCommand]:
-    yield ReportStatus(task_id=task_id, to="accepted")
-    yield FailTask(task_id=task_id, error_code=reason_code)
-
-
-COMMANDS_BY_WORD: Final[Mapping[str, Callable[[Mapping[str, Any], str], TaskCommand]]] = {
-    "cancel": lambda asked, new: CancelTask(task_id=asked["task_id"], reason=asked["reason"]),
-    "pause": lambda asked, new: PauseTask(task_id=asked["task_id"], reason=asked["reason"]),
-    "resume": lambda asked, new: ResumeTask(task_id=asked["task_id"]),
-    "end_job": lambda asked, new: EndJob(job_id=asked["job_id"], reason=asked["reason"]),
-    "archive": lambda asked, new: ArchiveTask(task_id=asked["task_id"]),
-    "link": lambda asked, new: LinkTasks(
-        task_id=asked["task_id"], kind=asked["kind"], target_id=asked["target_id"]
-    ),
-    "unlink": lambda asked, new: UnlinkTasks(
-        task_id=asked["task_id"], kind=asked["kind"], target_id=asked["target_id"]
-    ),
-}
-"""The command of each word that an operator may say; ``new`` is a fresh session's id."""

@@ -11,6 +11,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -21,15 +22,17 @@ from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
+from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.config.lease import Lease
 from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.house.alerts import WorkAlerts
-from labharness.lab.house.house import COMMANDS_BY_WORD, House, TaskRefused
+from labharness.lab.house.desk_work import DeskWork, LabFiles
+from labharness.lab.house.house import House, TaskRefused
 from labharness.lab.house.line_owner import OWNER_SOCKET
 from labharness.lab.house.needs import needs_of
 from labharness.lab.house.orders import OwnerStatus, RunFolders, RunOrder
-from labharness.lab.house.screening import screened
+from labharness.lab.house.spoken import COMMANDS_BY_WORD
 from labharness.lab.wiring.control import HOUSE_SOCKET, ControlSocket, LineControl
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX
 from labharness.safety.guard import Latch, LatchUnreadable
@@ -153,6 +156,8 @@ class HouseProcess:
         self._leaving = asyncio.Event()
         self._news = asyncio.Event()
         self._failure = ""
+        self._files = LabFiles(lab)
+        self._desk = DeskWork(self._files, self._wake)
 
     def run(self) -> None:
         """Serve until the end.
@@ -187,13 +192,15 @@ class HouseProcess:
                 ):
                     await self._turns(plan)
             finally:
-                await self._in_house(self._journal.close)
+                await self._in_house(self._left)
 
     async def _in_house(self, work: Callable[..., T], *given: object) -> T:
         """Do something in the house's own thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *given)
 
     def _open(self, plan: LabPlan) -> None:
+        with suppress(BadLabFile):  # read before the first caller waits for it
+            self._files.current()
         self._journal = HouseJournal(plan.state_dir / HOUSE_JOURNAL)
         self._house = House(
             self._journal,
@@ -203,10 +210,18 @@ class HouseProcess:
             lab=plan.file.lab.id,
             now_s=lambda: wall_clock_utc().timestamp(),
             new_id=Chance(None).uuid4,
-            screen=lambda payload: screened(read_lab(self._lab), payload),
+            screen=self._files.screened,
             needs=needs_of(plan),
             tell=WorkAlerts(plan),
+            desk=self._desk,
         )
+
+    def _left(self) -> None:
+        """End the runs of the desk, follow them, and close the journal."""
+        self._desk.leave(Text("house.down"))
+        with suppress(JournalFailed):
+            self._house.step()
+        self._journal.close()
 
     async def _turns(self, plan: LabPlan) -> None:
         reopened = 0
@@ -330,8 +345,9 @@ class HouseProcess:
         return {"job_id": job_id}
 
     def _wake(self) -> None:
-        """Take the next turn at once; called in the house's thread."""
-        self._loop.call_soon_threadsafe(self._news.set)
+        """Take the next turn at once; called in another thread than the loop's."""
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._news.set)
 
     def _status(self) -> dict[str, Any]:
         counts: dict[str, int] = {}

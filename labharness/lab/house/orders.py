@@ -10,22 +10,25 @@ from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.chain import Record
+from labharness.journal.layout import JournalEmpty
 from labharness.journal.reading import read_after
 from labharness.work.desk.folder import JOURNAL_NAME
 
 __all__ = [
     "LEFT_NAME",
     "BadOrder",
+    "DeskDoor",
     "LineOwnerDoor",
     "OwnerStatus",
     "RunFiles",
     "RunFolders",
     "RunOrder",
+    "WorkerDoor",
     "order_from_json",
 ]
 
 LEFT_NAME: Final = "left.json"
-"""Written into a run's folder by the line owner when the run is over, however it ended."""
+"""Written into a run's folder by its worker when the run is over, however it ended."""
 
 LEFT_BYTES_MAX: Final = 65_536
 
@@ -103,15 +106,11 @@ class OwnerStatus:
     speed: float | None
 
 
-class LineOwnerDoor(Protocol):
-    """The line owner as the house sees it."""
-
-    def status(self) -> OwnerStatus | None:
-        """Return its state; ``None`` where it does not answer."""
-        ...
+class WorkerDoor(Protocol):
+    """A worker that carries out runs, as the house sees it."""
 
     def held(self) -> str:
-        """Return what keeps the line from a run (a person, a latch); ``""`` where it is free."""
+        """Return what keeps it from a run (a person, a latch); ``""`` where it is free."""
         ...
 
     def begin(self, order: RunOrder) -> None:
@@ -120,6 +119,22 @@ class LineOwnerDoor(Protocol):
 
     def ask(self, run_id: str, do: str, reason: str) -> None:
         """Ask for ``abort``, ``hold`` or ``resume`` of a run."""
+        ...
+
+
+class LineOwnerDoor(WorkerDoor, Protocol):
+    """The line owner as the house sees it."""
+
+    def status(self) -> OwnerStatus | None:
+        """Return its state; ``None`` where it does not answer."""
+        ...
+
+
+class DeskDoor(WorkerDoor, Protocol):
+    """The worker of tasks that need no instruments: it has several runs at once."""
+
+    def status_of(self, run_id: str) -> OwnerStatus:
+        """Return its state as far as one run is concerned, which it names if it carries it out."""
         ...
 
 
@@ -169,7 +184,10 @@ class RunFolders:
             JournalFailed: The journal cannot be read.
         """
         path = self._root / run_id / JOURNAL_NAME
-        return list(read_after(path, after)) if path.exists() else []
+        try:
+            return list(read_after(path, after)) if path.exists() else []
+        except JournalEmpty:  # its writer has just made the file
+            return []
 
     def left(self, run_id: str) -> str:
         """Return the code of the error that ended it outside its journal, or ``""``."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from labharness.core.clock import Chance, Clock, utc_text
+from labharness.core.clock import Chance, Clock, utc_text, wall_clock_utc
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.core.vocabulary.durations import format_duration
 from labharness.core.vocabulary.texts import Text
@@ -47,7 +47,7 @@ from labharness.work.plan import (
     Verb,
 )
 
-__all__ = ["NoLine", "NoLineDesk", "facts_without_line"]
+__all__ = ["NoLine", "NoLineDesk", "facts_without_line", "screened_without_line"]
 
 LOG = logging.getLogger(__name__)
 
@@ -100,6 +100,12 @@ def facts_without_line(facts: LabFacts) -> LabFacts:
         warnings=(),
         predict=None,
     )
+
+
+def screened_without_line(facts: LabFacts, payload: TaskSubmit) -> Rejected | None:
+    """Return the rejection of a task that can never run; `facts` are those without a line."""
+    weighed = Admitting(facts=facts, line=NoLine(), utc=wall_clock_utc).weigh(payload)
+    return weighed if isinstance(weighed, Rejected) else None
 
 
 class NoLineOperations:

@@ -1,0 +1,162 @@
+"""Carries out tasks that need no instruments within the house, each in a thread of its own.
+
+Their documents are read by processes of their own. A house that dies takes these runs with it: what
+has left a journal without an end is lost then, and its task has failed.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any, Final
+
+from labharness.core.errors import LabError
+from labharness.core.files.durable import write_durably
+from labharness.core.vocabulary.texts import Text
+from labharness.lab.config.lab_plan import LabPlan, read_lab
+from labharness.lab.house.orders import LEFT_NAME, BadOrder, OwnerStatus, RunOrder
+from labharness.lab.house.screening import screened
+from labharness.lab.wiring.without_line import NoLineRun, lineless_facts
+from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, decode
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.terms import Rejected
+from labharness.work.desk import LabFacts
+from labharness.work.desk.folder import JOURNAL_NAME
+from labharness.work.desk.without_line import screened_without_line
+
+__all__ = ["LEAVE_S", "DeskWork", "LabFiles"]
+
+LOG = logging.getLogger(__name__)
+
+LEAVE_S: Final = 5.0
+"""Longest time (s) that a house which leaves waits for the runs of its desk, which it aborts."""
+
+Signature = tuple[tuple[str, int, int], ...]
+
+
+class LabFiles:
+    """A lab's files for tasks without a line, read again when one of them has changed.
+
+    To read them takes some 0.4 s, and a caller waits for it.
+
+    Args:
+        lab: The lab file; those that it names stand in its folder.
+    """
+
+    def __init__(self, lab: Path) -> None:
+        self._lab = lab
+        self._lock = Lock()
+        self._seen: Signature = ()
+        self._known: tuple[LabPlan, LabFacts] | None = None
+
+    def current(self) -> tuple[LabPlan, LabFacts]:
+        """Return the plan, and the facts for tasks that need no line.
+
+        Raises:
+            BadLabFile: A file cannot be honoured.
+        """
+        with self._lock:
+            seen = self._signature()
+            if self._known is None or seen != self._seen:
+                plan = read_lab(self._lab)
+                self._known, self._seen = (plan, lineless_facts(plan)), seen
+            return self._known
+
+    def _signature(self) -> Signature:
+        files = sorted(self._lab.resolve().parent.glob("*.toml"))
+        found = [(each.name, each.stat()) for each in files]
+        return tuple((name, about.st_mtime_ns, about.st_size) for name, about in found)
+
+    def screened(self, payload: TaskSubmit) -> Rejected | None:
+        """Return the rejection of a task that can never run.
+
+        Raises:
+            BadLabFile: A file cannot be honoured.
+        """
+        _, facts = self.current()
+        if payload.capability in facts.capabilities:
+            return screened_without_line(facts, payload)
+        return screened(read_lab(self._lab), payload)
+
+
+class DeskWork:
+    """The `DeskDoor` of a house.
+
+    Args:
+        files: Of the lab.
+        news: Called when a run was accepted and when it has ended, in its thread.
+    """
+
+    def __init__(self, files: LabFiles, news: Callable[[], None] = lambda: None) -> None:
+        self._files = files
+        self._news = news
+        self._runs: dict[str, tuple[Thread, NoLineRun]] = {}
+
+    def held(self) -> str:
+        """Return that nothing keeps it from a run."""
+        return ""
+
+    def status_of(self, run_id: str) -> OwnerStatus:
+        """Return whether it carries out a run."""
+        self._runs = {name: each for name, each in self._runs.items() if each[0].is_alive()}
+        return OwnerStatus(pid=os.getpid(), run_id=run_id if run_id in self._runs else "", speed=1)
+
+    def begin(self, order: RunOrder) -> None:
+        """Begin a run; one that has been begun before is left as it is.
+
+        Raises:
+            BadOrder: The order is wrong.
+            BadLabFile: The lab's files cannot be honoured.
+        """
+        folder = Path(order.folder)
+        if any((folder / name).exists() for name in (JOURNAL_NAME, LEFT_NAME)):
+            return
+        plan, facts = self._files.current()
+        with Path(order.submit).open("rb") as file:
+            message = decode(file.read(MESSAGE_BYTES_MAX + 1))
+        if not isinstance(message.payload, TaskSubmit):
+            raise BadOrder(Text("order.wrong", name="submit"))
+        run = NoLineRun(plan, facts, message, message.payload, out=folder, session_id=order.run_id)
+        thread = Thread(target=self._carry_out, args=(run,), name="desk", daemon=True)
+        self._runs[order.run_id] = (thread, run)
+        thread.start()
+
+    def ask(self, run_id: str, do: str, reason: str) -> None:
+        """Abort a run.
+
+        Raises:
+            BadOrder: It has no such run, or something else is asked of it.
+        """
+        if run_id not in self._runs:
+            raise BadOrder(Text("order.other", run_id=run_id))
+        if do != "abort":
+            raise BadOrder(Text("hold.nothing"))
+        self._runs[run_id][1].abort(reason)
+
+    def leave(self, reason: str) -> None:
+        """Abort every run, and wait for their answers for a bounded time."""
+        for _, run in self._runs.values():
+            run.abort(reason)
+        for thread, _ in self._runs.values():
+            thread.join(LEAVE_S)
+
+    def _told(self, kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "task_accepted":
+            self._news()
+
+    def _carry_out(self, run: NoLineRun) -> None:
+        """Carry out a run, in its thread; it leaves a file with its end whatever happens."""
+        left = {"run_id": run.session_id, "error": "", "why": ""}
+        try:
+            run.execute()
+        except Exception as why:
+            LOG.exception("run %s ended by an error", run.session_id)
+            code = why.code if isinstance(why, LabError) else "internal_error"
+            left |= {"error": code, "why": str(why)}
+        with suppress(OSError):  # a full disk: the house finds no end, and says that it is lost
+            run.folder.mkdir(parents=True, exist_ok=True)
+            write_durably(run.folder / LEFT_NAME, json.dumps(left))
+        self._news()

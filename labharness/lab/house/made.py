@@ -1,0 +1,78 @@
+"""The commands that the house makes of a submission and of a run, and the names of its workers."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from labharness.protocols.hcp.codec import submission_of
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.work.task.commands import (
+    CreateTask,
+    FailTask,
+    LeaseInstruments,
+    ReportStatus,
+    TaskCommand,
+)
+from labharness.work.task.leases import Need
+from labharness.work.task.queue import PRIORITIES
+from labharness.work.task.record import Attempt, RetryPolicy, Task
+
+__all__ = [
+    "ATTEMPTS_MAX",
+    "DESK",
+    "TITLE_CHARACTERS",
+    "WORKER",
+    "attempt_of",
+    "creating",
+    "leasing",
+    "never",
+]
+
+WORKER: Final = "line"
+DESK: Final = "desk"
+"""Worker of a task whose capability needs no instruments: the house itself."""
+
+ATTEMPTS_MAX: Final = 10
+"""Most attempts of one task, those included that an operator asks for."""
+
+TITLE_CHARACTERS: Final = 120
+
+
+def creating(task_id: str, key: str, payload: TaskSubmit, lab: str, seed: int | None) -> CreateTask:
+    """Return the command that makes a task of a submission."""
+    submission = submission_of(payload)
+    priority = submission.priority or "normal"
+    constraints = payload.constraints
+    return CreateTask(
+        task_id=task_id,
+        key=key,
+        objective=payload.intent,
+        title=payload.capability[:TITLE_CHARACTERS],
+        task_kind="hcp_task",
+        task_family=payload.capability,
+        priority=priority if priority in PRIORITIES else "normal",
+        owner=lab,
+        assignee=WORKER,
+        scope={"lab": lab},
+        constraints={} if constraints is None else constraints.model_dump(exclude_none=True),
+        profile={"capability": payload.capability, "seed": seed},
+        acceptance=submission.required_fields,
+        retry=RetryPolicy(attempts_max=ATTEMPTS_MAX),
+    )
+
+
+def leasing(task_id: str, run_id: str, need: Need) -> LeaseInstruments:
+    """Return the command by which a run takes what it needs."""
+    return LeaseInstruments(
+        task_id=task_id, run_id=run_id, instruments=need.instruments, places=need.places
+    )
+
+
+def never(task_id: str, reason_code: str) -> Iterator[TaskCommand]:
+    """Return the commands that end a task which can never run."""
+    yield ReportStatus(task_id=task_id, to="accepted")
+    yield FailTask(task_id=task_id, error_code=reason_code)
+
+
+def attempt_of(task: Task, run_id: str) -> Attempt | None:
+    """Return the attempt of a task with a session; ``None`` where it has none."""
+    return next((each for each in task.attempts if each.run_id == run_id), None)

@@ -1,0 +1,204 @@
+"""The house carries out tasks that need no instruments itself, beside whatever the line does."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import say
+from labharness.core.clock import Chance, pause, steady_s, wall_clock_utc
+from labharness.lab import read_lab
+from labharness.lab.house.desk_work import DeskWork, LabFiles
+from labharness.lab.house.house import House
+from labharness.lab.house.needs import needs_of
+from labharness.lab.house.orders import RunFolders
+from labharness.protocols.hcp.codec import decode
+from labharness.work.capability.document_analysis import supervised
+from labharness.work.task.commands import CancelTask, TaskActor
+from labharness.work.task.house import HouseJournal
+from line_world import LineWorld
+from rig import HERE
+from up_lab import Up, until
+
+LAB = HERE.parent / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2"
+EXAMPLE = HERE.parent / "examples" / "document-analysis.json"
+ANSWER = '{"sections": 1, "findings": [], "growth": null}'
+QUICK = f"print('''{ANSWER}''')"
+SLOW = "import pathlib, time; pathlib.Path(__file__ + '.on').touch(); time.sleep(50)"
+PLACES = 4
+"""The declared ``concurrent_limit`` of the capability."""
+
+
+class Desk:
+    """A house with a desk on a folder, and a line owner that is away."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lab = folder / "lab" / "lab.toml"
+        if not self.lab.exists():
+            shutil.copytree(LAB, self.lab.parent)
+        (folder / "home" / "tasks").mkdir(parents=True, exist_ok=True)
+        self.journal = HouseJournal(folder / "home" / "house.sqlite")
+        self.line = LineWorld(1)
+        self.line.up = False
+        files = LabFiles(self.lab)
+        self.desk = DeskWork(files)
+        self.house = House(
+            self.journal,
+            self.line,
+            RunFolders(folder / "runs"),
+            folder / "home",
+            lab="lab",
+            now_s=lambda: wall_clock_utc().timestamp(),
+            new_id=Chance(None).uuid4,
+            screen=files.screened,
+            needs=needs_of(read_lab(self.lab)),
+            desk=self.desk,
+        )
+
+    def submit(self, key: str, **changes: Any) -> str:
+        body = json.loads(EXAMPLE.read_text("utf-8")) | {"message_id": key}
+        body["payload"] |= changes
+        return self.house.submit(json.dumps(body).encode()).task_id
+
+    def status(self, task_id: str) -> str:
+        self.house.step()
+        return self.house.tasks.by_id[task_id].status
+
+    def until(self, holds: Callable[[], bool], most_s: float = 30.0) -> None:
+        until_s = steady_s() + most_s
+        while not holds():
+            assert steady_s() < until_s
+            pause(0.02)
+
+    def statuses(self) -> list[str]:
+        self.house.step()
+        return [each.status for each in self.house.tasks.by_id.values()]
+
+
+def _begun(tmp_path: Path) -> bool:
+    return (tmp_path / "stands_in.py.on").exists()
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Let another program stand in the place of the reader of documents."""
+
+    def stands_in(script: str) -> None:
+        (tmp_path / "stands_in.py").write_text(script)
+
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(supervised, "READER", "stands_in")
+    stands_in(QUICK)
+    return stands_in
+
+
+@pytest.fixture
+def made(tmp_path: Path, reader: object) -> Iterator[Desk]:
+    desk = Desk(tmp_path)
+    yield desk
+    desk.desk.leave("over")
+    desk.journal.close()
+
+
+@pytest.mark.promise(64)
+def test_a_task_is_completed_while_the_line_owner_is_away(made: Desk) -> None:
+    task_id = made.submit("one")
+    made.until(lambda: made.status(task_id) == "completed")
+    task = made.house.tasks.by_id[task_id]
+    assert [each.worker for each in task.attempts] == ["desk"]
+    assert made.line.orders == []
+    answer = made.folder / "runs" / task.attempts[0].run_id / "answer.json"
+    assert decode(answer.read_bytes()).type == "task_completed"
+    made.until(lambda: made.status(task_id) == "completed" and not made.house.tasks.leases)
+
+
+def test_as_many_run_at_once_as_the_capability_declares(
+    made: Desk, reader: Callable[[str], None]
+) -> None:
+    reader(SLOW)
+    names = [made.submit(str(each)) for each in range(PLACES + 2)]
+    made.until(lambda: made.statuses().count("running") == PLACES)
+    assert len(made.house.tasks.leases) == PLACES
+    assert [made.status(each) for each in names[PLACES:]] == ["waiting_resource"] * 2
+    reader(QUICK)
+    made.house.give(CancelTask(task_id=names[0], reason="enough"), TaskActor("op", "operator"))
+    made.until(lambda: made.status(names[0]) == "cancelled")
+    made.until(lambda: made.status(names[-1]) != "queued" and "completed" in made.statuses())
+
+
+def test_a_task_that_can_never_run_is_rejected_at_once(made: Desk) -> None:
+    body = {"document_uri": "file:///etc/passwd"}
+    task_id = made.submit("one", inputs=body)
+    assert made.status(task_id) == "failed"
+    answer = made.folder / "home" / "tasks" / f"{task_id}.answer.json"
+    assert decode(answer.read_bytes()).payload.model_dump()["reason_code"] == "forbidden"
+
+
+@pytest.mark.promise(61)
+def test_a_run_that_its_house_took_with_it_has_failed_and_may_be_tried_again(
+    made: Desk, reader: Callable[[str], None], tmp_path: Path
+) -> None:
+    reader(SLOW)
+    task_id = made.submit("one")
+    made.until(lambda: made.status(task_id) == "running" and _begun(tmp_path))
+    made.journal.close()  # the thread goes on, and the next house knows nothing of it
+    reader(QUICK)
+    after = Desk(tmp_path)
+    after.until(lambda: after.status(task_id) == "failed")
+    assert after.house.tasks.by_id[task_id].error_code == "worker_lost"
+    after.house.retry(task_id, Chance(None).uuid4(), "again", "op", resume=False)
+    after.until(lambda: after.status(task_id) == "completed")
+    assert len(after.house.tasks.by_id[task_id].attempts) == 2
+    after.desk.leave("over")
+    after.journal.close()
+
+
+def test_an_order_that_was_kept_and_not_given_is_given_by_the_next_house(
+    made: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(made.desk, "begin", lambda order: None)
+    task_id = made.submit("one")
+    made.journal.close()
+    after = Desk(tmp_path)
+    after.until(lambda: after.status(task_id) == "completed")
+    assert len(after.house.tasks.by_id[task_id].attempts) == 1
+    after.journal.close()
+
+
+def test_an_edit_of_the_callers_counts_for_the_next_task(made: Desk) -> None:
+    callers = made.lab.parent / "callers.toml"
+    first = made.submit("one")
+    made.until(lambda: made.status(first) == "completed")
+    callers.write_text(callers.read_text().replace('["document-analysis"]', '["annealing"]'))
+    assert made.status(made.submit("two")) == "failed"
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(300)
+def test_a_paper_is_analysed_beside_a_growth_and_a_killed_house_tells_what_it_cost(
+    tmp_path: Path,
+) -> None:
+    up = Up(LAB / "lab.toml", tmp_path / "runs")
+    try:
+        growth = up.submit(HERE.parent / "examples" / "mos2-monolayer.json")
+        until(lambda: up.is_(growth, "running"))
+        paper = up.submit(EXAMPLE)
+        until(lambda: up.is_(paper, "completed"))
+        assert up.is_(growth, "running"), "the growth was over before the paper was read"
+        long = json.loads(EXAMPLE.read_text("utf-8")) | {"message_id": "long"}
+        long["payload"]["inputs"]["document"] = "The film reaches 5 nm at 700 K. " * 30_000
+        (tmp_path / "long.json").write_text(json.dumps(long))
+        cut = up.submit(tmp_path / "long.json")
+        until(lambda: up.is_(cut, "running"))
+        up.kill("house")
+        up.start()
+        until(lambda: up.is_(cut, "failed"))
+        assert up.task(cut)["lastError"] == {"code": "worker_lost"}
+    finally:
+        say("down", "--lab", up.lab, "--stop")
+        until(up.down)
