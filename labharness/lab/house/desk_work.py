@@ -119,7 +119,15 @@ class DeskWork:
             message = decode(file.read(MESSAGE_BYTES_MAX + 1))
         if not isinstance(message.payload, TaskSubmit):
             raise BadOrder(Text("order.wrong", name="submit"))
-        run = NoLineRun(plan, facts, message, message.payload, out=folder, session_id=order.run_id)
+        run = NoLineRun(
+            plan,
+            facts,
+            message,
+            message.payload,
+            out=folder,
+            session_id=order.run_id,
+            tell=self._told,
+        )
         thread = Thread(target=self._carry_out, args=(run,), name="desk", daemon=True)
         self._runs[order.run_id] = (thread, run)
         thread.start()

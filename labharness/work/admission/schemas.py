@@ -1,7 +1,9 @@
 """Finds faults in JSON values and JSON Schemas that strangers send."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from labharness.core.vocabulary.spelling import meant
@@ -32,6 +34,9 @@ PATTERN_CHARACTERS_MAX: Final = 200
 OPEN_REPEATS_MAX: Final = 2
 """Repeats of open length in one such expression; each adds a power to its worst time, and so does a
 search that is not anchored at the start."""
+
+SCHEMAS_KEPT: Final = 32
+"""Schemas whose fault is kept: to check one takes some 5 ms, twice a task."""
 
 CHOICES_MAX: Final = 10
 """Optional parts and alternatives in one such expression; each may double its worst time."""
@@ -83,11 +88,18 @@ def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:
     It may hold no reference out of itself (that would make us fetch what a stranger names), no
     reference in a circle, no expression whose worst time explodes, and no more than its bounds.
     """
-    from jsonschema import Draft202012Validator, SchemaError
-
     depth = _depth(schema)
     if depth > SCHEMA_DEPTH_MAX:
         return Text("schema.depth", depth=depth, most=SCHEMA_DEPTH_MAX)
+    return _fault_of(json.dumps(schema))
+
+
+@lru_cache(SCHEMAS_KEPT)
+def _fault_of(text: str) -> str | None:
+    """Return the fault of a schema; a caller sends the same one with each of its tasks."""
+    from jsonschema import Draft202012Validator, SchemaError
+
+    schema: dict[str, Any] = json.loads(text)
     for key, value in _members(schema):
         if key in _REFERENCES and not (isinstance(value, str) and _LOCAL.fullmatch(value)):
             return Text("schema.fetched", key=key, value=str(value)[:80])

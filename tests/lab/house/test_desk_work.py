@@ -45,7 +45,8 @@ class Desk:
         self.line = LineWorld(1)
         self.line.up = False
         files = LabFiles(self.lab)
-        self.desk = DeskWork(files)
+        self.news: list[list[str]] = []
+        self.desk = DeskWork(files, lambda: self.news.append(self.answers()))
         self.house = House(
             self.journal,
             self.line,
@@ -58,6 +59,9 @@ class Desk:
             needs=needs_of(read_lab(self.lab)),
             desk=self.desk,
         )
+
+    def answers(self) -> list[str]:
+        return [each.name for each in (self.folder / "runs").glob("*/answer.json")]
 
     def submit(self, key: str, **changes: Any) -> str:
         body = json.loads(EXAMPLE.read_text("utf-8")) | {"message_id": key}
@@ -115,6 +119,12 @@ def test_a_task_is_completed_while_the_line_owner_is_away(made: Desk) -> None:
     answer = made.folder / "runs" / task.attempts[0].run_id / "answer.json"
     assert decode(answer.read_bytes()).type == "task_completed"
     made.until(lambda: made.status(task_id) == "completed" and not made.house.tasks.leases)
+
+
+def test_the_house_is_told_when_a_run_is_accepted_and_when_it_has_ended(made: Desk) -> None:
+    made.submit("one")
+    made.until(lambda: len(made.news) == 2)
+    assert made.news == [[], ["answer.json"]]
 
 
 def test_as_many_run_at_once_as_the_capability_declares(
