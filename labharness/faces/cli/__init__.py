@@ -35,6 +35,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "records": ("journal", "artifact"),
     "report": ("report", "history", "compare"),
     "run": ("run",),
+    "serve": ("serve",),
     "simulate": ("simulate", "simulated"),
     "tasks": ("tasks", "submit"),
 }

@@ -124,6 +124,25 @@ COMMANDS: Final = {
         LAB,
         _flag("--stop", "stop the run too; its line is made safe"),
     ),
+    "serve": Usage(
+        "be the house of a lab for callers over RabbitMQ; starts its line owner if need be",
+        LAB,
+        _option(
+            "--broker",
+            "URL",
+            "amqp(s)://account:password@host/vhost (default: the variable LABHARNESS_BROKER)",
+        ),
+        _option("--ca", "FILE", "certificates of the broker's authority, for amqps"),
+        _option("--cert", "FILE", "our certificate, for amqps"),
+        _option("--key", "FILE", "its key"),
+        _option(
+            "--speed",
+            "fast|real|N",
+            "lab seconds per second (default: fast for a simulated lab, else real)",
+            type=speed,
+        ),
+        RUNS,
+    ),
     "status": Usage("show line owner, house and tasks of a lab", LAB, JSON),
     "house": Usage("run the house in this process, as systemd does", LAB_FILE, RUNS),
     "line-owner": Usage(

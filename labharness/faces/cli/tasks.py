@@ -28,8 +28,8 @@ from labharness.faces.cli.show import (
 )
 from labharness.faces.cli.submission import read_submit
 from labharness.lab import LabPlan
-from labharness.lab.house.house import answer_file
 from labharness.lab.house.house_process import HOUSE_JOURNAL, house_door, runs_of
+from labharness.lab.house.outgoing import answer_file
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode, encode
 from labharness.work.desk.folder import ANSWER_NAME
 from labharness.work.task.events import events_of

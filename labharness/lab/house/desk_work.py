@@ -9,6 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Final
@@ -18,6 +19,7 @@ from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, OwnerStatus, RunOrder
+from labharness.lab.house.outgoing import OutgoingFiles
 from labharness.lab.house.screening import screened
 from labharness.lab.wiring.without_line import NoLineRun, lineless_facts
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, decode
@@ -127,6 +129,7 @@ class DeskWork:
             out=folder,
             session_id=order.run_id,
             tell=self._told,
+            accepted=partial(OutgoingFiles(plan.state_dir).keep, order.run_id, "accepted"),
         )
         thread = Thread(target=self._carry_out, args=(run,), name="desk", daemon=True)
         self._runs[order.run_id] = (thread, run)

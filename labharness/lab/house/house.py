@@ -6,7 +6,7 @@ the line owner is a fact before it is given, and an order that is given twice ma
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -21,10 +21,12 @@ from labharness.lab.house.made import (
     DESK,
     TITLE_CHARACTERS,
     WORKER,
+    Submitted,
     attempt_of,
     creating,
     leasing,
     never,
+    opening,
 )
 from labharness.lab.house.orders import (
     DeskDoor,
@@ -34,6 +36,7 @@ from labharness.lab.house.orders import (
     RunOrder,
     WorkerDoor,
 )
+from labharness.lab.house.outgoing import OutgoingFiles, answer_file, submit_file
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import decode, encode
 from labharness.protocols.hcp.messages import TaskRejected, TaskSubmit
@@ -71,10 +74,7 @@ __all__ = [
     "LOST_S",
     "RUNTIME",
     "House",
-    "Submitted",
     "TaskRefused",
-    "answer_file",
-    "submit_file",
 ]
 
 RUNTIME: Final = TaskActor("house", "runtime")
@@ -89,30 +89,6 @@ WHOLE_LINE: Final = Need(("line",))
 
 class TaskRefused(LabError, RuntimeError, code="task_refused"):
     """The house does not do what was asked of a task; the message says why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submitted:
-    """A submission that the house keeps.
-
-    Attributes:
-        fresh: It was not known before; a repeated key gives the task of the first time.
-        rejected: It can never run, and its answer says why.
-    """
-
-    task_id: str
-    fresh: bool
-    rejected: bool = False
-
-
-def submit_file(home: Path, task_id: str) -> Path:
-    """Return the file of a task's ``task_submit`` message, in the lab's state directory."""
-    return home / "tasks" / f"{task_id}.json"
-
-
-def answer_file(home: Path, task_id: str) -> Path:
-    """Return the file of the answer to a task that was rejected before it had a run."""
-    return home / "tasks" / f"{task_id}.answer.json"
 
 
 class House:
@@ -173,7 +149,7 @@ class House:
     # ---- requests of callers and operators
 
     def submit(
-        self, data: bytes, *, seed: int | None = None, links: Iterable[str] = ()
+        self, data: bytes, *, seed: int | None = None, links: Iterable[str] = (), via: str = ""
     ) -> Submitted:
         """Keep a ``task_submit`` message as a task; it is on the disk before this returns.
 
@@ -181,6 +157,8 @@ class House:
             data: The message; its ``message_id`` is the idempotency key of its caller.
             seed: Of a simulated run.
             links: Tasks that must be completed before it.
+            via: The service that sends the messages of its sessions to the caller; ``""`` where
+                none does.
 
         Raises:
             NotHcp: The bytes are not an HCP message.
@@ -188,7 +166,7 @@ class House:
             TaskRefused: The queue is full, a task before it is not known, or the key was used.
             JournalFailed: It could not be written.
         """
-        return self._submit(data, seed, tuple(links), {})
+        return self._submit(data, seed, tuple(links), {}, via)
 
     def create_job(
         self,
@@ -230,7 +208,12 @@ class House:
         self._submit(data, job.seed, (), owned)
 
     def _submit(
-        self, data: bytes, seed: int | None, before: tuple[str, ...], owned: Mapping[str, Any]
+        self,
+        data: bytes,
+        seed: int | None,
+        before: tuple[str, ...],
+        owned: Mapping[str, Any],
+        via: str = "",
     ) -> Submitted:
         message = decode(data)
         if not isinstance(message.payload, TaskSubmit):
@@ -245,10 +228,16 @@ class House:
         if known is None:
             write_durably(submit_file(self._home, task_id), data)
         created = creating(task_id, message.message_id, message.payload, self._lab, seed)
-        command = replace(created, **owned)
+        profile = dict(created.profile)
+        if via:
+            profile |= {"via": via, "message_id": message.message_id}
+        session_id = self._new_id() if known is None else self.tasks.by_id[known[1]].session_id
+        command = replace(created, session_id=session_id, profile=profile, **owned)
         rejected = None if known is not None else self._screen(message.payload)
         if rejected is not None:
             self._answer(task_id, message.message_id, rejected)
+        elif known is None and via:
+            self._open_session(command.session_id, message.message_id)
         self._must(self._journal.give(command, actor, self._now_s()))
         if known is not None:
             was_rejected = answer_file(self._home, known[1]).exists()
@@ -271,6 +260,12 @@ class House:
             rejected=rejected,
         )
         write_durably(answer_file(self._home, task_id), encode(message))
+
+    def _open_session(self, session_id: str, message_id: str) -> None:
+        """Keep the message that opens a session, before there is a run (ruling 2)."""
+        moment = utc_text(datetime.fromtimestamp(self._now_s(), UTC))
+        opened = opening(self._new_id(), moment, session_id, message_id)
+        OutgoingFiles(self._home).keep(session_id, "created", opened)
 
     def _end_rejected(self) -> None:
         """End the drafts that have an answer: each was rejected, maybe by a house that died."""
@@ -453,7 +448,8 @@ class House:
 
     def _starting(self, task: Task, worker: str) -> tuple[TaskCommand, TaskCommand]:
         """Return the commands that begin a task with its lease."""
-        start = StartTask(task_id=task.task_id, run_id=self._new_id(), worker=worker)
+        known = "" if task.attempts else task.session_id
+        start = StartTask(task_id=task.task_id, run_id=known or self._new_id(), worker=worker)
         return start, leasing(task.task_id, start.run_id, self._needs(task.task_family))
 
     def _order_of(self, task_id: str) -> None:

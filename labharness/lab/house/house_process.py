@@ -9,9 +9,9 @@ import json
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -26,6 +26,7 @@ from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.config.lease import Lease
 from labharness.lab.config.lock import LineBusy, LineLock
+from labharness.lab.house.access import Face, HouseAccess
 from labharness.lab.house.alerts import WorkAlerts
 from labharness.lab.house.desk_work import DeskWork, LabFiles
 from labharness.lab.house.house import House, TaskRefused
@@ -148,13 +149,16 @@ class HouseProcess:
     Args:
         lab: The lab file.
         runs: The folder of the runs.
+        face: Serves callers elsewhere as long as the house is up.
     """
 
-    def __init__(self, lab: Path, runs: Path) -> None:
+    def __init__(self, lab: Path, runs: Path, face: Face | None = None) -> None:
         self._lab = lab
+        self._face = face
         self._runs = runs.resolve()
         self._leaving = asyncio.Event()
         self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._failure = ""
         self._files = LabFiles(lab)
         self._desk = DeskWork(self._files, self._wake)
@@ -187,12 +191,55 @@ class HouseProcess:
             self._pool = pool
             await self._in_house(self._open, plan)
             try:
-                async with ControlSocket(
-                    plan.state_dir, self._answer, 1.0, HOUSE_SOCKET, REQUEST_BYTES_MAX, shared=True
+                async with (
+                    ControlSocket(
+                        plan.state_dir,
+                        self._answer,
+                        1.0,
+                        HOUSE_SOCKET,
+                        REQUEST_BYTES_MAX,
+                        shared=True,
+                    ),
+                    self._faced(plan),
                 ):
                     await self._turns(plan)
             finally:
                 await self._in_house(self._left)
+
+    @asynccontextmanager
+    async def _faced(self, plan: LabPlan) -> AsyncIterator[None]:
+        """Serve callers elsewhere meanwhile; a face that ends takes the house down with it."""
+        if self._face is None:
+            yield
+            return
+        access = HouseAccess(
+            plan.file.lab.id,
+            plan.state_dir,
+            RunFolders(self._runs),
+            OwnerClient(plan),
+            self._with_house,
+            lambda: self._house.tasks,
+            self._changed,
+        )
+        serving = asyncio.ensure_future(self._face(access))
+        serving.add_done_callback(lambda _: self._leave())
+        try:
+            yield
+        finally:
+            serving.cancel()
+            with suppress(asyncio.CancelledError):
+                await serving
+
+    async def _with_house(self, work: Callable[[House], T]) -> T:
+        """Do something with the house for a face, and take the house's next turn."""
+        try:
+            return await self._in_house(lambda: work(self._house))
+        finally:
+            self._news.set()
+
+    def _leave(self) -> None:
+        self._leaving.set()
+        self._news.set()
 
     async def _in_house(self, work: Callable[..., T], *given: object) -> T:
         """Do something in the house's own thread."""
@@ -229,6 +276,7 @@ class HouseProcess:
             try:
                 await self._in_house(self._house.step)
                 self._failure = ""
+                self._changed.set()
             except JournalFailed as why:
                 reopened += 1
                 if reopened > REOPENS_MAX:
@@ -261,8 +309,7 @@ class HouseProcess:
         word = asked.get("do")
         try:
             if word == "leave":
-                self._leaving.set()
-                self._news.set()
+                self._leave()
                 return {"ok": True}
             return {"ok": True, **await self._in_house(self._answered, str(word), asked)}
         except LabError as why:

@@ -14,6 +14,7 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
@@ -27,6 +28,7 @@ from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.config.lease import Lease
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, RunOrder, order_from_json
+from labharness.lab.house.outgoing import OutgoingFiles
 from labharness.lab.wiring.control import ControlSocket
 from labharness.lab.wiring.tasks import TaskRun
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, decode
@@ -41,6 +43,9 @@ OWNER_SOCKET: Final = "owner.sock"
 OWNER_LOCK: Final = "owner.lock"
 HAND_S_MAX: Final = 10.0
 """Longest real time (s) for a hold or a resume to be answered."""
+
+WARNINGS: Final = ("token_refused",)
+"""Codes of the warnings that an event of the session may tell a caller."""
 
 SESSION: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """A session id as we mint it; any other text could name another folder."""
@@ -67,6 +72,7 @@ class LineOwnerProcess:
             "abort": self._abort,
             "hold": self._by_hand,
             "resume": self._by_hand,
+            "warn": self._warn,
             "leave": self._leave,
         }
 
@@ -161,6 +167,7 @@ class LineOwnerProcess:
             approval_wait_s=order.approval_wait_s,
             session_id=order.run_id,
             earlier=_earlier(Path(order.folder), payload.resume_from),
+            accepted=partial(OutgoingFiles(plan.state_dir).keep, order.run_id, "accepted"),
         )
 
     def _over(self) -> None:
@@ -171,6 +178,14 @@ class LineOwnerProcess:
         self._named(asked)
         if self._task is not None:
             self._task.abort(str(asked.get("reason", "")))
+        return {}
+
+    async def _warn(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        self._named(asked)
+        if asked.get("reason") not in WARNINGS:
+            raise BadOrder(Text("order.wrong", name="reason"))
+        if self._task is not None:
+            self._task.warn(str(asked["reason"]))
         return {}
 
     async def _by_hand(self, asked: Mapping[str, Any]) -> dict[str, Any]:

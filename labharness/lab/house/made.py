@@ -1,9 +1,11 @@
 """The commands that the house makes of a submission and of a run, and the names of its workers."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
-from labharness.protocols.hcp.codec import submission_of
+from labharness.protocols.hcp import answers
+from labharness.protocols.hcp.codec import HcpMessage, submission_of
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.task.commands import (
     CreateTask,
@@ -21,10 +23,12 @@ __all__ = [
     "DESK",
     "TITLE_CHARACTERS",
     "WORKER",
+    "Submitted",
     "attempt_of",
     "creating",
     "leasing",
     "never",
+    "opening",
 ]
 
 WORKER: Final = "line"
@@ -35,6 +39,20 @@ ATTEMPTS_MAX: Final = 10
 """Most attempts of one task, those included that an operator asks for."""
 
 TITLE_CHARACTERS: Final = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """A submission that the house keeps.
+
+    Attributes:
+        fresh: It was not known before; a repeated key gives the task of the first time.
+        rejected: It can never run, and its answer says why.
+    """
+
+    task_id: str
+    fresh: bool
+    rejected: bool = False
 
 
 def creating(task_id: str, key: str, payload: TaskSubmit, lab: str, seed: int | None) -> CreateTask:
@@ -76,3 +94,16 @@ def never(task_id: str, reason_code: str) -> Iterator[TaskCommand]:
 def attempt_of(task: Task, run_id: str) -> Attempt | None:
     """Return the attempt of a task with a session; ``None`` where it has none."""
     return next((each for each in task.attempts if each.run_id == run_id), None)
+
+
+def opening(message_id: str, timestamp: str, session_id: str, in_reply_to: str) -> HcpMessage:
+    """Return the message that opens a session."""
+    return answers.event(
+        message_id=message_id,
+        timestamp=timestamp,
+        session_id=session_id,
+        event_type="session_created",
+        sequence=1,
+        data={"state": "PENDING", "risk_level": None, "session_token": None},
+        in_reply_to=in_reply_to,
+    )

@@ -14,7 +14,7 @@ from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.house.house_process import house_door, owner_door
 from labharness.lab.wiring.control import LineControl, NoOwner
 
-__all__ = ["NotUp", "bring_up", "state_of", "take_down"]
+__all__ = ["NotUp", "bring_up", "bring_up_owner", "state_of", "take_down"]
 
 START_S_MAX: Final = 30.0
 """Longest time (s) from a process's start until its socket answers."""
@@ -55,14 +55,23 @@ def bring_up(plan: LabPlan, speed: float | None, runs: Path) -> tuple[bool, bool
         NotUp: One of them ended at once, or does not answer in time.
         OSError: Its log cannot be written, or the system has no such processes (Windows).
     """
+    house = ("house", str(plan.path.resolve()), "--runs", str(runs.resolve()))
+    return bring_up_owner(plan, speed), _started(house_door, plan, house)
+
+
+def bring_up_owner(plan: LabPlan, speed: float | None) -> bool:
+    """Start the line owner if it is not up; return whether it was. Arguments as `bring_up`.
+
+    Raises:
+        NotUp: It ended at once, or does not answer in time.
+        OSError: Its log cannot be written, or the system has no such processes (Windows).
+    """
     if os.name != "posix":
         raise NotUp(Text("control.unsupported"))
     plan.make_state_dir()
-    lab = str(plan.path.resolve())
     pace = ("real" if plan.real_ports else "fast") if speed is None else f"{speed:g}"
-    owner = ("line-owner", lab, "--speed", pace)
-    house = ("house", lab, "--runs", str(runs.resolve()))
-    return _started(owner_door, plan, owner), _started(house_door, plan, house)
+    words = ("line-owner", str(plan.path.resolve()), "--speed", pace)
+    return _started(owner_door, plan, words)
 
 
 def _started(door: Door, plan: LabPlan, words: Sequence[str]) -> bool:

@@ -98,6 +98,7 @@ class TaskRun:
         approvals: Standing approvals beside those that the lab file names.
         log_level: The level of the run's log (`run_log`).
         session_id: Of the run, where it was minted on receipt; ``None`` mints one here.
+        accepted: Keeps the message that carries the session's token, for its caller alone.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class TaskRun:
         log_level: str = "warning",
         session_id: str | None = None,
         earlier: Path | None = None,
+        accepted: Callable[[HcpMessage], None] = lambda message: None,
     ) -> None:
         self._plan = plan
         self._submit = submit
@@ -138,6 +140,7 @@ class TaskRun:
         self._approvals = approvals
         self._log_level = log_level
         self._earlier = earlier
+        self._accepted = accepted
         self._desk: Desk | None = None
         self._hands: ByHand | None = None
         self._alarms: LineAlarms | None = None
@@ -248,6 +251,16 @@ class TaskRun:
             self._loop.call_soon_threadsafe(self._break_off, reason)
         return Text("cli.breaking_off")
 
+    def warn(self, code: str) -> None:
+        """Write a warning for the caller into the session, from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._pass_on_warning, code)
+
+    def _pass_on_warning(self, code: str) -> None:
+        if self._desk is not None and not self._desk.session.closed:
+            said = {"code": code, "message": Text("hcp.token_refused"), "details": {}}
+            self._desk.session.event("warning", said)
+
     def _break_off(self, reason: str) -> None:
         if self._desk is not None:
             self._desk.break_off(reason)
@@ -354,6 +367,7 @@ class TaskRun:
                     artifacts=Artifacts(self.folder / ARTIFACTS_NAME, self.session_id),
                     tell=self._tell,
                     earlier=None if self._earlier is None else self._earlier / JOURNAL_NAME,
+                    accepted=self._accepted,
                 )
                 clock.loop.call_soon(self._pass_on_abort)
                 hands = self._hands = ByHand(lab.line, self._desk)

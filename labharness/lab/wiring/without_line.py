@@ -51,6 +51,7 @@ class NoLineRun:
         out: The folder of the run; ``None`` makes ``runs/<time>-<session>``.
         session_id: Of the run, where it was minted on receipt; ``None`` mints one here.
         tell: Called with every event.
+        accepted: Keeps the message that carries the session's token, for its caller alone.
 
     Attributes:
         session_id: Of the run.
@@ -67,6 +68,7 @@ class NoLineRun:
         out: Path | None = None,
         session_id: str | None = None,
         tell: Callable[[str, Mapping[str, Any]], None] = lambda kind, data: None,
+        accepted: Callable[[HcpMessage], None] = lambda message: None,
     ) -> None:
         self._plan = plan
         self._facts = facts
@@ -76,6 +78,7 @@ class NoLineRun:
         self.session_id = session_id or self._ids.uuid4()
         self.folder = out if out is not None else fresh_folder(self.session_id)
         self._tell = tell
+        self._accepted = accepted
         self._desk: NoLineDesk | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._abort_reason = ""
@@ -161,6 +164,7 @@ class NoLineRun:
                 artifacts=Artifacts(self.folder / ARTIFACTS_NAME, self.session_id),
                 session_id=self.session_id,
                 tell=self._tell,
+                accepted=self._accepted,
             )
             loop.call_soon(self._pass_on_abort)
             message = await desk.run(self._submit, self._payload)

@@ -1,10 +1,12 @@
 """The acceptance of a task: its session gets a token, and its caller the enforced envelope."""
 
+from collections.abc import Callable
 from typing import Any
 
 from labharness.core.clock import Chance, Clock, utc_text
 from labharness.core.vocabulary.durations import format_duration
 from labharness.protocols.hcp import answers
+from labharness.protocols.hcp.codec import HcpMessage
 from labharness.work.admission.token import issue
 from labharness.work.desk.admitting import Weighed
 from labharness.work.desk.facts import LabFacts
@@ -21,6 +23,7 @@ def accept(
     facts: LabFacts,
     clock: Clock,
     chance: Chance,
+    keep: Callable[[HcpMessage], None],
 ) -> dict[str, Any]:
     """Issue a session's token; return the record of its acceptance, which does not hold it.
 
@@ -31,6 +34,7 @@ def accept(
         facts: The lab.
         clock: Of the token's times.
         chance: Of token and message id.
+        keep: Keeps the message for its caller, before the record of the acceptance is written.
     """
     admitted, screened = weighed.admitted, weighed.admitted.screened
     token, session.token = issue(
@@ -54,6 +58,7 @@ def accept(
         max_duration=format_duration(screened.max_duration_s),
         abort_timeout=format_duration(ABORT_S_MAX),
     )
+    keep(message)
     body = message.payload.model_dump(by_alias=True, exclude_unset=True)
     body["session_token"] = None  # it goes to the caller and nowhere else
     body["risk_reasons"] = list(admitted.risk.reasons)

@@ -282,6 +282,7 @@ def record_body(message: HcpMessage) -> dict[str, Any]:
     return {
         "type": message.type,
         "message_id": message.message_id,
+        "timestamp": message.timestamp,
         "payload": message.payload.model_dump(by_alias=True, exclude_unset=True),
     }
 

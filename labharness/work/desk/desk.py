@@ -8,6 +8,7 @@ after every ending. A line that has to cool is watched after the answer (``cooli
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ class Desk:
         artifacts: The store of its files.
         tell: Called with every event as it happens.
         earlier: The journal of the run to go on from, for a submission that does so.
+        accepted: Keeps the one message with the session's token, for its caller alone.
 
     Attributes:
         session: Its session.
@@ -85,6 +87,7 @@ class Desk:
         artifacts: Artifacts,
         tell: Callable[[str, Mapping[str, Any]], None],
         earlier: Path | None = None,
+        accepted: Callable[[HcpMessage], None] = lambda message: None,
     ) -> None:
         self._facts = facts
         self._line = line
@@ -101,6 +104,7 @@ class Desk:
         )
         self._executor: Executor | None = None
         self._earlier = earlier
+        self._accept = partial(accept, facts=facts, clock=clock, chance=chance, keep=accepted)
         self._resumption: Resumption | None = None
         self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
@@ -245,9 +249,7 @@ class Desk:
     async def _carry_out(self, submit: HcpMessage, weighed: Weighed) -> HcpMessage:
         """Accept the task, run its plan, leave the line safe, and answer."""
         self._closing.capability = weighed.capability
-        body = accept(
-            self.session, submit.message_id, weighed, self._facts, self._clock, self._chance
-        )
+        body = self._accept(self.session, submit.message_id, weighed)
         self._journal.append("task_accepted", body, self._clock.now_s())
         self.session.tell("task_accepted", body)
         resumption = self._resumption

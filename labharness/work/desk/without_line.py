@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,7 @@ class NoLineDesk:
         artifacts: The store of its files.
         session_id: Its session.
         tell: Called with every event as it happens.
+        accepted: Keeps the one message with the session's token, for its caller alone.
 
     Attributes:
         session: Its session.
@@ -179,6 +181,7 @@ class NoLineDesk:
         artifacts: Artifacts,
         session_id: str,
         tell: Callable[[str, Mapping[str, Any]], None],
+        accepted: Callable[[HcpMessage], None],
     ) -> None:
         self._facts = facts
         self._lab_folder = lab_folder
@@ -191,6 +194,7 @@ class NoLineDesk:
         self._executor: Executor | None = None
         self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
+        self._accept = partial(accept, facts=facts, clock=clock, chance=chance, keep=accepted)
 
     async def run(self, submit: HcpMessage, payload: TaskSubmit) -> HcpMessage:
         """Take a ``task_submit`` to its terminal message.
@@ -262,9 +266,7 @@ class NoLineDesk:
     async def _carry_out(
         self, submit: HcpMessage, payload: TaskSubmit, weighed: Weighed
     ) -> HcpMessage:
-        body = accept(
-            self.session, submit.message_id, weighed, self._facts, self._clock, self._chance
-        )
+        body = self._accept(self.session, submit.message_id, weighed)
         self._journal.append("task_accepted", body, self._clock.now_s())
         self._journal.commit()  # a caller is told of nothing that a power cut would undo
         self.session.tell("task_accepted", body)

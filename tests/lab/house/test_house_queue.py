@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from labharness.journal.chain import Record
-from labharness.lab.house.house import LOST_S, House, TaskRefused, answer_file
+from labharness.lab.house.house import LOST_S, House, TaskRefused
 from labharness.lab.house.orders import order_from_json
+from labharness.lab.house.outgoing import answer_file
 from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import PauseTask, RetryTask, TaskActor

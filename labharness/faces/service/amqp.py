@@ -1,0 +1,371 @@
+"""A house's callers over RabbitMQ: takes what they ask, and sends what their sessions tell.
+
+All decisions are made elsewhere. A delivery is acknowledged once what it asks for is on the disk,
+and a message counts as sent once the broker has confirmed it; so either may happen twice, with the
+same ids. A broker that is away stops nothing here but the talk.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from labharness.core.clock import Chance, steady_s, utc_text, wall_clock_utc
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.service import wire
+from labharness.faces.service.inbox import (
+    AbortAsked,
+    Refusal,
+    SubmissionAsked,
+    Unanswerable,
+    asked,
+)
+from labharness.faces.service.outbox import Outgoing
+from labharness.faces.service.positions import Positions
+from labharness.faces.service.post import VIA, Batch, Post
+from labharness.journal import JournalFailed
+from labharness.lab.house.access import HouseAccess
+from labharness.lab.house.house import TaskRefused
+from labharness.lab.house.sessions import session_of
+from labharness.protocols.hcp import answers
+from labharness.protocols.hcp.codec import HcpMessage, encode
+from labharness.protocols.hcp.terms import Rejected
+
+if TYPE_CHECKING:
+    from aio_pika.abc import (
+        AbstractChannel,
+        AbstractConnection,
+        AbstractExchange,
+        AbstractIncomingMessage,
+        AbstractQueue,
+    )
+    from aiormq.abc import FieldTable
+
+__all__ = ["AmqpFace", "Broker"]
+
+LOG = logging.getLogger(__name__)
+
+OUTBOX_FILE: Final = "outbox.sqlite"
+
+BACK_OFF_S: Final = (1.0, 60.0)
+"""Shortest and longest wait (s) before the broker, or a caller without a queue, is tried again."""
+
+CONNECT_S_MAX: Final = 10.0
+"""Longest time (s) of one try to connect."""
+
+CONFIRM_S_MAX: Final = 30.0
+"""Longest time (s) for the broker to confirm a message."""
+
+PREFETCH: Final = 32
+"""Most deliveries that wait here at once."""
+
+WINDOW: Final = 64
+"""Most messages of one session that wait for their confirms at once."""
+
+LOOK_S: Final = 0.25
+"""Longest time (s) until new records of a run's journal are seen."""
+
+RETRY_S: Final = 5.0
+"""World time (s) before a delivery is taken again that a full disk did not keep."""
+
+DEAD_MAX: Final = 10_000
+"""Most dead letters that are kept for one callee; the oldest goes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """How a broker is reached.
+
+    Attributes:
+        url: ``amqp://`` or ``amqps://`` with account, host and virtual host.
+        tls: For ``amqps``; ``None`` takes the authorities that the system trusts.
+    """
+
+    url: str
+    tls: ssl.SSLContext | None = None
+
+
+@dataclass(slots=True)
+class _BackOff:
+    """The wait before the next try; it doubles from try to try."""
+
+    wait_s: float = 0.0
+
+    def longer(self) -> float:
+        self.wait_s = min(max(2 * self.wait_s, BACK_OFF_S[0]), BACK_OFF_S[1])
+        return self.wait_s
+
+
+class AmqpFace:
+    """Serves the callers of one house over a broker, and comes back when the broker does.
+
+    Args:
+        broker: The broker.
+        tell: Called with a line about the connection, for people.
+    """
+
+    def __init__(self, broker: Broker, tell: Callable[[str], None]) -> None:
+        self._broker = broker
+        self._tell = tell
+        self._back_off = _BackOff()
+
+    async def __call__(self, house: HouseAccess) -> None:
+        """Serve until it is cancelled."""
+        from aio_pika.exceptions import CONNECTION_EXCEPTIONS, AMQPError
+
+        with Positions(house.home / OUTBOX_FILE) as positions:
+            post = Post(house.home, house.runs, positions, Chance(None).uuid4, _now)
+            while True:
+                try:
+                    await self._connected(house, post)
+                    why = Text("hcp.closed")
+                except (*CONNECTION_EXCEPTIONS, AMQPError, TimeoutError) as error:
+                    why = Text("pair", what=type(error).__name__, why=str(error))
+                wait_s = self._back_off.longer()
+                self._tell(Text("hcp.away", why=why, wait_s=wait_s))
+                await asyncio.sleep(wait_s)
+
+    async def _connected(self, house: HouseAccess, post: Post) -> None:
+        """Serve until the connection ends."""
+        import aio_pika
+
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(CONNECT_S_MAX):
+                connection = await aio_pika.connect(self._broker.url, ssl_context=self._broker.tls)
+            stack.push_async_callback(_closed, connection)
+            talk = await _Talk.begun(connection, house, post)
+            ended = asyncio.get_running_loop().create_future()
+
+            def end(_: object, why: BaseException | None) -> None:
+                if not ended.done():
+                    ended.set_result(why)
+
+            for each in (connection, talk.events, talk.commands):
+                each.close_callbacks.add(end)
+            self._back_off = _BackOff()
+            self._tell(Text("hcp.connected", queue=wire.command_queue(house.lab_id)))
+            jobs = [asyncio.ensure_future(each) for each in (talk.take(), talk.send())]
+            stack.push_async_callback(_cancelled, jobs)
+            await asyncio.wait([ended, *jobs], return_when=asyncio.FIRST_COMPLETED)
+            for job in jobs:
+                if job.done():
+                    job.result()
+            if isinstance(why := ended.result(), BaseException):
+                raise why
+
+
+class _Talk:
+    """One connection: a channel for what is asked, and one for what is told."""
+
+    def __init__(
+        self,
+        house: HouseAccess,
+        post: Post,
+        events: "AbstractChannel",
+        commands: "AbstractChannel",
+        queue: "AbstractQueue",
+        exchanges: "tuple[AbstractExchange, AbstractExchange]",
+    ) -> None:
+        self.events = events
+        self.commands = commands
+        self._house = house
+        self._post = post
+        self._queue = queue
+        self._told, self._dead = exchanges
+        self._absent: dict[str, tuple[float, _BackOff]] = {}  # callers without a queue
+
+    @classmethod
+    async def begun(
+        cls, connection: "AbstractConnection", house: HouseAccess, post: Post
+    ) -> "_Talk":
+        """Declare what HCP names, as whoever starts does, and open both channels."""
+        from aio_pika import ExchangeType
+
+        events = await connection.channel(publisher_confirms=True, on_return_raises=True)
+        commands = await connection.channel()
+        await commands.set_qos(prefetch_count=PREFETCH)
+        told = await events.declare_exchange(wire.EVENTS, ExchangeType.TOPIC, durable=True)
+        dead = await events.declare_exchange(wire.DEAD, ExchangeType.DIRECT, durable=True)
+        bound: FieldTable = {"x-max-length": DEAD_MAX}
+        letters = await events.declare_queue(
+            wire.dead_queue(house.lab_id), durable=True, arguments=bound
+        )
+        await letters.bind(dead, house.lab_id)
+        asked_of = await commands.declare_exchange(wire.COMMANDS, ExchangeType.DIRECT, durable=True)
+        queue = await commands.declare_queue(wire.command_queue(house.lab_id), durable=True)
+        await queue.bind(asked_of, house.lab_id)
+        return cls(house, post, events, commands, queue, (told, dead))
+
+    # ---- what is asked
+
+    async def take(self) -> None:
+        """Take deliveries in their order; a second callee of the same lab is refused (403)."""
+        async with self._queue.iterator(exclusive=True) as deliveries:
+            async for delivery in deliveries:
+                if await self._taken(delivery):
+                    await delivery.ack()
+                else:
+                    await asyncio.sleep(RETRY_S)
+                    await delivery.nack(requeue=True)
+
+    async def _taken(self, delivery: "AbstractIncomingMessage") -> bool:
+        """Carry out what a delivery asks; return whether it is on the disk, or answered."""
+        found = asked(delivery.body, delivery.user_id or "")
+        try:
+            if isinstance(found, SubmissionAsked):
+                await self._submit(found, delivery)
+            elif isinstance(found, AbortAsked):
+                await self._abort(found, delivery)
+            elif isinstance(found, Refusal):
+                await self._refuse(found, delivery)
+            else:
+                await self._bury(delivery, found)
+        except JournalFailed as why:
+            LOG.error("a delivery waits: %s", why)
+            return False
+        return True
+
+    async def _submit(self, found: SubmissionAsked, delivery: "AbstractIncomingMessage") -> None:
+        try:
+            kept = await self._house.submit(delivery.body, VIA)
+        except TaskRefused as why:
+            reused = self._house.tasks().keys.get((found.caller_id, found.message.message_id))
+            rejected = (
+                Rejected("invalid_input", Text("hcp.key_reused"))
+                if reused
+                else Rejected("resource_unavailable", str(why), None, Text("hcp.advice.later"))
+            )
+            await self._refuse(
+                Refusal(found.caller_id, found.message.message_id, rejected), delivery
+            )
+            return
+        if not kept.fresh:
+            task = self._house.tasks().by_id[kept.task_id]
+            for batch in await asyncio.to_thread(list, self._post.again(task)):
+                await self._publish_all(batch)
+        self._house.changed.set()
+
+    async def _abort(self, found: AbortAsked, delivery: "AbstractIncomingMessage") -> None:
+        ended = await self._house.abort(
+            found.caller_id, found.session_id, found.token, found.reason
+        )
+        if ended == "unknown":
+            await self._bury(delivery, Unanswerable(Text("hcp.no_session")))
+        elif ended == "token":
+            await self._house.warn(found.session_id, "token_refused")
+        elif ended == "closed":
+            task, _ = session_of(self._house.tasks(), found.session_id)
+            if task is not None:
+                said = await asyncio.to_thread(self._post.closed_already, task, found.session_id)
+                await self._publish_all(said)
+
+    async def _refuse(self, found: Refusal, delivery: "AbstractIncomingMessage") -> None:
+        message = answers.task_rejected(
+            message_id=Chance(None).uuid4(),
+            timestamp=_now(),
+            in_reply_to=found.in_reply_to,
+            rejected=found.rejected,
+        )
+        batch = Batch(found.caller_id, "none", (Outgoing(0, message),), 0)
+        if not await self._publish_all(batch):  # it has no queue, so its message is all there is
+            await self._bury(delivery, Unanswerable(str(found.rejected.reason_message)))
+
+    async def _bury(self, delivery: "AbstractIncomingMessage", found: Unanswerable) -> None:
+        """Put a message among the dead letters, with the reason."""
+        from aio_pika import DeliveryMode, Message
+
+        letter = Message(
+            delivery.body,
+            headers={"reason": str(found.reason)[:REASON_CHARACTERS]},
+            message_id=delivery.message_id,
+            delivery_mode=DeliveryMode.PERSISTENT,
+        )
+        await self._dead.publish(letter, self._house.lab_id, timeout=CONFIRM_S_MAX)
+
+    # ---- what is told
+
+    async def send(self) -> None:
+        """Send what is due, session by session, whenever there is news."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._house.changed.wait()
+            self._house.changed.clear()
+            due = await asyncio.to_thread(list, self._post.due(self._house.tasks()))
+            await asyncio.gather(*(self._send(each) for each in due if self._present(each)))
+
+    def _present(self, batch: Batch) -> bool:
+        until_s, _ = self._absent.get(batch.caller_id, (0.0, None))
+        return steady_s() >= until_s
+
+    async def _send(self, batch: Batch) -> None:
+        count = await self._publish_all(batch)
+        self._post.sent(batch, count)
+        if count == len(batch.messages):
+            self._absent.pop(batch.caller_id, None)
+        elif batch.messages:
+            back_off = self._absent.get(batch.caller_id, (0.0, _BackOff()))[1]
+            wait_s = back_off.longer()
+            self._absent[batch.caller_id] = (steady_s() + wait_s, back_off)
+            LOG.info("%s has no queue yet; tried again in %g s", batch.caller_id, wait_s)
+
+    async def _publish_all(self, batch: Batch) -> int:
+        """Publish messages in their order; return how many the broker confirmed without a gap."""
+        sent = 0
+        for window in _windows(batch.messages):
+            confirmed = await asyncio.gather(
+                *(self._publish(batch, each.message) for each in window)
+            )
+            for each in confirmed:
+                if not each:
+                    return sent
+                sent += 1
+        return sent
+
+    async def _publish(self, batch: Batch, message: HcpMessage) -> bool:
+        """Publish one message; return whether it was confirmed and has reached a queue."""
+        from aio_pika import DeliveryMode, Message
+        from aio_pika.exceptions import DeliveryError
+
+        body = Message(
+            encode(message),
+            content_type="application/json",
+            content_encoding="utf-8",
+            delivery_mode=DeliveryMode.PERSISTENT,
+            message_id=message.message_id,
+            timestamp=datetime.fromisoformat(message.timestamp),
+            correlation_id=message.session_id or None,
+            type=message.type,
+        )
+        topic = wire.topic(batch.caller_id, batch.session_id, message)
+        try:
+            await self._told.publish(body, topic, mandatory=True, timeout=CONFIRM_S_MAX)
+        except DeliveryError:
+            return False
+        return True
+
+
+REASON_CHARACTERS: Final = 500
+
+
+def _windows(messages: tuple[Outgoing, ...]) -> Iterable[tuple[Outgoing, ...]]:
+    return (messages[at : at + WINDOW] for at in range(0, len(messages), WINDOW))
+
+
+def _now() -> str:
+    return utc_text(wall_clock_utc())
+
+
+async def _closed(connection: "AbstractConnection") -> None:
+    with suppress(Exception):
+        await connection.close()
+
+
+async def _cancelled(jobs: "Iterable[asyncio.Future[None]]") -> None:
+    for each in jobs:
+        each.cancel()
+    await asyncio.gather(*jobs, return_exceptions=True)

@@ -1,0 +1,105 @@
+"""Which messages of a session are to be sent, and in which order: read from what is kept of it.
+
+Nothing is written here. The records of a run's journal and the files beside it give the same
+messages with the same ids each time, so that a message that is sent again is the same one.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from labharness.journal.chain import Record
+from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.messages import PAYLOADS
+
+__all__ = ["AFTER", "Outgoing", "SessionState", "messages_of", "state_after"]
+
+AFTER: Final = 1 << 40
+"""Position of the first message behind a run's journal; no journal has so many records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One message to send.
+
+    Attributes:
+        position: Of the message in its session; what was sent is known by the last position.
+    """
+
+    position: int
+    message: HcpMessage
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """The state of a session as its journal leaves it.
+
+    Attributes:
+        state: Of the session.
+        sequence: Of its newest event.
+        ended: Its terminal message is in the journal.
+    """
+
+    state: str = "PENDING"
+    sequence: int = 1
+    ended: bool = False
+
+
+def state_after(records: Iterable[Record], before: SessionState) -> SessionState:
+    """Return the state of a session after more records of its journal."""
+    state, sequence, ended = before.state, before.sequence, before.ended
+    for record in records:
+        if record.kind == "event":
+            sequence = record.body["sequence"]
+            if record.body["event_type"] == "state_changed":
+                state = record.body["data"]["to_state"]
+        ended = ended or record.kind == "terminal"
+    return SessionState(state, sequence, ended)
+
+
+def messages_of(
+    session_id: str,
+    records: Iterable[Record],
+    *,
+    created: HcpMessage | None,
+    accepted: HcpMessage | None,
+    in_reply_to: str,
+) -> Iterator[Outgoing]:
+    """Return the messages that records of a run's journal are, in their order.
+
+    Args:
+        session_id: Of the run.
+        records: A part of its journal.
+        created: The message that has opened the session already, if there is one.
+        accepted: The message with the token, which stands for the record of the acceptance.
+        in_reply_to: ``message_id`` of the submission.
+    """
+    for record in records:
+        if record.kind == "event":
+            opens = record.body["event_type"] == "session_created"
+            if not (opens and created is not None) and not _closes_aborted(record.body):
+                reply = {"in_reply_to": in_reply_to} if opens else {}
+                yield Outgoing(record.seq, _event(session_id, record.body, reply))
+        elif record.kind == "task_accepted" and accepted is not None:
+            yield Outgoing(record.seq, accepted)
+        elif record.kind == "terminal":
+            yield Outgoing(record.seq, _terminal(session_id, record.body))
+
+
+def _closes_aborted(body: Mapping[str, Any]) -> bool:
+    """Return whether the terminal message says the same, with all that the end of an abort left."""
+    ended = (body["event_type"], body["data"].get("final_state"))
+    return ended == ("session_closed", "ABORTED")
+
+
+def _event(session_id: str, body: Mapping[str, Any], reply: Mapping[str, Any]) -> HcpMessage:
+    told = {name: body[name] for name in ("event_type", "sequence", "data")}
+    payload = PAYLOADS["event"].model_validate({**told, **reply})
+    return HcpMessage(body["message_id"], body["timestamp"], session_id, "event", payload)
+
+
+def _terminal(session_id: str, body: Mapping[str, Any]) -> HcpMessage:
+    kind = body["type"]
+    payload = PAYLOADS[kind].model_validate(body["payload"])
+    named = None if kind == "task_rejected" else session_id
+    return HcpMessage(body["message_id"], body["timestamp"], named, kind, payload)

@@ -1,0 +1,193 @@
+"""The outbox of a lab: what is to be sent to which caller now, and what was sent."""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from labharness.faces.service.lost_runs import closed_already, end_of_lost
+from labharness.faces.service.outbox import (
+    AFTER,
+    Outgoing,
+    SessionState,
+    messages_of,
+    state_after,
+)
+from labharness.faces.service.positions import FINISHED, NOTHING_SENT, Positions
+from labharness.journal import JournalFailed
+from labharness.journal.chain import Record
+from labharness.lab.house.orders import RunFiles
+from labharness.lab.house.outgoing import MESSAGES_MAX, OutgoingFiles, Part, answer_file
+from labharness.protocols.hcp.codec import HcpMessage, decode
+from labharness.work.task.record import Attempt, Task, Tasks
+from labharness.work.task.states import TERMINAL
+
+__all__ = ["VIA", "Batch", "Post"]
+
+LOG = logging.getLogger(__name__)
+
+VIA: Final = "amqp"
+
+ANSWERS: Final = ("task_accepted", "task_completed", "task_failed", "task_rejected")
+"""The messages that answer a submission; the events between them are told once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The next messages of one session, in their order.
+
+    Attributes:
+        reach: Position of the session once all of them are sent.
+    """
+
+    caller_id: str
+    session_id: str
+    messages: tuple[Outgoing, ...]
+    reach: int
+
+
+class Post:
+    """Reads what is kept of each session behind the last message that was sent.
+
+    Args:
+        home: The lab's state directory.
+        runs: The folders of its runs.
+        positions: How far each session was sent.
+        new_id: Mints the ids of messages that end a lost session.
+        timestamp: Returns the time of such a message.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        runs: RunFiles,
+        positions: Positions,
+        new_id: Callable[[], str],
+        timestamp: Callable[[], str],
+    ) -> None:
+        self._home = home
+        self._runs = runs
+        self._files = OutgoingFiles(home)
+        self._positions = positions
+        self._new_id = new_id
+        self._timestamp = timestamp
+
+    def due(self, tasks: Tasks) -> Iterator[Batch]:
+        """Return what is to be sent now, the oldest task first, a session at most once.
+
+        A session whose journal cannot be read now, or whose end cannot be kept, waits; the others
+        do not wait for it.
+        """
+        for task in tasks.by_id.values():
+            if task.profile.get("via") == VIA:
+                for session_id, run in _sessions(task):
+                    if self._positions.of(session_id) == FINISHED:
+                        continue
+                    try:
+                        yield self._batch(task, session_id, run)
+                    except (JournalFailed, OSError) as why:
+                        LOG.warning("session %s waits: %s", session_id, why)
+
+    def sent(self, batch: Batch, count: int) -> None:
+        """Keep that the first messages of a batch were confirmed."""
+        if count == len(batch.messages):
+            self._positions.move({batch.session_id: batch.reach})
+        elif count:
+            self._positions.move({batch.session_id: batch.messages[count - 1].position})
+
+    def again(self, task: Task) -> Iterator[Batch]:
+        """Return what a repeated submission is answered with: acceptance and end (ruling 14).
+
+        What was not sent yet is not among it: it is due anyway.
+        """
+        for session_id, run in _sessions(task):
+            sent = self._positions.of(session_id)
+            whole = [*self._from(task, session_id, NOTHING_SENT, self._records(session_id, 0))]
+            if run is None or run.ended_at_s is not None:
+                whole += self._after(session_id)
+            told = tuple(
+                each
+                for each in (self._rejection(task) or whole)
+                if each.position <= sent and each.message.type in ANSWERS
+            )
+            yield Batch(task.requested_by, session_id, told, sent)
+
+    def closed_already(self, task: Task, session_id: str) -> Batch:
+        """Return the answer to an abort that came after the end of its session (ruling 10b)."""
+        after = self._files.kept(session_id, "after")
+        number = state_after(self._records(session_id, 0), SessionState()).sequence
+        number += sum(each.type == "event" for each in after) + 1
+        message = closed_already(
+            session_id, number, new_id=self._new_id, timestamp=self._timestamp()
+        )
+        if len(after) < MESSAGES_MAX:  # one caller's aborts do not fill the disk
+            self._files.keep(session_id, "after", *after, message)
+        told = (Outgoing(AFTER + len(after), message),)
+        return Batch(task.requested_by, session_id, told, FINISHED)
+
+    # ---- what is kept of a session
+
+    def _batch(self, task: Task, session_id: str, run: Attempt | None) -> Batch:
+        sent = self._positions.of(session_id)
+        if rejection := self._rejection(task):
+            return Batch(task.requested_by, session_id, rejection, FINISHED)
+        records = self._records(session_id, sent)
+        over = task.status in TERMINAL if run is None else run.ended_at_s is not None
+        if over:
+            self._end(task, session_id, run)
+        messages = [*self._from(task, session_id, sent, records)]
+        if over:
+            messages += [each for each in self._after(session_id) if each.position > sent]
+        reach = records[-1].seq if records else max(sent, 0)
+        return Batch(task.requested_by, session_id, tuple(messages), FINISHED if over else reach)
+
+    def _records(self, session_id: str, sent: int) -> list[Record]:
+        return [] if sent >= AFTER else self._runs.records(session_id, max(sent, 0))
+
+    def _end(self, task: Task, session_id: str, run: Attempt | None) -> None:
+        """Keep the end of a session whose run left none, before any of it is sent."""
+        found = state_after(self._records(session_id, 0), SessionState())
+        if found.ended or self._files.kept(session_id, "after"):
+            return
+        ends = end_of_lost(
+            task, run, session_id, found, new_id=self._new_id, timestamp=self._timestamp()
+        )
+        self._files.keep(session_id, "after", *ends)
+
+    def _from(
+        self, task: Task, session_id: str, sent: int, records: list[Record]
+    ) -> Iterator[Outgoing]:
+        created = self._one(session_id, "created")
+        if created is not None and sent < 0:
+            yield Outgoing(0, created)
+        yield from messages_of(
+            session_id,
+            records,
+            created=created,
+            accepted=self._one(session_id, "accepted"),
+            in_reply_to=str(task.profile.get("message_id", "")),
+        )
+
+    def _one(self, session_id: str, part: Part) -> HcpMessage | None:
+        kept = self._files.kept(session_id, part)
+        return kept[0] if kept else None
+
+    def _after(self, session_id: str) -> list[Outgoing]:
+        kept = self._files.kept(session_id, "after")
+        return [Outgoing(AFTER + number, each) for number, each in enumerate(kept)]
+
+    def _rejection(self, task: Task) -> tuple[Outgoing, ...]:
+        """Return the answer to a task that was rejected on receipt."""
+        path = answer_file(self._home, task.task_id)
+        if task.attempts or not path.exists():
+            return ()
+        return (Outgoing(AFTER, decode(path.read_bytes())),)
+
+
+def _sessions(task: Task) -> Iterator[tuple[str, Attempt | None]]:
+    """Return the sessions of a task, each with its attempt; the first may have none yet."""
+    if not task.attempts:
+        yield task.session_id, None
+    for run in task.attempts:
+        yield run.run_id, run

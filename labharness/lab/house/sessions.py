@@ -1,0 +1,74 @@
+"""Requests of callers elsewhere about sessions of their own."""
+
+import hmac
+from contextlib import suppress
+
+from labharness.core.errors import LabError
+from labharness.lab.house.house import House
+from labharness.lab.house.orders import LineOwnerDoor
+from labharness.lab.house.outgoing import OutgoingFiles
+from labharness.protocols.hcp.codec import HcpMessage
+from labharness.work.task.commands import CancelTask, TaskActor
+from labharness.work.task.record import Attempt, Task, Tasks
+from labharness.work.task.states import TERMINAL
+
+__all__ = ["abort_session", "session_of", "warn_caller"]
+
+
+def abort_session(
+    house: House, files: OutgoingFiles, caller_id: str, session_id: str, token: str, reason: str
+) -> str:
+    """Carry out the abort that a caller asks of its session; it sticks to the task.
+
+    A session that waits needs no token (ruling 5).
+
+    Args:
+        house: Keeps the task.
+        files: Keep the message with the session's token.
+        caller_id: The caller, as the broker vouches for it.
+        session_id: Of the session.
+        token: That it states; ``""`` for none.
+        reason: That it gives.
+
+    Returns:
+        ``asked``, or why nothing changes: ``unknown`` for a session that is not this caller's,
+        ``token`` where it is not the session's own, ``closed`` where it has ended.
+
+    Raises:
+        TaskRefused: The control plane refuses it.
+        JournalFailed: It could not be written.
+    """
+    task, run = session_of(house.tasks, session_id)
+    if task is None or task.requested_by != caller_id:
+        return "unknown"
+    if task.status in TERMINAL or (run is not None and run.ended_at_s is not None):
+        return "closed"
+    if task.cancel_requested:
+        return "asked"
+    accepted = files.kept(session_id, "accepted")
+    if accepted and not _is_token(token, accepted[0]):
+        return "token"
+    house.give(CancelTask(task_id=task.task_id, reason=reason), TaskActor(caller_id, "caller"))
+    return "asked"
+
+
+def session_of(tasks: Tasks, session_id: str) -> tuple[Task | None, Attempt | None]:
+    """Return the task and the attempt of a session; no attempt where it has none yet."""
+    for task in tasks.by_id.values():
+        for run in task.attempts:
+            if run.run_id == session_id:
+                return task, run
+        if task.session_id == session_id:
+            return task, None
+    return None, None
+
+
+def warn_caller(owner: LineOwnerDoor, session_id: str, code: str) -> None:
+    """Have a run tell its caller of a refused request, by an event of its session."""
+    with suppress(LabError):  # it has just ended
+        owner.ask(session_id, "warn", code)
+
+
+def _is_token(token: str, accepted: HcpMessage) -> bool:
+    told = getattr(accepted.payload, "session_token", "")
+    return bool(token) and hmac.compare_digest(token.encode(), str(told).encode())

@@ -1,0 +1,135 @@
+"""A real RabbitMQ of the tests' own: started on free ports, stopped and started again at will."""
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from labharness.core.clock import pause, steady_s
+
+__all__ = ["PASSWORD", "VHOST", "Broker", "broker_program"]
+
+VHOST = "/hcp"
+PASSWORD = "secret"
+START_S_MAX = 120.0
+STOP_S_MAX = 60.0
+
+
+def broker_program() -> str | None:
+    """Return the server's own script; that of the distribution changes accounts."""
+    placed = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+    return str(placed) if placed.exists() else shutil.which("rabbitmq-server")
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+class Broker:
+    """One broker, with accounts that may do all within the virtual host of HCP."""
+
+    def __init__(self, home: Path, accounts: Iterable[str]) -> None:
+        self.home = home
+        self.port, self._between = free_port(), free_port()
+        home.mkdir(parents=True)
+        (home / "definitions.json").write_text(json.dumps(_definitions(accounts)))
+        (home / "plugins").write_text("[].")
+        self._configure()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def _configure(self, *lines: str) -> None:
+        config = (
+            f"listeners.tcp.1 = 127.0.0.1:{self.port}",
+            f"load_definitions = {self.home / 'definitions.json'}",
+            *lines,
+        )
+        (self.home / "rabbitmq.conf").write_text("\n".join(config) + "\n")
+
+    def configure(self, *lines: str) -> None:
+        """Set more of its configuration, which counts from the next start on."""
+        self._configure(*lines)
+
+    def url(self, account: str) -> str:
+        return f"amqp://{account}:{PASSWORD}@127.0.0.1:{self.port}/%2Fhcp"
+
+    def start(self) -> None:
+        program = broker_program()
+        assert program is not None, "install rabbitmq-server"
+        env = {
+            **os.environ,
+            "HOME": str(self.home),  # of the cookie
+            "RABBITMQ_NODENAME": f"t{self.port}@localhost",
+            "RABBITMQ_DIST_PORT": str(self._between),
+            "RABBITMQ_MNESIA_BASE": str(self.home / "data"),
+            "RABBITMQ_LOG_BASE": str(self.home / "log"),
+            "RABBITMQ_CONFIG_FILE": str(self.home / "rabbitmq.conf"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.home / "plugins"),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+        }
+        out = (self.home / "out").open("ab")
+        with out:
+            self._process = subprocess.Popen(
+                [program],
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        until_s = steady_s() + START_S_MAX
+        while not self._answers():
+            assert self._process.poll() is None, (self.home / "out").read_text()
+            assert steady_s() < until_s, (self.home / "out").read_text()
+            pause(0.2)
+
+    def _answers(self) -> bool:
+        """Return whether it takes a connection; it opens its port last."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 1.0):
+                return True
+        except OSError:
+            return False
+
+    def stop(self) -> None:
+        """End it; what is durable stays."""
+        if self._process is not None:
+            os.killpg(self._process.pid, 15)
+            try:
+                self._process.wait(STOP_S_MAX)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, 9)
+                self._process.wait(STOP_S_MAX)
+            self._process = None
+
+
+def _definitions(accounts: Iterable[str]) -> dict[str, object]:
+    names = list(accounts)
+    return {
+        "users": [
+            {
+                "name": name,
+                "password_hash": _hashed(name),
+                "hashing_algorithm": "rabbit_password_hashing_sha256",
+                "tags": "",
+            }
+            for name in names
+        ],
+        "vhosts": [{"name": VHOST}],
+        "permissions": [
+            {"user": name, "vhost": VHOST, "configure": ".*", "write": ".*", "read": ".*"}
+            for name in names
+        ],
+    }
+
+
+def _hashed(name: str) -> str:
+    salt = hashlib.sha256(name.encode()).digest()[:4]
+    return base64.b64encode(salt + hashlib.sha256(salt + PASSWORD.encode()).digest()).decode()

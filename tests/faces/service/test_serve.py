@@ -1,0 +1,349 @@
+"""A caller written from the specification alone, over a real broker, and what may fail between."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker import Broker, broker_program
+from commands import COMMAND, ROOT, say
+from labharness.core.clock import pause, steady_s
+from labharness.journal.reading import verify_file
+from plain_caller import PlainCaller, answer_in, history_faults
+from requested import hot
+from rig import EXAMPLE, SHORT_LINE
+
+IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
+CURVE = json.loads((ROOT / "examples" / "iv-curve.json").read_text())["payload"]
+GROWTH = json.loads(EXAMPLE.read_text())["payload"]
+CALLERS = ("harness-alpha-001", "mallory")
+CALLEE = "callee"
+WAIT_S_MAX = 90.0
+PACED = "4"  # times real time: faster, a loaded machine's line trips, as its polls come late
+
+missing = broker_program() is None and not os.environ.get("CI")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(missing, reason="rabbitmq-server is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    made = Broker(tmp_path_factory.mktemp("mq") / "b", (*CALLERS, CALLEE))
+    made.start()
+    yield made
+    made.stop()
+
+
+class Service:
+    """``labharness serve`` as a process."""
+
+    def __init__(self, lab: Path, url: str, runs: Path, speed: str) -> None:
+        self.lab, self.runs = lab, runs
+        self.env = {**os.environ, "LABHARNESS_BROKER": url}
+        self._speed = speed
+        self._log = runs.parent / "serve.log"
+        self.process = self.start()
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        before = self.connections()
+        with self._log.open("ab") as log:
+            process = subprocess.Popen(
+                [
+                    *(*COMMAND, "serve", "--lab", str(self.lab), "--runs", str(self.runs)),
+                    *("--speed", self._speed),
+                ],
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stderr=log,
+            )
+        self.process = process
+        until(lambda: self.connections() > before or process.poll() is not None)
+        assert process.poll() is None, self.said()
+        return process
+
+    def connections(self) -> int:
+        return self.said().count("connected; ")
+
+    def said(self) -> str:
+        return self._log.read_text() if self._log.exists() else ""
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(30)
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(60) == 0, self.said()
+
+    def owner(self) -> int:
+        return int(json.loads(say("status", "--lab", self.lab, "--json").out)["line_owner"]["pid"])
+
+
+def until(true: Callable[[], bool]) -> None:
+    end_s = steady_s() + WAIT_S_MAX
+    while not true():
+        assert steady_s() < end_s
+        pause(0.1)
+
+
+@pytest.fixture
+def serve(broker: Broker, tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    made: list[Service] = []
+
+    def begin(lab: Path, speed: str = "fast") -> Service:
+        made.append(Service(lab, broker.url(CALLEE), tmp_path / "runs", speed))
+        return made[-1]
+
+    yield begin
+    for each in made:
+        if each.process.poll() is None:
+            each.process.terminate()
+            each.process.wait(60)
+        say("down", "--lab", each.lab, "--stop")
+        until(partial(is_down, each.lab))
+
+
+def is_down(lab: Path) -> bool:
+    return json.loads(say("status", "--lab", lab, "--json").out)["line_owner"] is None
+
+
+@pytest.fixture
+def caller(broker: Broker) -> Iterator[Callable[..., PlainCaller]]:
+    made: list[PlainCaller] = []
+
+    def begin(callee: str, caller_id: str = CALLERS[0], **settings: Any) -> PlainCaller:
+        made.append(PlainCaller(broker.url(caller_id), caller_id, callee, **settings))
+        return made[-1]
+
+    yield begin
+    for each in made:
+        each.purge()
+        each.close()
+
+
+Serve = Callable[..., Service]
+Call = Callable[..., PlainCaller]
+
+
+def approve(lab: Path, name: str = "Olga") -> None:
+    request = say("approvals", "list", "--lab", lab).out.split()[0]
+    said = say(
+        *("approvals", "approve", request, "--name", name, "--reason", "looked at it"),
+        *("--lab", lab),
+    )
+    assert said.code == 0, said.err
+
+
+def test_a_growth_is_answered_once_also_when_it_is_submitted_again_a_day_later(
+    serve: Serve, caller: Call
+) -> None:
+    service = serve(SHORT_LINE)
+    asks = caller("short-line")
+    message_id = asks.submit(GROWTH)
+    end = asks.ended()
+    assert end["type"] == "task_completed", end.payload
+    assert {"peak_distance", "layer_count", "confidence"} <= set(end.payload["outputs"])
+    assert history_faults(asks.heard) == []
+    accepted = answer_in(asks.heard, "task_accepted").payload
+    assert accepted["risk_level"] == "R3"
+    assert accepted["in_reply_to"] == message_id
+    assert accepted["session_token"]
+    assert set(accepted["constraints"]) == {"max_duration", "abort_timeout"}
+    assert accepted["safety_envelope"]["parameters"]["temperature"]["hard_limit"] is True
+    heard = list(asks.heard)
+    for _ in range(2):
+        asks.submit(GROWTH, message_id)
+        asks.ended()
+        answered = asks.heard[len(heard) :]
+        assert [each["type"] for each in answered] == ["task_accepted", "task_completed"]
+        assert all(each in heard for each in answered)
+        del asks.heard[len(heard) :]
+        service.end()
+        service.start()
+    assert len(list(service.runs.iterdir())) == 1
+
+
+def test_a_caller_sees_that_its_task_waits_for_a_person(serve: Serve, caller: Call) -> None:
+    serve(SHORT_LINE, PACED)
+    asks = caller("short-line")
+    asks.submit(hot()["payload"])
+    asks.until(lambda told: told.is_("session_created", state="PENDING"))
+    until(lambda: "R4" in say("approvals", "list", "--lab", SHORT_LINE).out)
+    asks.until(lambda told: told.is_("progress", stage="awaiting_approval"))
+    approve(SHORT_LINE)
+    accepted = asks.until(lambda told: told["type"] == "task_accepted").payload
+    assert accepted["risk_level"] == "R4"
+    asks.abort(asks.heard[0]["session_id"], accepted["session_token"])
+    assert asks.ended().is_("session_closed", final_state="ABORTED")
+    assert history_faults(asks.heard) == []
+
+
+def test_what_cannot_be_read_is_a_dead_letter_with_its_reason_and_stops_nobody(
+    serve: Serve, caller: Call
+) -> None:
+    serve(IV)
+    asks = caller("iv-bench-simulated")
+    whole = json.dumps({"hcp_version": "1.0", "message_id": "a", "session_id": None})
+    bad = {
+        b"\xff\xfe": "no JSON",
+        b"[" * 100_000: "nested",
+        b'{"a": 1, "a": 2}': "stands twice",
+        whole.encode(): "type",
+        whole.replace("1.0", "2.0").encode(): "hcp_version",
+    }
+    for data in bad:
+        asks.send_bytes(data)
+    asks.send("event", "s", {"event_type": "log", "sequence": 1, "data": {}}, "not-a-command")
+    message_id = asks.submit({**CURVE, "caller_id": asks.caller_id, "intent": 7})
+    rejected = asks.ended()
+    assert rejected["type"] == "task_rejected"
+    assert rejected["session_id"] is None
+    assert rejected.payload["in_reply_to"] == message_id
+    assert rejected.payload["reason_code"] == "invalid_input"
+    assert "payload.intent" in rejected.payload["reason_message"]
+    reasons = asks.dead_letters()
+    assert len(reasons) == len(bad) + 1
+    for reason, words in zip(reasons, bad.values(), strict=False):
+        assert words in reason
+
+
+def test_who_is_not_who_it_says_is_refused(serve: Serve, caller: Call) -> None:
+    serve(IV)
+    asks, other = caller("iv-bench-simulated"), caller("iv-bench-simulated", "mallory")
+    other.submit({**CURVE, "caller_id": asks.caller_id})
+    refused = other.ended().payload
+    assert refused["reason_code"] == "unauthorized"
+    asks.submit({**CURVE, "caller_id": asks.caller_id})
+    session = asks.until(lambda told: told.is_("session_created"))["session_id"]
+    other.abort(session, None)
+    end = asks.ended()
+    assert end["type"] == "task_completed", end.payload
+    assert other.dead_letters() == ["this caller has no such session"]
+    assert all(each["session_id"] == session for each in asks.heard)
+
+
+def test_an_abort_needs_the_token_of_its_session_and_ends_it(serve: Serve, caller: Call) -> None:
+    serve(SHORT_LINE, PACED)
+    asks = caller("short-line")
+    asks.submit(GROWTH)
+    token = asks.until(lambda told: told["type"] == "task_accepted").payload["session_token"]
+    session = asks.heard[0]["session_id"]
+    asks.until(lambda told: told.is_("state_changed", to_state="RUNNING"))
+    asks.abort(session, "not-the-token")
+    asks.until(lambda told: told.is_("warning", code="token_refused"))
+    asks.abort(session, token)
+    begun_s = steady_s()
+    asks.ended()
+    assert steady_s() - begun_s < 300  # PT5M, as announced
+    assert history_faults(asks.heard) == []
+    asks.abort(session, token)
+    closed = asks.until(lambda told: told.is_("warning", code="session_already_closed"))
+    assert closed.payload["sequence"] > max(
+        each.payload["sequence"] for each in asks.heard[:-1] if each["type"] == "event"
+    )
+
+
+def test_a_task_that_waits_behind_another_may_be_aborted_without_a_token(
+    serve: Serve, caller: Call
+) -> None:
+    serve(SHORT_LINE, PACED)
+    asks = caller("short-line")
+    asks.submit(GROWTH)
+    first = asks.until(lambda told: told.is_("session_created"))["session_id"]
+    asks.submit(GROWTH)
+    waits = asks.until(lambda told: told.is_("session_created") and told["session_id"] != first)
+    asks.abort(waits["session_id"], None, "changed my mind")
+    rejected = asks.until(lambda told: told["type"] == "task_rejected").payload
+    assert (rejected["reason_code"], rejected["reason_message"]) == ("aborted", "changed my mind")
+    mine = [each for each in asks.heard if each["session_id"] in (waits["session_id"], None)]
+    assert history_faults(mine) == []
+
+
+def test_nothing_is_lost_when_broker_caller_and_house_go_away_in_a_run(
+    serve: Serve, caller: Call, broker: Broker
+) -> None:
+    service = serve(SHORT_LINE, PACED)
+    owner = service.owner()
+    asks = caller("short-line")
+    asks.submit(GROWTH)
+    asks.until(lambda told: told.is_("state_changed", to_state="RUNNING"))
+    asks.forget()
+    broker.stop()
+    pause(2.0)
+    service.kill()
+    broker.start()
+    service.start()
+    asks.connect()
+    asks.until(lambda told: told.is_("progress"))
+    service.kill()
+    service.start()
+    session = asks.heard[0]["session_id"]
+    asks.abort(session, answer_in(asks.heard, "task_accepted").payload["session_token"])
+    assert asks.ended().is_("session_closed", final_state="ABORTED")
+    assert history_faults(asks.heard) == []
+    assert service.owner() == owner
+    assert len(list(service.runs.iterdir())) == 1
+
+
+def test_a_caller_whose_queue_comes_late_hears_all_from_the_beginning(
+    serve: Serve, caller: Call
+) -> None:
+    serve(IV)
+    asks = caller("iv-bench-simulated", "mallory", listens=False)
+    asks.submit({**CURVE, "caller_id": "mallory"})
+    pause(3.0)
+    asks.listen()
+    asks.ended()
+    assert history_faults(asks.heard) == []
+
+
+def test_a_second_callee_stands_by_and_takes_over(serve: Serve, caller: Call) -> None:
+    first = serve(IV)
+    with subprocess.Popen(
+        [*COMMAND, "serve", "--lab", str(IV), "--runs", str(first.runs)],
+        env=first.env,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as second:
+        assert second.stderr is not None
+        assert "takes over" in second.stderr.readline()
+        asks = caller("iv-bench-simulated")
+        asks.submit({**CURVE, "caller_id": asks.caller_id})
+        asks.until(lambda told: told["type"] == "task_accepted")
+        first.kill()
+        assert "connected" in second.stderr.readline()
+        assert asks.ended()["type"] == "task_completed"
+        assert history_faults(asks.heard) == []
+        second.terminate()
+        second.communicate(timeout=60)
+
+
+def test_a_caller_whose_line_owner_dies_is_answered_with_its_last_checkpoint(
+    serve: Serve, caller: Call
+) -> None:
+    service = serve(SHORT_LINE, PACED)
+    asks = caller("short-line")
+    asks.submit(GROWTH)
+    asks.until(lambda told: told.is_("state_changed", to_state="RUNNING"))
+    os.kill(service.owner(), signal.SIGKILL)
+    failed = asks.ended()
+    assert failed["type"] == "task_failed"
+    assert history_faults(asks.heard) == []
+    points = [each.payload["data"] for each in asks.heard if each.is_("checkpoint_created")]
+    details = failed.payload["error_details"]
+    assert details["last_checkpoint"] == (points[-1]["checkpoint_id"] if points else None)
+    assert details["recoverable"] is bool(points)
+    reset = say("reset", "--lab", SHORT_LINE, "--name", "Olga", "--reason", "looked at it")
+    assert reset.code == 0, reset.err
+    for run in service.runs.iterdir():
+        assert verify_file(run / "journal.sqlite").ok

@@ -1,0 +1,215 @@
+"""A caller that knows the specification and `pika`, and nothing of labharness."""
+
+import json
+import socket
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import pika
+import pika.exceptions
+
+__all__ = ["PlainCaller", "Told", "answer_in", "history_faults"]
+
+WAIT_S_MAX = 90.0
+
+
+class Told(dict[str, Any]):
+    """One message, as its JSON says; `type_` is the AMQP property."""
+
+    type_: str | None = None
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        found: dict[str, Any] = self["payload"]
+        return found
+
+    def is_(self, event_type: str, **data: object) -> bool:
+        """Return whether it is an event of that type with that data."""
+        told = self.payload.get("data", {})
+        same = all(told.get(name) == value for name, value in data.items())
+        return self.payload.get("event_type") == event_type and same
+
+
+class PlainCaller:
+    """One caller with its queue of events.
+
+    Args:
+        url: Of the broker, with the caller's account.
+        caller_id: The caller.
+        callee_id: Whom it asks.
+        listens: Whether it has a queue from the beginning.
+    """
+
+    def __init__(self, url: str, caller_id: str, callee_id: str, *, listens: bool = True) -> None:
+        self.url, self.caller_id, self.callee_id = url, caller_id, callee_id
+        self.heard: list[Told] = []
+        self.connect()
+        if listens:
+            self.listen()
+
+    def connect(self) -> None:
+        self._connection = pika.BlockingConnection(pika.URLParameters(self.url))
+        self._channel = self._connection.channel()
+        self._channel.confirm_delivery()
+        self._channel.exchange_declare("hcp.commands", "direct", durable=True)
+        self._channel.exchange_declare("hcp.events", "topic", durable=True)
+
+    @property
+    def queue(self) -> str:
+        return f"hcp.evt.{self.caller_id}"
+
+    def listen(self) -> None:
+        """Declare the queue of its events as the specification has it."""
+        arguments = {"x-message-ttl": 86_400_000, "x-max-length": 10_000, "x-overflow": "drop-head"}
+        self._channel.queue_declare(self.queue, durable=True, arguments=arguments)
+        self._channel.queue_bind(self.queue, "hcp.events", f"{self.caller_id}.#")
+
+    def submit(self, payload: dict[str, Any], message_id: str | None = None) -> str:
+        """Send a task_submit; return its message_id."""
+        return self.send("task_submit", None, payload, message_id or str(uuid.uuid4()))
+
+    def abort(self, session_id: str, token: str | None, reason: str = "enough") -> str:
+        payload = {"reason": reason, "caller_id": self.caller_id}
+        if token is not None:
+            payload["session_token"] = token
+        return self.send("abort", session_id, payload, str(uuid.uuid4()))
+
+    def send(
+        self, kind: str, session_id: str | None, payload: dict[str, Any], message_id: str
+    ) -> str:
+        now = datetime.now(UTC)
+        body = {
+            "hcp_version": "1.0",
+            "message_id": message_id,
+            "timestamp": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "session_id": session_id,
+            "type": kind,
+            "payload": payload,
+        }
+        data = json.dumps(body, ensure_ascii=False).encode()
+        self.send_bytes(data, message_id=message_id, type=kind, correlation_id=session_id)
+        return message_id
+
+    def send_bytes(self, data: bytes, **properties: Any) -> None:
+        given = {"user_id": self.caller_id, **properties}
+        self._channel.basic_publish(
+            "hcp.commands",
+            self.callee_id,
+            data,
+            pika.BasicProperties(
+                content_type="application/json",
+                content_encoding="utf-8",
+                delivery_mode=2,
+                timestamp=int(time.time()),
+                **given,
+            ),
+            mandatory=True,
+        )
+
+    def until(self, true: Callable[[Told], bool], most_s: float = WAIT_S_MAX) -> Told:
+        """Hear messages, and acknowledge them, up to the first of which something is true."""
+        for told in self._messages(most_s):
+            if true(told):
+                return told
+        heard = [(each["type"], each.payload.get("event_type")) for each in self.heard]
+        raise AssertionError(f"not told within {most_s} s; heard {heard}")
+
+    def ended(self, most_s: float = WAIT_S_MAX) -> Told:
+        """Return the message that ends a session."""
+        return self.until(
+            lambda told: (
+                told["type"] in ("task_completed", "task_failed", "task_rejected")
+                or told.is_("session_closed", final_state="ABORTED")
+            ),
+            most_s,
+        )
+
+    def _messages(self, most_s: float) -> Iterator[Told]:
+        end_s = time.monotonic() + most_s
+        while time.monotonic() < end_s:
+            method, properties, body = self._channel.basic_get(self.queue)
+            if method is None:
+                self._connection.process_data_events(0.05)
+                continue
+            told = Told(json.loads(body))
+            told.type_ = properties.type
+            assert properties.message_id == told["message_id"]
+            assert properties.type == told["type"]
+            assert properties.delivery_mode == 2
+            assert properties.correlation_id == told["session_id"]
+            self.heard.append(told)
+            self._channel.basic_ack(method.delivery_tag)
+            yield told
+
+    def dead_letters(self) -> list[str]:
+        """Return the reasons of the callee's dead letters, and take them away."""
+        found: list[str] = []
+        while True:
+            method, properties, _ = self._channel.basic_get(
+                f"hcp.dead.{self.callee_id}", auto_ack=True
+            )
+            if method is None:
+                return found
+            found.append(str(properties.headers["reason"]))
+
+    def forget(self) -> None:
+        """Go away without a word, as a caller that is killed."""
+        self._connection._impl._transport._sock.shutdown(socket.SHUT_RDWR)
+        with suppress(pika.exceptions.AMQPError):
+            while True:
+                self._connection.process_data_events(1.0)
+
+    def purge(self) -> None:
+        """Take away what was told and not heard."""
+        if self._connection.is_open:
+            self._channel.queue_delete(self.queue)
+
+    def close(self) -> None:
+        if self._connection.is_open:
+            self._connection.close()
+
+
+def answer_in(heard: list[Told], kind: str) -> Told:
+    """Return the one message of a kind."""
+    (found,) = [each for each in heard if each["type"] == kind]
+    return found
+
+
+def history_faults(heard: list[Told]) -> list[str]:
+    """Return what is wrong with the history of one session: loss, order, or a doubled meaning.
+
+    A message that comes again must be the same one; of each, the first time counts.
+    """
+    faults, by_sequence = [], {}
+    first: list[Told] = []
+    known: dict[str, Told] = {}
+    for told in heard:
+        if (before := known.setdefault(told["message_id"], told)) is told:
+            first.append(told)
+        elif before != told:
+            faults.append(f"{told['message_id']} has come with two contents")
+    newest = 0
+    for told in first:
+        if told["type"] == "event":
+            number = told.payload["sequence"]
+            if number in by_sequence:
+                faults.append(f"sequence {number} has two messages")
+            elif number != newest + 1:
+                faults.append(f"sequence {number} follows {newest}")
+            by_sequence[number] = told
+            newest = max(newest, number)
+    ends = [each for each in first if each["type"] in ("task_completed", "task_failed")]
+    ends += [each for each in first if each.is_("session_closed", final_state="ABORTED")]
+    ends += [each for each in first if each["type"] == "task_rejected"]
+    if len(ends) != 1:
+        faults.append(f"{len(ends)} ends")
+    accepted = [each for each in first if each["type"] == "task_accepted"]
+    if len(accepted) > 1:
+        faults.append("accepted twice")
+    if any(each["session_id"] != first[0]["session_id"] for each in first if each["session_id"]):
+        faults.append("two sessions")
+    return faults
