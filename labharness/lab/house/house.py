@@ -335,19 +335,18 @@ class House:
         Raises:
             JournalFailed: A fact could not be written; the house must be opened again.
         """
-        now_s = self._now_s()
         self._begin_at_desk()
         status = self._owner.status()  # before the journals: what it does not run has ended
         if status is not None:
-            self._heard_s, self._speed = now_s, status.speed
+            self._heard_s, self._speed = self._now_s(), status.speed
         for task in list(self.tasks.by_id.values()):
             if task.current is not None:
                 self._follow(task, task.current, self._status_of(task.current, status))
-        self._journal.expire(now_s)
+        self._journal.expire(self._now_s())  # each fact has its own time: they stand in order
         self._release(status)
         self._end_rejected()
         self._jobs.step()
-        self._journal.give_all(reviewed(self.tasks), RUNTIME, now_s)
+        self._say(reviewed(self.tasks))
         held = self._begin_next() if status is not None and not status.run_id else ""
         self._say(waits(self.tasks, self._needs, held))
 
