@@ -16,6 +16,7 @@ ROUNDS = 9
 GROUP = 100  # records that share one commit
 GROUPS = 50  # a round
 SINGLES = 300  # a round
+SPEED = 1.0  # as on a real line: a thread commits, and each group or record is waited for
 SHARE_MIN = 0.7  # of the unchained rate
 TIMES_FDATASYNC_MAX = 2.0  # at the 99th percentile
 BODY = {"channel": "argon.setpoint", "value": 101.25, "unit": "sccm", "by": "plan"}
@@ -24,13 +25,17 @@ TEXT = b'{"at_s":1.0,"body":{"by":"plan","channel":"argon.setpoint","unit":"sccm
 
 def chained_rate(folder: Path) -> float:
     """Return durable records a second through the journal, `GROUP` a commit."""
-    with SqliteJournal(folder / "journal.sqlite") as journal:
-        started = time.perf_counter()
-        for group in range(GROUPS):
-            for _ in range(GROUP):
-                journal.append("intent", BODY, 1.0 + group / GROUPS)
-            journal.commit()
-        return GROUPS * GROUP / (time.perf_counter() - started)
+    with SqliteJournal(folder / "journal.sqlite", speed=SPEED) as journal:
+
+        async def write() -> float:
+            started = time.perf_counter()
+            for group in range(GROUPS):
+                for _ in range(GROUP):
+                    newest = journal.append("intent", BODY, 1.0 + group / GROUPS)
+                await journal.durable(newest)
+            return GROUPS * GROUP / (time.perf_counter() - started)
+
+        return asyncio.run(write())
 
 
 def bare_rate(folder: Path) -> float:
@@ -65,7 +70,7 @@ def singles(folder: Path) -> tuple[list[float], list[float]]:
     """Return the times (s) of one durable record and of one fdatasync, taken in turn."""
     ours, bare_syncs = [], []
     with (
-        SqliteJournal(folder / "journal.sqlite") as journal,
+        SqliteJournal(folder / "journal.sqlite", speed=SPEED) as journal,
         (folder / "bare").open("ab", buffering=0) as file,
         asyncio.Runner() as runner,
     ):

@@ -460,8 +460,8 @@ PLANTED = (
     ),
     PlantedBug(
         "record acknowledged into a file that nobody finds",
-        "labharness.journal.store:SqliteJournal.commit",
-        "self._file_ids() != self._opened_ids",
+        "labharness.journal.store:SqliteJournal._commit_queue",
+        "file_ids(self.path) != self._opened_ids",
         "False",
         "tests/journal/test_journal_store.py::"
         "test_a_journal_that_was_taken_away_says_that_nothing_is_durable[folder-False]",
@@ -471,7 +471,7 @@ PLANTED = (
     ),
     PlantedBug(
         "failed commit forgets its queue",
-        "labharness.journal.store:SqliteJournal.commit",
+        "labharness.journal.store:SqliteJournal._commit_queue",
         "self._block_end_s = -math.inf",
         "self._queue.clear()\nself._block_end_s = -math.inf",
         "tests/journal/test_journal_store.py::test_a_full_disk_stops_the_journal_until_there_is_room",

@@ -95,4 +95,35 @@ IN_THE_JOURNAL = (
         promise=59,
         detector="verdict",
     ),
+    PlantedBug(
+        "durable before its commit",
+        "labharness.journal.committing:CommitThread.durable",
+        "await told",
+        "pass",
+        "tests/journal/test_journal_thread.py::"
+        "test_a_record_is_durable_when_its_commit_has_ended_and_the_loop_goes_on",
+        promise=20,
+        detector="journal audit",
+        daily=True,
+    ),
+    PlantedBug(
+        "failed commit of the thread swallowed",
+        "labharness.journal.committing:CommitThread._failure_of_commit",
+        "return str(why)",
+        "return None",
+        "tests/journal/test_journal_thread.py::"
+        "test_a_failed_commit_is_told_to_all_who_wait_and_to_the_next_record",
+        promise=20,
+        detector="journal audit",
+    ),
+    PlantedBug(
+        "NaN recorded as missing",
+        "labharness.journal.chain:_plain",
+        "bool(value == 0.0 or PLAIN_FROM <= abs(value) < PLAIN_BELOW)",
+        "True",
+        "tests/journal/test_journal_chain.py::"
+        "test_a_number_that_json_has_not_is_refused_wherever_it_stands",
+        promise=59,
+        detector="verdict",
+    ),
 )

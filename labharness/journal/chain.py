@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from labharness.core.vocabulary.texts import coded, revived
 
 __all__ = [
@@ -37,6 +39,15 @@ BLOCK_KINDS: Final = frozenset({"samples", "queried", "checkpoint"})
 # Python writes floats by repr, the shortest text that reads back as the same number. ASCII escapes
 # also carry a broken string of an instrument (a lone surrogate).
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+# Nine times as fast. Of what `_plain` lets through it makes the same bytes, or none.
+_encode_plain = msgspec.json.Encoder(order="sorted").encode
+
+SCALARS: Final = frozenset({str, int, bool, type(None)})
+DELETE: Final = b"\x7f"  # the one character of ASCII that msgspec does not escape
+PLAIN_FROM: Final = 1e-4
+PLAIN_BELOW: Final = 1e16
+"""Sizes of floats that Python's repr writes without an exponent, and msgspec in the same digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +110,40 @@ def canonical(value: Mapping[str, Any]) -> bytes:
 
 
 def record_bytes(seq: int, at_s: float, kind: str, body: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a record that enter its hash."""
+    """Return the bytes of a record that enter its hash: `canonical` of its fields.
+
+    Raises:
+        ValueError: As `canonical`.
+        TypeError: As `canonical`.
+    """
     # 0 and 0.0 are one instant and must have one text.
-    return canonical({"seq": seq, "at_s": float(at_s), "kind": kind, "body": coded(body)})
+    fields = {"seq": seq, "at_s": float(at_s), "kind": kind, "body": body}
+    if _plain(body) and _plain(fields["at_s"]):
+        try:
+            data = _encode_plain(fields)
+        except UnicodeEncodeError:  # a lone surrogate
+            data = DELETE
+        if data.isascii() and DELETE not in data:
+            return data
+    return canonical({**fields, "body": coded(body)})
+
+
+def _plain(value: Any) -> bool:  # noqa: ANN401 - whatever a body holds
+    """Return whether msgspec writes a value as `canonical` does, some characters apart.
+
+    It would write NaN as null, and bytes, which are not JSON, as a text.
+    """
+    kind = type(value)
+    if kind in SCALARS:
+        return True
+    if kind is float:
+        return bool(value == 0.0 or PLAIN_FROM <= abs(value) < PLAIN_BELOW)
+    if kind is dict:
+        for key, each in value.items():  # noqa: SIM110 - a generator takes twice as long
+            if type(key) is not str or not _plain(each):
+                return False
+        return True
+    return (kind is list or kind is tuple) and all(map(_plain, value))
 
 
 def genesis_of(run: Mapping[str, Any]) -> bytes:

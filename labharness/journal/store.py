@@ -1,13 +1,13 @@
 """The writer of one run's journal, on SQLite."""
 
 import math
-import os
 import sqlite3
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final, Protocol, Self
 from zlib import compress
 
@@ -24,6 +24,7 @@ from labharness.journal.chain import (
     record_bytes,
     unseal,
 )
+from labharness.journal.committing import COMMIT_S_MAX, CommitThread
 from labharness.journal.heads import HeadKeeper
 from labharness.journal.layout import (
     BLOCK_BYTES_MAX,
@@ -32,6 +33,7 @@ from labharness.journal.layout import (
     TABLES,
     JournalDamaged,
     JournalFailed,
+    file_ids,
     sqlite_errors,
 )
 from labharness.journal.reading import verify_file
@@ -58,14 +60,18 @@ BLOCK_LAB_S: Final = 60.0
 """Lab time (s) of one block of samples in virtual time, where no power can fail. Wall time is not
 used: the same seed must give the same journal."""
 
+QUEUE_RECORDS_MAX: Final = 100_000
+"""Most queued records, some 50 MB. With a thread that commits, a record beyond them is refused: a
+commit in its place would stop the loop, which sends the trips, behind a disk that is stuck."""
+
 KEPT_S_MAX: Final = 4.0
-"""Longest real time (s) until a measurement or an action is on disk, and until a full disk is
-noticed. With one poll, a crash loses at most 5 s."""
+"""Longest real time (s) until a measurement or an action is on its way to the disk. A full disk is
+noticed by the next one. With one poll, both take at most 5 s."""
 
 BUSY_TIMEOUT_S: Final = 0.01
-"""Longest wait (s) of the writer for another process's lock. The wait blocks the loop that must
-send a trip's first wave within 50 ms; sqlite3's own 5 s would also starve a heartbeat. Readers do
-not block the writer (WAL), so only another writer is waited for."""
+"""Longest wait (s) of the writer for another process's lock. Without a thread the wait blocks the
+loop that must send a trip's first wave within 50 ms; sqlite3's own 5 s would also starve a
+heartbeat. Readers do not block the writer (WAL), so only another writer is waited for."""
 
 STREAMS_MAX: Final = 1_000
 """Most streams of one journal."""
@@ -132,6 +138,9 @@ class SqliteJournal:
         about: Facts about this process and machine (pid, path, versions). Stored beside the chain
             and not hashed, so that the same seed gives the same chain everywhere.
         block_s: Lab time (s) of one block of samples. The end of a block commits the queue.
+        speed: Lab seconds per real second: a thread then does the commits that `append`, `sample`
+            and `durable` ask for. ``None`` for virtual time, where the loop itself does them: it
+            would not wait for a thread, and the same seed must give the same journal.
         heads: Keeps the signed head of the chain elsewhere, now and then and at the end.
 
     Raises:
@@ -148,6 +157,7 @@ class SqliteJournal:
         run: Mapping[str, Any] | None = None,
         about: Mapping[str, Any] | None = None,
         block_s: float = BLOCK_LAB_S,
+        speed: float | None = None,
         heads: HeadKeeper | None = None,
     ) -> None:
         self.path = path
@@ -160,14 +170,20 @@ class SqliteJournal:
         self._failure: str | None = None
         self._heads = heads
         self._head_due_s = -math.inf
+        self._disk = Lock()  # its holder may use the database
         with sqlite_errors(path, "open"):
-            self._database = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+            self._database = sqlite3.connect(
+                path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+            )
             try:
                 self._open({**(run or {}), "format": FORMAT}, about or {})
-                self._opened_ids = self._file_ids()
+                self._opened_ids = file_ids(path)
             except BaseException:
                 self._database.close()
                 raise
+        self._thread: CommitThread | None = None
+        if speed is not None:
+            self._thread = CommitThread(self.commit, lambda: self._committed_seq, speed)
 
     def _open(self, run: Mapping[str, Any], about: Mapping[str, Any]) -> None:
         execute = self._database.execute
@@ -203,7 +219,7 @@ class SqliteJournal:
                 self._add_stream(record.body["name"], tuple(record.body["columns"]))
         self._committed_seq = self._seq
         if last is not None:  # the last head may say that nothing follows
-            self._keep_head()
+            self._keep_head(self.head)
 
     def _must_hold(self) -> None:
         """Refuse to continue a damaged chain: what is added would hide where it broke."""
@@ -241,13 +257,14 @@ class SqliteJournal:
 
         Raises:
             ValueError: The body or the time holds NaN or infinity. Nothing is appended.
-            JournalFailed: An earlier commit failed and none has succeeded since (nothing is
-                appended), or the commit that this record triggers fails (the record stays queued).
+            JournalFailed: An earlier commit failed and none has succeeded since, or the disk is
+                stuck (nothing is appended); or, without a thread, the commit that this record
+                triggers fails (the record stays queued).
         """
         ended = at_s >= self._block_end_s and self._turn_block(at_s)
         seq = self._chain(kind, body, at_s, None)
         if ended:
-            self.commit()
+            self._commit_soon()
         return seq
 
     def append_block(self, kind: str, body: Mapping[str, Any], block: bytes, at_s: float) -> int:
@@ -269,10 +286,12 @@ class SqliteJournal:
         ended = at_s >= self._block_end_s and self._turn_block(at_s)
         seq = self._chain(kind, {**body, "sha256": sha256(block).hexdigest()}, at_s, packed)
         if ended:
-            self.commit()
+            self._commit_soon()
         return seq
 
     def _chain(self, kind: str, body: Mapping[str, Any], at_s: float, block: bytes | None) -> int:
+        if len(self._queue) >= QUEUE_RECORDS_MAX and kind != "samples":
+            raise JournalFailed(f"{self.path}: {QUEUE_RECORDS_MAX} records wait for the disk")
         seq = self._seq + 1
         data = record_bytes(seq, at_s, kind, body)
         self._hash = link_hash(self._hash, data)
@@ -280,8 +299,14 @@ class SqliteJournal:
         self._newest_at_s = at_s
         self._queue.append((seq, data, self._hash, block))
         if len(self._queue) >= COMMIT_RECORDS:
-            self.commit()
+            self._commit_soon()
         return seq
+
+    def _commit_soon(self) -> None:
+        if self._thread is None:
+            self.commit()
+        else:
+            self._thread.ask()
 
     def commit(self) -> None:
         """Write the queue in one transaction; after the return it survives a power cut.
@@ -289,49 +314,46 @@ class SqliteJournal:
         A failed commit keeps the queue, so that it can be tried again once there is room.
 
         Raises:
-            JournalFailed: SQLite refused (disk full, lock held, file damaged, another writer), or
-                the file was removed or replaced.
+            JournalFailed: SQLite refused (disk full, lock held, file damaged, another writer), the
+                file was removed or replaced, or another thread's commit takes too long.
         """
-        if not self._queue:
+        if not self._disk.acquire(timeout=COMMIT_S_MAX):
+            raise JournalFailed(f"{self.path}: cannot write: no answer in {COMMIT_S_MAX:g} s")
+        try:
+            self._commit_queue()
+        finally:
+            self._disk.release()
+
+    def _commit_queue(self) -> None:
+        rows = self._queue[:]  # while they are written, others may join the queue
+        if not rows:
             return
         try:
-            if self._file_ids() != self._opened_ids:
+            if file_ids(self.path) != self._opened_ids:
                 raise JournalFailed(f"{self.path}: cannot write: it was removed or replaced")
             with sqlite_errors(self.path, "write"):
-                self._write_queue()
-        except JournalFailed as error:
-            self._failure = str(error)
-            # This ends the block: the next sample tries a commit too, and meets the same failure.
+                self._write_queue(rows)
+        except Exception as error:
+            self._failure = str(error) or repr(error)
+            # This ends the block: the next sample or record meets the same failure.
             self._block_end_s = -math.inf
             raise
         self._failure = None
-        self._committed_seq = self._queue[-1][0]
-        self._queue.clear()
+        self._committed_seq, _, newest, _ = rows[-1]
+        del self._queue[: len(rows)]
         if self._newest_at_s >= self._head_due_s:
-            self._keep_head()
+            self._keep_head(Head(self._committed_seq, newest.hex()))
 
-    def _keep_head(self, *, ended: bool = False) -> None:
+    def _keep_head(self, head: Head, *, ended: bool = False) -> None:
         """Put the newest head on the disk where the run's folder is not."""
         if self._heads is not None:
             self._head_due_s = self._newest_at_s + self._heads.every_s
-            self._heads.keep(self.head, *self._headers, ended=ended)
+            self._heads.keep(head, *self._headers, ended=ended)
 
-    def _file_ids(self) -> Sequence[tuple[int, int]]:
-        """Return device and inode of the journal and its write-ahead log.
-
-        SQLite goes on writing into removed files and reports success.
-        """
-        names = (str(self.path), f"{self.path}-wal")
-        try:
-            return [(found.st_dev, found.st_ino) for found in map(os.stat, names)]
-        except OSError as why:
-            text = f"{self.path}: cannot write: it was removed or replaced ({why.strerror})"
-            raise JournalFailed(text) from None
-
-    def _write_queue(self) -> None:
+    def _write_queue(self, rows: Sequence[tuple[int, bytes, bytes, bytes | None]]) -> None:
         self._database.execute("BEGIN IMMEDIATE")
         try:
-            self._database.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", self._queue)
+            self._database.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", rows)
             self._database.execute("COMMIT")
         except sqlite3.Error:
             # SQLite itself rolls back after some errors, for example a full disk.
@@ -340,7 +362,7 @@ class SqliteJournal:
             raise
 
     async def durable(self, seq: int) -> None:
-        """Return when a record survives a power cut; commit inline if it is still queued.
+        """Return when a record survives a power cut; all that is queued is committed with it.
 
         Raises:
             JournalFailed: The commit failed.
@@ -348,8 +370,12 @@ class SqliteJournal:
         """
         if not FIRST_SEQ <= seq <= self._seq:
             raise ValueError(f"no record {seq}; the journal holds {FIRST_SEQ} to {self._seq}")
-        if seq > self._committed_seq:
+        if seq <= self._committed_seq:
+            return
+        if self._thread is None:
             self.commit()
+        else:
+            await self._thread.durable(seq)
 
     def stream(self, name: str, columns: Sequence[str]) -> int:
         """Declare a stream of samples, once, and return the number that `sample` takes.
@@ -390,20 +416,27 @@ class SqliteJournal:
         pack, block = self._packs[stream]
         block += pack(at_s, *values)
         if ended:
-            self.commit()
+            self._commit_soon()
 
     def _turn_block(self, at_s: float) -> bool:
         """Begin a block; return whether one ended. The caller then commits it."""
         if not math.isfinite(at_s):
             raise ValueError(f"lab time must be finite, got {at_s}")
-        if self._failure is not None:
-            raise JournalFailed(f"{self.path}: nothing is appended since: {self._failure}")
         # The next block opens before the last one is chained: chaining may commit, and a failed
-        # commit resets this bound.
+        # commit resets this bound. The thread does so at any time, hence the look for a failure
+        # behind it.
         ended = math.isfinite(self._block_end_s)
         self._block_end_s = (at_s // self._block_s + 1) * self._block_s
+        if failure := self._failure or self._stuck():
+            self._block_end_s = -math.inf
+            raise JournalFailed(f"{self.path}: nothing is appended since: {failure}")
         self._chain_blocks()
         return ended
+
+    def _stuck(self) -> str:
+        if self._thread is not None and self._thread.late:
+            return f"a commit takes more than {COMMIT_S_MAX:g} s"
+        return ""
 
     def _chain_blocks(self) -> None:
         """Chain what all streams hold as one record, stream by stream."""
@@ -430,17 +463,20 @@ class SqliteJournal:
         self.commit()
 
     def close(self) -> None:
-        """Chain the open blocks, commit and close the file.
+        """Chain the open blocks, commit and close the file, within twice `COMMIT_S_MAX`.
 
         Raises:
-            JournalFailed: The commit failed; the file is closed all the same.
+            JournalFailed: The commit failed; the file is closed all the same, unless a commit is
+                stuck in it.
         """
+        usable = self._thread is None or self._thread.end()
         try:
             self.commit()
             self.flush()
-            self._keep_head(ended=True)
+            self._keep_head(self.head, ended=True)
         finally:
-            self._database.close()
+            if usable:
+                self._database.close()
 
     def __enter__(self) -> Self:
         return self

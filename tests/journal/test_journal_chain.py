@@ -1,6 +1,8 @@
 """The hash chain: whatever is changed is found, at the first record that is bad."""
 
 import hashlib
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +41,50 @@ def chained(count: int, note: str = "") -> list[Sealed]:
 
 CHAIN = chained(12)
 HEAD = Head(CHAIN[-1].seq, CHAIN[-1].hash.hex())
+
+
+class Word(str):
+    """No plain text: a library for JSON may know it or not."""
+
+    __slots__ = ()
+
+
+TEXTS = st.text(st.characters(categories=None), max_size=5) | st.sampled_from(["\ud800", "\x7f"])
+NUMBERS = st.integers() | st.floats() | st.sampled_from([1e16, 1e-5, 1e-4, -0.0, 2**64, 0.1])
+NO_JSON = st.binary(max_size=2) | st.just({1}) | st.builds(Word, TEXTS)
+KEYS = TEXTS | st.integers(0, 99) | st.booleans() | st.builds(Word, TEXTS)
+VALUES = st.recursive(
+    TEXTS | NUMBERS | st.none() | st.booleans() | NO_JSON,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=6,
+)
+
+
+def said_of(write: Callable[[], bytes]) -> bytes | type[Exception]:
+    try:
+        return write()
+    except (TypeError, ValueError) as why:
+        return TypeError if isinstance(why, TypeError) else ValueError
+
+
+@pytest.mark.promise(59)
+@given(st.dictionaries(TEXTS, VALUES, max_size=5), NUMBERS)
+@settings(deadline=None, max_examples=300)
+def test_a_record_has_the_canonical_bytes_or_none(body: dict[str, Any], at_s: float) -> None:
+    fields = {"seq": 1, "at_s": float(at_s), "kind": "fact", "body": body}
+    assert said_of(lambda: record_bytes(1, at_s, "fact", body)) == said_of(
+        lambda: canonical(fields)
+    )
+
+
+@pytest.mark.promise(59)
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_a_number_that_json_has_not_is_refused_wherever_it_stands(number: float) -> None:
+    for body in ({"value": number}, {"at": [1.0, {"deep": number}]}, {"row": (number,)}):
+        with pytest.raises(ValueError, match="JSON"):
+            record_bytes(1, 0.0, "fact", body)
+    with pytest.raises(ValueError, match="JSON"):
+        record_bytes(1, number, "fact", {})
 
 
 def test_an_untouched_chain_fits_and_says_what_it_cannot_tell() -> None:

@@ -217,6 +217,7 @@ class Attendance:
             run=run,
             about=about_process(self._plan),
             block_s=block_lab_s(clock.speed),
+            speed=clock.speed,
             heads=head_keeper(self._plan, clock),
         )
         try:
