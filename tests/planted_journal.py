@@ -104,7 +104,6 @@ IN_THE_JOURNAL = (
         "test_a_record_is_durable_when_its_commit_has_ended_and_the_loop_goes_on",
         promise=20,
         detector="journal audit",
-        daily=True,
     ),
     PlantedBug(
         "failed commit of the thread swallowed",

@@ -46,7 +46,6 @@ __all__ = [
 
 NOTHING_BESIDE = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_CANTOPEN)
 AFTER = "SELECT seq, CAST(data AS BLOB), CAST(hash AS BLOB) FROM records WHERE seq > ? ORDER BY seq"
-TABLES_MADE = "SELECT 1 FROM sqlite_master WHERE name = 'header'"
 READ_S_MAX = 0.25  # longest wait of a reader for a lock; a journal under recovery is locked
 
 
@@ -70,14 +69,11 @@ def read(path: Path, until_seq: int | None = None) -> Iterator[Record]:
 def read_after(path: Path, seq: int) -> Iterator[Record]:
     """Return the committed records after one, without their blocks of samples.
 
-    A reader that follows a run asks this again and again. A file that its writer has just begun
-    to make has none.
+    A reader that follows a run asks this again and again.
 
     Raises:
         JournalFailed: The file cannot be opened or read.
     """
-    if not _made(path):
-        return
     with _opened(path) as database:
         for number, data, chained in database.execute(AFTER, (seq,)):
             yield _unsealed(path, Sealed(number, data, chained))
@@ -270,17 +266,6 @@ def header_bytes(path: Path, part: str) -> bytes:
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     with sqlite_errors(path, "read"), contextlib.closing(_connected(path)) as database:
         yield database
-
-
-def _made(path: Path) -> bool:
-    """Return whether a journal has its tables, which its writer commits at once."""
-    with sqlite_errors(path, "read"):
-        uri = f"{path.absolute().as_uri()}?mode=ro"
-        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=READ_S_MAX)) as database:
-            try:
-                return bool(database.execute(TABLES_MADE).fetchone())
-            except sqlite3.Error:
-                return True  # its reader is told then what is wrong with it
 
 
 def _connected(path: Path) -> sqlite3.Connection:

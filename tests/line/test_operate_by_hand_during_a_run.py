@@ -76,6 +76,7 @@ def test_a_run_that_was_held_goes_on_to_its_answer_and_no_deadline_counts_the_ho
         assert ran.body["error_details"]["phase"] in ("characterisation", "analysis"), ran.body
 
 
+@pytest.mark.thorough
 def test_a_hold_that_nobody_ends_fails_the_run_and_leaves_the_line_safe(
     short_plan: LabPlan, run_by_hand: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +180,7 @@ def test_words_that_nothing_can_write_down_keep_no_stop_from_being_verified(
     assert heat_is_off(ran)
 
 
+@pytest.mark.thorough
 def test_a_stop_during_a_hold_is_carried_out_at_once(
     short_plan: LabPlan, run_by_hand: Callable[..., Ran]
 ) -> None:

@@ -29,6 +29,7 @@ async def energise(watched: Watched) -> None:
     assert not is_off(watched.lab)
 
 
+@pytest.mark.thorough
 @pytest.mark.promise(12)
 def test_a_port_that_comes_back_long_after_is_made_safe_and_told_of_once(
     short_plan: LabPlan, tmp_path: Path

@@ -206,6 +206,7 @@ def test_a_step_that_does_not_take_is_reported_as_it_is(short_plan: LabPlan, run
     assert len(again) > 2, "a step that does not take is tried again"
 
 
+@pytest.mark.thorough
 @pytest.mark.promise(10)
 def test_a_purge_whose_flow_does_not_come_is_never_proven(
     short_plan: LabPlan, run_task: Run

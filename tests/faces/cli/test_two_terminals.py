@@ -99,6 +99,7 @@ def test_a_run_is_watched_held_set_resumed_and_stopped_from_another_terminal(
     assert [each.kind for each in records].count("by_hand") == 5
 
 
+@pytest.mark.thorough
 @unix
 def test_safe_from_another_terminal_trips_latches_and_takes_a_reset(running: Run) -> None:
     said = say("safe", "--name", "Ada", "--reason", "smoke", *LAB)

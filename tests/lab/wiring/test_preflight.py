@@ -64,6 +64,7 @@ def test_hydrogen_flows_through_a_flight_though_its_watchdog_is_shorter_than_the
     assert len(flowed) >= 5
 
 
+@pytest.mark.thorough
 def test_a_prediction_says_what_follows_if_everything_dies(short_plan: LabPlan) -> None:
     prediction = predict(short_plan, planned(short_plan), {})
     (dwell,) = [step for step in prediction.steps if step.instruction_id == "dwell"]
@@ -181,6 +182,7 @@ def test_the_plan_command_flies_without_submitting(capsys: pytest.CaptureFixture
     assert "furnace.temperature" in shown
 
 
+@pytest.mark.thorough
 def test_a_plan_says_at_its_head_that_a_person_has_to_approve_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,6 +89,7 @@ def test_who_agrees_to_it_is_told_of_the_gas_and_its_hazard(
     assert told["hazard_categories"] == ["high_temperature", "toxic_gas", "flammable_gas", "laser"]
 
 
+@pytest.mark.thorough
 @pytest.mark.promise(44)
 def test_a_temperature_that_is_said_lower_than_it_is_set_counts_as_set(
     tmp_path: Path, run_task: Run, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
@@ -113,6 +114,7 @@ def test_hours_that_are_said_fewer_than_they_are_count_as_they_are(
     nothing_energised(ran, wires)
 
 
+@pytest.mark.thorough
 @pytest.mark.promise(44)
 def test_a_capability_that_declares_nothing_physical_still_waits_for_a_person(
     tmp_path: Path, run_task: Run, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
