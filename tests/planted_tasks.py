@@ -18,7 +18,40 @@ LEASES = (
     "test_no_instrument_has_two_runs_and_no_capability_more_than_its_limit"
 )
 
+HEARD = (
+    "tests/faces/service/test_post_killed.py::"
+    "test_a_caller_hears_all_of_its_task_in_order_and_one_end_whatever_dies"
+)
+
 IN_THE_TASKS = (
+    PlantedBug(
+        "message taken for sent that no broker has confirmed",
+        "labharness.faces.service.post:Post.sent",
+        "count == len(batch.messages)",
+        "True",
+        f"{HEARD}[0]",
+        promise=65,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "end of a lost session that is not kept",
+        "labharness.faces.service.post:Post._end",
+        'self._files.keep(session_id, "after", *ends)',
+        "pass",
+        f"{HEARD}[0]",
+        promise=65,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "lost session whose events are numbered anew",
+        "labharness.faces.service.outbox:state_after",
+        'sequence = record.body["sequence"]',
+        "sequence = before.sequence",
+        f"{HEARD}[13]",
+        promise=65,
+        detector="verdict",
+    ),
     PlantedBug(
         "house that forgets how far it has read",
         "labharness.work.task.following:read_up_to",

@@ -34,9 +34,10 @@ def end_of_lost(
     """
     ending = _Ending(session_id, found, new_id, timestamp)
     aborted = task.cancel_requested or task.status == "cancelled"
-    if found.state == "PENDING":
+    if found.state in ("PENDING", "REJECTED"):
         code = "aborted" if aborted else "resource_unavailable"
-        ending.become("REJECTED", code)
+        if found.state == "PENDING":
+            ending.become("REJECTED", code)
         why: str = Text("hcp.lost.aborted" if aborted else "hcp.lost.unbegun")
         if aborted and task.status_reason:
             why = task.status_reason
@@ -49,6 +50,7 @@ def end_of_lost(
             return tuple(ending.said)
         ending.become("FAILED", Text("hcp.lost.reason"))
     if found.state == "ABORTED":
+        ending.close_aborted(withheld=found.withheld)
         return tuple(ending.said)
     return (*ending.said, ending.failed(task, run))
 
@@ -84,6 +86,11 @@ class _Ending:
         self._event("state_changed", {"from_state": before, "to_state": to, "reason": reason})
         if to in TERMINAL:
             self._event("session_closed", {"final_state": to, "reason": reason})
+
+    def close_aborted(self, *, withheld: bool) -> None:
+        """Close a session whose run was aborted; an event that was withheld had the number."""
+        self._sequence -= withheld
+        self._event("session_closed", {"final_state": "ABORTED", "reason": Text("hcp.lost.reason")})
 
     def _event(self, event_type: str, data: dict[str, str]) -> None:
         self._sequence += 1

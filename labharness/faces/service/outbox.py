@@ -38,23 +38,27 @@ class SessionState:
         state: Of the session.
         sequence: Of its newest event.
         ended: Its terminal message is in the journal.
+        withheld: Its newest event closes an aborted session, and is told by the terminal message.
     """
 
     state: str = "PENDING"
     sequence: int = 1
     ended: bool = False
+    withheld: bool = False
 
 
 def state_after(records: Iterable[Record], before: SessionState) -> SessionState:
     """Return the state of a session after more records of its journal."""
     state, sequence, ended = before.state, before.sequence, before.ended
+    withheld = before.withheld
     for record in records:
         if record.kind == "event":
             sequence = record.body["sequence"]
+            withheld = withheld or _closes_aborted(record.body)
             if record.body["event_type"] == "state_changed":
                 state = record.body["data"]["to_state"]
         ended = ended or record.kind == "terminal"
-    return SessionState(state, sequence, ended)
+    return SessionState(state, sequence, ended, withheld)
 
 
 def messages_of(

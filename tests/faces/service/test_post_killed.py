@@ -1,0 +1,134 @@
+"""The outbox of a house that dies, over a broker that fails: what each caller hears in the end."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from house_story import Story
+from labharness.faces.service.outbox import Outgoing
+from labharness.faces.service.positions import Positions
+from labharness.faces.service.post import VIA, Post
+from labharness.journal.chain import Record
+from labharness.protocols.hcp.codec import encode
+from line_world import LineWorld
+from plain_caller import Told, history_faults
+
+SEEDS = (0, 1, 13, 30)  # of 13 and 30 runs die: in the middle, and after their abort was told
+NIGHT = range(300)
+NOW = "2026-01-01T00:00:00.000Z"
+FILLED = {
+    "task_completed": {},
+    "task_failed": {"error_message": "why"},
+    "task_rejected": {},
+    "event": {"event_type": "session_closed"},
+}
+
+
+class Telling:
+    """The folders of the world's runs, whose records have what callers are told of them."""
+
+    def __init__(self, world: LineWorld) -> None:
+        self._world = world
+        self.folder, self.begun, self.left = world.folder, world.begun, world.left
+
+    def records(self, run_id: str, after: int) -> list[Record]:
+        told, sequence = [], 1
+        for each in self._world.records(run_id, 0):
+            body: dict[str, Any] = {**each.body, "message_id": f"{run_id}/{each.seq}"}
+            body["timestamp"] = NOW
+            if each.kind == "event":
+                sequence += 1
+                body["sequence"] = sequence
+            elif each.kind == "terminal":
+                body["payload"] = {**FILLED[body["type"]], **body["payload"], "artifacts": []}
+                if body["type"] == "event":
+                    body["payload"]["sequence"] = sequence + 1
+            told.append(Record(each.seq, each.at_s, each.kind, body, each.hash))
+        return [each for each in told if each.seq > after]
+
+
+class PostedStory(Story):
+    """A story whose callers hear of their tasks through a broker that fails by chance.
+
+    Attributes:
+        heard: What came to the queue of each session, in its order.
+    """
+
+    via = VIA
+
+    def __init__(self, home: Path, seed: int) -> None:
+        super().__init__(home, seed)
+        self.heard: defaultdict[str, list[Told]] = defaultdict(list)
+        self._places = 0
+        self._start_post()
+
+    def _start_post(self) -> None:
+        """Start a service; now and then the file of its positions is lost with the old one."""
+        self._places += self.random.random() < 0.2
+        positions = Positions(self.home / f"outbox-{self._places}.sqlite")
+        self.post = Post(self.home, Telling(self.world), positions, self.mint, lambda: NOW)
+        self.positions = positions
+
+    def turn(self) -> None:
+        super().turn()
+        self.send(0.7)
+        if self.random.random() < 0.1:
+            self.positions.close()
+            self._start_post()
+
+    def send(self, luck: float) -> None:
+        for batch in self.post.due(self.house.tasks):
+            confirmed = 0
+            for each in batch.messages:
+                arrives, told = self.random.random() < luck, self.random.random() < luck
+                if arrives:
+                    self._arrive(batch.session_id, each)
+                if not (arrives and told):  # the broker has it, and we do not know
+                    break
+                confirmed += 1
+            self.post.sent(batch, confirmed)
+
+    def _arrive(self, session_id: str, each: Outgoing) -> None:
+        self.heard[session_id].append(Told(json.loads(encode(each.message))))
+
+
+def play(home: Path, seed: int) -> PostedStory:
+    story = PostedStory(home, seed)
+    for _ in range(60):
+        story.turn()
+    story.settle()
+    for _ in range(3):
+        story.send(1.0)
+    story.positions.close()
+    story.journal.close()
+    return story
+
+
+def check(story: PostedStory) -> None:
+    for task_id in story.acknowledged:
+        task = story.house.tasks.by_id[task_id]
+        sessions = [each.run_id for each in task.attempts] or [task.session_id]
+        for session_id in sessions:
+            heard = story.heard[session_id]
+            assert history_faults(heard) == [], (task.status, heard)
+        last = story.heard[sessions[-1]][-1]
+        if task.status == "completed":
+            assert last["type"] == "task_completed"
+
+
+@pytest.mark.promise(65)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_caller_hears_all_of_its_task_in_order_and_one_end_whatever_dies(
+    tmp_path: Path, seed: int
+) -> None:
+    check(play(tmp_path, seed))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_so_it_is_in_hundreds_of_stories(tmp_path: Path) -> None:
+    for seed in NIGHT:
+        check(play(tmp_path / str(seed), seed))
