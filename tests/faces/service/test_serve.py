@@ -20,8 +20,10 @@ from requested import hot
 from rig import EXAMPLE, SHORT_LINE
 
 IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
+SHIPPED = IV.parent.parent / "cvd_mos2" / "lab.toml"
 CURVE = json.loads((ROOT / "examples" / "iv-curve.json").read_text())["payload"]
 GROWTH = json.loads(EXAMPLE.read_text())["payload"]
+PAPER = json.loads((ROOT / "examples" / "document-analysis.json").read_text())["payload"]
 CALLERS = ("harness-alpha-001", "mallory")
 CALLEE = "callee"
 WAIT_S_MAX = 90.0
@@ -185,6 +187,20 @@ def test_a_caller_sees_that_its_task_waits_for_a_person(serve: Serve, caller: Ca
     asks.abort(asks.heard[0]["session_id"], accepted["session_token"])
     assert asks.ended().is_("session_closed", final_state="ABORTED")
     assert history_faults(asks.heard) == []
+
+
+def test_a_document_is_analysed_beside_a_growth(serve: Serve, caller: Call) -> None:
+    serve(SHIPPED, PACED)
+    asks = caller("cvd-mos2-simulated")
+    asks.submit(GROWTH)
+    growth = asks.until(lambda told: told.is_("session_created"))["session_id"]
+    asks.submit({**PAPER, "caller_id": asks.caller_id})
+    done = asks.until(lambda told: told["type"] == "task_completed")
+    finding = done.payload["outputs"]["findings"][0]
+    assert {"statement", "confidence", "source_section"} <= set(finding)
+    mine = [each for each in asks.heard if each["session_id"] != growth]
+    assert history_faults(mine) == []
+    assert answer_in(mine, "task_accepted").payload["risk_level"] == "R1"
 
 
 def test_what_cannot_be_read_is_a_dead_letter_with_its_reason_and_stops_nobody(
