@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from labharness.core.clock import Chance, steady_s, utc_text, wall_clock_utc
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.service import wire
+from labharness.faces.service.audience import for_caller
 from labharness.faces.service.inbox import (
     AbortAsked,
     Refusal,
@@ -332,7 +333,7 @@ class _Talk:
         from aio_pika.exceptions import DeliveryError
 
         body = Message(
-            encode(message),
+            encode(for_caller(message)),
             content_type="application/json",
             content_encoding="utf-8",
             delivery_mode=DeliveryMode.PERSISTENT,

@@ -1,0 +1,62 @@
+"""Callers are told of inputs and limits, and nothing of the machine of the lab (ruling 27)."""
+
+import re
+from typing import Any
+
+from labharness.core.vocabulary.catalogue import TEXTS
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.service.audience import for_caller
+from labharness.protocols.hcp import answers
+from labharness.protocols.hcp.terms import Rejected
+
+OURS = re.compile(r"labharness [a-z]|--[a-z]{2}|(?<![:\w/])/[a-z]+/|process [0-9]")
+NAMES = re.compile(r"\{(\w+)")
+
+
+def failed(message: str, **more: Any) -> Any:
+    whole = answers.task_failed(
+        message_id="m",
+        timestamp="2026-01-01T00:00:00.000Z",
+        session_id="s",
+        error_code="execution_error",
+        error_message=message,
+        **more,
+    )
+    return for_caller(whole).payload
+
+
+def test_no_text_of_the_catalogue_tells_a_caller_a_command_or_a_path() -> None:
+    told = {code: failed(Text(code, **given(code))).error_message for code in TEXTS}
+    assert [code for code, text in told.items() if OURS.search(text)] == []
+    assert sum(text == TEXTS["hcp.ask_the_lab"][0] for text in told.values()) < len(told) / 3
+
+
+def given(code: str) -> dict[str, Any]:
+    places = ("path", "folder", "file", "log")
+    names = NAMES.findall(TEXTS[code][0])
+    return {name: "/var/lib/lab/x" if name in places else 1.0 for name in names}
+
+
+def test_a_sentence_for_the_caller_stays_beside_one_that_is_not() -> None:
+    mine = Text("outputs.lack", fields="raman")
+    way_out = Text("sentences", parts=(mine, Text("advice.reset", lab=" --lab x.toml")))
+    told = str(failed("why", suggestion=way_out).suggestion)
+    assert mine in told
+    assert not OURS.search(told)
+
+
+def test_results_and_plain_words_stay_as_they_are() -> None:
+    outputs = {"sample": "/shelf/3/box", "message": "flat"}
+    artifact = {"name": "a", "type": "t", "uri": "hcp://s/artifacts/a.json", "size_bytes": 1}
+    told = failed("the film is too thick", partial_outputs=outputs, artifacts=[artifact])
+    assert told.partial_outputs == outputs
+    assert told.artifacts[0].uri == artifact["uri"]
+    assert told.error_message == "the film is too thick"
+
+
+def test_a_reason_of_the_operating_system_is_not_passed_on() -> None:
+    rejected = Rejected("resource_unavailable", "/run/lab/line.lock: held by process 4711")
+    message = answers.task_rejected(
+        message_id="m", timestamp="2026-01-01T00:00:00.000Z", in_reply_to="k", rejected=rejected
+    )
+    assert not OURS.search(str(for_caller(message).payload.model_dump()))
