@@ -25,6 +25,7 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "status": LAB,
     "house": ("{tmp}/none.toml",),
     "line-owner": ("{tmp}/none.toml",),
+    "serve": ("--broker", "http://broker", *LAB),
     "submit": (EXAMPLE, *LAB),
     "tasks list": LAB,
     "tasks show": ("0", *LAB),
