@@ -50,7 +50,7 @@ IN_THE_ANSWER = (
     PlantedBug(
         "session that is completed before its answer can be kept",
         "labharness.work.desk.closing:Closing._last",
-        "canonical(_body(message))",
+        "canonical(record_body(message))",
         "",
         "tests/work/desk/test_terminal_fact.py::"
         "test_an_answer_that_no_message_can_hold_fails_the_task[NaN]",

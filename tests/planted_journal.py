@@ -70,7 +70,7 @@ IN_THE_JOURNAL = (
         "records added behind the end",
         "labharness.journal.store:SqliteJournal.close",
         "self._keep_head(self.head, ended=True)",
-        "self._keep_head()",
+        "self._keep_head(self.head)",
         "tests/journal/test_journal_heads.py::"
         "test_what_is_added_behind_the_end_is_found_and_a_continued_journal_has_no_end",
         promise=59,

@@ -160,7 +160,7 @@ IN_THE_TASKS = (
     PlantedBug(
         "lease that ends while its line is still warm",
         "labharness.lab.house.house:House._release",
-        "status.run_id == lease.run_id",
+        "seen.run_id == lease.run_id",
         "False",
         f"{KILLED}[0]",
         promise=63,
