@@ -49,6 +49,12 @@ REQUEST = _word("id", "ID")
 INSTRUMENT = _word("instrument", "INSTRUMENT")
 SEGMENTS = _word("file", "FILE.toml")
 LAB = _option("--lab", "FILE", "lab file (default: the simulated lab)")
+SPEED = _option(
+    "--speed",
+    "fast|real|N",
+    "lab seconds per second (default: fast for a simulated lab, else real)",
+    type=speed,
+)
 RUNS = _option("--runs", "DIR", "folder of the runs (default runs)", default="runs")
 LASER = _option("--laser-nm", "NM", "laser wavelength, if no file states it", type=positive)
 DATE = _option("--date", "YYYY-MM-DD", "day of the measurement (default today)", type=day)
@@ -111,12 +117,7 @@ COMMANDS: Final = {
     "up": Usage(
         "start a lab's line owner and house, which outlive this terminal",
         LAB,
-        _option(
-            "--speed",
-            "fast|real|N",
-            "lab seconds per second (default: fast for a simulated lab, else real)",
-            type=speed,
-        ),
+        SPEED,
         RUNS,
     ),
     "down": Usage(
@@ -135,12 +136,7 @@ COMMANDS: Final = {
         _option("--ca", "FILE", "certificates of the broker's authority, for amqps"),
         _option("--cert", "FILE", "our certificate, for amqps"),
         _option("--key", "FILE", "its key"),
-        _option(
-            "--speed",
-            "fast|real|N",
-            "lab seconds per second (default: fast for a simulated lab, else real)",
-            type=speed,
-        ),
+        SPEED,
         RUNS,
     ),
     "status": Usage("show line owner, house and tasks of a lab", LAB, JSON),

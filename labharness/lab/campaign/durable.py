@@ -138,10 +138,10 @@ def _json_serializer() -> Any:  # noqa: ANN401 - a class of dbos, which is impor
     from dbos import Serializer
 
     class AsJson(Serializer):
-        def serialize(self, data: Any) -> str:  # noqa: ANN401
+        def serialize(self, data: Any) -> str:  # noqa: ANN401 - whatever a step returns
             return json.dumps(data, default=repr)
 
-        def deserialize(cls, serialized_data: str) -> Any:  # noqa: ANN401, N805
+        def deserialize(cls, serialized_data: str) -> Any:  # noqa: ANN401, N805 - as dbos calls it
             return json.loads(serialized_data)
 
         def name(self) -> str:
