@@ -12,10 +12,11 @@ from pathlib import Path
 
 from labharness.core.clock import pause, steady_s
 
-__all__ = ["PASSWORD", "VHOST", "Broker", "broker_program"]
+__all__ = ["ADMINISTRATOR", "PASSWORD", "VHOST", "Broker", "broker_program"]
 
 VHOST = "/hcp"
 PASSWORD = "secret"
+ADMINISTRATOR = "administrator"
 START_S_MAX = 120.0
 STOP_S_MAX = 60.0
 
@@ -34,21 +35,39 @@ def free_port() -> int:
 
 
 class Broker:
-    """One broker, with accounts that may do all within the virtual host of HCP."""
+    """One broker, with accounts that may do all within the virtual host of HCP.
 
-    def __init__(self, home: Path, accounts: Iterable[str]) -> None:
+    Args:
+        home: Its folder.
+        accounts: Their names.
+        managed: It has the management interface and an administrator.
+    """
+
+    def __init__(self, home: Path, accounts: Iterable[str], *, managed: bool = False) -> None:
         self.home = home
-        self.port, self._between = free_port(), free_port()
+        self.port, self.management_port, self._between = free_port(), free_port(), free_port()
+        self._managed = managed
         home.mkdir(parents=True)
-        (home / "definitions.json").write_text(json.dumps(_definitions(accounts)))
-        (home / "plugins").write_text("[].")
+        found = _definitions(accounts, ADMINISTRATOR if managed else None)
+        (home / "definitions.json").write_text(json.dumps(found))
+        (home / "plugins").write_text("[rabbitmq_management]." if managed else "[].")
         self._configure()
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def node(self) -> str:
+        """Its name, for ``rabbitmqctl``."""
+        return f"t{self.port}@localhost"
+
     def _configure(self, *lines: str) -> None:
+        management = (
+            f"management.tcp.port = {self.management_port}",
+            "management.tcp.ip = 127.0.0.1",
+        )
         config = (
             f"listeners.tcp.1 = 127.0.0.1:{self.port}",
             f"load_definitions = {self.home / 'definitions.json'}",
+            *(management if self._managed else ()),
             *lines,
         )
         (self.home / "rabbitmq.conf").write_text("\n".join(config) + "\n")
@@ -66,7 +85,7 @@ class Broker:
         env = {
             **os.environ,
             "HOME": str(self.home),  # of the cookie
-            "RABBITMQ_NODENAME": f"t{self.port}@localhost",
+            "RABBITMQ_NODENAME": self.node,
             "RABBITMQ_DIST_PORT": str(self._between),
             "RABBITMQ_MNESIA_BASE": str(self.home / "data"),
             "RABBITMQ_LOG_BASE": str(self.home / "log"),
@@ -91,12 +110,9 @@ class Broker:
             pause(0.2)
 
     def _answers(self) -> bool:
-        """Return whether it takes a connection; it opens its port last."""
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), 1.0):
-                return True
-        except OSError:
-            return False
+        """Return whether it takes connections; it opens its ports last."""
+        ports = (self.port, self.management_port) if self._managed else (self.port,)
+        return all(_listens(each) for each in ports)
 
     def stop(self) -> None:
         """End it; what is durable stays."""
@@ -110,19 +126,31 @@ class Broker:
             self._process = None
 
 
-def _definitions(accounts: Iterable[str]) -> dict[str, object]:
+def _listens(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), 1.0):
+            return True
+    except OSError:
+        return False
+
+
+def _definitions(accounts: Iterable[str], administrator: str | None) -> dict[str, object]:
     names = list(accounts)
+    tagged = {
+        **dict.fromkeys(names, ""),
+        **({administrator: "administrator"} if administrator else {}),
+    }
     return {
         "users": [
             {
                 "name": name,
                 "password_hash": _hashed(name),
                 "hashing_algorithm": "rabbit_password_hashing_sha256",
-                "tags": "",
+                "tags": tags,
             }
-            for name in names
+            for name, tags in tagged.items()
         ],
-        "vhosts": [{"name": VHOST}],
+        "vhosts": [{"name": VHOST if names else "/"}],
         "permissions": [
             {"user": name, "vhost": VHOST, "configure": ".*", "write": ".*", "read": ".*"}
             for name in names

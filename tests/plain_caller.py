@@ -42,10 +42,20 @@ class PlainCaller:
         caller_id: The caller.
         callee_id: Whom it asks.
         listens: Whether it has a queue from the beginning.
+        declares: Whether it may declare the exchanges.
     """
 
-    def __init__(self, url: str, caller_id: str, callee_id: str, *, listens: bool = True) -> None:
+    def __init__(
+        self,
+        url: str,
+        caller_id: str,
+        callee_id: str,
+        *,
+        listens: bool = True,
+        declares: bool = True,
+    ) -> None:
         self.url, self.caller_id, self.callee_id = url, caller_id, callee_id
+        self._declares = declares
         self.heard: list[Told] = []
         self.connect()
         if listens:
@@ -55,8 +65,9 @@ class PlainCaller:
         self._connection = pika.BlockingConnection(pika.URLParameters(self.url))
         self._channel = self._connection.channel()
         self._channel.confirm_delivery()
-        self._channel.exchange_declare("hcp.commands", "direct", durable=True)
-        self._channel.exchange_declare("hcp.events", "topic", durable=True)
+        if self._declares:
+            self._channel.exchange_declare("hcp.commands", "direct", durable=True)
+            self._channel.exchange_declare("hcp.events", "topic", durable=True)
 
     @property
     def queue(self) -> str:

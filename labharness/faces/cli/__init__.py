@@ -18,6 +18,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "analyse": ("analyse",),
     "approvals": ("approvals",),
     "arm": ("arm",),
+    "broker": ("broker",),
     "calibrate": ("calibrate",),
     "campaign": ("campaign",),
     "chaos": ("chaos",),

@@ -72,6 +72,17 @@ WHY = _option("--reason", "TEXT", "why; it is recorded", default="")
 NEEDED = _option("--reason", "TEXT", "why; it is recorded", type=words, required=True)
 KIND = _word("kind", "KIND", help="such as blocked_by, child, source_task, evidence")
 OTHER = _word("target", "OTHER")
+BROKER_OF = (
+    LAB,
+    _option("--account", "NAME", "account of the lab itself (default: the id of the lab)"),
+    _flag("--callers-declare", "callers may declare the exchanges too, and so delete them"),
+    _option(
+        "--management",
+        "URL",
+        "http(s)://administrator@host:port (default: the variable LABHARNESS_MANAGEMENT)",
+    ),
+    _option("--ca", "FILE", "certificates of the broker's authority, for https"),
+)
 ROLES = ("operator", "maintainer")
 ROLE = _choice("--role", ROLES, "your role (default operator)", "operator")
 EVERY: Final = (
@@ -139,6 +150,14 @@ COMMANDS: Final = {
         SPEED,
         RUNS,
     ),
+    "broker": Usage("write or check what a lab needs on RabbitMQ"),
+    "broker setup": Usage(
+        "write accounts, rights and policies; print what is still different",
+        *BROKER_OF,
+        _option("--passwords", "FILE", "TOML file with passwords (default: new ones are asked)"),
+        _flag("--print", "print the lines of rabbitmqctl that do it, and do nothing"),
+    ),
+    "broker check": Usage("print each difference from that", *BROKER_OF),
     "status": Usage("show line owner, house and tasks of a lab", LAB, JSON),
     "house": Usage("run the house in this process, as systemd does", LAB_FILE, RUNS),
     "line-owner": Usage(

@@ -26,6 +26,8 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "house": ("{tmp}/none.toml",),
     "line-owner": ("{tmp}/none.toml",),
     "serve": ("--broker", "http://broker", *LAB),
+    "broker setup": ("--print", *LAB),
+    "broker check": ("--management", "ftp://broker", *LAB),
     "submit": (EXAMPLE, *LAB),
     "tasks list": LAB,
     "tasks show": ("0", *LAB),

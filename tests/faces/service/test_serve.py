@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from labharness.journal.reading import verify_file
 from plain_caller import PlainCaller, answer_in, history_faults
 from requested import hot
 from rig import EXAMPLE, SHORT_LINE
+from serving import Service, until
 
 IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 SHIPPED = IV.parent.parent / "cvd_mos2" / "lab.toml"
@@ -26,7 +26,6 @@ GROWTH = json.loads(EXAMPLE.read_text())["payload"]
 PAPER = json.loads((ROOT / "examples" / "document-analysis.json").read_text())["payload"]
 CALLERS = ("harness-alpha-001", "mallory")
 CALLEE = "callee"
-WAIT_S_MAX = 90.0
 PACED = "4"  # times real time: faster, a loaded machine's line trips, as its polls come late
 
 missing = broker_program() is None and not os.environ.get("CI")
@@ -45,58 +44,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     made.stop()
 
 
-class Service:
-    """``labharness serve`` as a process."""
-
-    def __init__(self, lab: Path, url: str, runs: Path, speed: str) -> None:
-        self.lab, self.runs = lab, runs
-        self.env = {**os.environ, "LABHARNESS_BROKER": url}
-        self._speed = speed
-        self._log = runs.parent / "serve.log"
-        self.process = self.start()
-
-    def start(self) -> "subprocess.Popen[bytes]":
-        before = self.connections()
-        with self._log.open("ab") as log:
-            process = subprocess.Popen(
-                [
-                    *(*COMMAND, "serve", "--lab", str(self.lab), "--runs", str(self.runs)),
-                    *("--speed", self._speed),
-                ],
-                env=self.env,
-                stdin=subprocess.DEVNULL,
-                stderr=log,
-            )
-        self.process = process
-        until(lambda: self.connections() > before or process.poll() is not None)
-        assert process.poll() is None, self.said()
-        return process
-
-    def connections(self) -> int:
-        return self.said().count("connected; ")
-
-    def said(self) -> str:
-        return self._log.read_text() if self._log.exists() else ""
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(30)
-
-    def end(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(60) == 0, self.said()
-
-    def owner(self) -> int:
-        return int(json.loads(say("status", "--lab", self.lab, "--json").out)["line_owner"]["pid"])
-
-
-def until(true: Callable[[], bool]) -> None:
-    end_s = steady_s() + WAIT_S_MAX
-    while not true():
-        assert steady_s() < end_s
-        pause(0.1)
-
-
 @pytest.fixture
 def serve(broker: Broker, tmp_path: Path) -> Iterator[Callable[..., Service]]:
     made: list[Service] = []
@@ -107,15 +54,7 @@ def serve(broker: Broker, tmp_path: Path) -> Iterator[Callable[..., Service]]:
 
     yield begin
     for each in made:
-        if each.process.poll() is None:
-            each.process.terminate()
-            each.process.wait(60)
-        say("down", "--lab", each.lab, "--stop")
-        until(partial(is_down, each.lab))
-
-
-def is_down(lab: Path) -> bool:
-    return json.loads(say("status", "--lab", lab, "--json").out)["line_owner"] is None
+        each.down()
 
 
 @pytest.fixture

@@ -1,0 +1,173 @@
+"""``labharness broker``: the accounts, rights and bounds that a lab needs on RabbitMQ."""
+
+import argparse
+import getpass
+import ipaddress
+import os
+import ssl
+import stat
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from labharness.core.clock import Chance
+from labharness.core.files.tables import read_toml
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
+from labharness.faces.cli.show import BadUse, chosen_lab, counted, say
+from labharness.faces.service.definitions import (
+    SALT_BYTES,
+    VHOST,
+    control_lines,
+    definitions,
+    differences,
+    hashed,
+    names_of_users,
+)
+from labharness.faces.service.management import Management
+from labharness.faces.service.rights import Parties
+from labharness.lab import LabPlan
+from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_file import read_text
+
+__all__ = ["MANAGEMENT", "broker"]
+
+MANAGEMENT: Final = "LABHARNESS_MANAGEMENT"
+"""The variable with the address of the management interface, and the administrator's password."""
+
+
+def broker(chosen: argparse.Namespace) -> int:
+    """Write or check what a lab needs on its broker; return the exit code."""
+    parties = _parties(chosen_lab(chosen.lab), chosen)
+    if chosen.verb == "setup" and chosen.print:
+        for line in control_lines(parties):
+            say(line)
+        return EXIT_COMPLETED
+    management = _management(chosen)
+    if chosen.verb == "setup":
+        _set_up(management, parties, chosen.passwords)
+    return _check(management, parties)
+
+
+def _parties(plan: LabPlan, chosen: argparse.Namespace) -> Parties:
+    """Return the accounts of a lab.
+
+    Raises:
+        BadUse: The lab names no callers, or its own account is one of them.
+    """
+    callers = house_facts(plan).callers
+    lab_id = plan.file.lab.id
+    account = chosen.account or lab_id
+    if callers is None:
+        raise BadUse(Text("broker.no_callers", path=str(plan.path)))
+    if account in callers:
+        raise BadUse(Text("broker.own_account", name=account))
+    return Parties(lab_id, account, tuple(callers), chosen.callers_declare)
+
+
+def _check(management: Management, parties: Parties) -> int:
+    found = list(differences(parties, management.definitions()))
+    for each in found:
+        say(each)
+    say(
+        Text("broker.as_it_should", users=list(parties.users)) if not found else counted(len(found))
+    )
+    return EXIT_FAILED if found else EXIT_COMPLETED
+
+
+def _set_up(management: Management, parties: Parties, passwords: str | None) -> None:
+    """Write all that is missing or different; accounts that exist keep their passwords.
+
+    Raises:
+        BadUse: A new account has no password.
+        NoManagement: The broker refuses.
+    """
+    found = management.definitions()
+    hashes = {name: each for name, each in names_of_users(found).items() if name in parties.users}
+    given = {} if passwords is None else _passwords(Path(passwords), parties.users)
+    for user in parties.users:
+        if user in given or user not in hashes:
+            password = given.get(user) or _asked(Text("broker.ask_user", name=user), user)
+            hashes[user] = hashed(password, Chance(None).entropy(SALT_BYTES))
+    is_new = all(each["name"] != VHOST for each in found["vhosts"])
+    management.write(definitions(parties, hashes))
+    if is_new and management.account not in parties.users:
+        management.leave()
+
+
+def _passwords(path: Path, users: Iterable[str]) -> Mapping[str, str]:
+    """Read the file of passwords: ``account = "password"``, a line each.
+
+    Raises:
+        BadUse: Others may read the file, or a line names another account, or no password.
+        BadTable: It is not TOML.
+    """
+    text = read_text(path)
+    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise BadUse(Text("broker.open_file", path=str(path)))
+    found = read_toml(text, str(path))
+    for name, each in found.items():
+        if name not in users or not isinstance(each, str) or not each:
+            raise BadUse(Text("broker.bad_password", path=str(path), name=name, known=list(users)))
+    return found
+
+
+def _asked(question: str, name: str) -> str:
+    """Ask for a password, unseen.
+
+    Raises:
+        BadUse: Standard input is not a terminal, or the answer is empty.
+    """
+    password = getpass.getpass(f"{question}: ") if sys.stdin.isatty() else ""
+    if not password:
+        raise BadUse(Text("broker.no_password", name=name))
+    return password
+
+
+def _management(chosen: argparse.Namespace) -> Management:
+    """Return the management interface that a command names.
+
+    Raises:
+        BadUse: None is named, its address holds a password that all accounts of this machine can
+            read, or it would send one in clear to another machine.
+    """
+    url = chosen.management or os.environ.get(MANAGEMENT, "")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not parts.username:
+        raise BadUse(Text("broker.bad_url", url=url.rpartition("@")[2] or "-", name=MANAGEMENT))
+    if chosen.management and parts.password is not None:
+        raise BadUse(Text("broker.password_shown", name=MANAGEMENT))
+    if parts.scheme == "http" and not _is_here(parts.hostname):
+        raise BadUse(Text("broker.in_clear", host=parts.hostname))
+    account = unquote(parts.username)
+    password = unquote(parts.password or "") or _asked(
+        Text("broker.ask_administrator", name=account), account
+    )
+    where = parts.netloc.rpartition("@")[2]
+    return Management(f"{parts.scheme}://{where}", account, password, _tls(chosen.ca, parts.scheme))
+
+
+def _is_here(host: str) -> bool:
+    """Return whether an address is of this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _tls(ca: str | None, scheme: str) -> ssl.SSLContext | None:
+    """Return the TLS settings of a connection.
+
+    Raises:
+        BadUse: The certificates cannot be used.
+    """
+    if ca is None:
+        return None
+    if scheme == "http":
+        raise BadUse(Text("broker.no_tls"))
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except OSError as why:
+        raise BadUse(Text("pair", what=ca, why=str(why))) from None

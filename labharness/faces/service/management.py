@@ -1,0 +1,97 @@
+"""The management interface of RabbitMQ over HTTP: reads and writes a broker's definitions."""
+
+import base64
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import Any, Final, cast
+from urllib.parse import quote
+
+from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.service.definitions import VHOST
+
+__all__ = ["Management", "NoManagement"]
+
+ANSWER_S_MAX: Final = 30.0
+"""Longest time (s) of one request."""
+
+ANSWER_BYTES_MAX: Final = 64 * 1_048_576
+"""Size (bytes) of the largest answer that is read."""
+
+REASON_CHARACTERS: Final = 200
+
+
+class NoManagement(LabError, RuntimeError, code="no_management"):
+    """The broker's management interface cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Management:
+    """One broker, as an administrator.
+
+    Attributes:
+        url: ``http(s)://host:port``, without an account.
+        account: An account with the tag ``administrator``.
+        password: Its password.
+        tls: For ``https``; ``None`` takes the authorities that the system trusts.
+    """
+
+    url: str
+    account: str
+    password: str
+    tls: ssl.SSLContext | None = None
+
+    def definitions(self) -> dict[str, Any]:
+        """Return all definitions of the broker.
+
+        Raises:
+            NoManagement: It cannot be asked, or it refuses.
+        """
+        found = json.loads(self._ask("GET", "definitions"))
+        return cast("dict[str, Any]", found)
+
+    def write(self, definitions: Mapping[str, Any]) -> None:
+        """Add definitions, or change those of the same names.
+
+        Raises:
+            NoManagement: It cannot be asked, or it refuses.
+        """
+        self._ask("POST", "definitions", json.dumps(definitions).encode("utf-8"))
+
+    def leave(self) -> None:
+        """Take away our own rights in the virtual host, which its maker is given unasked.
+
+        Raises:
+            NoManagement: It cannot be asked, or it refuses.
+        """
+        self._ask("DELETE", f"permissions/{quote(VHOST, '')}/{quote(self.account, '')}")
+
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        secret = base64.b64encode(f"{self.account}:{self.password}".encode()).decode("ascii")
+        request = urllib.request.Request(
+            f"{self.url}/api/{path}",
+            method=method,
+            data=body,
+            headers={"Authorization": f"Basic {secret}", "Content-Type": "application/json"},
+        )
+        # No proxy: the administrator's password goes to the broker and to nobody else.
+        direct = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=self.tls)
+        )
+        try:
+            with direct.open(request, timeout=ANSWER_S_MAX) as answer:
+                return cast("bytes", answer.read(ANSWER_BYTES_MAX))
+        except urllib.error.HTTPError as why:
+            code = "broker.not_administrator" if why.code in (401, 403) else "broker.refused"
+            told = why.read(REASON_CHARACTERS).decode("utf-8", "replace")
+            raise NoManagement(
+                Text(code, url=self.url, account=self.account, status=why.code, why=told)
+            ) from None
+        except (OSError, HTTPException, ValueError) as why:
+            reason = getattr(why, "reason", why)
+            raise NoManagement(Text("pair", what=self.url, why=str(reason))) from None

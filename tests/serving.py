@@ -1,0 +1,87 @@
+"""``labharness serve`` as a process of its own, which tests start, kill and end."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from commands import COMMAND, say
+from labharness.core.clock import pause, steady_s
+
+__all__ = ["Service", "until"]
+
+WAIT_S_MAX = 90.0
+
+
+class Service:
+    """``labharness serve`` of one lab; it begins at once, and waits until it is connected.
+
+    Args:
+        lab: The lab file.
+        url: Of the broker, with the lab's account.
+        runs: Folder of the runs.
+        speed: Lab seconds per second, or ``fast``.
+        options: More words of the command.
+    """
+
+    def __init__(self, lab: Path, url: str, runs: Path, speed: str, *options: str) -> None:
+        self.lab, self.runs = lab, runs
+        self.env = {**os.environ, "LABHARNESS_BROKER": url}
+        self._options = ("--speed", speed, *options)
+        self._log = runs.parent / "serve.log"
+        self.process = self.start()
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        before = self.connections()
+        with self._log.open("ab") as log:
+            process = subprocess.Popen(
+                [
+                    *(*COMMAND, "serve", "--lab", str(self.lab), "--runs", str(self.runs)),
+                    *self._options,
+                ],
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stderr=log,
+            )
+        self.process = process
+        until(lambda: self.connections() > before or process.poll() is not None)
+        assert process.poll() is None, self.said()
+        return process
+
+    def connections(self) -> int:
+        return self.said().count("connected; ")
+
+    def said(self) -> str:
+        return self._log.read_text() if self._log.exists() else ""
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(30)
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(60) == 0, self.said()
+
+    def owner(self) -> int:
+        return int(json.loads(say("status", "--lab", self.lab, "--json").out)["line_owner"]["pid"])
+
+    def down(self) -> None:
+        """End it and its line owner, whatever either does."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(60)
+        say("down", "--lab", self.lab, "--stop")
+        until(self._is_down)
+
+    def _is_down(self) -> bool:
+        status = json.loads(say("status", "--lab", self.lab, "--json").out)
+        return status["line_owner"] is None
+
+
+def until(true: Callable[[], bool]) -> None:
+    end_s = steady_s() + WAIT_S_MAX
+    while not true():
+        assert steady_s() < end_s
+        pause(0.1)
