@@ -350,8 +350,9 @@ def _paces_s(
 ) -> dict[str, float]:
     """Choose how often each scan that the kernel watches is polled.
 
-    One scan, the first of those that are polled most, answers a watchdog. The others are coarse, and
-    coarser still where they report no process value: what the plan sets is read back when it is set.
+    One scan, the first of those that are polled most, answers a watchdog. The others are coarse,
+    and coarser still where they report no process value: what the plan sets is read back when it
+    is set.
     """
     watched = {
         scan.name: (instrument.polls or {}).get(scan.name, scan.period_s) or math.inf
