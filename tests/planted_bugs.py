@@ -6,6 +6,7 @@ the list is wrong and says so.
 """
 
 from planted_answer import IN_THE_ANSWER
+from planted_broker import AT_THE_BROKER
 from planted_bug import PlantedBug
 from planted_commands import OF_COMMANDS
 from planted_documents import IN_DOCUMENTS
@@ -41,6 +42,7 @@ PLANTED = (
     *IN_THE_HOUSE,
     *IN_SPECTRA,
     *IN_THE_TASKS,
+    *AT_THE_BROKER,
     *IN_THE_TEXTS,
     *IN_THE_WATCH,
     *IN_THE_WORDS,

@@ -1270,6 +1270,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "hcp.closed": ("the connection was closed", "连接已关闭"),
     "hcp.closed_already": ("the session had ended before; nothing is changed", "会话此前已结束；未作任何更改"),
     "hcp.connected": ("connected; tasks are taken from {queue!s}", "已连接；任务取自 {queue!s}"),
+    "hcp.fault": ("the lab failed to carry this message out, by a fault of its own, and has logged it", "实验室因自身故障未能处理此消息，并已记录"),
     "hcp.key_reused": ("this message_id was used before, for another submission", "此 message_id 此前已用于另一次提交"),
     "hcp.lost.aborted": ("the task was aborted before it began", "任务在开始前被中止"),
     "hcp.lost.again": ("submit the task again with a new message_id once the lab has cleared its line", "实验室清理设备后，请以新的 message_id 重新提交任务"),

@@ -25,6 +25,7 @@ from labharness.faces.service.inbox import (
     Unanswerable,
     asked,
 )
+from labharness.faces.service.lenient import read_what_can_be_read
 from labharness.faces.service.outbox import Outgoing
 from labharness.faces.service.positions import Positions
 from labharness.faces.service.post import VIA, Batch, Post
@@ -33,7 +34,7 @@ from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.house import TaskRefused
 from labharness.lab.house.sessions import session_of
 from labharness.protocols.hcp import answers
-from labharness.protocols.hcp.codec import HcpMessage, encode
+from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
 from labharness.protocols.hcp.terms import Rejected
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class AmqpFace:
         """Serve until it is cancelled."""
         from aio_pika.exceptions import CONNECTION_EXCEPTIONS, AMQPError
 
+        read_what_can_be_read()
         with Positions(house.home / OUTBOX_FILE) as positions:
             post = Post(house.home, house.runs, positions, Chance(None).uuid4, _now)
             while True:
@@ -215,8 +217,10 @@ class _Talk:
 
     async def _taken(self, delivery: "AbstractIncomingMessage") -> bool:
         """Carry out what a delivery asks; return whether it is on the disk, or answered."""
-        found = asked(delivery.body, delivery.user_id or "")
+        from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
+
         try:
+            found = asked(delivery.body, delivery.user_id or "")
             if isinstance(found, SubmissionAsked):
                 await self._submit(found, delivery)
             elif isinstance(found, AbortAsked):
@@ -225,9 +229,14 @@ class _Talk:
                 await self._refuse(found, delivery)
             else:
                 await self._bury(delivery, found)
-        except JournalFailed as why:
+        except (AMQPError, ChannelInvalidStateError, ConnectionError, TimeoutError):
+            raise  # the connection has ended, and the delivery comes again
+        except (JournalFailed, OSError) as why:
             LOG.error("a delivery waits: %s", why)
             return False
+        except Exception:  # what one message makes fail is not to fail all others
+            LOG.exception("a delivery was not understood")
+            await self._bury(delivery, Unanswerable(Text("hcp.fault")))
         return True
 
     async def _submit(self, found: SubmissionAsked, delivery: "AbstractIncomingMessage") -> None:
@@ -276,12 +285,13 @@ class _Talk:
             await self._bury(delivery, Unanswerable(str(found.rejected.reason_message)))
 
     async def _bury(self, delivery: "AbstractIncomingMessage", found: Unanswerable) -> None:
-        """Put a message among the dead letters, with the reason."""
+        """Put a message among the dead letters, with the reason; one that is too large is cut."""
         from aio_pika import DeliveryMode, Message
 
+        reason = str(found.reason)[:REASON_CHARACTERS]
         letter = Message(
-            delivery.body,
-            headers={"reason": str(found.reason)[:REASON_CHARACTERS]},
+            delivery.body[:MESSAGE_BYTES_MAX],
+            headers={"reason": reason, "size_bytes": len(delivery.body)},
             message_id=delivery.message_id,
             delivery_mode=DeliveryMode.PERSISTENT,
         )

@@ -147,6 +147,7 @@ def tries(broker: Broker) -> Iterator[Callable[[str], Tries]]:
 
 
 @pytest.mark.parametrize("declare", [(), ("--callers-declare",)])
+@pytest.mark.promise(67)
 def test_each_account_may_do_what_the_table_says_and_nothing_else(
     command: Command, tries: Callable[[str], Tries], declare: tuple[str, ...]
 ) -> None:
@@ -173,6 +174,7 @@ def test_each_account_may_do_what_the_table_says_and_nothing_else(
     assert len(found) == 4 * 3 * 9
 
 
+@pytest.mark.promise(67)
 def test_what_no_table_holds_is_refused_too(
     command: Command, tries: Callable[[str], Tries], broker: Broker
 ) -> None:

@@ -1,0 +1,142 @@
+"""Whatever bytes and properties come, a message is understood, answered or a dead letter."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+from aio_pika import Message
+from hypothesis import given
+from hypothesis import strategies as st
+from pamqp.base import BasicProperties
+from pamqp.commands import Basic
+
+from fuzzed import fuzzed
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.service.amqp import _Talk
+from labharness.faces.service.inbox import (
+    AbortAsked,
+    Refusal,
+    SubmissionAsked,
+    Unanswerable,
+    asked,
+)
+from labharness.faces.service.lenient import read_what_can_be_read
+from labharness.protocols.hcp import answers
+from labharness.protocols.hcp.codec import decode, encode
+from rig import EXAMPLE
+
+GROWTH = json.loads(EXAMPLE.read_text("utf-8"))["payload"]
+ACCOUNTS = st.sampled_from(("", "harness-alpha-001", "mallory"))
+
+
+def holds(data: bytes, account: str) -> None:
+    """The result can be acted on: it has a reason, or its answer can be written."""
+    found = asked(data, account)
+    if isinstance(found, Refusal):
+        answer = answers.task_rejected(
+            message_id="x",
+            timestamp="2026-01-01T00:00:00.000Z",
+            in_reply_to=found.in_reply_to,
+            rejected=found.rejected,
+        )
+        assert decode(encode(answer)).payload == answer.payload
+        assert account in ("", found.caller_id)
+    elif isinstance(found, Unanswerable):
+        assert found.reason.encode("utf-8")
+    elif isinstance(found, SubmissionAsked):
+        assert found.caller_id == account
+    else:
+        assert isinstance(found, AbortAsked)
+        assert found.caller_id == account
+
+
+@given(st.binary(), ACCOUNTS)
+@pytest.mark.promise(66)
+def test_arbitrary_bytes_are_given_up_with_a_reason(data: bytes, account: str) -> None:
+    holds(data, account)
+    assert isinstance(asked(data, account), Unanswerable)
+
+
+@given(st.integers(0, 2**32), ACCOUNTS)
+@pytest.mark.promise(66)
+def test_a_hostile_message_has_a_fate(seed: int, account: str) -> None:
+    for each in fuzzed(seed, 20, GROWTH, "harness-alpha-001"):
+        holds(each.body, account)
+
+
+@pytest.fixture
+def lenient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the process of the service; afterwards pamqp is as it was."""
+    monkeypatch.setattr(BasicProperties, "unmarshal", BasicProperties.unmarshal)
+    read_what_can_be_read()
+
+
+def read(data: bytes, flags: int) -> Basic.Properties:
+    found = Basic.Properties()
+    found.unmarshal(flags, data)
+    return found
+
+
+@pytest.mark.usefixtures("lenient")
+@given(st.binary(max_size=200), st.integers(0, 0xFFFF))
+@pytest.mark.promise(66)
+def test_no_bytes_of_properties_raise(data: bytes, flags: int) -> None:
+    assert isinstance(read(data, flags & 0xFFFE), Basic.Properties)
+
+
+@pytest.mark.usefixtures("lenient")
+@pytest.mark.promise(66)
+def test_what_stands_beside_an_unreadable_property_is_read() -> None:
+    sent = Basic.Properties(
+        content_type="application/json",
+        headers={"a": 1},
+        delivery_mode=2,
+        timestamp=datetime(2026, 1, 1, tzinfo=UTC),
+        message_id="m-1",
+        user_id="alpha",
+        app_id="x",
+    )
+    data = sent.marshal()
+    flags = int.from_bytes(data[:2], "big")
+    assert read(data[2:], flags) == sent
+    time = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()).to_bytes(8, "big")
+    broken = data[2:].replace(time, b"\xff" * 8).replace(b"m-1", b"\xff\xff\xff")
+    found = read(broken, flags)
+    assert (found.timestamp, found.message_id) == (None, None)
+    assert (found.user_id, found.app_id, found.headers) == ("alpha", "x", {"a": 1})
+
+
+class Letters:
+    """Stands for the exchange of dead letters."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    async def publish(self, letter: Message, *_: object, **__: object) -> None:
+        self.reasons.append(str(letter.headers["reason"]))
+
+
+@pytest.mark.promise(66)
+@pytest.mark.parametrize("fault", [KeyError("x"), RuntimeError("x"), ZeroDivisionError()])
+def test_a_message_that_makes_the_lab_fail_is_a_dead_letter(fault: Exception) -> None:
+    async def failing(*_: object) -> None:
+        raise fault
+
+    house = SimpleNamespace(submit=failing, lab_id="lab")
+    letters = Letters()
+    talk = _Talk(house, None, None, None, None, (None, letters))  # type: ignore[arg-type]  # unused
+    body = json.dumps(
+        {
+            "hcp_version": "1.0",
+            "message_id": "m",
+            "timestamp": "2026-01-01T00:00:00Z",
+            "session_id": None,
+            "type": "task_submit",
+            "payload": GROWTH,
+        }
+    ).encode()
+    sent = SimpleNamespace(body=body, user_id=GROWTH["caller_id"], message_id="m")
+    assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
+    assert letters.reasons == [str(Text("hcp.fault"))]

@@ -1,0 +1,63 @@
+"""Planted bugs at the broker: one message that ends the service, and rights that are too wide."""
+
+from planted_bug import PlantedBug
+
+__all__ = ["AT_THE_BROKER"]
+
+INBOX = "tests/faces/service/test_inbox.py"
+RIGHTS = "tests/faces/service/test_rights.py"
+PROPERTIES = f"{INBOX}::test_what_stands_beside_an_unreadable_property_is_read"
+FATE = f"{INBOX}::test_a_hostile_message_has_a_fate"
+FAULT = f"{INBOX}::test_a_message_that_makes_the_lab_fail_is_a_dead_letter"
+NAMES = f"{RIGHTS}::test_an_account_has_the_names_of_the_table_and_none_that_is_like_one"
+TOPICS = f"{RIGHTS}::test_a_caller_binds_its_own_topics_only"
+
+AT_THE_BROKER = (
+    PlantedBug(
+        "property that cannot be read ends the connection",
+        "labharness.faces.service.lenient:_read",
+        "value = None",
+        "raise",
+        PROPERTIES,
+        promise=66,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "message that is parsed however deep it nests",
+        "labharness.protocols.hcp.codec:_bounded",
+        "depth > DEPTH_MAX",
+        "False",
+        FATE,
+        promise=66,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "fault at one delivery that ends the service",
+        "labharness.faces.service.amqp:_Talk._taken",
+        'await self._bury(delivery, Unanswerable(Text("hcp.fault")))',
+        "raise",
+        FAULT,
+        promise=66,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "right to every name that begins with an allowed one",
+        "labharness.faces.service.rights:pattern",
+        'f"^{found[0]}$"',
+        'f"^{found[0]}"',
+        NAMES,
+        promise=67,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "right to the events of callers whose ids begin alike",
+        "labharness.faces.service.rights:Parties.topics",
+        r'rf"^{escaped(wire.word(user))}\."',
+        'rf"^{escaped(wire.word(user))}"',
+        TOPICS,
+        promise=67,
+        detector="verdict",
+    ),
+)
