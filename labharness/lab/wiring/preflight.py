@@ -50,7 +50,6 @@ from labharness.work.plan import (
 __all__ = ["COARSE_TICK_S", "flights", "predict", "predict_in_thread"]
 
 COARSE_TICK_S = 20.0
-SETTINGS_TICK_S = 100.0  # of scans without a process value: here no person turns a knob
 TICK_S_PER_CM3 = 0.01  # 500 sccm then change a shut tube by less than 0.1 atm from poll to poll
 FINE_TICK_S = 1.0  # of the plan's own commands there is no coarser one
 TRAJECTORY_POINTS_MAX = 400  # of one channel; enough for a page, little enough for a record
@@ -58,7 +57,6 @@ EXPECT = "expect"
 SETS_NOTHING = frozenset({"rate_of_rise"})
 TUBE_CHANNELS = frozenset({"flow", "pressure"})
 PROCESS_CHANNELS = ("temperature", "flow", "pressure")
-PROCESS = frozenset(PROCESS_CHANNELS)
 
 
 def flights(
@@ -350,9 +348,7 @@ def _paces_s(
 ) -> dict[str, float]:
     """Choose how often each scan that the kernel watches is polled.
 
-    One scan, the first of those that are polled most, answers a watchdog. The others are coarse,
-    and coarser still where they report no process value: what the plan sets is read back when it
-    is set.
+    One scan, the first of those that are polled most, answers a watchdog: the others are coarse.
     """
     watched = {
         scan.name: (instrument.polls or {}).get(scan.name, scan.period_s) or math.inf
@@ -361,11 +357,7 @@ def _paces_s(
     }
     answers = min(watched, key=lambda name: watched[name], default="")
     coarse_s = _coarse_s(instrument, tube_s)
-    values = {
-        scan.name for scan in instrument.driver.scans() if not PROCESS.isdisjoint(scan.channels)
-    }
-    paces_s = {name: coarse_s if name in values else SETTINGS_TICK_S for name in watched}
-    return paces_s | ({answers: poll_s} if poll_s < coarse_s else {})
+    return {name: poll_s if name == answers else coarse_s for name in watched}
 
 
 def _patient(lab: LabPlan, paces_s: Mapping[str, Mapping[str, float]]) -> Envelope:
