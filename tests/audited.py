@@ -72,6 +72,7 @@ ARGON = RiskContext(
     physical=True,
     hazardous=True,
     attended=True,
+    attended_at="",
     shared_instrument=False,
     safeguards_missing=(),
     stays_energised=(),

@@ -5,9 +5,38 @@ from planted_bug import PlantedBug
 __all__ = ["IN_WORK_THAT_SURVIVES"]
 
 RESUMING = "tests/work/desk/test_resuming.py::"
+POLICY = "tests/work/desk/test_policy_of_a_caller.py::"
 RESULTS = "tests/work/desk/test_results.py::"
 
 IN_WORK_THAT_SURVIVES = (
+    PlantedBug(
+        "task beyond the hours and the instruments of its caller",
+        "labharness.work.desk.admitting:Admitting._weighed",
+        "refused is not None",
+        "False",
+        POLICY + "test_a_task_beyond_its_callers_rights_sets_nothing",
+        promise=68,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "agreement that outlives the hours in which somebody is there",
+        "labharness.work.desk.admitting:Admitting.again",
+        "return now",
+        "return None",
+        POLICY + "test_hours_that_passed_while_a_person_was_asked_count",
+        promise=68,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "command to an instrument that the token does not cover",
+        "labharness.work.desk.operations:LineOperations.perform",
+        "self._unweighed(command) or self._beyond(owner_of(command.channel))",
+        "self._unweighed(command)",
+        POLICY + "test_an_operation_that_the_token_does_not_cover_never_reaches_the_line",
+        promise=68,
+        detector="verdict",
+    ),
     PlantedBug(
         "spectrum that nobody keeps until the run has ended",
         "labharness.work.desk.operations:LineOperations.query",

@@ -32,6 +32,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "labs": ("lab", "envelope", "reset"),
     "offers": ("drivers", "capabilities"),
     "plan": ("plan",),
+    "policy": ("policy",),
     "program": ("program",),
     "records": ("journal", "artifact"),
     "report": ("report", "history", "compare"),

@@ -38,7 +38,7 @@ def house_facts(plan: LabPlan) -> LabFacts:
         lab_digest=plan.lab_digest,
         envelope_digest=plan.envelope_digest,
         link_kinds=plan.links,
-        attended=file.lab.attended == "always",
+        attended=file.lab.attended,
         shared=file.lab.shared,
         safeguards_missing=plan.hazards.missing,
         sources=energy_sources(plan),

@@ -10,6 +10,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PlainValidator,
     SecretStr,
     StrictBool,
     StrictFloat,
@@ -21,6 +22,7 @@ from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
 from labharness.core.files.tables import BadTable, read_table
 from labharness.core.vocabulary.digests import digest_of, joined
+from labharness.core.vocabulary.hours import Hours, NoHours, read_hours
 from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.link.identity import LinkAddress, network_host
@@ -58,13 +60,20 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+def _hours(given: object) -> Hours:
+    if not isinstance(given, str):
+        raise NoHours(Text("hours.bad", given=str(given)[:80]))
+    return read_hours(given)
+
+
 class LabHead(Strict):
     """The ``[lab]`` table.
 
     Attributes:
         id: Its state directory has this name.
         line: A shipped line's name, or the path of a line's envelope file.
-        attended: Whether a person is there: ``always``, or ``never`` (every run is unattended).
+        attended: When a person is there: ``always``, ``never`` (every run is unattended), or hours
+            of the week with their time zone.
         shared: Whether other users' work stands on the same instruments.
         callers: Path of the callers file; a line on which nothing may harm needs none.
         hazards: Path of the hazard table; likewise.
@@ -79,7 +88,7 @@ class LabHead(Strict):
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")
     title: str
     line: str
-    attended: Literal["always", "never"]
+    attended: Annotated[Hours, PlainValidator(_hours)]
     shared: StrictBool = False
     callers: str | None = None
     hazards: str | None = None

@@ -8,6 +8,7 @@ from typing import Literal
 
 from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary.extras import ALERT_NEEDS, EXTRAS, LINK_NEEDS
+from labharness.core.vocabulary.hours import ALWAYS
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.hazards import HazardRow
 from labharness.lab.config.lab_facts import repository_key
@@ -337,7 +338,7 @@ def _guard(plan: LabPlan) -> Check:
         return Check("guard", Text("doctor.simulated"))
     far = [row.name for row in plan.file.port if row.link in GUARDED]
     near = [name for name in plan.real_ports if name not in far]
-    if near and plan.file.lab.attended != "always":
+    if near and plan.file.lab.attended != ALWAYS:
         return Check(
             "guard",
             Text("doctor.near", known=", ".join(near)),

@@ -1,6 +1,5 @@
 """Requests of callers elsewhere about sessions of their own."""
 
-import hmac
 from contextlib import suppress
 
 from labharness.core.errors import LabError
@@ -8,6 +7,7 @@ from labharness.lab.house.house import House
 from labharness.lab.house.orders import LineOwnerDoor
 from labharness.lab.house.outgoing import OutgoingFiles
 from labharness.protocols.hcp.codec import HcpMessage
+from labharness.work.admission.token import is_token
 from labharness.work.task.commands import CancelTask, TaskActor
 from labharness.work.task.record import Attempt, Task, Tasks
 from labharness.work.task.states import TERMINAL
@@ -70,5 +70,4 @@ def warn_caller(owner: LineOwnerDoor, session_id: str, code: str) -> None:
 
 
 def _is_token(token: str, accepted: HcpMessage) -> bool:
-    told = getattr(accepted.payload, "session_token", "")
-    return bool(token) and hmac.compare_digest(token.encode(), str(told).encode())
+    return is_token(token, str(getattr(accepted.payload, "session_token", "")))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from labharness.core.clock import Chance, Clock
+from labharness.core.vocabulary.hours import ALWAYS
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import Link, LoopbackLink
 from labharness.journal import Journal
@@ -82,7 +83,7 @@ class Lab:
             journal=journal,
             clock=clock,
             tick_s=tick_s,
-            attended=plan.file.lab.attended == "always",
+            attended=plan.file.lab.attended == ALWAYS,
             room=plan.room,
         )
         self.operator = operator or self._own_operator()

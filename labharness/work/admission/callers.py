@@ -1,9 +1,10 @@
-"""The callers file: which caller may ask for which capabilities, risk and data."""
+"""The callers file: what each caller may ask for, at which risk, when, on which instruments."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from labharness.core.errors import LabError
+from labharness.core.vocabulary.hours import ALWAYS, Hours, NoHours, read_hours
 from labharness.core.vocabulary.persons import bad_name
 from labharness.protocols.hcp.terms import DataClass, RiskLevel
 
@@ -24,12 +25,23 @@ class BadCallers(LabError, ValueError, code="bad_callers"):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One caller, and the most that it may ask for."""
+    """One caller, and the most that it may ask for.
+
+    Attributes:
+        id: Its name.
+        capabilities: The names of those that it may ask for.
+        risk_max: The highest risk.
+        data_class_max: The highest data class.
+        hours: When its work may go on.
+        instruments: The names of those that its work may set; ``None`` for all.
+    """
 
     id: str
     capabilities: tuple[str, ...]
     risk_max: RiskLevel
     data_class_max: DataClass
+    hours: Hours = ALWAYS
+    instruments: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +51,8 @@ class _Entry:
     capabilities: tuple[str, ...]
     risk_max: RiskLevel
     data_class_max: DataClass
+    hours: str = "always"
+    instruments: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +76,12 @@ def read_callers(text: str) -> dict[str, Caller]:
     """Read a callers file: one TOML table ``[callers.<id>]`` for each caller.
 
     Each table has ``capabilities`` (names), ``risk_max`` (R1 to R5) and ``data_class_max``
-    (T1 to T4), and nothing else.
+    (T1 to T4). It may have ``hours`` (of the week, in which all of its work lies) and
+    ``instruments`` (the names of those that its work may set), and nothing else.
 
     Raises:
-        BadCallers: The text is not TOML, lacks a key, has an unknown key, or an id that would be
-            taken for another: a requester must not approve.
+        BadCallers: The text is not TOML, lacks a key, has an unknown key, no hours, or an id that
+            would be taken for another: a requester must not approve.
     """
     from labharness.core.files.tables import BadTable, read_table
 
@@ -77,7 +92,14 @@ def read_callers(text: str) -> dict[str, Caller]:
     for name in file.callers:
         if why_not := bad_name(name):
             raise BadCallers(f"callers file: [callers.{name!a}]: {why_not}")
-    return {
-        name: Caller(name, entry.capabilities, entry.risk_max, entry.data_class_max)
-        for name, entry in file.callers.items()
-    }
+    return {name: _caller(name, entry) for name, entry in file.callers.items()}
+
+
+def _caller(name: str, entry: _Entry) -> Caller:
+    try:
+        hours = read_hours(entry.hours)
+    except NoHours as why:
+        raise BadCallers(f"callers file: [callers.{name}].hours: {why}") from None
+    return Caller(
+        name, entry.capabilities, entry.risk_max, entry.data_class_max, hours, entry.instruments
+    )

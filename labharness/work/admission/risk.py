@@ -111,6 +111,7 @@ class RiskContext:
         physical: The plan has a command or a manual step, whatever its capability says.
         hazardous: The capability, the plan's commands or its gases belong to a hazard category.
         attended: A person is there for the whole of the run.
+        attended_at: When it could begin so that a person is, in UTC; ``""`` if never.
         shared_instrument: Another task may use an instrument of this one meanwhile.
         safeguards_missing: Hazards whose hardware safeguard is absent or past its proof test.
         stays_energised: Channels the plan energises whose instrument would leave them so, or is
@@ -123,6 +124,7 @@ class RiskContext:
     physical: bool
     hazardous: bool
     attended: bool
+    attended_at: str
     shared_instrument: bool
     safeguards_missing: tuple[str, ...]
     stays_energised: tuple[str, ...]
@@ -233,6 +235,11 @@ def _total(applied: tuple[Applied, ...]) -> int:
     return floor + sum(one.rule.points for one in applied if one.rule.effect == "add")
 
 
+def _when(context: RiskContext) -> str:
+    """Return a time at which a run would be attended, to follow advice; ``""`` for none."""
+    return Text("remedy.when", at=context.attended_at) if context.attended_at else ""
+
+
 def _refusal(
     declaration: Declaration, context: RiskContext, assessment: RiskAssessment
 ) -> RiskRefusal | None:
@@ -241,14 +248,14 @@ def _refusal(
         return RiskRefusal(
             "safety_violation",
             Text("risk.unguarded", hazards=hazards),
-            Text("risk.proof"),
+            Text("risk.proof", when=_when(context)),
         )
     if context.stays_energised and not context.attended:
         channels = "; ".join(context.stays_energised)
         return RiskRefusal(
             "safety_violation",
             Text("risk.watchdog", within_s=COMM_LOSS_S_MAX, channels=channels),
-            Text("risk.set_watchdog"),
+            Text("risk.set_watchdog", when=_when(context)),
         )
     ceiling = declaration.safety.risk_ceiling
     if assessment.points > points_of(ceiling):
@@ -350,7 +357,7 @@ def _hazardous_gas(
 def _unattended(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:
     if context.attended:
         return None
-    return RiskFinding(Text("risk.unattended"), Text("remedy.attended"))
+    return RiskFinding(Text("risk.unattended"), Text("remedy.attended", when=_when(context)))
 
 
 def _shared(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:

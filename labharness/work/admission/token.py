@@ -1,62 +1,69 @@
-"""The session token: a random string for the caller, its hash and scope for us."""
+"""The session token: a random string for the caller; its time and its scope for us."""
 
 import base64
-import hashlib
 import hmac
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
-from labharness.protocols.hcp.terms import DataClass, RiskLevel
+from labharness.core.vocabulary.texts import Text
+from labharness.protocols.hcp.terms import DATA_CLASSES, RISK_LEVELS, DataClass, RiskLevel
 
-__all__ = ["TOKEN_BYTES", "TokenRecord", "TokenRefused", "issue", "revoke", "verify"]
+__all__ = [
+    "TOKEN_BYTES",
+    "Scope",
+    "TokenRecord",
+    "beyond",
+    "in_force",
+    "is_token",
+    "issue",
+    "revoke",
+]
 
 TOKEN_BYTES: Final = 32
 """256 bits, so that a token is not guessed."""
 
 
 @dataclass(frozen=True, slots=True)
-class TokenRecord:
-    """The record of a token, without the token itself, so that no log or disk leaks it."""
+class Scope:
+    """The work that a session may do; a token approves one, and each operation states its own.
 
-    sha256: str
+    Attributes:
+        session_id: Of the session.
+        risk_level: Of the task, as weighed.
+        data_classification: The highest of its data.
+        envelope_digest: Over the files of the limits that hold.
+        instruments: Their names; ``None`` for all of the lab.
+    """
+
     session_id: str
-    issued_at: datetime
-    expires_at: datetime
-    approved_risk_level: RiskLevel
-    approved_data_classification: DataClass
-    constraints: Mapping[str, Any] = field(default_factory=dict)
-    revoked: bool = False
+    risk_level: RiskLevel
+    data_classification: DataClass
+    envelope_digest: str
+    instruments: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
-class TokenRefused:
-    """The reason that a token does not open its session; it never quotes the token."""
+class TokenRecord:
+    """The record of a token, without the token itself, so that no log or disk leaks it."""
 
-    reason: str
+    issued_at: datetime
+    expires_at: datetime
+    scope: Scope
+    revoked: bool = False
 
 
 def issue(
-    entropy: Callable[[int], bytes],
-    *,
-    session_id: str,
-    running_at: datetime,
-    max_duration_s: float,
-    risk_level: RiskLevel,
-    data_classification: DataClass,
-    constraints: Mapping[str, Any],
+    entropy: Callable[[int], bytes], scope: Scope, *, running_at: datetime, max_duration_s: float
 ) -> tuple[str, TokenRecord]:
-    """Make a token that expires `max_duration_s` after the session started running.
+    """Make a token of a session that runs from now on.
 
     Args:
         entropy: Returns that many random bytes, for example from the clock room.
-        session_id: The one session it opens.
+        scope: The work that it approves.
         running_at: World time, with its zone, from which the duration counts.
-        max_duration_s: Of the accepted constraints, in seconds.
-        risk_level: The approved level.
-        data_classification: The highest data class of the session.
-        constraints: The approved envelope and constraints.
+        max_duration_s: Of the accepted constraints, in seconds; then it expires.
 
     Raises:
         ValueError: The time has no zone, the duration is not positive, or entropy is short.
@@ -70,39 +77,43 @@ def issue(
         raise ValueError(f"entropy gave {len(secret)} bytes instead of {TOKEN_BYTES}")
     token = base64.urlsafe_b64encode(secret).rstrip(b"=").decode("ascii")
     expires_at = running_at + timedelta(seconds=max_duration_s)
-    record = TokenRecord(
-        sha256=_digest(token),
-        session_id=session_id,
-        issued_at=running_at,
-        expires_at=expires_at,
-        approved_risk_level=risk_level,
-        approved_data_classification=data_classification,
-        constraints=dict(constraints),
-    )
-    return token, record
+    return token, TokenRecord(running_at, expires_at, scope)
 
 
-def verify(
-    token: str, record: TokenRecord, *, session_id: str, now_utc: datetime
-) -> TokenRefused | None:
-    """Return None if a token opens this session at this moment, else why it does not."""
-    if not hmac.compare_digest(_digest(token), record.sha256):
-        return TokenRefused("the token is not the one of this session")
-    if record.session_id != session_id:
-        return TokenRefused("the token belongs to another session")
-    if record.revoked:
-        return TokenRefused("the token is revoked")
-    if now_utc < record.issued_at:
-        return TokenRefused(f"the token is valid from {record.issued_at.isoformat()}")
-    if now_utc >= record.expires_at:
-        return TokenRefused(f"the token expired at {record.expires_at.isoformat()}")
-    return None
+def in_force(record: TokenRecord | None, now_utc: datetime) -> bool:
+    """Return whether a token is accepted, not expired and not revoked."""
+    if record is None or record.revoked:
+        return False
+    return record.issued_at <= now_utc < record.expires_at
+
+
+def beyond(approved: Scope, asked: Scope) -> str:
+    """Return why what a token approves does not cover an operation; ``""`` where it does.
+
+    The instruments of an operation are those that it touches.
+    """
+    if asked.session_id != approved.session_id:
+        return Text("token.session")
+    if asked.envelope_digest != approved.envelope_digest:
+        return Text("token.envelope")
+    for what, order in (("risk_level", RISK_LEVELS), ("data_classification", DATA_CLASSES)):
+        found, most = getattr(asked, what), getattr(approved, what)
+        if order.index(found) > order.index(most):
+            return Text("token.above", what=what, asked=found, approved=most)
+    if approved.instruments is None:
+        return ""
+    strange = sorted(set(asked.instruments or ()) - set(approved.instruments))
+    if asked.instruments is None or strange:
+        return Text("token.instruments", names=", ".join(strange) or "all")
+    return ""
+
+
+def is_token(stated: str, issued: str) -> bool:
+    """Return whether a stated token is the issued one, in a time that tells nothing of either."""
+    given, right = (each.encode("utf-8", "surrogatepass") for each in (stated, issued))
+    return bool(issued) and hmac.compare_digest(given, right)
 
 
 def revoke(record: TokenRecord) -> TokenRecord:
     """Return the record of the same token, which opens nothing any more."""
     return replace(record, revoked=True)
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

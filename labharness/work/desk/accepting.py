@@ -7,7 +7,7 @@ from labharness.core.clock import Chance, Clock, utc_text
 from labharness.core.vocabulary.durations import format_duration
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
-from labharness.work.admission.token import issue
+from labharness.work.admission.token import Scope, issue
 from labharness.work.desk.admitting import Weighed
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.making_safe import ABORT_S_MAX
@@ -28,7 +28,7 @@ def accept(
     """Issue a session's token; return the record of its acceptance, which does not hold it.
 
     Args:
-        session: Gets the token.
+        session: Gets the token, and its scope.
         in_reply_to: ``message_id`` of the submission.
         weighed: The task.
         facts: The lab.
@@ -37,14 +37,18 @@ def accept(
         keep: Keeps the message for its caller, before the record of the acceptance is written.
     """
     admitted, screened = weighed.admitted, weighed.admitted.screened
-    token, session.token = issue(
-        chance.entropy,
+    session.scope = Scope(
         session_id=session.session_id,
-        running_at=clock.utc(),
-        max_duration_s=screened.max_duration_s,
         risk_level=admitted.risk.level,
         data_classification=screened.data_classification,
-        constraints=facts.safety_envelope,
+        envelope_digest=facts.envelope_digest,
+        instruments=screened.caller.instruments,
+    )
+    token, session.token = issue(
+        chance.entropy,
+        session.scope,
+        running_at=clock.utc(),
+        max_duration_s=screened.max_duration_s,
     )
     message = answers.task_accepted(
         message_id=chance.uuid4(),

@@ -11,7 +11,9 @@ from datetime import datetime
 from itertools import islice
 from typing import Protocol
 
+from labharness.core.clock import utc_text
 from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.comm_loss import comm_loss_text
 from labharness.core.vocabulary.durations import format_duration
 from labharness.core.vocabulary.texts import Text
@@ -22,6 +24,7 @@ from labharness.safety.kernel import Envelope
 from labharness.work.admission import approval as approvals
 from labharness.work.admission.audit import Admitted, Screened, screen, weigh
 from labharness.work.admission.callers import Caller, anybody
+from labharness.work.admission.policy import refused_by_policy
 from labharness.work.admission.risk import (
     UNKNOWN,
     RiskContext,
@@ -173,6 +176,14 @@ class Admitting:
         admitted = weigh(screened, context)
         if isinstance(admitted, Rejected):
             return admitted
+        refused = refused_by_policy(
+            screened.caller,
+            now_utc=self._utc(),
+            duration_s=planned.duration_s,
+            instruments={owner_of(command.channel) for _, command in commands},
+        )
+        if refused is not None:
+            return replace(refused, assessed_risk_level=admitted.risk.level)
         return self._unusable(admitted) or Weighed(
             admitted, planned, capability, commands, hazards, undeclared
         )
@@ -202,6 +213,33 @@ class Admitting:
             screened, planned, weighed.capability, weighed.stated, weighed.undeclared, prediction
         )
         return again if isinstance(again, Rejected) else (again, prediction)
+
+    def again(self, weighed: Weighed, prediction: Prediction | None) -> Rejected | None:
+        """Weigh a plan once more, now that persons have agreed; ``None`` where it may begin.
+
+        Hours may have passed: a run that would have been attended might no longer be.
+        """
+        agreed, screened = weighed.admitted.risk, weighed.admitted.screened
+        now = self._weighed(
+            screened,
+            weighed.planned,
+            weighed.capability,
+            weighed.stated,
+            weighed.undeclared,
+            prediction,
+        )
+        if isinstance(now, Rejected):
+            return now
+        risk = now.admitted.risk
+        if risk.points <= agreed.points:
+            return None
+        reasons = Text("parts", parts=risk.reasons)
+        return Rejected(
+            "risk_too_high",
+            Text("policy.later", level=risk.level, reasons=reasons, agreed=agreed.level),
+            risk.level,
+            Text("policy.submit_again", level=risk.level),
+        )
 
     def _unusable(self, admitted: Admitted) -> Rejected | None:
         if latched := self._line.latched():
@@ -267,7 +305,8 @@ class Admitting:
         hazards: Sequence[str],
         undeclared: tuple[str, ...],
     ) -> RiskContext:
-        facts = self._facts
+        facts, now = self._facts, self._utc()
+        later = facts.attended.next_start(now, planned.duration_s)
         by_hand = any(each.action == "ask_operator" for each in planned.instructions.instructions)
         return RiskContext(
             process_gases=planned.process_gases,
@@ -275,9 +314,10 @@ class Admitting:
             temperature_c_max=planned.temperature_c_max,
             physical=bool(commands) or by_hand,
             hazardous=bool(hazards),
-            attended=facts.attended,
+            attended=facts.attended.cover(now, planned.duration_s),
+            attended_at="" if later is None else utc_text(later),
             shared_instrument=facts.shared,
-            safeguards_missing=facts.safeguards_missing(hazards, self._utc().date()),
+            safeguards_missing=facts.safeguards_missing(hazards, now.date()),
             stays_energised=self._stays_energised(commands),
         )
 

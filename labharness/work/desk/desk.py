@@ -227,6 +227,8 @@ class Desk:
             approved = await self._approvers.decide(request)
         if isinstance(approved, Rejected):
             return await admitting.advise(payload, approved)
+        if (later := admitting.again(weighed, prediction)) is not None:
+            return later
         if approved is not None:
             body = {"by": list(approved.by), "reason": approved.reason}
             self._journal.append("approved", body, self._clock.now_s())
@@ -266,6 +268,7 @@ class Desk:
             self._line,
             self._operator,
             lambda: self.session.authorises(self._clock.utc()),
+            self.session.beyond,
             self._reporter.ticked,
             self._reporter.asked,
             scope(commands, self._facts.sources),

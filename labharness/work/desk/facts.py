@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Protocol
 
+from labharness.core.vocabulary.hours import Hours
 from labharness.protocols.hcp.terms import Rejected, RiskLevel
 from labharness.work.admission.approval import Approved, StandingApproval, plan_digest
 from labharness.work.admission.callers import Caller
@@ -73,7 +74,7 @@ class LabFacts:
         lab_digest: Over the lab file.
         envelope_digest: Over the envelope's files.
         link_kinds: Kinds of link in use.
-        attended: A person is there for the whole of a run.
+        attended: When a person is there.
         shared: Another task may use an instrument meanwhile.
         safeguards_missing: Returns the hardware safeguards of some hazard categories that are
             missing, or past their proof test, on a day.
@@ -96,7 +97,7 @@ class LabFacts:
     lab_digest: str
     envelope_digest: str
     link_kinds: tuple[str, ...]
-    attended: bool
+    attended: Hours
     shared: bool
     safeguards_missing: Callable[[Sequence[str], date], tuple[str, ...]]
     sources: tuple[EnergySource, ...]

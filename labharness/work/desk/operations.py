@@ -3,12 +3,18 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import Command, Ending, Outcome
+from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.texts import Text
 from labharness.line import Line
 from labharness.work.plan import Operator
 
-__all__ = ["LineOperations"]
+__all__ = ["LineOperations", "OutOfScope"]
+
+
+class OutOfScope(LabError, RuntimeError, code="out_of_scope"):
+    """An operation that the session's token does not cover."""
 
 
 class LineOperations:
@@ -18,6 +24,7 @@ class LineOperations:
         line: The line, behind its gate.
         operator: The person who does manual steps.
         authorised: Returns whether the session's token is in force.
+        beyond: Returns why the token does not cover an instrument; ``""`` if it does.
         ticked: Called after every poll.
         asked: Called with the text of a manual step before it is done.
         unweighed: Returns why a command was not weighed and approved; ``""`` if it was.
@@ -32,6 +39,7 @@ class LineOperations:
         line: Line,
         operator: Operator,
         authorised: Callable[[], bool],
+        beyond: Callable[[str], str],
         ticked: Callable[[], None],
         asked: Callable[[str], None],
         unweighed: Callable[[Command], str],
@@ -40,6 +48,7 @@ class LineOperations:
         self._line = line
         self._operator = operator
         self._authorised = authorised
+        self._beyond = beyond
         self._ticked = ticked
         self._asked = asked
         self._unweighed = unweighed
@@ -52,7 +61,8 @@ class LineOperations:
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command under the session's token.
 
-        One that adds energy and was not weighed is refused here, before the gate is asked.
+        One that adds energy and was not weighed, or that the token does not cover, is refused here,
+        before the gate is asked.
         It waits while the line is held, except when the plan is being stopped and only tidies up.
 
         Raises:
@@ -60,7 +70,7 @@ class LineOperations:
             TimeoutError: The token has expired with the task's ``max_duration``.
         """
         self._line.check()
-        why = self._unweighed(command)
+        why = self._unweighed(command) or self._beyond(owner_of(command.channel))
         if why:
             return Outcome(command, Ending.REFUSED, detail=why)
         task = asyncio.current_task()
@@ -77,8 +87,9 @@ class LineOperations:
                 return outcome
 
     async def read(self, channel: str) -> float:
-        """Measure one channel now."""
+        """Measure one channel now; raises ``OutOfScope`` where the token does not cover it."""
         self._line.check()
+        self._covers(owner_of(channel))
         return await self._line.read(channel)
 
     async def query(
@@ -88,11 +99,17 @@ class LineOperations:
 
         Raises:
             JournalFailed: The result cannot be kept.
+            OutOfScope: The token does not cover the instrument.
         """
         self._line.check()
+        self._covers(instrument)
         value = await self._line.query(instrument, name)
         await self._keep(instrument, name, about or {}, value)
         return value
+
+    def _covers(self, instrument: str) -> None:
+        if why := self._beyond(instrument):
+            raise OutOfScope(why)
 
     async def next_tick(self) -> None:
         """Wait for the next poll."""

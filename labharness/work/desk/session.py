@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from labharness.core.clock import utc_text
+from labharness.core.vocabulary.texts import Text
 from labharness.journal import Journal, JournalFailed
 from labharness.protocols.hcp.session import INITIAL, TERMINAL, SessionState, next_state
-from labharness.work.admission.token import TokenRecord, revoke
+from labharness.work.admission.token import Scope, TokenRecord, beyond, in_force, revoke
 
 __all__ = ["Session"]
 
@@ -27,6 +29,7 @@ class Session:
     Attributes:
         sequence: Number of the newest event.
         token: Its token; ``None`` before it is accepted.
+        scope: The work that it does; ``None`` before it is accepted.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class Session:
         self.tell = tell
         self.sequence = 0
         self.token: TokenRecord | None = None
+        self.scope: Scope | None = None
 
     @property
     def closed(self) -> bool:
@@ -69,8 +73,13 @@ class Session:
 
     def authorises(self, now_utc: datetime) -> bool:
         """Return whether the session's token is in force: accepted, not expired, not revoked."""
-        token = self.token
-        return token is not None and not token.revoked and now_utc < token.expires_at
+        return in_force(self.token, now_utc)
+
+    def beyond(self, instrument: str) -> str:
+        """Return why the session's token does not cover an instrument; ``""`` if it does."""
+        if self.token is None or self.scope is None:
+            return Text("token.void")
+        return beyond(self.token.scope, replace(self.scope, instruments=(instrument,)))
 
     def become(self, to: str, reason: str) -> None:
         """Change state, as the table allows; a token ends with its session's work."""

@@ -15,6 +15,7 @@ from typing import Any
 from labharness.core.clock import Chance, Clock, utc_text, wall_clock_utc
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.core.vocabulary.durations import format_duration
+from labharness.core.vocabulary.hours import ALWAYS
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import Artifacts
@@ -90,7 +91,7 @@ def facts_without_line(facts: LabFacts) -> LabFacts:
     offered = {name: each for name, each in facts.capabilities.items() if needs_no_line(each)}
     return replace(
         facts,
-        attended=True,
+        attended=ALWAYS,
         shared=False,
         sources=(),
         on_comm_loss={},

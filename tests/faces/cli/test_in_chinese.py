@@ -29,6 +29,8 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "broker setup": ("--print", *LAB),
     "broker check": ("--management", "ftp://broker", *LAB),
     "submit": (EXAMPLE, *LAB),
+    "policy check": LAB,
+    "policy explain": (EXAMPLE, *LAB),
     "tasks list": LAB,
     "tasks show": ("0", *LAB),
     "tasks graph": LAB,

@@ -37,7 +37,7 @@ def test_every_key_that_is_wrong_in_a_lab_file_is_named(tmp_path: Path) -> None:
     said.is_one_plain_error(
         "lab.titel: there is no such key (did you mean title?)",
         "lab.title: it is missing",
-        "lab.attended: 'sometimes' is none of",
+        "lab.attended: 'sometimes' states no hours of a week; write always, never, or",
         "tube.volume_cm3: '1 L'",
         "port 'heat'.link: 'usb' is none of",
     )

@@ -1,7 +1,6 @@
 """Approvals and tokens: what they cover, and that nothing else passes."""
 
 import dataclasses
-import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.core.vocabulary.digests import digest_of
-from labharness.work.admission import token as tokens
 from labharness.work.admission.approval import (
     Approved,
     BadApproval,
@@ -210,65 +208,3 @@ def test_r5_takes_two_different_persons() -> None:
         [ANNA, replace(ANNA, name="Carl")], digest=DIGEST, requester="bert", risk_level="R5"
     )
     assert isinstance(both, Approved)
-
-
-def issued(**changes: object) -> tuple[str, tokens.TokenRecord]:
-    fields: dict[str, Any] = {
-        "session_id": "s-1",
-        "running_at": NOW,
-        "max_duration_s": 3600.0,
-        "risk_level": "R3",
-        "data_classification": "T2",
-        "constraints": {"max_duration": "PT1H"},
-    }
-    entropy: Any = changes.pop("entropy", random.Random(7).randbytes)
-    return tokens.issue(entropy, **{**fields, **changes})
-
-
-def test_a_token_opens_its_session_until_its_duration_is_over() -> None:
-    token, record = issued()
-    assert record.expires_at - record.issued_at == timedelta(hours=1)
-    assert tokens.verify(token, record, session_id="s-1", now_utc=NOW) is None
-    last = record.expires_at - timedelta(microseconds=1)
-    assert tokens.verify(token, record, session_id="s-1", now_utc=last) is None
-    assert tokens.verify(token, record, session_id="s-1", now_utc=record.expires_at)
-    assert tokens.verify(token, record, session_id="s-1", now_utc=NOW - timedelta(seconds=1))
-
-
-def test_a_token_is_never_kept_only_its_hash() -> None:
-    token, record = issued()
-    assert len(token) == 43
-    assert token not in repr(record)
-
-
-def test_forged_foreign_and_revoked_tokens_are_refused() -> None:
-    token, record = issued()
-    forgeries = ["", token[:-1], token + "=", token.upper(), record.sha256, "none", "\ud800", "é"]
-    for forged in forgeries:
-        refused = tokens.verify(forged, record, session_id="s-1", now_utc=NOW)
-        assert isinstance(refused, tokens.TokenRefused)
-        assert not forged or forged not in refused.reason
-    assert tokens.verify(token, record, session_id="s-2", now_utc=NOW)
-    assert tokens.verify(token, tokens.revoke(record), session_id="s-1", now_utc=NOW)
-
-
-@given(st.text(max_size=50))
-@settings(deadline=None, max_examples=60)
-def test_no_text_but_the_token_opens(text: str) -> None:
-    token, record = issued()
-    verdict = tokens.verify(text, record, session_id="s-1", now_utc=NOW)
-    assert (verdict is None) == (text == token)
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"max_duration_s": 0.0}, "above 0 s"),
-        ({"max_duration_s": float("nan")}, "above 0 s"),
-        ({"running_at": datetime(2025, 1, 1)}, "no time zone"),
-        ({"entropy": lambda count: bytes(count - 1)}, "bytes instead of"),
-    ],
-)
-def test_a_token_without_an_end_is_not_issued(changes: dict[str, Any], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        issued(**changes)

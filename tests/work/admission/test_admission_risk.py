@@ -40,6 +40,7 @@ def facts(**changes: object) -> RiskContext:
         "hazardous": False,
         "temperature_c_max": None,
         "attended": True,
+        "attended_at": "",
         "shared_instrument": False,
         "safeguards_missing": (),
         "stays_energised": (),

@@ -1,0 +1,112 @@
+"""``labharness policy``: who may ask for what, and how admission would decide on one task."""
+
+import argparse
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from labharness.core.clock import VIRTUAL_EPOCH, wall_clock_utc
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
+from labharness.faces.cli.show import chosen_lab, say
+from labharness.faces.cli.submission import read_submit
+from labharness.lab import LabPlan
+from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.policy import policy_faults
+from labharness.lab.house.screening import LineOnFile
+from labharness.protocols.hcp.codec import BadPayload
+from labharness.work.admission.callers import Caller
+from labharness.work.desk.explained import Explained, explained
+
+__all__ = ["policy"]
+
+GATES = {
+    "caller": "policy.caller_gate",
+    "capability": "policy.capability_gate",
+    "data": "policy.data_gate",
+    "task": "policy.task_gate",
+    "risk": "policy.risk_gate",
+    "hours": "policy.hours_gate",
+    "instruments": "policy.instruments_gate",
+    "approval": "policy.approval_gate",
+}
+RULES = {
+    "no side effects": "policy.no_effects",
+    "sandboxed": "policy.sandboxed",
+    "physical resources": "policy.physical",
+    "high temperature": "policy.hot",
+    "hazardous gas": "policy.gas",
+    "unattended": "policy.unattended",
+    "shared instrument": "policy.shared",
+    "missing safeguard": "policy.unguarded",
+}
+
+
+def policy(chosen: argparse.Namespace) -> int:
+    """Check the callers file, or explain a decision."""
+    plan = chosen_lab(chosen.lab)
+    return _check(plan) if chosen.verb == "check" else _explain(plan, chosen)
+
+
+def _check(plan: LabPlan) -> int:
+    callers = house_facts(plan).callers
+    if callers is None:
+        say(Text("policy.anybody"))
+        return EXIT_COMPLETED
+    for each in callers.values():
+        say(_line(each))
+    faults = tuple(policy_faults(plan, tuple(callers.values())))
+    for fault in faults:
+        say(fault)
+    return EXIT_FAILED if faults else EXIT_COMPLETED
+
+
+def _line(caller: Caller) -> str:
+    known = caller.instruments
+    return Text(
+        "policy.caller",
+        caller=caller.id,
+        capabilities=list(caller.capabilities) or "-",
+        risk=caller.risk_max,
+        data=caller.data_class_max,
+        hours=caller.hours.text,
+        instruments=Text("policy.all") if known is None else list(known),
+    )
+
+
+def _explain(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    try:
+        _, payload = read_submit(Path(chosen.task))
+    except BadPayload as why:
+        rejected = why.rejected()
+        say(Text("cli.would_reject", code=rejected.reason_code, why=rejected.reason_message))
+        return EXIT_REJECTED
+    if chosen.caller:
+        payload = payload.model_copy(update={"caller_id": chosen.caller})
+    now = VIRTUAL_EPOCH if plan.links == ("loopback",) else wall_clock_utc()
+    facts = replace(house_facts(plan), predict=None)
+    found = explained(payload, facts, LineOnFile(plan.envelope), lambda: now)
+    if chosen.json:
+        say(json.dumps(asdict(found), ensure_ascii=False))
+    else:
+        for line in _lines(found):
+            say(line)
+    return EXIT_COMPLETED if found.verdict is None else EXIT_REJECTED
+
+
+def _lines(found: Explained) -> Iterable[str]:
+    for gate in found.gates:
+        mark = Text("policy.passes") if gate.passed else Text("policy.stops")
+        yield Text("policy.gate", gate=Text(GATES[gate.name]), mark=mark, found=gate.found)
+        if gate.name == "risk":
+            for name, reason in found.rules:
+                why = reason or Text("policy.not_so")
+                yield Text("policy.rule", rule=Text(RULES[name]), why=why)
+    if found.verdict is None:
+        yield Text("policy.would_accept")
+        return
+    verdict = found.verdict
+    yield Text("cli.would_reject", code=verdict.reason_code, why=verdict.reason_message)
+    if verdict.suggestion:
+        yield Text("cli.suggestion", text=verdict.suggestion)
