@@ -23,7 +23,34 @@ HEARD = (
     "test_a_caller_hears_all_of_its_task_in_order_and_one_end_whatever_dies"
 )
 
+NEWS = (
+    "tests/faces/caller/test_known.py::"
+    "test_each_message_is_news_once_and_what_was_not_heard_is_in_the_gaps"
+)
+READ = (
+    "tests/faces/caller/test_known.py::"
+    "test_a_reader_that_is_killed_and_started_again_reads_each_message_in_its_order_once"
+)
+
 IN_THE_TASKS = (
+    PlantedBug(
+        "event that was heard before taken for news",
+        "labharness.faces.caller.known:_event",
+        "late = missing != session.missing",
+        "late = True",
+        NEWS,
+        promise=65,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "gap of a session that is told to no reader",
+        "labharness.faces.caller.kept:CallerFile._tell",
+        "gap is not None",
+        "False",
+        READ,
+        promise=65,
+        detector="verdict",
+    ),
     PlantedBug(
         "message taken for sent that no broker has confirmed",
         "labharness.faces.service.post:Post.sent",

@@ -26,7 +26,7 @@ class Extra(NamedTuple):
 
 
 EXTRAS = {
-    "aio_pika": Extra("service", "to serve callers over a broker"),
+    "aio_pika": Extra("service", "to serve or use a lab over a broker"),
     "apprise": Extra("alert", "to call people"),
     "dbos": Extra("jobs", "for campaigns over several labs"),
     "h5py": Extra("formats", "for HDF5 files"),

@@ -20,6 +20,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "arm": ("arm",),
     "broker": ("broker",),
     "calibrate": ("calibrate",),
+    "calls": ("abort", "result"),
     "campaign": ("campaign",),
     "chaos": ("chaos",),
     "doctor": ("doctor",),
@@ -114,6 +115,8 @@ def _ended_by(why: BaseException) -> int:
 
 def _carry_out(chosen: argparse.Namespace) -> int:
     module = next(name for name, commands in MODULES.items() if chosen.command in commands)
+    if getattr(chosen, "callee", None):  # of a lab behind a broker, whatever the command
+        module = "calls"
     work: Callable[[argparse.Namespace], int]
     work = getattr(import_module(f"labharness.faces.cli.{module}"), module)
     return work(chosen)

@@ -7,12 +7,21 @@ from typing import Any
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.durations import clock_text, parse_duration
 from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.show import say, warn
 from labharness.faces.report.answer_face import face_of
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
 
-__all__ = ["print_answer", "print_files", "print_message", "print_rejected", "report_run"]
+__all__ = ["EXITS", "print_answer", "print_files", "print_message", "print_rejected", "report_run"]
+
+EXITS = {
+    "task_completed": EXIT_COMPLETED,
+    "task_failed": EXIT_FAILED,
+    "task_rejected": EXIT_REJECTED,
+    "event": EXIT_ABORTED,
+}
+"""The exit code of each message that ends a task; of events only the end of an abort does."""
 
 KEPT = {
     "cli.the_answer": ANSWER_NAME,
@@ -56,15 +65,16 @@ def print_message(message: HcpMessage, capability: str) -> None:
             say(Text("cli.suggestion", text=body["suggestion"]))
     else:
         face = face_of({"capability": capability})
-        for line in face.lines(body["outputs"], body["execution_summary"]):
+        for line in face.lines(body["outputs"], body.get("execution_summary", {})):
             say(line)
     if "execution_summary" in body:
         done = body["execution_summary"]
-        took = clock_text(parse_duration(done["duration"]))
-        say(Text("cli.steps", count=done["steps_executed"], took=took))
-        for each in done["risk_events"]:
+        if {"duration", "steps_executed"} <= done.keys():  # another maker's lab need not tell
+            took = clock_text(parse_duration(done["duration"]))
+            say(Text("cli.steps", count=done["steps_executed"], took=took))
+        for each in done.get("risk_events", ()):
             say(Text("cli.risk_event", text=each))
-        for each in body["artifacts"]:
+        for each in body.get("artifacts", ()):
             size = f"{each['size_bytes']:>9}"
             say(Text("cli.artifact", name=f"{each['name']:20}", size=size, uri=each["uri"]))
 

@@ -11,8 +11,9 @@ from typing import Any
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text, in_language
-from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
+from labharness.faces.cli import EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.answer_said import (
+    EXITS,
     print_files,
     print_message,
     print_rejected,
@@ -52,12 +53,6 @@ __all__ = ["run"]
 
 EARLY_S = 0.05  # for which a loop may stand still
 FAST_TICKS = 10  # minutes of lab time between two lines of a step in virtual time
-EXITS = {
-    "task_completed": EXIT_COMPLETED,
-    "task_failed": EXIT_FAILED,
-    "task_rejected": EXIT_REJECTED,
-    "event": EXIT_ABORTED,
-}
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -2,26 +2,22 @@
 
 import argparse
 import asyncio
-import os
-import ssl
 from pathlib import Path
 from typing import Final
 
 from labharness.core.clock import pause
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED
-from labharness.faces.cli.show import BadUse, chosen_lab, complain, looking
-from labharness.faces.service.amqp import AmqpFace, Broker
+from labharness.faces.cli.brokers import broker_of
+from labharness.faces.cli.show import chosen_lab, complain, looking
+from labharness.faces.service.amqp import AmqpFace
 from labharness.lab import LabPlan
 from labharness.lab.config.lease import Leased
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.house_process import HouseProcess
 from labharness.lab.house.start import NotUp, bring_up_owner
 
-__all__ = ["BROKER", "broker_of", "serve"]
-
-BROKER: Final = "LABHARNESS_BROKER"
-"""The variable with the broker's address; a command line is seen by every account of a machine."""
+__all__ = ["serve"]
 
 STAND_BY_S: Final = 1.0
 """Time (s) between two tries to take over from another house of this lab."""
@@ -72,25 +68,3 @@ async def _keep_owner(plan: LabPlan, speed: float | None) -> None:
         except (NotUp, OSError) as why:
             complain(str(why))
             wait_s = min(2 * wait_s, OWNER_LOOK_S_MAX)
-
-
-def broker_of(chosen: argparse.Namespace) -> Broker:
-    """Return the broker that a command names.
-
-    Raises:
-        BadUse: None is named, the address is none of AMQP, or a certificate cannot be used.
-    """
-    url = chosen.broker or os.environ.get(BROKER, "")
-    if not url.startswith(("amqp://", "amqps://")):
-        raise BadUse(Text("hcp.bad_broker", url=url.rpartition("@")[2] or "-", name=BROKER))
-    if not url.startswith("amqps://"):
-        if chosen.ca or chosen.cert:
-            raise BadUse(Text("hcp.no_tls"))
-        return Broker(url)
-    try:
-        tls = ssl.create_default_context(cafile=chosen.ca)
-        if chosen.cert:
-            tls.load_cert_chain(chosen.cert, chosen.key)
-    except OSError as why:  # ssl.SSLError is one
-        raise BadUse(Text("pair", what=chosen.cert or chosen.ca, why=str(why))) from None
-    return Broker(url, tls)

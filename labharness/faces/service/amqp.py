@@ -7,16 +7,20 @@ same ids. A broker that is away stops nothing here but the talk.
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from labharness.core.clock import Chance, steady_s, utc_text, wall_clock_utc
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.service import wire
+from labharness.faces.broker import (
+    CONFIRM_S_MAX,
+    Broker,
+    amqp_message,
+    cancelled,
+    hang_up,
+    when_closed,
+)
 from labharness.faces.service.audience import for_caller
 from labharness.faces.service.inbox import (
     AbortAsked,
@@ -33,8 +37,8 @@ from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.house import TaskRefused
 from labharness.lab.house.sessions import session_of
-from labharness.protocols.hcp import answers
-from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
+from labharness.protocols.hcp import answers, wire
+from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage
 from labharness.protocols.hcp.terms import Rejected
 
 if TYPE_CHECKING:
@@ -47,20 +51,11 @@ if TYPE_CHECKING:
     )
     from aiormq.abc import FieldTable
 
-__all__ = ["AmqpFace", "Broker"]
+__all__ = ["AmqpFace"]
 
 LOG = logging.getLogger(__name__)
 
 OUTBOX_FILE: Final = "outbox.sqlite"
-
-BACK_OFF_S: Final = (1.0, 60.0)
-"""Shortest and longest wait (s) before the broker, or a caller without a queue, is tried again."""
-
-CONNECT_S_MAX: Final = 10.0
-"""Longest time (s) of one try to connect."""
-
-CONFIRM_S_MAX: Final = 30.0
-"""Longest time (s) for the broker to confirm a message."""
 
 PREFETCH: Final = 32
 """Most deliveries that wait here at once."""
@@ -74,33 +69,6 @@ LOOK_S: Final = 0.25
 RETRY_S: Final = 5.0
 """World time (s) before a delivery is taken again that a full disk did not keep."""
 
-DEAD_MAX: Final = 10_000
-"""Most dead letters that are kept for one callee; the oldest goes first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Broker:
-    """How a broker is reached.
-
-    Attributes:
-        url: ``amqp://`` or ``amqps://`` with account, host and virtual host.
-        tls: For ``amqps``; ``None`` takes the authorities that the system trusts.
-    """
-
-    url: str
-    tls: ssl.SSLContext | None = None
-
-
-@dataclass(slots=True)
-class _BackOff:
-    """The wait before the next try; it doubles from try to try."""
-
-    wait_s: float = 0.0
-
-    def longer(self) -> float:
-        self.wait_s = min(max(2 * self.wait_s, BACK_OFF_S[0]), BACK_OFF_S[1])
-        return self.wait_s
-
 
 class AmqpFace:
     """Serves the callers of one house over a broker, and comes back when the broker does.
@@ -113,7 +81,7 @@ class AmqpFace:
     def __init__(self, broker: Broker, tell: Callable[[str], None]) -> None:
         self._broker = broker
         self._tell = tell
-        self._back_off = _BackOff()
+        self._back_off = wire.BackOff()
 
     async def __call__(self, house: HouseAccess) -> None:
         """Serve until it is cancelled."""
@@ -134,26 +102,17 @@ class AmqpFace:
 
     async def _connected(self, house: HouseAccess, post: Post) -> None:
         """Serve until the connection ends."""
-        import aio_pika
-
         async with AsyncExitStack() as stack:
-            async with asyncio.timeout(CONNECT_S_MAX):
-                connection = await aio_pika.connect(self._broker.url, ssl_context=self._broker.tls)
-            stack.push_async_callback(_closed, connection)
+            connection = await self._broker.connect()
+            stack.push_async_callback(hang_up, connection)
             talk = await _Talk.begun(connection, house, post)
-            ended = asyncio.get_running_loop().create_future()
-
-            def end(_: object, why: BaseException | None) -> None:
-                if not ended.done():
-                    ended.set_result(why)
-
-            for each in (connection, talk.events, talk.commands):
-                each.close_callbacks.add(end)
-            self._back_off = _BackOff()
+            ended = when_closed(connection, talk.events, talk.commands)
+            self._back_off = wire.BackOff()
             self._tell(Text("hcp.connected", queue=wire.command_queue(house.lab_id)))
             jobs = [asyncio.ensure_future(each) for each in (talk.take(), talk.send())]
-            stack.push_async_callback(_cancelled, jobs)
-            await asyncio.wait([ended, *jobs], return_when=asyncio.FIRST_COMPLETED)
+            stack.push_async_callback(cancelled, jobs)
+            watched: list[asyncio.Future[Any]] = [ended, *jobs]
+            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
             for job in jobs:
                 if job.done():
                     job.result()
@@ -179,7 +138,7 @@ class _Talk:
         self._post = post
         self._queue = queue
         self._told, self._dead = exchanges
-        self._absent: dict[str, tuple[float, _BackOff]] = {}  # callers without a queue
+        self._absent: dict[str, tuple[float, wire.BackOff]] = {}  # callers without a queue
 
     @classmethod
     async def begun(
@@ -193,7 +152,7 @@ class _Talk:
         await commands.set_qos(prefetch_count=PREFETCH)
         told = await events.declare_exchange(wire.EVENTS, ExchangeType.TOPIC, durable=True)
         dead = await events.declare_exchange(wire.DEAD, ExchangeType.DIRECT, durable=True)
-        bound: FieldTable = {"x-max-length": DEAD_MAX}
+        bound: FieldTable = {"x-max-length": wire.DEAD_MAX}
         letters = await events.declare_queue(
             wire.dead_queue(house.lab_id), durable=True, arguments=bound
         )
@@ -319,7 +278,7 @@ class _Talk:
         if count == len(batch.messages):
             self._absent.pop(batch.caller_id, None)
         elif batch.messages:
-            back_off = self._absent.get(batch.caller_id, (0.0, _BackOff()))[1]
+            back_off = self._absent.get(batch.caller_id, (0.0, wire.BackOff()))[1]
             wait_s = back_off.longer()
             self._absent[batch.caller_id] = (steady_s() + wait_s, back_off)
             LOG.info("%s has no queue yet; tried again in %g s", batch.caller_id, wait_s)
@@ -339,19 +298,9 @@ class _Talk:
 
     async def _publish(self, batch: Batch, message: HcpMessage) -> bool:
         """Publish one message; return whether it was confirmed and has reached a queue."""
-        from aio_pika import DeliveryMode, Message
         from aio_pika.exceptions import DeliveryError
 
-        body = Message(
-            encode(for_caller(message)),
-            content_type="application/json",
-            content_encoding="utf-8",
-            delivery_mode=DeliveryMode.PERSISTENT,
-            message_id=message.message_id,
-            timestamp=datetime.fromisoformat(message.timestamp),
-            correlation_id=message.session_id or None,
-            type=message.type,
-        )
+        body = amqp_message(for_caller(message))
         topic = wire.topic(batch.caller_id, batch.session_id, message)
         try:
             await self._told.publish(body, topic, mandatory=True, timeout=CONFIRM_S_MAX)
@@ -369,14 +318,3 @@ def _windows(messages: tuple[Outgoing, ...]) -> Iterable[tuple[Outgoing, ...]]:
 
 def _now() -> str:
     return utc_text(wall_clock_utc())
-
-
-async def _closed(connection: "AbstractConnection") -> None:
-    with suppress(Exception):
-        await connection.close()
-
-
-async def _cancelled(jobs: "Iterable[asyncio.Future[None]]") -> None:
-    for each in jobs:
-        each.cancel()
-    await asyncio.gather(*jobs, return_exceptions=True)

@@ -8,8 +8,8 @@ caller that declares as HCP says names none. A virtual host whose default kind i
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from labharness.faces.service import wire
 from labharness.faces.service.rights import escaped
+from labharness.protocols.hcp import wire
 
 __all__ = ["POLICIES", "QueuePolicy"]
 
@@ -51,8 +51,8 @@ POLICIES: Final = (
         wire.event_queue("")[:-1],
         # A caller's own arguments count too, where they are stricter. HCP names the 24 hours.
         {
-            "message-ttl": DAY_MS,
-            "max-length": 1_000_000,
+            "message-ttl": wire.EVENTS_S_MAX * 1_000,
+            "max-length": wire.EVENTS_MAX,
             "max-length-bytes": 1024 * MIB,
             "overflow": "drop-head",
         },
@@ -61,7 +61,7 @@ POLICIES: Final = (
         wire.dead_queue("")[:-1],
         {
             "message-ttl": 30 * DAY_MS,
-            "max-length": 10_000,
+            "max-length": wire.DEAD_MAX,
             "max-length-bytes": 256 * MIB,
             "overflow": "drop-head",
         },

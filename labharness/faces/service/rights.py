@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from labharness.faces.service import wire
+from labharness.protocols.hcp import wire
 
 __all__ = ["OPERATIONS", "Operation", "Parties", "Permission", "Right", "TopicPermission"]
 

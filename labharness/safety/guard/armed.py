@@ -33,7 +33,8 @@ from labharness.safety.guard.messages import (
 )
 
 __all__ = ["ARMED_FILE", "FORMAT", "SOCKET_FILE", "Armed", "ArmedPort", "BadArming"]
-__all__ += ["arming_digest", "lab_home", "must_be_stated", "read_armed", "read_whole", "state_home"]
+__all__ += ["account_home", "arming_digest", "lab_home", "must_be_stated", "read_armed"]
+__all__ += ["read_whole", "state_home"]
 
 ARMED_FILE = "armed.json"
 SOCKET_FILE = "guard.sock"
@@ -254,10 +255,15 @@ def state_home(lab: str, named: str | None, lab_file: Path) -> Path:
     """
     if named is not None:
         return Path(named).expanduser()
+    place = hashlib.sha256(os.fsencode(os.path.realpath(lab_file))).hexdigest()[:PLACE_DIGITS]
+    return account_home() / f"{lab}-{place}"
+
+
+def account_home() -> Path:
+    """Return the directory where labharness keeps what belongs to this account."""
     base = os.environ.get("LABHARNESS_STATE") or os.environ.get("XDG_STATE_HOME")
     home = Path(base) if base else Path.home() / ".local" / "state"
-    place = hashlib.sha256(os.fsencode(os.path.realpath(lab_file))).hexdigest()[:PLACE_DIGITS]
-    return home / "labharness" / f"{lab}-{place}"
+    return home / "labharness"
 
 
 def _only_reads(

@@ -31,6 +31,8 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "submit": (EXAMPLE, *LAB),
     "policy check": LAB,
     "policy explain": (EXAMPLE, *LAB),
+    "result": ("0", "--callee", "lab", "--broker", "http://broker"),
+    "abort": ("0", "--callee", "lab", "--broker", "http://broker"),
     "tasks list": LAB,
     "tasks show": ("0", *LAB),
     "tasks graph": LAB,

@@ -17,7 +17,7 @@ from labharness.journal.reading import verify_file
 from plain_caller import PlainCaller, answer_in, history_faults
 from requested import hot
 from rig import EXAMPLE, SHORT_LINE
-from serving import Service, until
+from serving import PACED, Service, approve, until
 
 IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 SHIPPED = IV.parent.parent / "cvd_mos2" / "lab.toml"
@@ -26,7 +26,6 @@ GROWTH = json.loads(EXAMPLE.read_text())["payload"]
 PAPER = json.loads((ROOT / "examples" / "document-analysis.json").read_text())["payload"]
 CALLERS = ("harness-alpha-001", "mallory")
 CALLEE = "callee"
-PACED = "4"  # times real time: faster, a loaded machine's line trips, as its polls come late
 
 missing = broker_program() is None and not os.environ.get("CI")
 pytestmark = [
@@ -73,15 +72,6 @@ def caller(broker: Broker) -> Iterator[Callable[..., PlainCaller]]:
 
 Serve = Callable[..., Service]
 Call = Callable[..., PlainCaller]
-
-
-def approve(lab: Path, name: str = "Olga") -> None:
-    request = say("approvals", "list", "--lab", lab).out.split()[0]
-    said = say(
-        *("approvals", "approve", request, "--name", name, "--reason", "looked at it"),
-        *("--lab", lab),
-    )
-    assert said.code == 0, said.err
 
 
 def test_a_growth_is_answered_once_also_when_it_is_submitted_again_a_day_later(

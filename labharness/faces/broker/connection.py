@@ -1,0 +1,127 @@
+"""A connection to a message broker, as a callee and a caller have it."""
+
+import ssl
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+from labharness.protocols.hcp.codec import HcpMessage, encode
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from aio_pika import Message
+    from aio_pika.abc import AbstractChannel, AbstractConnection
+
+__all__ = [
+    "CONFIRM_S_MAX",
+    "CONNECT_S_MAX",
+    "Broker",
+    "amqp_message",
+    "cancelled",
+    "hang_up",
+    "when_closed",
+]
+
+CONNECT_S_MAX: Final = 10.0
+"""Longest time (s) of one try to connect."""
+
+CONFIRM_S_MAX: Final = 30.0
+"""Longest time (s) for the broker to confirm a message."""
+
+ANONYMOUS: Final = "guest"
+"""The account of an address without one, as AMQP clients have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """How a broker is reached.
+
+    Attributes:
+        url: ``amqp://`` or ``amqps://`` with account, host and virtual host.
+        tls: For ``amqps``; ``None`` takes the authorities that the system trusts.
+    """
+
+    url: str
+    tls: ssl.SSLContext | None = None
+
+    @property
+    def account(self) -> str:
+        """The account that the broker knows this side by."""
+        return unquote(urlsplit(self.url).username or ANONYMOUS)
+
+    @property
+    def place(self) -> str:
+        """The address without account and password, for people."""
+        return self.url.rpartition("@")[2].rpartition("//")[2]
+
+    async def connect(self) -> "AbstractConnection":
+        """Connect; the caller hangs up.
+
+        Raises:
+            TimeoutError: The broker has not answered within `CONNECT_S_MAX`.
+            aio_pika.exceptions.CONNECTION_EXCEPTIONS: It does not answer, or refuses.
+        """
+        import asyncio
+
+        import aio_pika
+
+        async with asyncio.timeout(CONNECT_S_MAX):
+            return await aio_pika.connect(self.url, ssl_context=self.tls)
+
+
+def amqp_message(message: HcpMessage, user_id: str | None = None) -> "Message":
+    """Return an HCP message with the AMQP properties that layer 1 names.
+
+    Args:
+        message: The message.
+        user_id: The account that sends it; the broker refuses any other than its own.
+    """
+    from aio_pika import DeliveryMode, Message
+
+    return Message(
+        encode(message),
+        content_type="application/json",
+        content_encoding="utf-8",
+        delivery_mode=DeliveryMode.PERSISTENT,
+        message_id=message.message_id,
+        timestamp=datetime.fromisoformat(message.timestamp),
+        correlation_id=message.session_id or None,
+        type=message.type,
+        user_id=user_id,
+    )
+
+
+def when_closed(
+    *watched: "AbstractConnection | AbstractChannel",
+) -> "asyncio.Future[BaseException | None]":
+    """Return a future that has the reason once one of them is closed."""
+    import asyncio
+
+    ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+
+    def end(_: object, why: BaseException | None) -> None:
+        if not ended.done():
+            ended.set_result(why)
+
+    for each in watched:
+        each.close_callbacks.add(end)
+    return ended
+
+
+async def hang_up(connection: "AbstractConnection") -> None:
+    """Close a connection, whatever state it is in."""
+    with suppress(Exception):
+        await connection.close()
+
+
+async def cancelled(jobs: "Iterable[asyncio.Future[None]]") -> None:
+    """Cancel jobs, and wait until they have ended; how they do does not matter any more."""
+    import asyncio
+
+    for each in jobs:
+        each.cancel()
+    await asyncio.gather(*jobs, return_exceptions=True)

@@ -1,0 +1,40 @@
+"""Labs over a broker, for programs that use them: submit tasks, follow them, get their results.
+
+```python
+from labharness.faces.caller import Broker, SyncCaller
+
+broker = Broker("amqps://my-program:PASSWORD@broker.example/%2Fhcp")
+with SyncCaller(broker, Path("my-program.sqlite")) as caller:
+    task = caller.submit("my-lab", payload)
+    for each in caller.events(task):
+        ...
+    end = caller.result(task)
+```
+
+`AsyncCaller` is the same for programs with an event loop. Needs the extra ``service``.
+"""
+
+from labharness.faces.broker import Broker
+from labharness.faces.caller.caller import AnswerLate, AsyncCaller, NotOurs
+from labharness.faces.caller.connection import BrokerAway, BrokerRefused, NoCallee, QueueTaken
+from labharness.faces.caller.kept import CallerFileFailed, KeyReused, UnknownTask
+from labharness.faces.caller.known import Gap, KnownSession, KnownTask
+from labharness.faces.caller.sync import SyncCaller
+
+__all__ = [
+    "AnswerLate",
+    "AsyncCaller",
+    "Broker",
+    "BrokerAway",
+    "BrokerRefused",
+    "CallerFileFailed",
+    "Gap",
+    "KeyReused",
+    "KnownSession",
+    "KnownTask",
+    "NoCallee",
+    "NotOurs",
+    "QueueTaken",
+    "SyncCaller",
+    "UnknownTask",
+]

@@ -1,0 +1,113 @@
+"""A caller for programs without an event loop: the same one, on a loop in a thread of its own."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final, Self, TypeVar
+
+from labharness.faces.broker import Broker
+from labharness.faces.caller.caller import (
+    ANSWER_S_MAX,
+    CONNECT_S,
+    LOG,
+    RECEIVE_S,
+    RESULT_S_MAX,
+    SEND_S,
+    AsyncCaller,
+)
+from labharness.faces.caller.known import Gap, KnownTask
+from labharness.protocols.hcp.codec import HcpMessage
+
+__all__ = ["SyncCaller"]
+
+T = TypeVar("T")
+
+END_S_MAX: Final = 30.0
+"""Longest time (s) to hang up."""
+
+
+class SyncCaller:
+    """A `AsyncCaller` whose methods block; a context.
+
+    Each method takes, returns and raises what that of `AsyncCaller` does.
+    """
+
+    def __init__(
+        self, broker: Broker, file: Path, *, warn: Callable[[str], None] = LOG.warning
+    ) -> None:
+        self._caller = AsyncCaller(broker, file, warn=warn)
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="hcp-caller", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._do(self._caller.__aenter__())
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self._do(self._caller.__aexit__(None, None, None))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(END_S_MAX)
+        self._loop.close()
+
+    def _do(self, asked: Coroutine[Any, Any, T]) -> T:
+        done = asyncio.run_coroutine_threadsafe(asked, self._loop)
+        try:
+            return done.result()
+        except BaseException:  # Ctrl-C too ends what was asked
+            done.cancel()
+            raise
+
+    def connected(self, within_s: float = CONNECT_S) -> None:
+        """Wait for the broker."""
+        self._do(self._caller.connected(within_s))
+
+    def submit(
+        self,
+        callee_id: str,
+        payload: Mapping[str, Any],
+        *,
+        message_id: str | None = None,
+        within_s: float = SEND_S,
+    ) -> str:
+        """Submit a task; return its `message_id`."""
+        asked = self._caller.submit(callee_id, payload, message_id=message_id, within_s=within_s)
+        return self._do(asked)
+
+    def received(self, message_id: str, within_s: float = RECEIVE_S) -> KnownTask:
+        """Wait until a lab has a task."""
+        return self._do(self._caller.received(message_id, within_s))
+
+    def answer(self, message_id: str, within_s: float = ANSWER_S_MAX) -> HcpMessage:
+        """Wait for the acceptance or the rejection of a task."""
+        return self._do(self._caller.answer(message_id, within_s))
+
+    def result(self, message_id: str, within_s: float = RESULT_S_MAX) -> HcpMessage:
+        """Wait for the message that ends a task."""
+        return self._do(self._caller.result(message_id, within_s))
+
+    def events(self, message_id: str, within_s: float = RESULT_S_MAX) -> Iterator[HcpMessage | Gap]:
+        """Return what is heard of a task and was not read yet, up to its end."""
+        told = self._caller.events(message_id, within_s)
+        try:
+            while (found := self._do(_next(told))) is not None:
+                yield found
+        finally:
+            self._do(_closed(told))
+
+    def abort(self, message_id: str, reason: str = "", within_s: float = SEND_S) -> None:
+        """Ask a lab to abort a task."""
+        self._do(self._caller.abort(message_id, reason, within_s))
+
+    def task(self, name: str) -> KnownTask:
+        """Return a task as the file knows it, by the unique beginning of an id."""
+        return self._caller.file.named(name)
+
+
+async def _next(told: AsyncGenerator[HcpMessage | Gap, None]) -> HcpMessage | Gap | None:
+    return await anext(told, None)
+
+
+async def _closed(told: AsyncGenerator[HcpMessage | Gap, None]) -> None:
+    await told.aclose()

@@ -1,0 +1,71 @@
+"""The broker that a command names: by an address, a file with one, or the environment."""
+
+import argparse
+import os
+import ssl
+import stat
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from labharness.core.files.named import open_named
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.broker import Broker
+from labharness.faces.cli.show import BadUse, looking
+
+__all__ = ["BROKER", "broker_of"]
+
+BROKER: Final = "LABHARNESS_BROKER"
+"""The variable with the broker's address; a command line is seen by every account of a machine."""
+
+SCHEMES: Final = ("amqp://", "amqps://")
+
+ADDRESS_BYTES_MAX: Final = 4096
+
+
+def broker_of(chosen: argparse.Namespace) -> Broker:
+    """Return the broker that a command names.
+
+    Raises:
+        BadUse: None is named, the address is none of AMQP or shows a password, or a certificate
+            cannot be used.
+    """
+    url = _address(chosen.broker or os.environ.get(BROKER, ""))
+    if url == chosen.broker and _has_password(url):
+        raise BadUse(Text("call.password_seen", name=BROKER))
+    if not url.startswith(SCHEMES) or not _is_address(url):
+        raise BadUse(Text("hcp.bad_broker", url=url.rpartition("@")[2] or "-", name=BROKER))
+    if not url.startswith("amqps://"):
+        if chosen.ca or chosen.cert:
+            raise BadUse(Text("hcp.no_tls"))
+        return Broker(url)
+    try:
+        tls = ssl.create_default_context(cafile=chosen.ca)
+        if chosen.cert:
+            tls.load_cert_chain(chosen.cert, getattr(chosen, "cert_key", None))
+    except OSError as why:  # ssl.SSLError is one
+        raise BadUse(Text("pair", what=chosen.cert or chosen.ca, why=str(why))) from None
+    return Broker(url, tls)
+
+
+def _address(named: str) -> str:
+    """Return an address as it is; a file holds one."""
+    if "://" in named or not named:
+        return named
+    path = Path(named)
+    with looking(path, BadUse), open_named(path) as file:
+        if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+            raise BadUse(Text("broker.open_file", path=str(path)))
+        return file.read(ADDRESS_BYTES_MAX).decode("utf-8", "replace").strip()
+
+
+def _has_password(url: str) -> bool:
+    return ":" in url.partition("://")[2].rpartition("@")[0]
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False

@@ -1,0 +1,155 @@
+"""``submit``, ``watch``, ``result`` and ``abort`` with ``--callee``: a lab behind a broker."""
+
+import argparse
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from labharness.core.clock import Chance, steady_s
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.caller import AnswerLate, Gap, KnownTask, SyncCaller, UnknownTask
+from labharness.faces.cli import EXIT_COMPLETED
+from labharness.faces.cli.answer_said import EXITS, print_message
+from labharness.faces.cli.brokers import broker_of
+from labharness.faces.cli.show import BadUse, complain, say
+from labharness.faces.cli.submission import read_submit
+from labharness.protocols.hcp.codec import HcpMessage, encode
+from labharness.safety.guard.armed import account_home
+
+__all__ = ["calls"]
+
+LOCAL: Final = ("after", "seed", "lab")
+"""Options for the house of a lab on this machine."""
+
+FILES: Final = "callers"
+"""The folder of the files of tasks, in the account's state directory."""
+
+
+def calls(chosen: argparse.Namespace) -> int:
+    """Carry out one command; return its exit code."""
+    for each in LOCAL:
+        if getattr(chosen, each, None):
+            raise BadUse(Text("call.local_only", option=f"--{each}"))
+    work = {"submit": _submit, "watch": _watch, "result": _result, "abort": _abort}
+    with _caller(chosen) as caller:
+        return work[chosen.command](caller, chosen)
+
+
+@contextmanager
+def _caller(chosen: argparse.Namespace) -> Iterator[SyncCaller]:
+    """Connect, so that a wrong address is told before anything is kept to be sent."""
+    broker = broker_of(chosen)
+    name = re.sub(r"[^\w.@-]", "_", f"{broker.account}@{broker.place}")
+    path = Path(chosen.file) if chosen.file else account_home() / FILES / f"{name}.sqlite"
+    with SyncCaller(broker, path, warn=complain) as caller:
+        caller.connected(min(chosen.within, CONNECT_S_MAX))
+        yield caller
+
+
+CONNECT_S_MAX: Final = 15.0
+"""Longest time (s) for the broker to let this account in."""
+
+
+def _submit(caller: SyncCaller, chosen: argparse.Namespace) -> int:
+    _, payload = read_submit(Path(chosen.task))
+    message_id = chosen.key or Chance(None).uuid4()
+    fresh = not _is_known(caller, message_id)
+    body = payload.model_dump(by_alias=True, exclude_unset=True)
+    caller.submit(chosen.callee, body, message_id=message_id, within_s=chosen.within)
+    task = caller.received(message_id, chosen.within)
+    session_id = task.session.session_id if task.session else None
+    if chosen.json and not (chosen.wait or task.end):
+        body = {"message_id": message_id, "session_id": session_id, "fresh": fresh}
+        say(json.dumps(body))
+    elif not chosen.json:
+        code = "call.submitted" if fresh else "call.known"
+        told = {"callee": chosen.callee, "message_id": message_id, "session_id": session_id or "-"}
+        say(Text(code, **told))
+    return _followed(caller, task, chosen) if chosen.wait or task.rejected else EXIT_COMPLETED
+
+
+def _is_known(caller: SyncCaller, message_id: str) -> bool:
+    try:
+        return caller.task(message_id).message_id == message_id
+    except UnknownTask:
+        return False
+
+
+def _watch(caller: SyncCaller, chosen: argparse.Namespace) -> int:
+    if len(chosen.names) != 1:
+        raise BadUse(Text("call.one_task"))
+    return _followed(caller, caller.task(chosen.names[0]), chosen, also_events=chosen.json)
+
+
+def _result(caller: SyncCaller, chosen: argparse.Namespace) -> int:
+    end = caller.result(caller.task(chosen.id).message_id, chosen.within)
+    return _ended(end, chosen.json)
+
+
+def _abort(caller: SyncCaller, chosen: argparse.Namespace) -> int:
+    task = caller.task(chosen.id)
+    told = "call.ended_already" if task.end else "call.abort_asked"
+    caller.abort(task.message_id, chosen.reason, chosen.within)
+    if not chosen.json:
+        say(Text(told, message_id=task.message_id))
+    return _followed(caller, task, chosen) if chosen.wait else EXIT_COMPLETED
+
+
+def _followed(
+    caller: SyncCaller, task: KnownTask, chosen: argparse.Namespace, *, also_events: bool = False
+) -> int:
+    """Show what is told of a task up to its end, then its answer; return the exit code of that."""
+    for_s = getattr(chosen, "for_s", None)
+    end_s = None if for_s is None else steady_s() + for_s
+    try:
+        for each in caller.events(task.message_id, *(() if for_s is None else (for_s,))):
+            if also_events:
+                say(_json_of(each))
+            elif not chosen.json and (line := _line(each)):
+                complain(line)
+            if end_s is not None and steady_s() > end_s:
+                return EXIT_COMPLETED
+    except AnswerLate:
+        if for_s is not None:
+            return EXIT_COMPLETED
+        raise
+    end = caller.result(task.message_id)
+    return EXITS[end.type] if also_events else _ended(end, chosen.json)
+
+
+def _ended(end: HcpMessage, as_json: bool) -> int:
+    if as_json:
+        say(encode(end).decode())
+    else:
+        print_message(end, "")
+    return EXITS[end.type]
+
+
+def _json_of(each: HcpMessage | Gap) -> str:
+    if isinstance(each, HcpMessage):
+        return encode(each).decode()
+    gap = {"session_id": each.session_id, "first": each.first, "last": each.last}
+    return json.dumps({"gap": gap})
+
+
+def _line(each: HcpMessage | Gap) -> str:
+    """Return one line about an event; ``""`` for an answer, which is told at the end."""
+    if isinstance(each, Gap):
+        return Text("call.gap", session_id=each.session_id, first=each.first, last=each.last)
+    if each.type != "event":
+        return ""
+    body: dict[str, Any] = each.payload.model_dump()
+    data = body["data"]
+    told = [data[name] for name in TOLD if isinstance(data.get(name), str | int | float)]
+    words = [f"{one:g} %" if isinstance(one, int | float) else str(one) for one in told]
+    return "  ".join([each.timestamp, f"{body['event_type']:<18}", *words])
+
+
+TOLD: Final = (
+    *("state", "from_state", "to_state", "final_state", "stage", "percent", "result_type"),
+    *("level", "code", "checkpoint_id", "message", "description", "reason"),
+)
+"""The fields of an event that people are shown, in this order."""
