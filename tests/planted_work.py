@@ -5,10 +5,39 @@ from planted_bug import PlantedBug
 __all__ = ["IN_WORK_THAT_SURVIVES"]
 
 RESUMING = "tests/work/desk/test_resuming.py::"
+APPROVERS = "tests/lab/wiring/test_approvers.py::"
 POLICY = "tests/work/desk/test_policy_of_a_caller.py::"
 RESULTS = "tests/work/desk/test_results.py::"
 
 IN_WORK_THAT_SURVIVES = (
+    PlantedBug(
+        "signature of an approver that nobody checks",
+        "labharness.work.admission.approvers:why_not_by",
+        "not signs(approver, fields, signature)",
+        "False",
+        APPROVERS + "test_a_decision_that_was_written_by_hand_does_not_count",
+        promise=69,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "signature that says nothing of the plan",
+        "labharness.work.admission.approvers:decision_bytes",
+        "name != 'signature'",
+        "name not in ('signature', 'digest')",
+        APPROVERS + "test_a_signature_is_of_one_decision",
+        promise=69,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "agreement that is held against its key when it is given, and not when it is used",
+        "labharness.lab.wiring.approvals:ApprovalFolder.verdict",
+        "0.0 <= _age_s(each.at, self._now()) <= VALID_S and (not self._why_not(each, request))",
+        "0.0 <= _age_s(each.at, self._now()) <= VALID_S",
+        APPROVERS + "test_a_decision_that_was_written_by_hand_does_not_count",
+        promise=69,
+        detector="verdict",
+    ),
     PlantedBug(
         "task beyond the hours and the instruments of its caller",
         "labharness.work.desk.admitting:Admitting._weighed",

@@ -51,6 +51,7 @@ USAGE_CODES = frozenset(
         "bad_campaign",
         "bad_channel",
         "bad_file",
+        "bad_key",
         "bad_lab_file",
         "bad_output",
         "bad_path",

@@ -2,24 +2,35 @@
 
 import argparse
 import json
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Callable, Iterator
+from getpass import getpass
+from pathlib import Path
 
+from labharness.core.files.signing_key import make_key, read_key
 from labharness.core.vocabulary.durations import clock_text
+from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.plan import prediction_lines
-from labharness.faces.cli.show import CommandFailed, account, chosen_lab, looking, say
+from labharness.faces.cli.show import BadUse, CommandFailed, account, chosen_lab, looking, say
+from labharness.lab.config.lab_facts import approvers_of
 from labharness.lab.wiring.approvals import ApprovalFolder, Pending
 
 __all__ = ["approvals"]
 
+PASSPHRASE = "LABHARNESS_PASSPHRASE"
+"""The variable that holds the passphrase of a key, for programs."""
 VERBS = ("cli.rejects", "cli.approves")
 
 
 def approvals(chosen: argparse.Namespace) -> int:
     """List, show, approve or reject; return the exit code."""
+    if chosen.verb == "key":
+        return _make_key(chosen.name, Path(chosen.out))
     plan = chosen_lab(chosen.lab)
-    folder = ApprovalFolder(plan.state_dir)
+    folder = ApprovalFolder(plan.state_dir, approvers=approvers_of(plan))
     with looking(plan.state_dir, CommandFailed):
         if chosen.verb == "list":
             lines = _listed(folder.pending())
@@ -32,9 +43,46 @@ def approvals(chosen: argparse.Namespace) -> int:
     return EXIT_COMPLETED
 
 
+def _make_key(name: str, path: Path) -> int:
+    """Make a person's key, and print the row of the approvers file that admits it."""
+    if why := bad_name(name):
+        raise BadUse(why)
+    passphrase = _passphrase(path)
+    if PASSPHRASE not in os.environ and getpass(f"{Text('key.again')}: ") != passphrase:
+        raise BadUse(Text("key.differs"))
+    public = make_key(path, passphrase)
+    say(Text("key.made", path=str(path), name=name))
+    say(f'[approvers.{json.dumps(name, ensure_ascii=False)}]\nkey = "{public.hex()}"')
+    return EXIT_COMPLETED
+
+
+def _signer(path: str) -> Callable[[bytes], bytes]:
+    return read_key(Path(path), _passphrase(Path(path))).sign
+
+
+def _passphrase(path: Path) -> str:
+    """Return the passphrase of a key, from the environment or from the terminal.
+
+    Raises:
+        BadUse: There is no terminal.
+    """
+    if PASSPHRASE in os.environ:
+        return os.environ[PASSPHRASE]
+    if not sys.stdin.isatty():
+        raise BadUse(Text("key.nobody", path=str(path), name=PASSPHRASE))
+    return getpass(f"{Text('key.ask', path=str(path))}: ")
+
+
 def _decided(folder: ApprovalFolder, chosen: argparse.Namespace) -> Iterator[str]:
     agrees = chosen.verb == "approve"
-    pending = folder.decide(chosen.id, chosen.name, chosen.reason, agrees=agrees, account=account())
+    pending = folder.decide(
+        chosen.id,
+        chosen.name,
+        chosen.reason,
+        agrees=agrees,
+        account=account(),
+        sign=_signer(chosen.key) if agrees and chosen.key else None,
+    )
     request = pending.request
     if not agrees:
         yield Text("cli.rejected_by", id=chosen.id, name=chosen.name)

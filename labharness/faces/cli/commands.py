@@ -238,8 +238,19 @@ COMMANDS: Final = {
     "approvals show": Usage(
         "print one request with its plan, prediction and hazards", REQUEST, LAB
     ),
-    "approvals approve": Usage("approve exactly this plan", REQUEST, LAB, *SIGNED),
+    "approvals approve": Usage(
+        "approve exactly this plan",
+        REQUEST,
+        LAB,
+        *SIGNED,
+        option("--key", "FILE", "your key, where the lab has approvers"),
+    ),
     "approvals reject": Usage("reject this plan", REQUEST, LAB, *SIGNED),
+    "approvals key": Usage(
+        "make a key with which a person approves",
+        option("--name", "NAME", "name of the person", type=words, required=True),
+        option("--out", "FILE", "where the key is written", required=True),
+    ),
     "read": Usage("read channels now", LAB, JSON, word("channels", "CHANNEL", nargs="+")),
     "set": Usage(
         "set one channel; the command is judged and read back",

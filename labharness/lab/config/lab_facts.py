@@ -16,11 +16,12 @@ from labharness.work.admission.approval import (
     public_key_of,
     read_approval,
 )
+from labharness.work.admission.approvers import Approver, BadApprovers, read_approvers
 from labharness.work.admission.callers import BadCallers, Caller, read_callers
 from labharness.work.capability import Capability, LineFacts, Settings
 from labharness.work.desk import LabFacts
 
-__all__ = ["house_facts", "line_facts", "repository_key"]
+__all__ = ["approvers_of", "house_facts", "line_facts", "repository_key"]
 
 REPOSITORY_KEY = "labs/repository.key"
 
@@ -54,6 +55,20 @@ def house_facts(plan: LabPlan) -> LabFacts:
         warnings=plan.warnings(),
         lab_option=plan.option,
     )
+
+
+def approvers_of(plan: LabPlan) -> Mapping[str, Approver] | None:
+    """Read the persons who may approve; ``None`` where a lab takes names on trust.
+
+    Raises:
+        BadLabFile: The approvers file cannot be honoured.
+    """
+    if plan.file.lab.approvers is None:
+        return None
+    try:
+        return read_approvers(read_text(plan.beside(plan.file.lab.approvers)))
+    except BadApprovers as why:
+        raise BadLabFile(str(why)) from None
 
 
 def _asked_for(
@@ -91,6 +106,10 @@ def _asked_for(
                 approvals.append(read_approval(read_text(plan.beside(path))))
         except (BadApproval, BadLabFile) as why:
             wrong.append(str(why))
+    try:
+        approvers_of(plan)  # read where persons are asked; a wrong one is told with the others
+    except BadLabFile as why:
+        wrong.append(str(why))
     if wrong:
         raise BadLabFile(Text("pair", what=str(plan.path.parent), why=several(*wrong)))
     return {name: known[name] for name in settings}, callers, approvals, settings

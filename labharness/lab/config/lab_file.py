@@ -78,6 +78,7 @@ class LabHead(Strict):
         callers: Path of the callers file; a line on which nothing may harm needs none.
         hazards: Path of the hazard table; likewise.
         approvals: Paths of standing approvals.
+        approvers: Path of the approvers file; without one, names are taken on trust.
         state_dir: The folder of latch and approvals: stated where a port is real, one place for all
             accounts; by default the user's state directory.
         heads: Folder of the signed heads of journals, best on another disk or host; by default
@@ -93,6 +94,7 @@ class LabHead(Strict):
     callers: str | None = None
     hazards: str | None = None
     approvals: tuple[str, ...] = ()
+    approvers: str | None = None
     state_dir: str | None = None
     heads: str | None = Field(default=None, pattern=r"^(/|~/|[A-Za-z]:[\\/])")
     ambient_torr: StrictFloat | None = Field(default=None, ge=AMBIENT_TORR_MIN, le=AMBIENT_TORR_MAX)

@@ -11,7 +11,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.lab.wiring.approval_log import ASKED, ApprovalLog, BadLog, Entry
 from labharness.protocols.hcp.terms import ReasonCode, Rejected
 from labharness.work.admission.approval import Approved, PersonalApproval, verify_personal
+from labharness.work.admission.approvers import Approver, decision_bytes, why_not_by
 from labharness.work.desk import ApprovalRequest
 
 __all__ = ["VALID_S", "ApprovalFolder", "BadDecision", "Decision", "Pending", "Persons"]
@@ -49,6 +50,7 @@ class Decision:
         ticket: Ticket of the request; another request for the same plan has another.
         account: The account in which it was typed.
         at: UTC.
+        signature: Of its person's key over all of it, in hexadecimal digits; ``""`` for none.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Decision:
     ticket: str
     account: str
     at: str
+    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +93,19 @@ class ApprovalFolder:
     Args:
         state_dir: The lab's state directory.
         now: World time.
+        approvers: The persons who may approve, with their keys; ``None`` takes names on trust.
     """
 
-    def __init__(self, state_dir: Path, now: Callable[[], datetime] = wall_clock_utc) -> None:
+    def __init__(
+        self,
+        state_dir: Path,
+        now: Callable[[], datetime] = wall_clock_utc,
+        approvers: Mapping[str, Approver] | None = None,
+    ) -> None:
         self._folder = state_dir / "approvals"
         self._log = ApprovalLog(state_dir / "approvals.jsonl")
         self._now = now
+        self._approvers = approvers
 
     def ask(self, request: ApprovalRequest) -> str:
         """Write a request that persons can find; return its id.
@@ -189,12 +199,29 @@ class ApprovalFolder:
                 if _age_s(asked_at, self._now()) > VALID_S:
                     self.settle(path.stem, "expired: nobody used it within a day")
 
-    def decide(self, name: str, person: str, reason: str, *, agrees: bool, account: str) -> Pending:
+    def decide(
+        self,
+        name: str,
+        person: str,
+        reason: str,
+        *,
+        agrees: bool,
+        account: str,
+        sign: Callable[[bytes], bytes] | None = None,
+    ) -> Pending:
         """Record the decision of a person on a request.
+
+        Args:
+            name: The request's id.
+            person: Its name.
+            reason: Why.
+            agrees: Whether it approves.
+            account: The account in which it was typed.
+            sign: Signs with the person's key; a refusal takes none.
 
         Raises:
             BadDecision: No such request; no name or reason, or a name that misleads; the requester
-                approves; too many said.
+                approves, or a person who may not, or without the key; too many said.
             OSError: It cannot be written.
         """
         for what, text in (("name", person), ("reason", reason)):
@@ -211,6 +238,13 @@ class ApprovalFolder:
             raise BadDecision(Text(code, requester=request.requester, person=person))
         at = utc_text(self._now())
         decision = Decision(person, reason, agrees, request.digest(), pending.ticket, account, at)
+        if sign is not None:
+            signature = sign(decision_bytes(asdict(decision))).hex()
+            decision = replace(decision, signature=signature)
+        elif agrees and self._approvers is not None:
+            raise BadDecision(Text("approvers.needs_key", name=person))
+        if agrees and (why := self._why_not(decision, request)):
+            raise BadDecision(why)
         append_durably(self._said(name), json.dumps(asdict(decision)))
         return self.read(name)
 
@@ -228,7 +262,7 @@ class ApprovalFolder:
         agreed = [
             PersonalApproval(each.name, each.reason, each.digest)
             for each in pending.decisions
-            if 0.0 <= _age_s(each.at, self._now()) <= VALID_S
+            if 0.0 <= _age_s(each.at, self._now()) <= VALID_S and not self._why_not(each, request)
         ]
         found = verify_personal(
             agreed,
@@ -237,6 +271,18 @@ class ApprovalFolder:
             risk_level=request.risk_level,
         )
         return found if isinstance(found, Approved) else found.reason
+
+    def _why_not(self, decision: Decision, request: ApprovalRequest) -> str:
+        """Return why an agreement is not that of its person; ``""`` where it is."""
+        if self._approvers is None:
+            return ""
+        return why_not_by(
+            self._approvers,
+            decision.name,
+            risk_level=request.risk_level,
+            fields=asdict(decision),
+            signature=decision.signature,
+        )
 
     def settle(self, name: str, became: str) -> None:
         """Close a request: its end is on the disk before its files are removed.

@@ -17,7 +17,7 @@ from labharness.core.files.named import open_own
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.journal.artifacts import Artifacts
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import approvers_of, house_facts
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LOCK_NAME, LineBusy
@@ -396,7 +396,7 @@ class TaskRun:
             if wait_s:
                 self._tell("approval_asked", {"id": name, "wait_s": wait_s})
 
-        folder = ApprovalFolder(self._plan.state_dir)
+        folder = ApprovalFolder(self._plan.state_dir, approvers=approvers_of(self._plan))
         return Persons(
             folder,
             clock,

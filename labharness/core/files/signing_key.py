@@ -1,0 +1,71 @@
+"""A person's signing key (Ed25519, RFC 8032) in a file that a passphrase encrypts."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import Text
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+__all__ = ["PASSPHRASE_MIN", "BadKey", "make_key", "read_key"]
+
+PASSPHRASE_MIN = 8
+"""Characters; NIST SP 800-63B, 5.1.1.1, asks at least as many of a secret that a person chose."""
+KEY_FILE_BYTES_MAX = 4096
+
+
+class BadKey(LabError, ValueError, code="bad_key"):
+    """A key file cannot be made or used; the message says why."""
+
+
+def make_key(path: Path, passphrase: str) -> bytes:
+    """Write a new key that only its account can read; return its public half, 32 bytes.
+
+    Raises:
+        BadKey: The passphrase is too short, or the file is there or cannot be written.
+    """
+    from cryptography.hazmat.primitives import serialization as forms
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    if len(passphrase) < PASSPHRASE_MIN:
+        raise BadKey(Text("key.short", least=PASSPHRASE_MIN))
+    key = Ed25519PrivateKey.generate()
+    encrypted = key.private_bytes(
+        forms.Encoding.PEM,
+        forms.PrivateFormat.PKCS8,
+        forms.BestAvailableEncryption(passphrase.encode()),
+    )
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(encrypted)
+    except OSError as why:
+        raise BadKey(Text("key.file", path=str(path), why=why.strerror)) from None
+    return key.public_key().public_bytes_raw()
+
+
+def read_key(path: Path, passphrase: str) -> "Ed25519PrivateKey":
+    """Read a key.
+
+    Raises:
+        BadKey: The file cannot be read, holds no such key, or has another passphrase.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        with path.open("rb") as file:
+            data = file.read(KEY_FILE_BYTES_MAX)
+    except OSError as why:
+        raise BadKey(Text("key.file", path=str(path), why=why.strerror)) from None
+    try:
+        key = load_pem_private_key(data, passphrase.encode())
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise BadKey(Text("key.wrong", path=str(path))) from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise BadKey(Text("key.kind", path=str(path)))
+    return key
