@@ -124,6 +124,7 @@ def test_anybody_may_refuse(tmp_path: Path) -> None:
     assert isinstance(where.verdict(name, asked), Decision)
 
 
+@pytest.mark.promise(69)
 @pytest.mark.parametrize("field", ["name", "reason", "digest", "ticket", "account", "at", "agrees"])
 @given(other=st.text(max_size=8).filter(lambda text: text != "as it was"))
 def test_a_signature_is_of_one_decision(field: str, other: str) -> None:
