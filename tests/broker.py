@@ -41,16 +41,25 @@ class Broker:
         home: Its folder.
         accounts: Their names.
         managed: It has the management interface and an administrator.
+        plugins: Names of more plugins.
     """
 
-    def __init__(self, home: Path, accounts: Iterable[str], *, managed: bool = False) -> None:
+    def __init__(
+        self,
+        home: Path,
+        accounts: Iterable[str],
+        *,
+        managed: bool = False,
+        plugins: tuple[str, ...] = (),
+    ) -> None:
         self.home = home
         self.port, self.management_port, self._between = free_port(), free_port(), free_port()
         self._managed = managed
         home.mkdir(parents=True)
         found = _definitions(accounts, ADMINISTRATOR if managed else None)
         (home / "definitions.json").write_text(json.dumps(found))
-        (home / "plugins").write_text("[rabbitmq_management]." if managed else "[].")
+        names = ("rabbitmq_management", *plugins) if managed else plugins
+        (home / "plugins").write_text(f"[{','.join(names)}].")
         self._configure()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -72,9 +81,15 @@ class Broker:
         )
         (self.home / "rabbitmq.conf").write_text("\n".join(config) + "\n")
 
-    def configure(self, *lines: str) -> None:
-        """Set more of its configuration, which counts from the next start on."""
+    def configure(self, *lines: str, advanced: str = "") -> None:
+        """Set more of its configuration, which counts from the next start on.
+
+        Args:
+            lines: Of ``rabbitmq.conf``.
+            advanced: Terms of Erlang for the application ``rabbit``.
+        """
         self._configure(*lines)
+        (self.home / "advanced.config").write_text(f"[{{rabbit, [{advanced}]}}].\n")
 
     def url(self, account: str) -> str:
         return f"amqp://{account}:{PASSWORD}@127.0.0.1:{self.port}/%2Fhcp"
@@ -90,6 +105,7 @@ class Broker:
             "RABBITMQ_MNESIA_BASE": str(self.home / "data"),
             "RABBITMQ_LOG_BASE": str(self.home / "log"),
             "RABBITMQ_CONFIG_FILE": str(self.home / "rabbitmq.conf"),
+            "RABBITMQ_ADVANCED_CONFIG_FILE": str(self.home / "advanced.config"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.home / "plugins"),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
         }

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import ssl
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -43,6 +44,7 @@ class PlainCaller:
         callee_id: Whom it asks.
         listens: Whether it has a queue from the beginning.
         declares: Whether it may declare the exchanges.
+        tls: For an address that begins with ``amqps``.
     """
 
     def __init__(
@@ -53,16 +55,20 @@ class PlainCaller:
         *,
         listens: bool = True,
         declares: bool = True,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.url, self.caller_id, self.callee_id = url, caller_id, callee_id
-        self._declares = declares
+        self._declares, self._tls = declares, tls
         self.heard: list[Told] = []
         self.connect()
         if listens:
             self.listen()
 
     def connect(self) -> None:
-        self._connection = pika.BlockingConnection(pika.URLParameters(self.url))
+        where = pika.URLParameters(self.url)
+        if self._tls is not None:
+            where.ssl_options = pika.SSLOptions(self._tls, where.host)
+        self._connection = pika.BlockingConnection(where)
         self._channel = self._connection.channel()
         self._channel.confirm_delivery()
         if self._declares:

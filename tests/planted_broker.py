@@ -15,7 +15,7 @@ TOPICS = f"{RIGHTS}::test_a_caller_binds_its_own_topics_only"
 AT_THE_BROKER = (
     PlantedBug(
         "property that cannot be read ends the connection",
-        "labharness.faces.service.lenient:_read",
+        "labharness.faces.broker.lenient:_read",
         "value = None",
         "raise",
         PROPERTIES,

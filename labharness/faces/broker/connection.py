@@ -1,5 +1,6 @@
 """A connection to a message broker, as a callee and a caller have it."""
 
+import logging
 import ssl
 from collections.abc import Iterable
 from contextlib import suppress
@@ -8,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
+from labharness.faces.broker.lenient import read_what_can_be_read
 from labharness.protocols.hcp.codec import HcpMessage, encode
 
 if TYPE_CHECKING:
@@ -54,6 +56,11 @@ class Broker:
         return unquote(urlsplit(self.url).username or ANONYMOUS)
 
     @property
+    def secured(self) -> bool:
+        """Whether it is over TLS."""
+        return self.url.startswith("amqps://")
+
+    @property
     def place(self) -> str:
         """The address without account and password, for people."""
         return self.url.rpartition("@")[2].rpartition("//")[2]
@@ -69,6 +76,9 @@ class Broker:
 
         import aio_pika
 
+        read_what_can_be_read()
+        for each in ("aiormq", "aio_pika"):  # all that they log is raised as well
+            logging.getLogger(each).setLevel(logging.CRITICAL)
         async with asyncio.timeout(CONNECT_S_MAX):
             return await aio_pika.connect(self.url, ssl_context=self.tls)
 

@@ -20,6 +20,7 @@ from labharness.faces.broker import (
     cancelled,
     hang_up,
     when_closed,
+    why_away,
 )
 from labharness.faces.caller.kept import CallerFile
 from labharness.protocols.hcp import wire
@@ -127,7 +128,7 @@ class CallerConnection:
             except LabError as error:
                 why = str(error)
             except (*CONNECTION_EXCEPTIONS, AMQPError, TimeoutError) as error:
-                why = Text("pair", what=type(error).__name__, why=str(error))
+                why = why_away(error, secured=self._broker.secured)
                 self.refused = self._refusal(error, why)
             finally:
                 self._commands = None
@@ -152,8 +153,6 @@ class CallerConnection:
         )
         if self._known or not isinstance(error, kinds):
             return None
-        if isinstance(error, exceptions.InvalidFrameError):
-            why = Text("call.no_vhost")
         account = self._broker.account
         return BrokerRefused(
             Text("call.refused", account=account, place=self._broker.place, why=why)

@@ -2,7 +2,6 @@
 
 import argparse
 import getpass
-import ipaddress
 import os
 import ssl
 import stat
@@ -16,6 +15,7 @@ from labharness.core.clock import Chance
 from labharness.core.files.tables import read_toml
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
+from labharness.faces.cli.brokers import stays_here
 from labharness.faces.cli.show import BadUse, chosen_lab, counted, say
 from labharness.faces.service.definitions import (
     SALT_BYTES,
@@ -134,12 +134,15 @@ def _management(chosen: argparse.Namespace) -> Management:
             read, or it would send one in clear to another machine.
     """
     url = chosen.management or os.environ.get(MANAGEMENT, "")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname or not parts.username:
         raise BadUse(Text("broker.bad_url", url=url.rpartition("@")[2] or "-", name=MANAGEMENT))
     if chosen.management and parts.password is not None:
         raise BadUse(Text("broker.password_shown", name=MANAGEMENT))
-    if parts.scheme == "http" and not _is_here(parts.hostname):
+    if parts.scheme == "http" and not stays_here(parts.hostname):
         raise BadUse(Text("broker.in_clear", host=parts.hostname))
     account = unquote(parts.username)
     password = unquote(parts.password or "") or _asked(
@@ -147,14 +150,6 @@ def _management(chosen: argparse.Namespace) -> Management:
     )
     where = parts.netloc.rpartition("@")[2]
     return Management(f"{parts.scheme}://{where}", account, password, _tls(chosen.ca, parts.scheme))
-
-
-def _is_here(host: str) -> bool:
-    """Return whether an address is of this machine."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _tls(ca: str | None, scheme: str) -> ssl.SSLContext | None:

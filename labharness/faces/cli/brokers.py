@@ -12,8 +12,9 @@ from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker import Broker
 from labharness.faces.cli.show import BadUse, looking
+from labharness.instruments.link.identity import is_here
 
-__all__ = ["BROKER", "broker_of"]
+__all__ = ["BROKER", "broker_of", "stays_here"]
 
 BROKER: Final = "LABHARNESS_BROKER"
 """The variable with the broker's address; a command line is seen by every account of a machine."""
@@ -27,8 +28,8 @@ def broker_of(chosen: argparse.Namespace) -> Broker:
     """Return the broker that a command names.
 
     Raises:
-        BadUse: None is named, the address is none of AMQP or shows a password, or a certificate
-            cannot be used.
+        BadUse: None is named, the address is none of AMQP or shows a password, it would send
+            password and messages in clear to another machine, or a certificate cannot be used.
     """
     url = _address(chosen.broker or os.environ.get(BROKER, ""))
     if url == chosen.broker and _has_password(url):
@@ -38,6 +39,9 @@ def broker_of(chosen: argparse.Namespace) -> Broker:
     if not url.startswith("amqps://"):
         if chosen.ca or chosen.cert:
             raise BadUse(Text("hcp.no_tls"))
+        host = urlsplit(url).hostname or ""
+        if not stays_here(host):
+            raise BadUse(Text("hcp.in_clear", host=host))
         return Broker(url)
     try:
         tls = ssl.create_default_context(cafile=chosen.ca)
@@ -69,3 +73,8 @@ def _is_address(url: str) -> bool:
         return bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         return False
+
+
+def stays_here(host: str) -> bool:
+    """Return whether what is sent to a host does not leave this machine."""
+    return host == "localhost" or is_here(host)

@@ -20,6 +20,7 @@ from labharness.faces.broker import (
     cancelled,
     hang_up,
     when_closed,
+    why_away,
 )
 from labharness.faces.service.audience import for_caller
 from labharness.faces.service.inbox import (
@@ -29,7 +30,6 @@ from labharness.faces.service.inbox import (
     Unanswerable,
     asked,
 )
-from labharness.faces.service.lenient import read_what_can_be_read
 from labharness.faces.service.outbox import Outgoing
 from labharness.faces.service.positions import Positions
 from labharness.faces.service.post import VIA, Batch, Post
@@ -87,7 +87,6 @@ class AmqpFace:
         """Serve until it is cancelled."""
         from aio_pika.exceptions import CONNECTION_EXCEPTIONS, AMQPError
 
-        read_what_can_be_read()
         with Positions(house.home / OUTBOX_FILE) as positions:
             post = Post(house.home, house.runs, positions, Chance(None).uuid4, _now)
             while True:
@@ -95,7 +94,7 @@ class AmqpFace:
                     await self._connected(house, post)
                     why = Text("hcp.closed")
                 except (*CONNECTION_EXCEPTIONS, AMQPError, TimeoutError) as error:
-                    why = Text("pair", what=type(error).__name__, why=str(error))
+                    why = why_away(error, secured=self._broker.secured)
                 wait_s = self._back_off.longer()
                 self._tell(Text("hcp.away", why=why, wait_s=wait_s))
                 await asyncio.sleep(wait_s)

@@ -1,4 +1,4 @@
-"""``labharness broker`` on bad input: one plain error, before anything is asked or sent."""
+"""Addresses of a broker that cannot be used: one plain error, before anything is asked or sent."""
 
 import io
 
@@ -58,3 +58,22 @@ def test_the_lines_of_rabbitmqctl_hold_no_password_and_ask_no_broker() -> None:
     lines = said.out.splitlines()
     assert all(each.startswith("rabbitmqctl ") for each in lines)
     assert "rabbitmqctl add_user operator" in lines
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("amqp://lab:secret@broker.example/%2Fhcp", ("in clear", "broker.example", "amqps://")),
+        ("amqp://lab:secret@192.0.2.1/%2Fhcp", ("in clear", "192.0.2.1")),
+        ("amqp://", ("amqp://account",)),
+        ("amqp://lab:secret@[::1", ("amqp://account",)),
+        ("http://lab:secret@127.0.0.1", ("amqp://account",)),
+    ],
+)
+def test_a_broker_elsewhere_is_reached_by_tls_alone(
+    monkeypatch: pytest.MonkeyPatch, url: str, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("LABHARNESS_BROKER", url)
+    said = say("serve", "--lab", SHORT_LINE)
+    said.is_one_plain_error(*words)
+    assert "secret" not in said.err

@@ -131,7 +131,7 @@ def storm(broker: Broker, tmp_path: Path, seed: int, count: int) -> str:
     """
     service = Service(SHIPPED, broker.url(CALLEE), tmp_path / "runs", PACED)
     process = service.process.pid
-    asks = PlainCaller(broker.url(KNOWN), KNOWN, CALLEE, listens=False)
+    asks = PlainCaller(f"{broker.url(KNOWN)}?heartbeat=0", KNOWN, CALLEE, listens=False)
     hostile = Hostile(broker)
     try:
         growth = asks.submit(GROWTH)

@@ -14,6 +14,7 @@ from pamqp.commands import Basic
 
 from fuzzed import fuzzed
 from labharness.core.vocabulary.texts import Text
+from labharness.faces.broker.lenient import read_what_can_be_read
 from labharness.faces.service.amqp import _Talk
 from labharness.faces.service.inbox import (
     AbortAsked,
@@ -22,7 +23,6 @@ from labharness.faces.service.inbox import (
     Unanswerable,
     asked,
 )
-from labharness.faces.service.lenient import read_what_can_be_read
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import decode, encode
 from rig import EXAMPLE
