@@ -202,6 +202,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "advice.duration": ("Set constraints.max_duration to more than the plan takes: labharness plan TASK.json", "将 constraints.max_duration 设为大于计划所需：labharness plan TASK.json"),
     "advice.connect": ("See that every instrument answers: labharness lab check --connect{lab}; then submit the task again", "确认每台仪器都有应答：labharness lab check --connect{lab}；然后重新提交任务"),
     "trip.event": ("{cause}: {why}", "{cause}：{why}"),
+    "schema.unknown": ("there is no schema {name!s}; there are {known}", "没有 {name!s} 的模式；可用：{known}"),
     "session.delivered": ("results delivered", "结果已交付"),
     "session.overtime": ("max_duration has passed", "已超过 max_duration"),
     "advice.outputs": ("The outputs are in partial_outputs: change the inputs, or the demands of expected_output", "结果在 partial_outputs 中：改变所做的内容（inputs），或 expected_output 的要求"),

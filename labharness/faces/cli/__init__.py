@@ -38,6 +38,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "records": ("journal", "artifact"),
     "report": ("report", "history", "compare"),
     "run": ("run",),
+    "schema": ("schema",),
     "serve": ("serve",),
     "simulate": ("simulate", "simulated"),
     "tasks": ("tasks", "submit"),

@@ -208,6 +208,11 @@ COMMANDS: Final = {
         JSON,
     ),
     "example": Usage("print a task to begin with: labharness example > task.json"),
+    "schema": Usage(
+        "list or print the JSON Schemas of HCP's messages, and the AsyncAPI document",
+        word("name", "NAME", nargs="?", help="a message such as task_submit, or asyncapi"),
+        option("--out", "DIR", "write all of them into this folder instead"),
+    ),
     "drivers": Usage("list the instrument kinds that are installed"),
     "capabilities": Usage("list or show the capabilities of a lab"),
     "capabilities list": Usage("print one line for each"),

@@ -108,7 +108,7 @@ class Parties:
     @property
     def exchanges(self) -> dict[str, str]:
         """Name and type of each exchange."""
-        return {wire.COMMANDS: "direct", wire.EVENTS: "topic", wire.DEAD: "direct"}
+        return wire.EXCHANGES
 
     @property
     def queues(self) -> tuple[str, ...]:

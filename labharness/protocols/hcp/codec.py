@@ -12,14 +12,18 @@ from pydantic_core import ErrorDetails
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
-from labharness.protocols.hcp.messages import PAYLOADS, Payload, TaskSubmit
+from labharness.protocols.hcp.messages import CALLERS, PAYLOADS, Payload, TaskSubmit
 from labharness.protocols.hcp.numbers import value_fault
 from labharness.protocols.hcp.terms import Rejected, Submission
 
 __all__ = [
     "DEPTH_MAX",
     "HCP_VERSION",
+    "ID_CHARACTERS",
     "MESSAGE_BYTES_MAX",
+    "SESSION_OF",
+    "TIMESTAMPS",
+    "VERSIONS",
     "BadPayload",
     "HcpMessage",
     "MessageEnvelope",
@@ -49,11 +53,24 @@ MessageType = Literal[
     "abort",
 ]
 
+ID_CHARACTERS: Final = (1, 128)
+"""Fewest and most characters of a `message_id` and a `session_id`."""
+
+VERSIONS: Final = rf"{HCP_VERSION.partition('.')[0]}\.(?:0|[1-9][0-9]{{0,3}})"
+"""The versions that are read, as a regular expression of the whole text."""
+
+TIMESTAMPS: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?Z"
+"""ISO 8601 in UTC, as a regular expression of the whole text."""
+
+SESSION_OF: Final[Mapping[str, tuple[bool, bool]]] = {
+    kind: (kind in ("task_submit", "task_rejected"), kind != "task_submit")
+    for kind in get_args(MessageType)
+}
+"""Whether `session_id` may be null, and whether it may be a text, by the type of the message."""
+
 _FIELDS: Final = ("hcp_version", "message_id", "timestamp", "session_id", "type", "payload")
-_VERSION: Final = re.compile(r"(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})")
-_TIMESTAMP: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?Z"
-)
+_VERSION: Final = re.compile(VERSIONS)
+_TIMESTAMP: Final = re.compile(TIMESTAMPS)
 _WANTED: Final[Mapping[str, str]] = {  # pydantic's error types of payloads
     "dict_type": "an object",
     "float_type": "a number",
@@ -64,7 +81,7 @@ _WANTED: Final[Mapping[str, str]] = {  # pydantic's error types of payloads
     "string_type": "a text",
 }
 _SHOWN_MAX: Final = 80  # characters of a value shown in an error
-_CALLER: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_CALLER: Final = re.compile(CALLERS)
 # Each string, closed or not, is skipped in one match and each byte is read once; brackets remain.
 _BRACKETS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 
@@ -245,24 +262,24 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _envelope(body: Mapping[str, Any]) -> MessageEnvelope:
     version = body.get("hcp_version")
-    if not (isinstance(version, str) and _speaks(version)):
+    if not (isinstance(version, str) and _VERSION.fullmatch(version)):
         _refuse("hcp_version", version, f"MAJOR.MINOR with the major of {HCP_VERSION}")
     kind = body.get("type")
     known = next((each for each in get_args(MessageType) if each == kind), None)
     if known is None:
         _refuse("type", kind, f"one of {', '.join(PAYLOADS)}")
     message_id = body.get("message_id")
-    if not (isinstance(message_id, str) and 1 <= len(message_id) <= 128):
+    if not (isinstance(message_id, str) and _is_id(message_id)):
         _refuse("message_id", message_id, "a text of 1 to 128 characters")
     timestamp = body.get("timestamp")
     if not (isinstance(timestamp, str) and _is_timestamp(timestamp)):
         _refuse("timestamp", timestamp, "ISO 8601 in UTC, as 2025-01-15T08:30:00.000Z")
     session_id = body.get("session_id")
-    if known == "task_submit":
-        if session_id is not None:
-            _refuse("session_id", session_id, "null on task_submit: the callee mints it")
-    elif not (session_id is None and known == "task_rejected") and not (
-        isinstance(session_id, str) and 1 <= len(session_id) <= 128
+    null, text = SESSION_OF[known]
+    if not text and session_id is not None:
+        _refuse("session_id", session_id, f"null on {known}: the callee mints it")
+    if not (session_id is None and null) and not (
+        isinstance(session_id, str) and _is_id(session_id)
     ):
         _refuse("session_id", session_id, f"a text of 1 to 128 characters on {known}")
     payload = body.get("payload")
@@ -275,9 +292,8 @@ def _envelope(body: Mapping[str, Any]) -> MessageEnvelope:
     return MessageEnvelope(version, message_id, timestamp, session_id, known, caller_id)
 
 
-def _speaks(version: str) -> bool:
-    match = _VERSION.fullmatch(version)
-    return match is not None and match[1] == HCP_VERSION.partition(".")[0]
+def _is_id(text: str) -> bool:
+    return ID_CHARACTERS[0] <= len(text) <= ID_CHARACTERS[1]
 
 
 def _is_timestamp(text: str) -> bool:

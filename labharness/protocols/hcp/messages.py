@@ -17,6 +17,7 @@ from labharness.core.vocabulary import texts
 from labharness.protocols.hcp.terms import DataClass, RiskLevel
 
 __all__ = [
+    "CALLERS",
     "ERROR_CODES",
     "EVENT_DATA",
     "PAYLOADS",
@@ -56,7 +57,10 @@ ERROR_CODES: Final = (
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 # A caller's id is a word of AMQP routing keys. The wildcards '.', '*' and '#' would let one caller
 # bind another one's queue.
-CallerId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
+CALLERS: Final = "[A-Za-z0-9_-]{1,128}"
+"""Ids of callers, as a regular expression of the whole text."""
+
+CallerId = Annotated[str, StringConstraints(pattern=f"^{CALLERS}$")]
 Text = Annotated[str, StringConstraints(min_length=1)]
 
 

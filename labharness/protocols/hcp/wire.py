@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.codec import HcpMessage, MessageType
 from labharness.protocols.hcp.terms import RiskLevel
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "EVENTS",
     "EVENTS_MAX",
     "EVENTS_S_MAX",
+    "EXCHANGES",
     "TO_CALLEE",
     "BackOff",
     "command_queue",
@@ -28,7 +29,10 @@ COMMANDS: Final = "hcp.commands"
 EVENTS: Final = "hcp.events"
 DEAD: Final = "hcp.dead"
 
-TO_CALLEE: Final = ("task_submit", "abort")
+EXCHANGES: Final = {COMMANDS: "direct", EVENTS: "topic", DEAD: "direct"}
+"""The kind of each exchange; all are durable. That of dead letters is ours alone."""
+
+TO_CALLEE: Final[tuple[MessageType, ...]] = ("task_submit", "abort")
 """The types of message that a caller sends; a callee sends all others."""
 
 EVENTS_S_MAX: Final = 86_400

@@ -34,6 +34,7 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "policy explain": (EXAMPLE, *LAB),
     "result": ("0", "--callee", "lab", "--broker", "http://broker"),
     "abort": ("0", "--callee", "lab", "--broker", "http://broker"),
+    "schema": ("dance",),
     "tasks list": LAB,
     "tasks show": ("0", *LAB),
     "tasks graph": LAB,

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from broker import Broker, broker_program
 from commands import COMMAND, ROOT, say
 from labharness.core.clock import pause, steady_s
 from labharness.journal.reading import verify_file
+from labharness.protocols.hcp.schemas import message_schemas
 from plain_caller import PlainCaller, answer_in, history_faults
 from requested import hot
 from rig import EXAMPLE, SHORT_LINE
@@ -26,6 +28,7 @@ GROWTH = json.loads(EXAMPLE.read_text())["payload"]
 PAPER = json.loads((ROOT / "examples" / "document-analysis.json").read_text())["payload"]
 CALLERS = ("harness-alpha-001", "mallory")
 CALLEE = "callee"
+SCHEMAS = message_schemas()
 
 missing = broker_program() is None and not os.environ.get("CI")
 pytestmark = [
@@ -90,6 +93,8 @@ def test_a_growth_is_answered_once_also_when_it_is_submitted_again_a_day_later(
     assert accepted["session_token"]
     assert set(accepted["constraints"]) == {"max_duration", "abort_timeout"}
     assert accepted["safety_envelope"]["parameters"]["temperature"]["hard_limit"] is True
+    for told in asks.heard:
+        Draft202012Validator(SCHEMAS[told["type"]]).validate(told)
     heard = list(asks.heard)
     for _ in range(2):
         asks.submit(GROWTH, message_id)
