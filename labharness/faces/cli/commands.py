@@ -37,6 +37,7 @@ from labharness.faces.cli.options import (
 from labharness.faces.cli.parser import Argument, Usage, Version
 from labharness.faces.cli.values import (
     number,
+    port,
     positive,
     rate,
     seed,
@@ -97,6 +98,12 @@ COMMANDS: Final = {
         LAB,
         *BROKER,
         option("--key", "FILE", "key of the certificate, if its file has none", dest="cert_key"),
+        option(
+            "--http",
+            "PORT",
+            "port of this machine with agent card, health and metrics (default: none; 0 takes any)",
+            type=port,
+        ),
         SPEED,
         RUNS,
     ),

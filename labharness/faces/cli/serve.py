@@ -2,20 +2,31 @@
 
 import argparse
 import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from labharness.core.clock import pause
 from labharness.core.vocabulary.texts import Text
+from labharness.faces.broker import Broker
 from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.brokers import broker_of
-from labharness.faces.cli.show import chosen_lab, complain, looking
+from labharness.faces.cli.show import BadUse, chosen_lab, complain, looking
 from labharness.faces.service.amqp import AmqpFace
+from labharness.faces.service.card import agent_card
+from labharness.faces.service.counts import Counts
+from labharness.faces.service.loopback import LoopbackPages, loopback_socket
+from labharness.faces.service.pages import pages_of
 from labharness.lab import LabPlan
+from labharness.lab.config.lab_facts import house_facts
 from labharness.lab.config.lease import Leased
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.house_process import HouseProcess
-from labharness.lab.house.start import NotUp, bring_up_owner
+from labharness.lab.house.start import NotUp, bring_up_owner, line_state
 
 __all__ = ["serve"]
 
@@ -32,18 +43,23 @@ def serve(chosen: argparse.Namespace) -> int:
     """Serve until a stop request; return the exit code."""
     plan = chosen_lab(chosen.lab)
     broker = broker_of(chosen)
-    with looking(plan.state_dir):
+    with looking(plan.state_dir), ExitStack() as stack:
         plan.must_hold()
+        listening = _listening(chosen.http, stack)
         stands_by = False
         while True:
-            face = AmqpFace(broker, complain)
+            counts = Counts()
+            face = AmqpFace(broker, complain, counts)
 
-            async def served(house: HouseAccess, face: AmqpFace = face) -> None:
-                keeping = asyncio.ensure_future(_keep_owner(plan, chosen.speed))
-                try:
-                    await face(house)
-                finally:
-                    keeping.cancel()
+            async def served(
+                house: HouseAccess, face: AmqpFace = face, counts: Counts = counts
+            ) -> None:
+                async with _pages(plan, broker, house, counts, listening):
+                    keeping = asyncio.ensure_future(_keep_owner(plan, chosen.speed))
+                    try:
+                        await face(house)
+                    finally:
+                        keeping.cancel()
 
             try:
                 bring_up_owner(plan, chosen.speed)
@@ -55,6 +71,51 @@ def serve(chosen: argparse.Namespace) -> int:
                 pause(STAND_BY_S)
                 continue
             return EXIT_COMPLETED
+
+
+def _listening(port: int | None, stack: ExitStack) -> socket.socket | None:
+    """Take the port of the pages, before anything begins.
+
+    Raises:
+        BadUse: It cannot be had.
+    """
+    if port is None:
+        return None
+    try:
+        found = stack.enter_context(loopback_socket(port))
+    except (OSError, OverflowError) as why:
+        raise BadUse(Text("pair", what=f"--http {port}", why=str(why))) from None
+    complain(Text("serve.pages", port=found.getsockname()[1]))
+    return found
+
+
+@asynccontextmanager
+async def _pages(
+    plan: LabPlan,
+    broker: Broker,
+    house: HouseAccess,
+    counts: Counts,
+    listening: socket.socket | None,
+) -> AsyncIterator[None]:
+    """Serve the pages of a lab as long as its house is up."""
+    if listening is None:
+        yield
+        return
+    facts = house_facts(plan)
+    card = agent_card(
+        lab_id=house.lab_id,
+        title=plan.file.lab.title,
+        version=version("labharness"),
+        address=f"{broker.url.partition('://')[0]}://{broker.place}",
+        declarations=[each.declaration for each in facts.capabilities.values()],
+        safety_envelope=facts.safety_envelope,
+    )
+    pages = pages_of(card, counts, house.tasks, partial(line_state, plan))
+    server = await LoopbackPages(pages).serve(listening.dup())
+    try:
+        yield
+    finally:
+        server.close()
 
 
 async def _keep_owner(plan: LabPlan, speed: float | None) -> None:

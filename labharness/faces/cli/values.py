@@ -9,6 +9,7 @@ __all__ = [
     "day",
     "number",
     "one_of",
+    "port",
     "positive",
     "rate",
     "seed",
@@ -20,6 +21,7 @@ __all__ = [
 ]
 
 WORKERS_MAX = 64  # processes
+PORT_MAX = 65_535
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 """A number. Python's float() also takes ``5_0`` for 50, and the digits of any script."""
 NO_NUMBER = re.compile(r"[+-]?(nan|inf)", re.IGNORECASE | re.ASCII)  # for the gate to refuse
@@ -92,6 +94,13 @@ def workers(text: str) -> int:
     """Return a number of processes."""
     if not WHOLE.fullmatch(text) or not 1 <= int(text[:9]) <= WORKERS_MAX:
         raise _wrong("value.workers", word=repr(text), most=WORKERS_MAX)
+    return int(text)
+
+
+def port(text: str) -> int:
+    """Return the number of a TCP port; 0 is any that is free."""
+    if not WHOLE.fullmatch(text) or int(text[:9]) > PORT_MAX:
+        raise _wrong("value.port", word=repr(text), most=PORT_MAX)
     return int(text)
 
 

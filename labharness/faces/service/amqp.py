@@ -23,6 +23,7 @@ from labharness.faces.broker import (
     why_away,
 )
 from labharness.faces.service.audience import for_caller
+from labharness.faces.service.counts import Counts
 from labharness.faces.service.inbox import (
     AbortAsked,
     Refusal,
@@ -76,11 +77,15 @@ class AmqpFace:
     Args:
         broker: The broker.
         tell: Called with a line about the connection, for people.
+        counts: Where it counts what it does.
     """
 
-    def __init__(self, broker: Broker, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, broker: Broker, tell: Callable[[str], None], counts: Counts | None = None
+    ) -> None:
         self._broker = broker
         self._tell = tell
+        self._counts = counts or Counts()
         self._back_off = wire.BackOff()
 
     async def __call__(self, house: HouseAccess) -> None:
@@ -95,18 +100,26 @@ class AmqpFace:
                     why = Text("hcp.closed")
                 except (*CONNECTION_EXCEPTIONS, AMQPError, TimeoutError) as error:
                     why = why_away(error, secured=self._broker.secured)
+                finally:
+                    self._counts.connected = False
+                await self._count_waiting(house, post)
                 wait_s = self._back_off.longer()
                 self._tell(Text("hcp.away", why=why, wait_s=wait_s))
                 await asyncio.sleep(wait_s)
+
+    async def _count_waiting(self, house: HouseAccess, post: Post) -> None:
+        due = await asyncio.to_thread(list, post.due(house.tasks()))
+        self._counts.waiting = sum(len(each.messages) for each in due)
 
     async def _connected(self, house: HouseAccess, post: Post) -> None:
         """Serve until the connection ends."""
         async with AsyncExitStack() as stack:
             connection = await self._broker.connect()
             stack.push_async_callback(hang_up, connection)
-            talk = await _Talk.begun(connection, house, post)
+            talk = await _Talk.begun(connection, house, post, self._counts)
             ended = when_closed(connection, talk.events, talk.commands)
             self._back_off = wire.BackOff()
+            self._counts.connected = True
             self._tell(Text("hcp.connected", queue=wire.command_queue(house.lab_id)))
             jobs = [asyncio.ensure_future(each) for each in (talk.take(), talk.send())]
             stack.push_async_callback(cancelled, jobs)
@@ -130,18 +143,20 @@ class _Talk:
         commands: "AbstractChannel",
         queue: "AbstractQueue",
         exchanges: "tuple[AbstractExchange, AbstractExchange]",
+        counts: Counts | None = None,
     ) -> None:
         self.events = events
         self.commands = commands
         self._house = house
         self._post = post
+        self._counts = counts or Counts()
         self._queue = queue
         self._told, self._dead = exchanges
         self._absent: dict[str, tuple[float, wire.BackOff]] = {}  # callers without a queue
 
     @classmethod
     async def begun(
-        cls, connection: "AbstractConnection", house: HouseAccess, post: Post
+        cls, connection: "AbstractConnection", house: HouseAccess, post: Post, counts: Counts
     ) -> "_Talk":
         """Declare what HCP names, as whoever starts does, and open both channels."""
         from aio_pika import ExchangeType
@@ -159,7 +174,7 @@ class _Talk:
         asked_of = await commands.declare_exchange(wire.COMMANDS, ExchangeType.DIRECT, durable=True)
         queue = await commands.declare_queue(wire.command_queue(house.lab_id), durable=True)
         await queue.bind(asked_of, house.lab_id)
-        return cls(house, post, events, commands, queue, (told, dead))
+        return cls(house, post, events, commands, queue, (told, dead), counts)
 
     # ---- what is asked
 
@@ -179,6 +194,7 @@ class _Talk:
 
         try:
             found = asked(delivery.body, delivery.user_id or "")
+            self._counts.taken[KINDS[type(found)]] += 1
             if isinstance(found, SubmissionAsked):
                 await self._submit(found, delivery)
             elif isinstance(found, AbortAsked):
@@ -232,6 +248,7 @@ class _Talk:
                 await self._publish_all(said)
 
     async def _refuse(self, found: Refusal, delivery: "AbstractIncomingMessage") -> None:
+        self._counts.rejected += 1
         message = answers.task_rejected(
             message_id=Chance(None).uuid4(),
             timestamp=_now(),
@@ -254,6 +271,7 @@ class _Talk:
             delivery_mode=DeliveryMode.PERSISTENT,
         )
         await self._dead.publish(letter, self._house.lab_id, timeout=CONFIRM_S_MAX)
+        self._counts.dead += 1
 
     # ---- what is told
 
@@ -265,13 +283,14 @@ class _Talk:
                     await self._house.changed.wait()
             self._house.changed.clear()
             due = await asyncio.to_thread(list, self._post.due(self._house.tasks()))
-            await asyncio.gather(*(self._send(each) for each in due if self._present(each)))
+            sent = await asyncio.gather(*(self._send(each) for each in due if self._present(each)))
+            self._counts.waiting = sum(len(each.messages) for each in due) - sum(sent)
 
     def _present(self, batch: Batch) -> bool:
         until_s, _ = self._absent.get(batch.caller_id, (0.0, None))
         return steady_s() >= until_s
 
-    async def _send(self, batch: Batch) -> None:
+    async def _send(self, batch: Batch) -> int:
         count = await self._publish_all(batch)
         self._post.sent(batch, count)
         if count == len(batch.messages):
@@ -281,6 +300,7 @@ class _Talk:
             wait_s = back_off.longer()
             self._absent[batch.caller_id] = (steady_s() + wait_s, back_off)
             LOG.info("%s has no queue yet; tried again in %g s", batch.caller_id, wait_s)
+        return count
 
     async def _publish_all(self, batch: Batch) -> int:
         """Publish messages in their order; return how many the broker confirmed without a gap."""
@@ -305,10 +325,19 @@ class _Talk:
             await self._told.publish(body, topic, mandatory=True, timeout=CONFIRM_S_MAX)
         except DeliveryError:
             return False
+        self._counts.sent[message.type] += 1
         return True
 
 
 REASON_CHARACTERS: Final = 500
+
+KINDS: Final[dict[type, str]] = {
+    SubmissionAsked: "submission",
+    AbortAsked: "abort",
+    Refusal: "refused",
+    Unanswerable: "unreadable",
+}
+"""What a message was, as it is counted."""
 
 
 def _windows(messages: tuple[Outgoing, ...]) -> Iterable[tuple[Outgoing, ...]]:

@@ -13,8 +13,9 @@ from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.house.house_process import house_door, owner_door
 from labharness.lab.wiring.control import LineControl, NoOwner
+from labharness.safety.guard import Latch, LatchUnreadable
 
-__all__ = ["NotUp", "bring_up", "bring_up_owner", "state_of", "take_down"]
+__all__ = ["NotUp", "bring_up", "bring_up_owner", "line_state", "state_of", "take_down"]
 
 START_S_MAX: Final = 30.0
 """Longest time (s) from a process's start until its socket answers."""
@@ -40,6 +41,22 @@ def state_of(door: Door, home: Path) -> dict[str, Any] | None:
             return conversation.ask(do="status")
     except NoOwner:
         return None
+
+
+def line_state(plan: LabPlan) -> str:
+    """Return the state of a lab's line: ``idle``, ``running``, ``latched`` or ``down``."""
+    try:
+        owner = state_of(owner_door, plan.state_dir)
+        if owner is None:
+            return "down"
+        if owner["run_id"]:
+            return "running"
+        latch = Latch(plan.state_dir / "latch.json", plan.port_latch())
+    except LatchUnreadable:
+        return "latched"
+    except (LabError, OSError):
+        return "down"
+    return "idle" if latch.trip is None else "latched"
 
 
 def bring_up(plan: LabPlan, speed: float | None, runs: Path) -> tuple[bool, bool]:

@@ -1,9 +1,12 @@
 """A caller written from the specification alone, over a real broker, and what may fail between."""
 
+import http.client
 import json
 import os
+import re
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -50,8 +53,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 def serve(broker: Broker, tmp_path: Path) -> Iterator[Callable[..., Service]]:
     made: list[Service] = []
 
-    def begin(lab: Path, speed: str = "fast") -> Service:
-        made.append(Service(lab, broker.url(CALLEE), tmp_path / "runs", speed))
+    def begin(lab: Path, speed: str = "fast", *options: str) -> Service:
+        made.append(Service(lab, broker.url(CALLEE), tmp_path / "runs", speed, *options))
         return made[-1]
 
     yield begin
@@ -297,3 +300,52 @@ def test_a_caller_whose_line_owner_dies_is_answered_with_its_last_checkpoint(
     assert reset.code == 0, reset.err
     for run in service.runs.iterdir():
         assert verify_file(run / "journal.sqlite").ok
+
+
+def page(service: Service, path: str) -> tuple[int, str]:
+    """Return the status and the content of a page of a service."""
+    found = re.search(r"http://(127\.0\.0\.1:\d+)", service.said())
+    assert found is not None
+    asking = http.client.HTTPConnection(found[1], timeout=30)
+    asking.request("GET", path)
+    answer = asking.getresponse()
+    content = answer.read().decode()
+    asking.close()
+    return answer.status, content
+
+
+def test_card_health_and_numbers_of_a_service_are_those_of_what_it_does(
+    serve: Serve, caller: Call, broker: Broker
+) -> None:
+    service = serve(IV, "fast", "--http", "0")
+    asks = caller("iv-bench-simulated")
+    asks.submit({**CURVE, "caller_id": asks.caller_id})
+    asks.ended()
+    asks.submit({**CURVE, "caller_id": asks.caller_id, "intent": 7})
+    asks.ended()
+    asks.send_bytes(b"no JSON")
+    until(lambda: 'taken_total{kind="unreadable"} 1' in page(service, "/metrics")[1])
+    text = page(service, "/metrics")[1]
+    assert 'labharness_messages_taken_total{kind="submission"} 1\n' in text
+    assert "labharness_messages_rejected_total 1\n" in text
+    assert "labharness_messages_dead_lettered_total 1\n" in text
+    assert "labharness_outbox_waiting 0\n" in text
+    assert 'labharness_tasks{status="completed"} 1\n' in text
+    sent = dict(re.findall(r'sent_total\{type="(\w+)"\} (\d+)', text))
+    assert sent == {
+        kind: str(n) for kind, n in Counter(each["type"] for each in asks.heard).items()
+    }
+    card = json.loads(page(service, "/.well-known/agent-card.json")[1])
+    assert card["supportedInterfaces"][0]["url"] == broker.url("x").replace("x:secret@", "")
+    assert "secret" not in json.dumps(card)
+    assert page(service, "/healthz")[0] == 200
+    os.kill(service.owner(), signal.SIGKILL)
+    assert page(service, "/healthz")[0] == 503
+    until(lambda: page(service, "/healthz")[0] == 200)  # it is started again, and was not armed
+    asks.forget()
+    broker.stop()
+    until(lambda: page(service, "/healthz")[0] == 503)
+    assert "labharness_broker_connected 0\n" in page(service, "/metrics")[1]
+    broker.start()
+    until(lambda: page(service, "/healthz")[0] == 200)
+    asks.connect()
