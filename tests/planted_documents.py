@@ -76,9 +76,9 @@ IN_DOCUMENTS = (
     ),
     PlantedBug(
         "artifact of a run of another caller",
-        f"{HERE}.source:_may_read",
-        "payload['caller_id'] == around.caller_id and below",
-        "below",
+        f"{HERE}.source:_readable_class",
+        "held if payload['caller_id'] == around.caller_id and below else ''",
+        "held if below else ''",
         SOURCES + "test_an_artifact_is_read_by_the_caller_of_its_run_alone",
         promise=64,
         detector="verdict",

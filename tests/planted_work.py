@@ -5,11 +5,31 @@ from planted_bug import PlantedBug
 __all__ = ["IN_WORK_THAT_SURVIVES"]
 
 RESUMING = "tests/work/desk/test_resuming.py::"
+ACCESS = "tests/faces/cli/test_access.py::"
 APPROVERS = "tests/lab/wiring/test_approvers.py::"
 POLICY = "tests/work/desk/test_policy_of_a_caller.py::"
 RESULTS = "tests/work/desk/test_results.py::"
 
 IN_WORK_THAT_SURVIVES = (
+    PlantedBug(
+        "read of an artifact that nobody logs",
+        "labharness.faces.cli.records:_artifact",
+        "results_in(path.parent.parent, uri)",
+        "",
+        ACCESS + "test_each_read_is_logged_and_changes_no_head",
+        promise=70,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "results shown although no log takes the read",
+        "labharness.journal.access_log:log_access",
+        "append_chained(elsewhere / ACCESS_NAME, {**said, 'run': str(folder)})",
+        "",
+        ACCESS + "test_nothing_is_shown_where_no_log_takes_the_read",
+        promise=70,
+        detector="verdict",
+    ),
     PlantedBug(
         "signature of an approver that nobody checks",
         "labharness.work.admission.approvers:why_not_by",

@@ -11,8 +11,9 @@ from pathlib import Path
 from labharness.core.files.signing_key import make_key, read_key
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.persons import bad_name
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED
+from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.plan import prediction_lines
 from labharness.faces.cli.show import BadUse, CommandFailed, account, chosen_lab, looking, say
 from labharness.lab.config.lab_facts import approvers_of
@@ -48,7 +49,7 @@ def _make_key(name: str, path: Path) -> int:
     if why := bad_name(name):
         raise BadUse(why)
     passphrase = _passphrase(path)
-    if PASSPHRASE not in os.environ and getpass(f"{Text('key.again')}: ") != passphrase:
+    if PASSPHRASE not in os.environ and getpass(_prompt(Text("key.again"))) != passphrase:
         raise BadUse(Text("key.differs"))
     public = make_key(path, passphrase)
     say(Text("key.made", path=str(path), name=name))
@@ -70,11 +71,17 @@ def _passphrase(path: Path) -> str:
         return os.environ[PASSPHRASE]
     if not sys.stdin.isatty():
         raise BadUse(Text("key.nobody", path=str(path), name=PASSPHRASE))
-    return getpass(f"{Text('key.ask', path=str(path))}: ")
+    return getpass(_prompt(Text("key.ask", path=str(path))))
+
+
+def _prompt(text: str) -> str:
+    return f"{in_language(text, TERMINAL.language)}: "
 
 
 def _decided(folder: ApprovalFolder, chosen: argparse.Namespace) -> Iterator[str]:
     agrees = chosen.verb == "approve"
+    if agrees and chosen.key and not folder.by_key:
+        raise BadUse(Text("approvers.on_trust"))
     pending = folder.decide(
         chosen.id,
         chosen.name,

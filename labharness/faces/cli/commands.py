@@ -380,6 +380,7 @@ COMMANDS: Final = {
         option("--key", "HEX", "public key of the lab, as another check said it"),
     ),
     "journal show": Usage("print the records as text", FOLDER),
+    "journal access": Usage("print who read the results of a run", FOLDER),
     "journal export": Usage(
         "print the records as JSON Lines, or write what was measured as Parquet",
         FOLDER,

@@ -10,17 +10,18 @@ from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.show import BadUse, CommandFailed, looking, output, say, warn
+from labharness.faces.cli.show import BadUse, CommandFailed, account, looking, output, say, warn
 from labharness.journal import JournalFailed
+from labharness.journal.access_log import accesses, data_class_of, log_access
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.chain import VerifyReport
 from labharness.journal.heads import HEADS_NAME, verify_with_heads
 from labharness.journal.parquet import export_parquet
 from labharness.journal.reading import about, export_jsonl, read, verify_file
-from labharness.safety.guard.armed import state_home
+from labharness.safety.guard.armed import account_home, state_home
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 
-__all__ = ["journal_in", "records"]
+__all__ = ["journal_in", "records", "results_in"]
 
 VALUE_CHARACTERS_MAX = 120
 PARQUET = b"PAR1"  # the first bytes of such a file: https://parquet.apache.org/docs/file-format/
@@ -38,6 +39,9 @@ def records(chosen: argparse.Namespace) -> int:
     path = journal_in(Path(chosen.folder))
     if chosen.verb == "verify":
         return _verify(path, chosen.heads, chosen.key or "")
+    if chosen.verb == "access":
+        return _accesses(path.parent)
+    results_in(path.parent)
     report = verify_file(path)
     if chosen.verb == "export" and chosen.parquet is not None:
         _to_parquet(path, Path(chosen.parquet), report.head.seq)
@@ -65,6 +69,42 @@ def journal_in(folder: Path) -> Path:
         if not path.is_file():
             raise BadUse(Text("cli.no_journal", folder=str(folder), name=JOURNAL_NAME))
     return path
+
+
+def results_in(folder: Path, what: str = "records") -> Path:
+    """Return a run's journal, whose results are about to be shown: the read is logged before.
+
+    Args:
+        folder: The run's folder.
+        what: The address of an artifact, or the kind of result.
+
+    Raises:
+        BadUse: The folder holds none.
+        AccessNotLogged: The read cannot be logged.
+    """
+    path = journal_in(folder)
+    log_access(
+        folder,
+        data_class=data_class_of(path),
+        reader=account(),
+        via=f"labharness {TERMINAL.command}",
+        what=what,
+        elsewhere=account_home(),
+    )
+    return path
+
+
+def _accesses(folder: Path) -> int:
+    count = 0
+    with looking(folder, CommandFailed):
+        for each in accesses(folder):
+            at, data_class, reader = each.at, each.data_class, each.reader
+            via, what = each.via, each.what
+            say(Text("cli.access", at=at, data_class=data_class, reader=reader, via=via, what=what))
+            count += 1
+    if not count:
+        say(Text("cli.no_access"))
+    return EXIT_COMPLETED
 
 
 def _verify(path: Path, heads: str | None, key: str) -> int:
@@ -153,6 +193,7 @@ def _artifact(uri: str, runs: Path, cat: bool) -> int:
         count, one = len(holders), holders[0]
         raise CommandFailed(Text("cli.artifact_in_many", count=count, runs=holders, one=one))
     path = next(iter(found))
+    results_in(path.parent.parent, uri)
     if not cat:
         say(str(path))
         return EXIT_COMPLETED

@@ -9,7 +9,7 @@ from typing import Any
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text, several
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
-from labharness.faces.cli.records import journal_in
+from labharness.faces.cli.records import journal_in, results_in
 from labharness.faces.cli.show import (
     BadPath,
     BadUse,
@@ -25,6 +25,7 @@ from labharness.faces.report.document import GENERATOR
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.reading import read_run, read_summary
 from labharness.journal import JournalFailed
+from labharness.journal.access_log import AccessNotLogged
 from labharness.work.desk.folder import JOURNAL_NAME, REPORT_NAME
 
 __all__ = ["is_another", "report", "write_report"]
@@ -70,7 +71,7 @@ def is_another(path: Path) -> bool:
 def _report(folder: Path, out: str | None, language: str) -> int:
     from labharness.faces.report.page import page
 
-    facts = read_run(journal_in(folder))
+    facts = read_run(results_in(folder, "report"))
     path = Path(out) if out else folder / REPORT_NAME
     _refuse_another(path)
     with looking(path, BadUse):
@@ -116,12 +117,12 @@ def _history(runs: Path) -> int:
     rows: list[tuple[str, ...]] = [tuple(map(Text, COLUMNS))]
     for journal in journals:
         try:
-            summary = read_summary(journal)
+            summary = read_summary(results_in(journal.parent, "summary"))
             rows.append(_row(journal.parent.name, summary))
             if summary["damage"]:
                 warn(Text("pair", what=str(journal), why=summary["damage"]))
                 unread += 1
-        except JournalFailed as why:
+        except (JournalFailed, AccessNotLogged) as why:
             warn(str(why))
             unread += 1
     for line in aligned([[_cell(each) for each in row] for row in rows]):
@@ -172,7 +173,7 @@ def _answer(answer: Mapping[str, Any]) -> str:
 def _compare(one: Path, other: Path, out: str | None, language: str) -> int:
     from labharness.faces.report.compare import differences
 
-    both = read_run(journal_in(one)), read_run(journal_in(other))
+    both = read_run(results_in(one, "report")), read_run(results_in(other, "report"))
     page = None if out is None else Path(out)
     if page is not None:
         _refuse_another(page)

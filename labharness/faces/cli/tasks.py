@@ -16,6 +16,7 @@ from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.answer_said import print_answer, report_run
+from labharness.faces.cli.records import results_in
 from labharness.faces.cli.show import (
     BadUse,
     CommandFailed,
@@ -163,6 +164,8 @@ def _result(plan: LabPlan, task: Task, as_json: bool) -> int:
     if message is None:
         raise CommandFailed(Text("house.no_answer", task_id=task.task_id, status=task.status))
     folder = _folder(plan, task)
+    if task.attempts:
+        results_in(folder, "answer")
     if as_json:
         say(encode(message).decode())
     else:

@@ -162,6 +162,14 @@ _COMPARED: Final = {
 }
 """What is compared, and what names one of it."""
 
+KIND_CODES: Final = {
+    "exchanges": "broker.exchanges",
+    "permissions": "broker.permissions",
+    "policies": "broker.policies",
+    "topic_permissions": "broker.topic_permissions",
+    "users": "broker.users",
+    "vhosts": "broker.vhosts",
+}
 _NOT_COMPARED: Final = ("password_hash", "hashing_algorithm")
 
 
@@ -176,7 +184,7 @@ def _key(row: Definitions, names: tuple[str, ...]) -> str:
 
 def _differs(kind: str, wanted: Definitions, have: Definitions | None, key: str) -> Iterator[Text]:
     if have is None:
-        yield Text("broker.missing", kind=Text(f"broker.{kind}"), name=key)
+        yield Text("broker.missing", kind=Text(KIND_CODES[kind]), name=key)
         return
     for name, value in wanted.items():
         if name in _NOT_COMPARED:
@@ -185,7 +193,7 @@ def _differs(kind: str, wanted: Definitions, have: Definitions | None, key: str)
         if is_ != _plain(value):
             yield Text(
                 "broker.differs",
-                kind=Text(f"broker.{kind}"),
+                kind=Text(KIND_CODES[kind]),
                 name=key,
                 field=name,
                 value=is_,

@@ -16,10 +16,12 @@ from labharness.faces.service.outbox import (
 )
 from labharness.faces.service.positions import FINISHED, NOTHING_SENT, Positions
 from labharness.journal import JournalFailed
+from labharness.journal.access_log import AccessNotLogged, data_class_of, log_access
 from labharness.journal.chain import Record
 from labharness.lab.house.orders import RunFiles
 from labharness.lab.house.outgoing import MESSAGES_MAX, OutgoingFiles, Part, answer_file
 from labharness.protocols.hcp.codec import HcpMessage, decode
+from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.task.record import Attempt, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
@@ -31,6 +33,9 @@ VIA: Final = "amqp"
 
 ANSWERS: Final = ("task_accepted", "task_completed", "task_failed", "task_rejected")
 """The messages that answer a submission; the events between them are told once."""
+
+RESULTS: Final = ("task_completed", "task_failed")
+"""The messages that hold results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +95,29 @@ class Post:
                         LOG.warning("session %s waits: %s", session_id, why)
 
     def sent(self, batch: Batch, count: int) -> None:
-        """Keep that the first messages of a batch were confirmed."""
+        """Keep that the first messages of a batch were confirmed; log that results were read."""
+        for each in batch.messages[:count]:
+            if each.message.type in RESULTS:
+                self._log_read(batch, each.message.type)
         if count == len(batch.messages):
             self._positions.move({batch.session_id: batch.reach})
         elif count:
             self._positions.move({batch.session_id: batch.messages[count - 1].position})
+
+    def _log_read(self, batch: Batch, what: str) -> None:
+        folder = Path(self._runs.folder(batch.session_id))
+        if not (folder / JOURNAL_NAME).is_file():  # it was rejected, or left nothing
+            return
+        try:
+            log_access(
+                folder,
+                data_class=data_class_of(folder / JOURNAL_NAME),
+                reader=batch.caller_id,
+                via=VIA,
+                what=what,
+            )
+        except AccessNotLogged as why:  # the broker has it already, and the caller its right to it
+            LOG.warning("%s", why)
 
     def again(self, task: Task) -> Iterator[Batch]:
         """Return what a repeated submission is answered with: acceptance and end (ruling 14).

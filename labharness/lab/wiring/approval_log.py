@@ -6,14 +6,13 @@ the line before it: one that is changed, put in or taken out is seen. It cannot 
 state directory is put back as it was; an agreement ends after a day all the same.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from labharness.core.errors import LabError
-from labharness.core.files.durable import append_durably, sync_folder
+from labharness.core.files.chained import BrokenChain, append_chained, read_chained
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
 
@@ -61,48 +60,24 @@ class ApprovalLog:
             BadLog: It cannot be read, or a line is not the one that was written.
         """
         entries: dict[str, Entry] = {}
-        before, chained = b"", False
-        for number, line in enumerate(self._lines(), 1):
-            body = _body(line)
-            # A power cut may leave half a line, which says nothing; the next one answers for it.
-            if body is not None and (chained or "after" in body):
-                if body.get("after") != digest_of(before):
-                    raise BadLog(Text("approval_log.broken", path=str(self.path), number=number))
-                chained = True
-                name, entry = str(body.get("id")), _entry(body, line)
-                entries[name] = entry
-            before = line
+        try:
+            for body, line in read_chained(self.path):
+                entries[str(body.get("id"))] = _entry(body, line)
+        except BrokenChain as why:
+            text = Text("approval_log.broken", path=str(self.path), number=why.number)
+            raise BadLog(text) from None
+        except OSError as why:
+            text = Text("file.unreadable", path=str(self.path), why=why.strerror or str(why))
+            raise BadLog(text) from None
         return entries
 
     def append(self, body: Mapping[str, Any]) -> None:
         """Add a line; it outlives a power cut from when this returns.
 
         Raises:
-            BadLog: The log cannot be read.
             OSError: The disk does not take it.
         """
-        lines = self._lines()
-        line = {**body, "after": digest_of(lines[-1] if lines else b"")}
-        append_durably(self.path, json.dumps(line, ensure_ascii=False))
-        if not lines:
-            sync_folder(self.path.parent)
-
-    def _lines(self) -> list[bytes]:
-        try:
-            return [line for line in self.path.read_bytes().split(b"\n") if line]
-        except FileNotFoundError:
-            return []
-        except OSError as why:
-            text = Text("file.unreadable", path=str(self.path), why=why.strerror or str(why))
-            raise BadLog(text) from None
-
-
-def _body(line: bytes) -> dict[str, Any] | None:
-    try:
-        body = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return body if isinstance(body, dict) else {}
+        append_chained(self.path, body)
 
 
 def _entry(body: Mapping[str, Any], line: bytes) -> Entry:

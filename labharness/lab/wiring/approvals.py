@@ -107,6 +107,11 @@ class ApprovalFolder:
         self._now = now
         self._approvers = approvers
 
+    @property
+    def by_key(self) -> bool:
+        """Whether an agreement takes the key of its person."""
+        return self._approvers is not None
+
     def ask(self, request: ApprovalRequest) -> str:
         """Write a request that persons can find; return its id.
 

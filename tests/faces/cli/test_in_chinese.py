@@ -30,6 +30,7 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "broker check": ("--management", "ftp://broker", *LAB),
     "submit": (EXAMPLE, *LAB),
     "policy check": LAB,
+    "journal access": ("{tmp}",),
     "approvals key": ("--name", "李", "--out", "{tmp}/none/key"),
     "policy explain": (EXAMPLE, *LAB),
     "result": ("0", "--callee", "lab", "--broker", "http://broker"),

@@ -196,7 +196,7 @@ def test_no_run_begins_before_the_use_of_its_agreement_is_on_the_disk(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("labharness.lab.wiring.approval_log.append_durably", full)
+        patch.setattr("labharness.core.files.chained.append_durably", full)
         refused = use(folder, request())
     assert isinstance(refused, Rejected)
     assert "No space left on device" in refused.reason_message

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text
+from labharness.journal.access_log import AccessNotLogged, log_access
 from labharness.journal.artifacts import ArtifactRefused, resolve
 from labharness.protocols.hcp.terms import DATA_CLASSES
 from labharness.work.capability import CannotDo, Surroundings
@@ -164,7 +165,18 @@ def _of_run(uri: str, around: Surroundings) -> Path:
             path = resolve(uri, [run / around.artifacts])
         except ArtifactRefused:
             continue
-        if not _may_read(run, around):
+        held = _readable_class(run, around)
+        if not held:
+            break
+        try:
+            log_access(
+                run,
+                data_class=held,
+                reader=around.caller_id,
+                via="document-analysis",
+                what=uri,
+            )
+        except AccessNotLogged:
             break
         return path
     raise DocumentRefused(Text("document.no_artifact"))
@@ -178,13 +190,13 @@ def _runs(root: Path) -> list[Path]:
         return []
 
 
-def _may_read(run: Path, around: Surroundings) -> bool:
-    """Return whether a run is one of the same caller, and its data of no higher class."""
+def _readable_class(run: Path, around: Surroundings) -> str:
+    """Return the data class of a run of the same caller; ``""`` for a higher one, or another's."""
     try:
         with open_named(run / around.submit) as file:
             payload = json.loads(file.read(SUBMIT_BYTES_MAX))["payload"]
         held = (payload.get("constraints") or {}).get("data_classification") or "T2"
         below = DATA_CLASSES.index(held) <= DATA_CLASSES.index(around.data_classification)
-        return bool(payload["caller_id"] == around.caller_id and below)
+        return held if payload["caller_id"] == around.caller_id and below else ""
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False
+        return ""

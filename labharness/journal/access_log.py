@@ -1,0 +1,118 @@
+"""The log of reads of a run's results: who read what, when and how.
+
+It is a chain of its own beside the journal, so that reading changes no run's head (HCP layer 3,
+data classification: T2 and above take access logging).
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from labharness.core.clock import utc_text, wall_clock_utc
+from labharness.core.errors import LabError
+from labharness.core.files.chained import append_chained, read_chained
+from labharness.core.vocabulary.texts import Text
+from labharness.journal.layout import JournalFailed
+from labharness.journal.reading import read
+
+__all__ = ["ACCESS_NAME", "Access", "AccessNotLogged", "accesses", "data_class_of", "log_access"]
+
+ACCESS_NAME: Final = "access.jsonl"
+UNLOGGED: Final = "T1"
+"""Public data, of which reads are not logged."""
+UNDECLARED: Final = "T2"
+"""The class of data whose submission states none, or cannot be read."""
+BEGINNING: Final = 20
+"""Records in which a submission is looked for."""
+
+
+class AccessNotLogged(LabError, OSError, code="access_not_logged"):
+    """A read of results cannot be logged, and so is not allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One read.
+
+    Attributes:
+        at: UTC.
+        reader: An account of the machine, or a caller's id.
+        via: The command or face by which it was read.
+        what: The address of an artifact, or the kind of result.
+        data_class: Of the run.
+    """
+
+    at: str
+    reader: str
+    via: str
+    what: str
+    data_class: str
+
+
+def log_access(
+    folder: Path,
+    *,
+    data_class: str,
+    reader: str,
+    via: str,
+    what: str,
+    elsewhere: Path | None = None,
+    now: Callable[[], datetime] = wall_clock_utc,
+) -> None:
+    """Log a read of a run's results before they are shown; public data takes none.
+
+    Args:
+        folder: The run's folder.
+        data_class: Of the run.
+        reader: An account of the machine, or a caller's id.
+        via: The command or face by which it is read.
+        what: The address of an artifact, or the kind of result.
+        elsewhere: A folder of the reader's own, for a run's folder that it may not write to.
+        now: World time.
+
+    Raises:
+        AccessNotLogged: No log takes it.
+    """
+    if data_class == UNLOGGED:
+        return
+    said = asdict(Access(utc_text(now()), reader, via, what, data_class))
+    try:
+        append_chained(folder / ACCESS_NAME, said)
+    except OSError as why:
+        if elsewhere is None:
+            raise _not_logged(folder, why) from None
+        try:
+            elsewhere.mkdir(parents=True, exist_ok=True, mode=0o700)
+            append_chained(elsewhere / ACCESS_NAME, {**said, "run": str(folder)})
+        except OSError:
+            raise _not_logged(folder, why) from None
+
+
+def accesses(folder: Path) -> Iterator[Access]:
+    """Return the reads of a run's results, the oldest first.
+
+    Raises:
+        BrokenChain: A line of the log is not the one that was written.
+        OSError: It cannot be read.
+    """
+    for body, _ in read_chained(folder / ACCESS_NAME):
+        fields = (str(body.get(name, "")) for name in Access.__dataclass_fields__)
+        yield Access(*fields)
+
+
+def data_class_of(journal: Path) -> str:
+    """Return the data class of a run, as the submission in its journal states it."""
+    with suppress(JournalFailed, OSError):
+        for record, _ in zip(read(journal), range(BEGINNING), strict=False):
+            if record.kind == "submitted":
+                constraints = record.body["payload"].get("constraints") or {}
+                return str(constraints.get("data_classification") or UNDECLARED)
+    return UNDECLARED
+
+
+def _not_logged(folder: Path, why: OSError) -> AccessNotLogged:
+    said = why.strerror or str(why)
+    return AccessNotLogged(Text("access.not_logged", path=str(folder / ACCESS_NAME), why=said))
