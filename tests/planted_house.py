@@ -18,8 +18,8 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "use taken out of the log",
-        "labharness.lab.wiring.approval_log:ApprovalLog.read",
-        "body.get('after') != digest_of(before)",
+        "labharness.core.files.chained:read_chained",
+        "body.get(AFTER) != digest_of(before)",
         "False",
         "tests/lab/wiring/test_approval_log.py::"
         "test_a_log_that_is_not_as_it_was_written_lets_nothing_begin[use gone]",
