@@ -18,11 +18,13 @@ DURATION_CHARACTERS_MAX = 64
 
 SECONDS_PER = {"W": 604_800, "D": 86_400, "H": 3_600, "M": 60, "S": 1}
 
+_NUMBER = r"[0-9]{1,9}(?:[.,][0-9]{1,9})?"
 _DURATION = re.compile(
-    r"P(?:(?P<W>[0-9]{1,9})W"
-    r"|(?:(?P<D>[0-9]{1,9})D)?"
-    r"(?P<T>T(?:(?P<H>[0-9]{1,9})H)?(?:(?P<M>[0-9]{1,9})M)?(?:(?P<S>[0-9]{1,9}(?:[.,][0-9]{1,9})?)S)?)?)"
+    rf"P(?:(?P<W>{_NUMBER})W"
+    rf"|(?:(?P<D>{_NUMBER})D)?"
+    rf"(?P<T>T(?:(?P<H>{_NUMBER})H)?(?:(?P<M>{_NUMBER})M)?(?:(?P<S>{_NUMBER})S)?)?)"
 )
+_FRACTION_INSIDE = re.compile(r"[.,][0-9]+[A-Z].*[0-9]")
 _CALENDAR = re.compile(r"P[0-9.,YMWD]*[YM]")
 
 
@@ -33,8 +35,8 @@ class NotADuration(LabError, ValueError, code="not_a_duration"):
 def parse_duration(text: str) -> float:
     """Return the seconds of an ISO 8601 duration such as ``PT2H15M``, ``P3D`` or ``P1W``.
 
-    Weeks stand alone; only seconds may have a fraction. Years and months are refused, because they
-    have no fixed length.
+    Weeks stand alone; the last number may have a fraction (``PT0.5H``). Years and months are
+    refused, because they have no fixed length.
 
     Raises:
         NotADuration: The text is anything else, or states no number at all.
@@ -49,7 +51,7 @@ def parse_duration(text: str) -> float:
     match = _DURATION.fullmatch(text)
     parts = {} if match is None else {k: v for k, v in match.groupdict().items() if v is not None}
     designator = parts.pop("T", None)
-    if not parts or designator == "T":
+    if not parts or designator == "T" or _FRACTION_INSIDE.search(text):
         raise NotADuration(f"{asked} is no ISO 8601 duration; write for example PT2H15M or P3D")
     return float(sum(float(n.replace(",", ".")) * SECONDS_PER[unit] for unit, n in parts.items()))
 

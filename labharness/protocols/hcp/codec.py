@@ -59,8 +59,10 @@ ID_CHARACTERS: Final = (1, 128)
 VERSIONS: Final = rf"{HCP_VERSION.partition('.')[0]}\.(?:0|[1-9][0-9]{{0,3}})"
 """The versions that are read, as a regular expression of the whole text."""
 
-TIMESTAMPS: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?Z"
-"""ISO 8601 in UTC, as a regular expression of the whole text."""
+TIMESTAMPS: Final = (
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|\+00:00)"
+)
+"""ISO 8601 in UTC, as a regular expression of the whole text (ruling 24)."""
 
 SESSION_OF: Final[Mapping[str, tuple[bool, bool]]] = {
     kind: (kind in ("task_submit", "task_rejected"), kind != "task_submit")
@@ -288,7 +290,7 @@ def _envelope(body: Mapping[str, Any]) -> MessageEnvelope:
     caller_id = payload.get("caller_id")
     claimed = isinstance(caller_id, str) and _CALLER.fullmatch(caller_id) is not None
     if not claimed and (known == "task_submit" or caller_id is not None):
-        _refuse("payload.caller_id", caller_id, "1 to 128 letters, digits, '-' and '_'")
+        _refuse("payload.caller_id", caller_id, "1 to 128 letters, digits, '-', '_' and '.', no '.' first")
     return MessageEnvelope(version, message_id, timestamp, session_id, known, caller_id)
 
 

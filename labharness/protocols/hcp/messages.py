@@ -55,9 +55,9 @@ ERROR_CODES: Final = (
 )
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=128)]
-# A caller's id is a word of AMQP routing keys. The wildcards '.', '*' and '#' would let one caller
-# bind another one's queue.
-CALLERS: Final = "[A-Za-z0-9_-]{1,128}"
+# A caller's id is a word of AMQP topics, in which its dots are escaped (`wire.word`). The wildcards
+# '*' and '#' would let one caller bind another one's topics.
+CALLERS: Final = "[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}"
 """Ids of callers, as a regular expression of the whole text."""
 
 CallerId = Annotated[str, StringConstraints(pattern=f"^{CALLERS}$")]

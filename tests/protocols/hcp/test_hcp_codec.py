@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.core.clock import utc_text
-from labharness.protocols.hcp import answers, codec
+from labharness.protocols.hcp import answers, codec, wire
 from labharness.protocols.hcp.codec import BadPayload, HcpMessage, NotHcp, decode, encode
 from labharness.protocols.hcp.messages import TaskAccepted, TaskCompleted, TaskRejected, TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
@@ -102,6 +102,8 @@ def test_a_chinese_intent_travels_as_itself() -> None:
         (changed("payload", to="text"), "payload"),
         (without("payload", "caller_id"), "caller_id"),
         (changed("payload", "caller_id", to="a.*"), "caller_id"),
+        (changed("payload", "caller_id", to="a#"), "caller_id"),
+        (changed("payload", "caller_id", to=".a"), "caller_id"),
         (changed("payload", "caller_id", to="a\n"), "caller_id"),
         (changed("x_extra", to=float("nan")), "envelope.x_extra"),
     ],
@@ -151,6 +153,23 @@ def test_a_bad_payload_is_answered_as_invalid_input(data: bytes, where: str) -> 
     )
     assert isinstance(answer.payload, TaskRejected)
     assert answer.payload.reason_code == "invalid_input"
+
+
+@pytest.mark.parametrize("end", ["Z", ".1Z", ".123456789Z", "+00:00", ".000+00:00"])
+def test_a_time_in_utc_is_read_in_either_writing(end: str) -> None:
+    text = f"2025-01-15T08:30:00{end}"
+    assert decode(changed("timestamp", to=text)).timestamp == text
+
+
+def test_a_caller_may_have_dots_in_its_id_and_its_topic_is_one_word() -> None:
+    payload = decode(changed("payload", "caller_id", to="lab.alpha-1")).payload
+    assert isinstance(payload, TaskSubmit)
+    told = decode(changed("timestamp", to="2025-01-15T08:30:00Z"))
+    topic = wire.topic(payload.caller_id, "session-xyz", told)
+    assert topic.split(".") == ["lab%2Ealpha-1", "session-xyz", "task_submit"]
+    assert wire.pattern(payload.caller_id) == "lab%2Ealpha-1.#"
+    assert wire.word("lab%2Ealpha-1") != wire.word("lab.alpha-1")
+    assert wire.event_queue(payload.caller_id) == "hcp.evt.lab.alpha-1"
 
 
 def test_another_minor_version_is_understood() -> None:
