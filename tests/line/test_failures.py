@@ -71,7 +71,7 @@ def test_a_journal_that_is_lost_trips_the_line(short_plan: LabPlan, run_task: Ru
 
     ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, fill_disk),))
     assert ran.type == "task_failed"
-    assert ran.body["execution_summary"]["risk_events"][0].startswith("journal_lost")
+    assert ran.body["execution_summary"]["risk_events"][0]["code"] == "journal_lost"
     assert ran.lab.line.trip_response.verifications[0].complete
     assert heat_is_off(ran)
     assert (short_plan.state_dir / "latch.json").exists()
@@ -88,7 +88,7 @@ def test_an_intent_that_cannot_be_recorded_trips_the_line_and_is_no_internal_err
 
     ran = run_task(short_plan, inject=(Injection("leak_check", 0.1, fill_disk),))
     assert ran.body["error_code"] == "safety_violation"
-    assert ran.body["execution_summary"]["risk_events"][0].startswith("journal_lost")
+    assert ran.body["execution_summary"]["risk_events"][0]["code"] == "journal_lost"
     assert ran.lab.line.trip_response.verifications[0].complete
     assert (short_plan.state_dir / "latch.json").exists()
 

@@ -54,7 +54,7 @@ def test_a_fault_in_the_dwell_runs_its_procedure_verified_and_latched(
         "last_checkpoint": "ckpt-001",
         "recoverable": False,
     }
-    assert ran.body["execution_summary"]["risk_events"][0].startswith(cause)
+    assert ran.body["execution_summary"]["risk_events"][0]["code"] == cause
     assert ran.body["partial_outputs"]["growth_log"][-1]["phase"] == DWELL
     assert "partial_growth_log" in [each["name"] for each in ran.body["artifacts"]]
     (verification,) = ran.lab.line.trip_response.verifications
@@ -92,7 +92,7 @@ def test_a_dead_heater_bus_leaves_the_furnace_cold_by_its_contactor(
 ) -> None:
     ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, cut("heat")),))
     assert ran.body["error_code"] == "execution_error"
-    assert ran.body["execution_summary"]["risk_events"][0].startswith("communication")
+    assert ran.body["execution_summary"]["risk_events"][0]["code"] == "communication"
     (verification,) = ran.lab.line.trip_response.verifications
     states = {channel: str(state) for channel, _, _, state in verification.steps}
     assert states["box.furnace_contactor"] == states["box.sulfur_contactor"] == "verified"

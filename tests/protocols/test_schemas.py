@@ -43,7 +43,8 @@ DATA: dict[str, dict[str, Any]] = {
     "session_closed": {"final_state": "FAILED", "reason": "r"},
 }
 ARTIFACT = {"name": "n", "type": "text/csv", "uri": "hcp://s/a", "size_bytes": 1, "checksum": "c"}
-SUMMARY = {"duration": "PT1S", "steps_executed": 1, "risk_events": ["r"], "warnings": ["w"]}
+RISK = {"code": "c", "channel": "a.b", "value": 2.5, "limit": 1.5, "at": "t", "text": "x"}
+SUMMARY = {"duration": "PT1S", "steps_executed": 1, "risk_events": ["r", RISK], "warnings": ["w"]}
 
 
 def message(kind: str, payload: dict[str, Any], session_id: str | None = "s") -> dict[str, Any]:

@@ -73,7 +73,8 @@ def print_message(message: HcpMessage, capability: str) -> None:
             took = clock_text(parse_duration(done["duration"]))
             say(Text("cli.steps", count=done["steps_executed"], took=took))
         for each in done.get("risk_events", ()):
-            say(Text("cli.risk_event", text=each))
+            text = each["text"] if isinstance(each, Mapping) else each  # of another maker's lab
+            say(Text("cli.risk_event", text=text))
         for each in body.get("artifacts", ()):
             size = f"{each['size_bytes']:>9}"
             say(Text("cli.artifact", name=f"{each['name']:20}", size=size, uri=each["uri"]))

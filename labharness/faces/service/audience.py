@@ -42,7 +42,8 @@ def for_caller(message: HcpMessage) -> HcpMessage:
 
 def _cleaned(value: object, said: bool = False) -> Any:  # noqa: ANN401 - whatever a payload holds
     if isinstance(value, Mapping):
-        return {name: _cleaned(each, name in SAID) for name, each in value.items()}
+        inside = (*SAID, "text") if said else SAID
+        return {name: _cleaned(each, name in inside) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_cleaned(each, said) for each in value]
     return _told(value) if said and isinstance(value, str) else value

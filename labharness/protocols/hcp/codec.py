@@ -157,6 +157,8 @@ def decode(data: bytes) -> HcpMessage:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in ("payload", *first["loc"]))
         raise BadPayload(where, _in_words(first), envelope) from error
+    if isinstance(payload, TaskSubmit) and _minor(envelope.hcp_version) > _minor(HCP_VERSION):
+        payload = payload.as_newer()
     return HcpMessage(
         message_id=envelope.message_id,
         timestamp=envelope.timestamp,
@@ -207,6 +209,7 @@ def submission_of(payload: TaskSubmit) -> Submission:
         required_fields=tuple(expected.required_fields) if expected else (),
         output_schema=expected.output_schema if expected else None,
         context=payload.context or {},
+        newer=payload.is_newer,
         unknown={
             name: tuple(part.model_extra or ())
             for name, part in (
@@ -290,12 +293,20 @@ def _envelope(body: Mapping[str, Any]) -> MessageEnvelope:
     caller_id = payload.get("caller_id")
     claimed = isinstance(caller_id, str) and _CALLER.fullmatch(caller_id) is not None
     if not claimed and (known == "task_submit" or caller_id is not None):
-        _refuse("payload.caller_id", caller_id, "1 to 128 letters, digits, '-', '_' and '.', no '.' first")
+        _refuse(
+            "payload.caller_id",
+            caller_id,
+            "1 to 128 letters, digits, '-', '_' and '.', no '.' first",
+        )
     return MessageEnvelope(version, message_id, timestamp, session_id, known, caller_id)
 
 
 def _is_id(text: str) -> bool:
     return ID_CHARACTERS[0] <= len(text) <= ID_CHARACTERS[1]
+
+
+def _minor(version: str) -> int:
+    return int(version.partition(".")[2])
 
 
 def _is_timestamp(text: str) -> bool:

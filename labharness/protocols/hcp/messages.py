@@ -6,6 +6,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PrivateAttr,
     StringConstraints,
     ValidationError,
     ValidatorFunctionWrapHandler,
@@ -30,6 +31,7 @@ __all__ = [
     "ExpectedOutput",
     "Payload",
     "ResumeFrom",
+    "RiskEvent",
     "TaskAccepted",
     "TaskCompleted",
     "TaskFailed",
@@ -108,6 +110,18 @@ class TaskSubmit(Payload):
     expected_output: ExpectedOutput | None = None
     context: dict[str, Any] | None = None
     resume_from: ResumeFrom | None = None
+    _is_newer: bool = PrivateAttr(default=False)
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether it came in a message of a higher minor version than ours (ruling 24)."""
+        return self._is_newer
+
+    def as_newer(self) -> Self:
+        """Return it as a part of a message of a higher minor version."""
+        found = self.model_copy()
+        found._is_newer = True
+        return found
 
 
 class AcceptedConstraints(Payload):
@@ -148,13 +162,24 @@ class ArtifactReference(Payload):
     checksum: str | None = None
 
 
+class RiskEvent(Payload):
+    """A trip of a run: its cause, the channel that showed it, value, limit, time and sentence."""
+
+    code: str
+    channel: str | None = None
+    value: float | None = None
+    limit: float | None = None
+    at: str | None = None
+    text: Said
+
+
 class ExecutionSummary(Payload):
-    """Duration, steps and warnings of a run."""
+    """Duration, steps and warnings of a run; our risk events are objects (ruling 31)."""
 
     duration: str | None = None
     steps_executed: int | None = None
     checkpoints_created: int | None = None
-    risk_events: list[Said] = []
+    risk_events: list[RiskEvent | Said] = []
     warnings: list[str] = []
 
 

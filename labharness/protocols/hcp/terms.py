@@ -51,6 +51,7 @@ class Submission:
     """A caller's request, independent of the message format. None marks a field that was not given.
 
     `unknown` holds the names of fields that the harness ignores, by the object they were found in.
+    `newer` says that its message has a higher minor version of HCP, which may know these fields.
     """
 
     caller_id: str
@@ -67,6 +68,7 @@ class Submission:
     output_schema: Mapping[str, Any] | None = None
     context: Mapping[str, Any] = field(default_factory=dict)
     unknown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    newer: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ _RULES: Final = (
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
     *("minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems"),
     *("minContains", "maxContains", "minProperties", "maxProperties", "unevaluatedProperties"),
-    *("unevaluatedItems", "definitions", "$defs", "$ref", "$schema", "$comment", "title"),
+    *("unevaluatedItems", "definitions", "$defs", "$ref", "$schema", "$id", "$comment", "title"),
     *("default", "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding"),
     *("contentMediaType", "contentSchema", "$anchor", "$vocabulary", "$dynamicAnchor"),
 )

@@ -21,6 +21,7 @@ from labharness.protocols.hcp.terms import (
 from labharness.work.admission.asked import unheard
 from labharness.work.admission.callers import Caller
 from labharness.work.admission.declaration import Declaration
+from labharness.work.admission.newer import known_part
 from labharness.work.admission.risk import (
     RiskAssessment,
     RiskContext,
@@ -73,7 +74,10 @@ _UNDECLARED: Final[DataClass] = "T2"
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """A submission that may be planned: caller, task and bounds are settled, the risk is not."""
+    """A submission that may be planned: caller, task and bounds are settled, the risk is not.
+
+    `ignored` are the names in it that a higher minor version may know, and this one does not.
+    """
 
     submission: Submission
     caller: Caller
@@ -82,6 +86,7 @@ class Screened:
     max_duration_s: float
     confidence_threshold: float | None
     priority: Priority
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +138,9 @@ def screen(
     try:
         known = _authenticated(submission, caller, callers)
         declaration = _capability(submission, known, tuple(declarations))
+        ignored: tuple[str, ...] = ()
+        if submission.newer:
+            submission, ignored = known_part(submission, declaration.input_schema)
         _inputs(submission, declaration)
         _heeded(submission)
         _expected_output(submission, declaration, formats)
@@ -144,6 +152,7 @@ def screen(
             max_duration_s=_max_duration_s(submission, declaration),
             confidence_threshold=_confidence(submission),
             priority=_priority(submission),
+            ignored=ignored,
         )
     except _Reject as reject:
         return reject.rejected
@@ -303,7 +312,9 @@ def _expected_output(
             ),
             Text("output.require", produced=produced),
         )
-    never = None if schema is None else contradiction(schema, declaration.output_schema)
+    # a closed schema may leave no room for a field that is required beside it
+    whole = None if schema is None else {**schema, "required": sorted(required)}
+    never = None if whole is None else contradiction(whole, declaration.output_schema)
     if never is not None:
         raise _Reject(
             "invalid_input",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from labharness.core.vocabulary.texts import Text
-from labharness.work.admission.schemas import TYPES_IN_WORDS
+from labharness.work.admission.schemas import TYPES_IN_WORDS, closed_to
 
 __all__ = ["contradiction"]
 
@@ -33,19 +33,35 @@ def contradiction(wanted: Mapping[str, Any], produced: Mapping[str, Any]) -> str
     """Return why no output of a capability can fit a caller's schema, or None.
 
     A reason is certain; None proves nothing: ``if``, ``contains``, ``not`` and
-    patterns are not followed.
+    patterns are not followed, nor a schema of draft-07, in which rules beside a reference are void.
 
     Args:
         wanted: The caller's schema, which has passed `schemas.caller_schema_fault`.
         produced: The capability's output schema. An answer holds the outputs that it requires, all
-            that it names where it requires none, and never another one.
+            that it names where it requires none, and never another one. A closed schema leaves
+            out what it does not name.
     """
+    if "draft-07" in str(wanted.get("$schema")):
+        return None
+    closed = closed_to(wanted)
+    if closed is not None:
+        produced = _left_by(closed, produced)
     names = frozenset(produced.get("properties", {}))
     delivered = frozenset(produced.get("required", names))
     try:
         return _Search(wanted, names, delivered).clash("outputs", [produced, wanted], top=True)
     except _Enough:
         return None
+
+
+def _left_by(closed: frozenset[str], produced: Mapping[str, Any]) -> Mapping[str, Any]:
+    named = produced.get("properties", {})
+    required = produced.get("required", named)
+    return {
+        **produced,
+        "properties": {name: named[name] for name in named if name in closed},
+        "required": [name for name in required if name in closed],
+    }
 
 
 class _Enough(Exception):

@@ -17,6 +17,7 @@ __all__ = [
     "TYPES_IN_WORDS",
     "SchemaFault",
     "caller_schema_fault",
+    "closed_to",
     "input_fault",
     "output_fault",
 ]
@@ -46,7 +47,11 @@ _LOCAL: Final = re.compile(r"#/(?:\$defs|definitions)/[A-Za-z0-9_.-]{1,128}")
 _CLASS: Final = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]")
 _COUNT_MAX: Final = 1_000
 # A place is written for each value, so that long keys would cost their length many times over.
-_DIALECTS: Final = ("https://json-schema.org/draft/2020-12/schema",)
+_DIALECTS: Final = (
+    "http://json-schema.org/draft-07/schema#",
+    "https://json-schema.org/draft/2019-09/schema",
+    "https://json-schema.org/draft/2020-12/schema",
+)
 TYPES_IN_WORDS: Final[Mapping[str, str]] = {
     "array": "a list",
     "boolean": "true or false",
@@ -97,14 +102,14 @@ def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:
 @lru_cache(SCHEMAS_KEPT)
 def _fault_of(text: str) -> str | None:
     """Return the fault of a schema; a caller sends the same one with each of its tasks."""
-    from jsonschema import Draft202012Validator, SchemaError
+    from jsonschema import SchemaError
 
     schema: dict[str, Any] = json.loads(text)
-    for key, value in _members(schema):
+    for key, value in _members(_without_id(schema)):
         if key in _REFERENCES and not (isinstance(value, str) and _LOCAL.fullmatch(value)):
             return Text("schema.fetched", key=key, value=str(value)[:80])
-        if key == "$schema" and value not in _DIALECTS:
-            return Text("schema.dialect", value=str(value)[:80], dialect=_DIALECTS[0])
+        if key == "$schema" and not _dialect(value):
+            return Text("schema.dialect", value=str(value)[:80], dialects=", ".join(_DIALECTS))
         if key in ("$id", "id") and isinstance(value, str):
             return Text("schema.id", key=key, value=value[:80])
         patterns = [value] if key == "pattern" and isinstance(value, str) else []
@@ -117,12 +122,37 @@ def _fault_of(text: str) -> str | None:
     try:
         if _written_out(schema, schema, ()) > SCHEMA_NODES_MAX:
             return _TOO_LARGE
-        Draft202012Validator.check_schema(dict(schema))  # takes seconds where the size has no bound
+        _validator(schema).check_schema(schema)  # takes seconds where the size has no bound
     except SchemaError as error:
         return Text("schema.invalid", why=error.message[:200])
     except _Unusable as error:
         return str(error)
     return None
+
+
+def _dialect(stated: object) -> str:
+    """Return the dialect that is stated, as it is listed; ``""`` where it is not read."""
+    without = str(stated).removesuffix("#")
+    return next((each for each in _DIALECTS if each.removesuffix("#") == without), "")
+
+
+def _without_id(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema without its own name: its references are all within it."""
+    return {key: value for key, value in schema.items() if key != "$id"}
+
+
+def _validator(schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - jsonschema is imported when needed
+    from jsonschema import Draft7Validator, Draft201909Validator, Draft202012Validator
+
+    of = dict(zip(_DIALECTS, (Draft7Validator, Draft201909Validator), strict=False))
+    return of.get(_dialect(schema.get("$schema", "")), Draft202012Validator)
+
+
+def closed_to(schema: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the only outputs that a caller's schema admits; ``None`` where it is open."""
+    if schema.get("additionalProperties") is not False or schema.get("patternProperties"):
+        return None
+    return frozenset(schema.get("properties", {}))
 
 
 _TOO_LARGE: Final = Text("schema.too_large", most=SCHEMA_NODES_MAX)
@@ -135,11 +165,10 @@ class _Unusable(Exception):
 def _validation_fault(
     schema: Mapping[str, Any], value: Mapping[str, Any], where: str
 ) -> SchemaFault | None:
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
     # dict(): jsonschema takes no other mapping for an object.
-    errors = list(Draft202012Validator(dict(schema)).iter_errors(dict(value)))
+    errors = list(_validator(schema)(_without_id(schema)).iter_errors(dict(value)))
     if not errors:
         return None
     # A misspelt name explains what seems to be missing, so it comes first.

@@ -119,7 +119,7 @@ class Admitting:
         constraints = {"confidence_threshold": screened.confidence_threshold}
         try:
             planned = capability.plan(
-                submission.inputs, constraints, facts.line_facts[screened.declaration.name]
+                screened.submission.inputs, constraints, facts.line_facts[screened.declaration.name]
             )
         except ValueError as why:  # the lab file states something impossible for this capability
             return Rejected("resource_unavailable", Text("lab.wrong", why=str(why)))

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from labharness.core.clock import Chance, Clock, utc_text
@@ -17,7 +18,7 @@ from labharness.line import HoldTooLong, Line, Tripped
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import Rejected, Submission
-from labharness.work.admission.schemas import output_fault
+from labharness.work.admission.schemas import closed_to, output_fault
 from labharness.work.capability import (
     PROCESS_LOG,
     Answer,
@@ -29,11 +30,12 @@ from labharness.work.capability import (
 from labharness.work.desk.checkpoint import Checkpoints
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.process_log import process_log
+from labharness.work.desk.risk_events import risk_events
 from labharness.work.desk.session import Session
 from labharness.work.desk.so_far import so_far
 from labharness.work.plan import FailureKind, Status, StepFailed, StepRecord
 
-__all__ = ["Closing", "error_of", "record_body", "suggestion", "summary", "unfit"]
+__all__ = ["Closing", "as_asked", "error_of", "record_body", "suggestion", "summary", "unfit"]
 
 LOG = logging.getLogger(__name__)
 
@@ -44,6 +46,9 @@ ERROR_OF = {
 }
 """HCP's code of a step that failed; any other failure is an ``execution_error``."""
 
+ALL_OUTPUTS = "all_outputs"
+"""The artifact of all outputs, where a caller asked for some of them alone."""
+
 SUFFIXES = {"application/json": "json", "text/csv": "csv", "application/jsonl": "jsonl"}
 
 
@@ -53,10 +58,7 @@ def summary(line: Line, records: Sequence[StepRecord], run_s: float, made: int) 
         "duration": format_duration(run_s),
         "steps_executed": sum(record.status is Status.COMPLETED for record in records),
         "checkpoints_created": made,
-        "risk_events": [
-            Text("trip.event", cause=trip.cause.value, why=trip.detail)
-            for trip in line.trip_response.trips
-        ],
+        "risk_events": risk_events(line.trip_response.trips, line.clock),
         "warnings": list(line.events.warnings),
     }
 
@@ -71,6 +73,19 @@ def unfit(submission: Submission, outputs: Mapping[str, Any]) -> str:
         if fault is not None:
             return Text("outputs.unfit", where=fault[0], why=fault[1])
     return ""
+
+
+def as_asked(submission: Submission, answer: Answer | NoAnswer) -> Answer | NoAnswer:
+    """Return an answer with the outputs alone that a closed schema names (ruling 25).
+
+    All outputs are then in an artifact.
+    """
+    closed = None if submission.output_schema is None else closed_to(submission.output_schema)
+    if closed is None or isinstance(answer, NoAnswer) or set(answer.outputs) <= closed:
+        return answer
+    whole = ArtifactContent(ALL_OUTPUTS, "application/json", canonical(answer.outputs))
+    kept = {name: value for name, value in answer.outputs.items() if name in closed}
+    return replace(answer, outputs=kept, artifacts=(*answer.artifacts, whole))
 
 
 class Closing:

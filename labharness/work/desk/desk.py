@@ -27,7 +27,7 @@ from labharness.work.capability import Answer, NoAnswer, Planned
 from labharness.work.desk.accepting import accept
 from labharness.work.desk.admitting import Admitting, Weighed
 from labharness.work.desk.checkpoint import Checkpoints, readings_of
-from labharness.work.desk.closing import Closing, summary, unfit
+from labharness.work.desk.closing import Closing, as_asked, summary, unfit
 from labharness.work.desk.cooling import Cooled, Cooling
 from labharness.work.desk.energised import scope
 from labharness.work.desk.facts import Approvers, LabFacts
@@ -154,6 +154,7 @@ class Desk:
         self.session.event(
             "session_created", {"state": "PENDING", "risk_level": None, "session_token": None}
         )
+        self.session.metadata["source_message_id"] = submit.message_id
         submitted = {
             "message_id": self._chance.uuid4(),
             "metadata": {"source_message_id": submit.message_id},
@@ -183,6 +184,7 @@ class Desk:
         weighed = admitting.weigh(payload)
         if isinstance(weighed, Rejected):
             return await admitting.advise(payload, weighed)
+        self.session.warn_of_ignored(weighed.admitted.screened.ignored)
         self._keep_plan(weighed.planned)
         if payload.resume_from is not None:
             looked = await asyncio.to_thread(
@@ -360,7 +362,7 @@ class Desk:
         if ended is not None:
             return self._closing.failed(ended, records, None, done)
         try:
-            answer = weighed.capability.answer(records, constraints)
+            answer = as_asked(screened.submission, weighed.capability.answer(records, constraints))
         except Exception as why:  # noqa: BLE001 - the line is safe; the failure is reported as ours
             return self._closing.failed(why, records, None, done)
         if isinstance(answer, Answer) and (wrong := unfit(screened.submission, answer.outputs)):
@@ -490,10 +492,9 @@ class Desk:
         self._line.start()
 
     def about(self) -> Mapping[str, Any]:
-        """Return session, state and step, for the control socket."""
+        """Return the session's properties and the step, for the control socket."""
         return {
-            "session_id": self.session.session_id,
-            "state": self.session.state,
+            **self.session.properties(),
             "step": Text("cooling.watch") if self.watches else self._reporter.doing,
             "left_s": self._reporter.left_s,
         }

@@ -1,18 +1,30 @@
 """One session as facts in the journal: its state, and its numbered events."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from labharness.core.clock import utc_text
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import Journal, JournalFailed
-from labharness.protocols.hcp.session import INITIAL, TERMINAL, SessionState, next_state
+from labharness.protocols.hcp.codec import HCP_VERSION
+from labharness.protocols.hcp.session import (
+    INITIAL,
+    TERMINAL,
+    IllegalTransition,
+    SessionState,
+    next_state,
+)
 from labharness.work.admission.token import Scope, TokenRecord, beyond, in_force, revoke
 
 __all__ = ["Session"]
+
+IGNORED_MAX: Final = 20
+"""Most unknown names of one submission that are warned of, each by itself."""
+
+NAME_CHARACTERS: Final = 160
 
 
 class Session:
@@ -30,6 +42,7 @@ class Session:
         sequence: Number of the newest event.
         token: Its token; ``None`` before it is accepted.
         scope: The work that it does; ``None`` before it is accepted.
+        metadata: Further facts of it, for example the id of its submission.
     """
 
     def __init__(
@@ -51,6 +64,22 @@ class Session:
         self.sequence = 0
         self.token: TokenRecord | None = None
         self.scope: Scope | None = None
+        self.metadata: dict[str, str] = {}
+        self._created_at = self._updated_at = utc_text(utc())
+
+    def properties(self) -> dict[str, Any]:
+        """Return the properties that HCP layer 2 names; the token itself is never among them."""
+        token = self.token
+        times = {} if token is None else {"token_expires_at": utc_text(token.expires_at)}
+        return {
+            "session_id": self.session_id,
+            "state": self.state,
+            "created_at": self._created_at,
+            "updated_at": self._updated_at,
+            "session_token": None,
+            "risk_level": None if self.scope is None else self.scope.risk_level,
+            "metadata": {**self.metadata, **times},
+        }
 
     @property
     def closed(self) -> bool:
@@ -60,16 +89,23 @@ class Session:
     def event(self, event_type: str, data: Mapping[str, Any]) -> None:
         """Record an event, then report it, even if the journal is lost."""
         self.sequence += 1
+        self._updated_at = utc_text(self._utc())
         body = {
             "event_type": event_type,
             "sequence": self.sequence,
             "message_id": self._new_id(),  # kept, so that an event told again is the same message
-            "timestamp": utc_text(self._utc()),
+            "timestamp": self._updated_at,
             "data": dict(data),
         }
         with suppress(JournalFailed):  # the line has tripped on it, and its answer says so
             self._journal.append("event", body, self._now_s())
         self.tell(event_type, data)
+
+    def warn_of_ignored(self, names: Sequence[str]) -> None:
+        """Record a warning for each name that only a higher minor version of HCP knows."""
+        for name in names[:IGNORED_MAX]:
+            text = Text("name.ignored", name=name[:NAME_CHARACTERS], version=HCP_VERSION)
+            self.event("warning", {"code": "name_ignored", "message": text, "details": {}})
 
     def authorises(self, now_utc: datetime) -> bool:
         """Return whether the session's token is in force: accepted, not expired, not revoked."""
@@ -82,10 +118,21 @@ class Session:
         return beyond(self.token.scope, replace(self.scope, instruments=(instrument,)))
 
     def become(self, to: str, reason: str) -> None:
-        """Change state, as the table allows; a token ends with its session's work."""
+        """Change state, as the table allows; a token ends with its session's work.
+
+        Raises:
+            IllegalTransition: The table does not allow it; the journal has a record of that.
+        """
         if self.token is not None and to not in ("RUNNING", "PAUSED"):
             self.token = revoke(self.token)
-        before, self.state = self.state, next_state(self.state, to)
+        before = self.state
+        try:
+            self.state = next_state(before, to)
+        except IllegalTransition as why:
+            refused = {"from_state": before, "to_state": to, "reason": reason, "why": str(why)}
+            with suppress(JournalFailed):
+                self._journal.append("transition_refused", refused, self._now_s())
+            raise
         self.event("state_changed", {"from_state": before, "to_state": to, "reason": reason})
         if self.closed:
             self.event("session_closed", {"final_state": to, "reason": reason})

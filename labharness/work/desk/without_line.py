@@ -36,7 +36,7 @@ from labharness.work.capability import (
 )
 from labharness.work.desk.accepting import accept
 from labharness.work.desk.admitting import Admitting, Weighed
-from labharness.work.desk.closing import SUFFIXES, error_of, record_body, unfit
+from labharness.work.desk.closing import SUFFIXES, as_asked, error_of, record_body, unfit
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.folder import ARTIFACTS_NAME, SUBMIT_NAME
 from labharness.work.desk.session import Session
@@ -239,6 +239,7 @@ class NoLineDesk:
         weighed = admitting.weigh(payload)
         if isinstance(weighed, Rejected):
             return self._rejected(submit, weighed)
+        self.session.warn_of_ignored(weighed.admitted.screened.ignored)
         if payload.resume_from is not None:
             return self._rejected(submit, Rejected("invalid_input", Text("resume.unknown")))
         self._keep_plan(weighed.planned)
@@ -290,7 +291,8 @@ class NoLineDesk:
             "intent": payload.intent,
         }
         answer = weighed.capability.answer(executor.records(), constraints)
-        return self._answered(weighed, answer, started_s)
+        asked = as_asked(weighed.admitted.screened.submission, answer)
+        return self._answered(weighed, asked, started_s)
 
     def _verbs(self, payload: TaskSubmit, weighed: Weighed) -> Mapping[str, Verb]:
         screened = weighed.admitted.screened

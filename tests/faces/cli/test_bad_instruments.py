@@ -304,8 +304,8 @@ def test_a_disk_that_fills_up_ends_the_run_safe_with_exit_1_and_says_so(tmp_path
     assert "Traceback" not in said.err
     assert said.answer["type"] == "task_failed"
     (event,) = said.answer["payload"]["execution_summary"]["risk_events"]
-    assert event.startswith("journal_lost: ")
-    assert "cannot write" in event
+    assert event["code"] == "journal_lost"
+    assert "cannot write" in event["text"]
     again = spawn("run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "again", "--json")
     assert again.code == 2
     assert "The line is latched" in again.answer["payload"]["reason_message"]

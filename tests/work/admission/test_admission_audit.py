@@ -229,6 +229,77 @@ def test_what_a_caller_may_count_on_and_nobody_heeds_is_refused_by_its_name() ->
     )
 
 
+@pytest.mark.parametrize("where", ["payload", "constraints", "expected_output"])
+def test_a_name_that_a_higher_minor_version_may_know_is_ignored_and_said(where: str) -> None:
+    unknown = {where: ("x_new", "y_new")}
+    assert rejected(unknown=unknown).reason_code == "invalid_input"
+    verdict = judged(replace(SUBMISSION, unknown=unknown, newer=True))
+    assert isinstance(verdict, Admitted)
+    assert verdict.screened.ignored == (f"{where}.x_new", f"{where}.y_new")
+
+
+def test_so_is_one_of_inputs_and_recipe_and_what_is_planned_is_without_it() -> None:
+    recipe = {"properties": {"growth_s": {}}, "additionalProperties": False}
+    properties = {**CVD.input_schema["properties"], "recipe": recipe}
+    schema = {**CVD.input_schema, "properties": properties, "additionalProperties": False}
+    closed = replace(CVD, input_schema=schema)
+    known = {**SUBMISSION.inputs, "recipe": {"growth_s": 600}}
+    asks = replace(
+        SUBMISSION, inputs={**known, "speed": 1, "recipe": {"growth_s": 600, "pulse_s": 2}}
+    )
+    refused = judged(asks, declarations=(closed,))
+    assert isinstance(refused, Rejected)
+    verdict = judged(replace(asks, newer=True), declarations=(closed,))
+    assert isinstance(verdict, Admitted)
+    assert verdict.screened.ignored == ("inputs.speed", "inputs.recipe.pulse_s")
+    assert verdict.screened.submission.inputs == known
+
+
+def test_a_higher_minor_version_excuses_no_wrong_value() -> None:
+    wrong = {**SUBMISSION.inputs, "temperature_range": {"max": "hot"}}
+    verdict = judged(replace(SUBMISSION, inputs=wrong, newer=True))
+    assert isinstance(verdict, Rejected)
+    assert verdict.reason_code == "invalid_input"
+
+
+DIALECTS = (
+    "http://json-schema.org/draft-07/schema#",
+    "http://json-schema.org/draft-07/schema",
+    "https://json-schema.org/draft/2019-09/schema",
+    "https://json-schema.org/draft/2020-12/schema",
+)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_schema_of_a_dialect_and_with_a_name_is_read_by_its_own_rules(dialect: str) -> None:
+    schema: dict[str, Any] = {
+        "$schema": dialect,
+        "$id": "https://caller.example/film.json",
+        "properties": {"layer_count": {"$ref": "#/definitions/few"}},
+        "definitions": {"few": {"maximum": 3}},
+    }
+    assert caller_schema_fault(schema) is None
+    assert output_fault(schema, {"layer_count": 3}) is None
+    assert output_fault(schema, {"layer_count": 4}) is not None
+    assert isinstance(judged(replace(SUBMISSION, output_schema=schema)), Admitted)
+
+
+def test_in_draft_07_a_rule_beside_a_reference_is_void() -> None:
+    beside = {"$ref": "#/definitions/any", "maximum": 3}
+    schema: dict[str, Any] = {"properties": {"n": beside}, "definitions": {"any": {}}}
+    assert output_fault({"$schema": DIALECTS[0], **schema}, {"n": 4}) is None
+    assert output_fault({"$schema": DIALECTS[2], **schema}, {"n": 4}) is not None
+
+
+def test_a_closed_schema_leaves_room_for_what_is_required_beside_it() -> None:
+    closed = {"properties": {"layer_count": {}}, "additionalProperties": False}
+    fits = judged(replace(SUBMISSION, required_fields=("layer_count",), output_schema=closed))
+    assert isinstance(fits, Admitted)
+    verdict = rejected(required_fields=("confidence",), output_schema=closed)
+    assert verdict.reason_code == "invalid_input"
+    assert "confidence" in verdict.reason_message
+
+
 def test_a_harmless_capability_needs_no_approval() -> None:
     caller = replace(CALLER, capabilities=("document-analysis",), risk_max="R1")
     verdict = judged(
@@ -290,7 +361,9 @@ def test_any_submission_gets_a_verdict_and_never_an_exception(
         ({"$ref": "https://evil.example/x.json"}, "not fetched"),
         ({"items": [{"$ref": "file:///etc/passwd"}]}, "not fetched"),
         ({"$ref": "#"}, "not fetched"),
-        ({"$id": "https://evil.example"}, "would change"),
+        ({"properties": {"a": {"$id": "https://evil.example"}}}, "would change"),
+        ({"$id": "x", "items": {"$id": "x"}}, "would change"),
+        ({"$schema": "http://json-schema.org/draft-04/schema#"}, "is not read"),
         ({"$ref": "#/$defs/a", "$defs": {"a": {"not": {"$ref": "#/$defs/a"}}}}, "circle"),
         ({"$ref": "#/$defs/b", "$defs": {}}, "nowhere"),
         (

@@ -187,7 +187,22 @@ def test_lengths_are_held_against_each_other(name: str, least: str, most: str) -
         ({"maxProperties": 2, "required": ["rows"]}, "outputs hold 3 values, more than 2"),
         ({"minProperties": 4}, None),
         ({"minProperties": 5}, "outputs hold no more than 4 values"),
-        ({"additionalProperties": False}, "nothing may stand at outputs.count"),
+        ({"additionalProperties": False}, None),
+        ({"additionalProperties": False, "required": ["rows"]}, "outputs never hold rows"),
+        (
+            {
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "$ref": "#/definitions/any",
+                "type": "string",
+                "definitions": {"any": {}},
+            },
+            None,
+        ),
+        ({"additionalProperties": False, "properties": {"count": {}}}, None),
+        (
+            {"additionalProperties": False, "properties": {"count": {"type": "string"}}},
+            "outputs.count",
+        ),
         ({"additionalProperties": False, "properties": {"count": {}, "name": {}}}, None),
         ({"additionalProperties": False, "patternProperties": {"^.": {}}}, None),
         ({"properties": {"rows": False}}, None),

@@ -190,3 +190,44 @@ def test_outputs_that_are_not_those_asked_for_fail_with_what_was_found(
     payload = run_of(tmp_path, expected_output=wanted).execute().message.payload.model_dump()
     assert payload["error_code"] == "execution_error"
     assert payload["partial_outputs"]["findings"] == []
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_name_of_a_higher_minor_version_is_warned_of_and_the_task_runs(tmp_path: Path) -> None:
+    body = json.loads(EXAMPLE.read_text("utf-8"))
+    body["payload"] |= {"x_mood": "calm"}
+    body["payload"]["inputs"] |= {"x_depth": 2}
+    for version, kind in (("1.0", "task_rejected"), ("1.7", "task_completed")):
+        plan = replace(read_lab(LAB), state_dir=tmp_path / version / "state")
+        submit = as_submit({**body, "hcp_version": version})
+        run = NoLineRun(plan, lineless_facts(plan), *submit, out=tmp_path / version / "run")
+        message = run.execute().message
+        assert message.type == kind, message.payload
+        codes = [each["data"].get("code") for each in events(run)]
+        assert codes.count("name_ignored") == (2 if version == "1.7" else 0)
+    told = [each["data"]["message"] for each in events(run) if "name_ignored" in str(each)]
+    assert "payload.x_mood" in told[0]
+    assert "inputs.x_depth" in told[1]
+    kept = [each.body for each in read(run.folder / "journal.sqlite") if each.kind == "submitted"]
+    assert kept[0]["payload"]["x_mood"] == "calm"
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_closed_schema_gets_the_outputs_that_it_names_and_an_artifact_has_all(
+    tmp_path: Path,
+) -> None:
+    closed = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": "https://caller.example/findings.json",
+        "type": "object",
+        "properties": {"findings": {"type": "array"}},
+        "additionalProperties": False,
+    }
+    whole = run_of(tmp_path / "open", expected_output={}).execute().message.payload.model_dump()
+    run = run_of(tmp_path / "closed", expected_output={"schema": closed})
+    payload = run.execute().message.payload.model_dump()
+    assert set(payload["outputs"]) == {"findings"} < set(whole["outputs"])
+    (kept,) = [each for each in payload["artifacts"] if each["name"] == "all_outputs"]
+    stored = (run.folder / "artifacts" / kept["uri"].rpartition("/")[2]).read_text("utf-8")
+    assert json.loads(stored) == whole["outputs"]
+    assert "all_outputs" not in [each["name"] for each in whole["artifacts"]]
