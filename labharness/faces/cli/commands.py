@@ -96,6 +96,7 @@ COMMANDS: Final = {
     "serve": Usage(
         "be the house of a lab for callers over RabbitMQ; starts its line owner if need be",
         LAB,
+        flag("--stdio", "without a broker: HCP messages as JSON Lines on stdin and stdout"),
         *BROKER,
         option("--key", "FILE", "key of the certificate, if its file has none", dest="cert_key"),
         option(

@@ -21,6 +21,7 @@ from labharness.faces.service.card import agent_card
 from labharness.faces.service.counts import Counts
 from labharness.faces.service.loopback import LoopbackPages, loopback_socket
 from labharness.faces.service.pages import pages_of
+from labharness.faces.service.stdio import StdioFace
 from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import house_facts
 from labharness.lab.config.lease import Leased
@@ -42,25 +43,16 @@ OWNER_LOOK_S_MAX: Final = 60.0
 def serve(chosen: argparse.Namespace) -> int:
     """Serve until a stop request; return the exit code."""
     plan = chosen_lab(chosen.lab)
-    broker = broker_of(chosen)
+    broker = None if chosen.stdio else broker_of(chosen)
+    for each in ("broker", "http") if chosen.stdio else ():
+        if getattr(chosen, each) is not None:
+            raise BadUse(Text("serve.stdio_alone", option=f"--{each}"))
     with looking(plan.state_dir), ExitStack() as stack:
         plan.must_hold()
         listening = _listening(chosen.http, stack)
         stands_by = False
         while True:
-            counts = Counts()
-            face = AmqpFace(broker, complain, counts)
-
-            async def served(
-                house: HouseAccess, face: AmqpFace = face, counts: Counts = counts
-            ) -> None:
-                async with _pages(plan, broker, house, counts, listening):
-                    keeping = asyncio.ensure_future(_keep_owner(plan, chosen.speed))
-                    try:
-                        await face(house)
-                    finally:
-                        keeping.cancel()
-
+            served = partial(_served, plan, chosen.speed, broker, listening)
             try:
                 bring_up_owner(plan, chosen.speed)
                 HouseProcess(plan.path.resolve(), Path(chosen.runs), served).run()
@@ -71,6 +63,24 @@ def serve(chosen: argparse.Namespace) -> int:
                 pause(STAND_BY_S)
                 continue
             return EXIT_COMPLETED
+
+
+async def _served(
+    plan: LabPlan,
+    speed: float | None,
+    broker: Broker | None,
+    listening: socket.socket | None,
+    house: HouseAccess,
+) -> None:
+    """Serve callers of a house over a broker, or over standard input and output."""
+    counts = Counts()
+    face = StdioFace(complain) if broker is None else AmqpFace(broker, complain, counts)
+    async with _pages(plan, broker, house, counts, listening):
+        keeping = asyncio.ensure_future(_keep_owner(plan, speed))
+        try:
+            await face(house)
+        finally:
+            keeping.cancel()
 
 
 def _listening(port: int | None, stack: ExitStack) -> socket.socket | None:
@@ -92,13 +102,13 @@ def _listening(port: int | None, stack: ExitStack) -> socket.socket | None:
 @asynccontextmanager
 async def _pages(
     plan: LabPlan,
-    broker: Broker,
+    broker: Broker | None,
     house: HouseAccess,
     counts: Counts,
     listening: socket.socket | None,
 ) -> AsyncIterator[None]:
     """Serve the pages of a lab as long as its house is up."""
-    if listening is None:
+    if listening is None or broker is None:
         yield
         return
     facts = house_facts(plan)

@@ -7,11 +7,11 @@ same ids. A broker that is away stops nothing here but the talk.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final
 
-from labharness.core.clock import Chance, steady_s, utc_text, wall_clock_utc
+from labharness.core.clock import Chance
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker import (
     CONFIRM_S_MAX,
@@ -25,22 +25,15 @@ from labharness.faces.broker import (
 from labharness.faces.service.audience import for_caller
 from labharness.faces.service.counts import Counts
 from labharness.faces.service.inbox import (
-    AbortAsked,
-    Refusal,
-    SubmissionAsked,
     Unanswerable,
-    asked,
 )
-from labharness.faces.service.outbox import Outgoing
-from labharness.faces.service.positions import Positions
+from labharness.faces.service.positions import OUTBOX_FILE, Positions
 from labharness.faces.service.post import VIA, Batch, Post
+from labharness.faces.service.talk import Talk, now_text
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
-from labharness.lab.house.house import TaskRefused
-from labharness.lab.house.sessions import session_of
-from labharness.protocols.hcp import answers, wire
+from labharness.protocols.hcp import wire
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage
-from labharness.protocols.hcp.terms import Rejected
 
 if TYPE_CHECKING:
     from aio_pika.abc import (
@@ -56,16 +49,8 @@ __all__ = ["AmqpFace"]
 
 LOG = logging.getLogger(__name__)
 
-OUTBOX_FILE: Final = "outbox.sqlite"
-
 PREFETCH: Final = 32
 """Most deliveries that wait here at once."""
-
-WINDOW: Final = 64
-"""Most messages of one session that wait for their confirms at once."""
-
-LOOK_S: Final = 0.25
-"""Longest time (s) until new records of a run's journal are seen."""
 
 RETRY_S: Final = 5.0
 """World time (s) before a delivery is taken again that a full disk did not keep."""
@@ -93,7 +78,7 @@ class AmqpFace:
         from aio_pika.exceptions import CONNECTION_EXCEPTIONS, AMQPError
 
         with Positions(house.home / OUTBOX_FILE) as positions:
-            post = Post(house.home, house.runs, positions, Chance(None).uuid4, _now)
+            post = Post(house.home, house.runs, positions, Chance(None).uuid4, now_text)
             while True:
                 try:
                     await self._connected(house, post)
@@ -132,8 +117,10 @@ class AmqpFace:
                 raise why
 
 
-class _Talk:
+class _Talk(Talk):
     """One connection: a channel for what is asked, and one for what is told."""
+
+    via = VIA
 
     def __init__(
         self,
@@ -145,14 +132,11 @@ class _Talk:
         exchanges: "tuple[AbstractExchange, AbstractExchange]",
         counts: Counts | None = None,
     ) -> None:
+        super().__init__(house, post, counts)
         self.events = events
         self.commands = commands
-        self._house = house
-        self._post = post
-        self._counts = counts or Counts()
         self._queue = queue
         self._told, self._dead = exchanges
-        self._absent: dict[str, tuple[float, wire.BackOff]] = {}  # callers without a queue
 
     @classmethod
     async def begun(
@@ -193,16 +177,7 @@ class _Talk:
         from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
 
         try:
-            found = asked(delivery.body, delivery.user_id or "")
-            self._counts.taken[KINDS[type(found)]] += 1
-            if isinstance(found, SubmissionAsked):
-                await self._submit(found, delivery)
-            elif isinstance(found, AbortAsked):
-                await self._abort(found, delivery)
-            elif isinstance(found, Refusal):
-                await self._refuse(found, delivery)
-            else:
-                await self._bury(delivery, found)
+            await self.carry_out(delivery.body, delivery.user_id or "", delivery.message_id)
         except (AMQPError, ChannelInvalidStateError, ConnectionError, TimeoutError):
             raise  # the connection has ended, and the delivery comes again
         except (JournalFailed, OSError) as why:
@@ -213,61 +188,18 @@ class _Talk:
             await self._bury(delivery, Unanswerable(Text("hcp.fault")))
         return True
 
-    async def _submit(self, found: SubmissionAsked, delivery: "AbstractIncomingMessage") -> None:
-        try:
-            kept = await self._house.submit(delivery.body, VIA)
-        except TaskRefused as why:
-            reused = self._house.tasks().keys.get((found.caller_id, found.message.message_id))
-            rejected = (
-                Rejected("invalid_input", Text("hcp.key_reused"))
-                if reused
-                else Rejected("resource_unavailable", str(why), None, Text("hcp.advice.later"))
-            )
-            await self._refuse(
-                Refusal(found.caller_id, found.message.message_id, rejected), delivery
-            )
-            return
-        if not kept.fresh:
-            task = self._house.tasks().by_id[kept.task_id]
-            for batch in await asyncio.to_thread(list, self._post.again(task)):
-                await self._publish_all(batch)
-        self._house.changed.set()
-
-    async def _abort(self, found: AbortAsked, delivery: "AbstractIncomingMessage") -> None:
-        ended = await self._house.abort(
-            found.caller_id, found.session_id, found.token, found.reason
-        )
-        if ended == "unknown":
-            await self._bury(delivery, Unanswerable(Text("hcp.no_session")))
-        elif ended == "token":
-            await self._house.warn(found.session_id, "token_refused")
-        elif ended == "closed":
-            task, _ = session_of(self._house.tasks(), found.session_id)
-            if task is not None:
-                said = await asyncio.to_thread(self._post.closed_already, task, found.session_id)
-                await self._publish_all(said)
-
-    async def _refuse(self, found: Refusal, delivery: "AbstractIncomingMessage") -> None:
-        self._counts.rejected += 1
-        message = answers.task_rejected(
-            message_id=Chance(None).uuid4(),
-            timestamp=_now(),
-            in_reply_to=found.in_reply_to,
-            rejected=found.rejected,
-        )
-        batch = Batch(found.caller_id, "none", (Outgoing(0, message),), 0)
-        if not await self._publish_all(batch):  # it has no queue, so its message is all there is
-            await self._bury(delivery, Unanswerable(str(found.rejected.reason_message)))
-
     async def _bury(self, delivery: "AbstractIncomingMessage", found: Unanswerable) -> None:
+        await self.bury(delivery.body, delivery.message_id, found)
+
+    async def bury(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
         """Put a message among the dead letters, with the reason; one that is too large is cut."""
         from aio_pika import DeliveryMode, Message
 
         reason = str(found.reason)[:REASON_CHARACTERS]
         letter = Message(
-            delivery.body[:MESSAGE_BYTES_MAX],
-            headers={"reason": reason, "size_bytes": len(delivery.body)},
-            message_id=delivery.message_id,
+            data[:MESSAGE_BYTES_MAX],
+            headers={"reason": reason, "size_bytes": len(data)},
+            message_id=message_id,
             delivery_mode=DeliveryMode.PERSISTENT,
         )
         await self._dead.publish(letter, self._house.lab_id, timeout=CONFIRM_S_MAX)
@@ -275,47 +207,7 @@ class _Talk:
 
     # ---- what is told
 
-    async def send(self) -> None:
-        """Send what is due, session by session, whenever there is news."""
-        while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):
-                    await self._house.changed.wait()
-            self._house.changed.clear()
-            due = await asyncio.to_thread(list, self._post.due(self._house.tasks()))
-            sent = await asyncio.gather(*(self._send(each) for each in due if self._present(each)))
-            self._counts.waiting = sum(len(each.messages) for each in due) - sum(sent)
-
-    def _present(self, batch: Batch) -> bool:
-        until_s, _ = self._absent.get(batch.caller_id, (0.0, None))
-        return steady_s() >= until_s
-
-    async def _send(self, batch: Batch) -> int:
-        count = await self._publish_all(batch)
-        self._post.sent(batch, count)
-        if count == len(batch.messages):
-            self._absent.pop(batch.caller_id, None)
-        elif batch.messages:
-            back_off = self._absent.get(batch.caller_id, (0.0, wire.BackOff()))[1]
-            wait_s = back_off.longer()
-            self._absent[batch.caller_id] = (steady_s() + wait_s, back_off)
-            LOG.info("%s has no queue yet; tried again in %g s", batch.caller_id, wait_s)
-        return count
-
-    async def _publish_all(self, batch: Batch) -> int:
-        """Publish messages in their order; return how many the broker confirmed without a gap."""
-        sent = 0
-        for window in _windows(batch.messages):
-            confirmed = await asyncio.gather(
-                *(self._publish(batch, each.message) for each in window)
-            )
-            for each in confirmed:
-                if not each:
-                    return sent
-                sent += 1
-        return sent
-
-    async def _publish(self, batch: Batch, message: HcpMessage) -> bool:
+    async def publish(self, batch: Batch, message: HcpMessage) -> bool:
         """Publish one message; return whether it was confirmed and has reached a queue."""
         from aio_pika.exceptions import DeliveryError
 
@@ -330,19 +222,3 @@ class _Talk:
 
 
 REASON_CHARACTERS: Final = 500
-
-KINDS: Final[dict[type, str]] = {
-    SubmissionAsked: "submission",
-    AbortAsked: "abort",
-    Refusal: "refused",
-    Unanswerable: "unreadable",
-}
-"""What a message was, as it is counted."""
-
-
-def _windows(messages: tuple[Outgoing, ...]) -> Iterable[tuple[Outgoing, ...]]:
-    return (messages[at : at + WINDOW] for at in range(0, len(messages), WINDOW))
-
-
-def _now() -> str:
-    return utc_text(wall_clock_utc())

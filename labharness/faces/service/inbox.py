@@ -7,7 +7,7 @@ from labharness.protocols.hcp.codec import BadPayload, HcpMessage, NotHcp, decod
 from labharness.protocols.hcp.messages import Abort, TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 
-__all__ = ["AbortAsked", "Refusal", "SubmissionAsked", "Unanswerable", "asked"]
+__all__ = ["AbortAsked", "Refusal", "SubmissionAsked", "Unanswerable", "asked", "claimed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,16 @@ def asked(data: bytes, account: str) -> SubmissionAsked | AbortAsked | Refusal |
     if isinstance(message.payload, Abort):
         return _abort(message, message.payload, account)
     return Unanswerable(Text("hcp.not_for_callee", type=message.type))
+
+
+def claimed(data: bytes) -> str:
+    """Return the caller that a message says it is of; ``""`` where it names none."""
+    try:
+        return getattr(decode(data).payload, "caller_id", None) or ""
+    except BadPayload as why:
+        return why.message.caller_id or ""
+    except NotHcp:
+        return ""
 
 
 def _stranger(caller_id: str, account: str, message_id: str) -> Refusal | None:

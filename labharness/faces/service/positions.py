@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
 
-__all__ = ["FINISHED", "NOTHING_SENT", "Positions"]
+__all__ = ["FINISHED", "NOTHING_SENT", "OUTBOX_FILE", "Positions"]
+
+OUTBOX_FILE: Final = "outbox.sqlite"
+"""In the state directory of a lab."""
 
 NOTHING_SENT: Final = -1
 FINISHED: Final = 1 << 60

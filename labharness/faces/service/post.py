@@ -61,6 +61,7 @@ class Post:
         positions: How far each session was sent.
         new_id: Mints the ids of messages that end a lost session.
         timestamp: Returns the time of such a message.
+        via: The sessions are those of tasks that came this way.
     """
 
     def __init__(
@@ -70,7 +71,9 @@ class Post:
         positions: Positions,
         new_id: Callable[[], str],
         timestamp: Callable[[], str],
+        via: str = VIA,
     ) -> None:
+        self.via = via
         self._home = home
         self._runs = runs
         self._files = OutgoingFiles(home)
@@ -85,7 +88,7 @@ class Post:
         do not wait for it.
         """
         for task in tasks.by_id.values():
-            if task.profile.get("via") == VIA:
+            if task.profile.get("via") == self.via:
                 for session_id, run in _sessions(task):
                     if self._positions.of(session_id) == FINISHED:
                         continue
@@ -93,6 +96,23 @@ class Post:
                         yield self._batch(task, session_id, run)
                     except (JournalFailed, OSError) as why:
                         LOG.warning("session %s waits: %s", session_id, why)
+
+    def all_ended(self, tasks: Tasks, caller_id: str) -> bool:
+        """Return whether all tasks of a caller have ended."""
+        return all(task.status in TERMINAL for task in self._of(tasks, caller_id))
+
+    def all_sent(self, tasks: Tasks, caller_id: str) -> bool:
+        """Return whether all tasks of a caller have ended, and all of their messages were sent."""
+        return self.all_ended(tasks, caller_id) and all(
+            self._positions.of(name) == FINISHED
+            for task in self._of(tasks, caller_id)
+            for name, _ in _sessions(task)
+        )
+
+    def _of(self, tasks: Tasks, caller_id: str) -> Iterator[Task]:
+        for task in tasks.by_id.values():
+            if task.profile.get("via") == self.via and task.requested_by == caller_id:
+                yield task
 
     def sent(self, batch: Batch, count: int) -> None:
         """Keep that the first messages of a batch were confirmed; log that results were read."""

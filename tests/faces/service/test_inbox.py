@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from aio_pika import Message
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pamqp.base import BasicProperties
 from pamqp.commands import Basic
@@ -59,6 +59,7 @@ def test_arbitrary_bytes_are_given_up_with_a_reason(data: bytes, account: str) -
     assert isinstance(asked(data, account), Unanswerable)
 
 
+@settings(deadline=None)  # a machine may be loaded
 @given(st.integers(0, 2**32), ACCOUNTS)
 @pytest.mark.promise(66)
 def test_a_hostile_message_has_a_fate(seed: int, account: str) -> None:

@@ -1,0 +1,124 @@
+"""A house's one caller over standard input and output: HCP messages as JSON Lines, and no broker.
+
+The caller is the program that has started this one, and is trusted like a person at the command
+line: it is who its first message says, and cannot be another one later.
+"""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from labharness.core.clock import Chance
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.broker import cancelled
+from labharness.faces.service.audience import for_caller
+from labharness.faces.service.inbox import Unanswerable, claimed
+from labharness.faces.service.pipes import LinesIn, LinesOut
+from labharness.faces.service.positions import OUTBOX_FILE, Positions
+from labharness.faces.service.post import Batch, Post
+from labharness.faces.service.talk import Talk, now_text
+from labharness.journal import JournalFailed
+from labharness.lab.house.access import HouseAccess
+from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
+
+__all__ = ["StdioFace"]
+
+LOG = logging.getLogger(__name__)
+
+VIA: Final = "stdio"
+
+LOOK_S: Final = 0.25
+"""Time (s) between two looks whether all was told, once the input has ended."""
+
+RETRY_S: Final = 5.0
+"""World time (s) before a message is taken again that a full disk did not keep."""
+
+
+class StdioFace:
+    """Serves one caller over a pair of pipes, up to the end of its input and of its tasks.
+
+    Args:
+        tell: Called with a line for people.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+
+    async def __call__(self, house: HouseAccess) -> None:
+        """Serve; where the output has ended, until the tasks have."""
+        with Positions(house.home / OUTBOX_FILE) as positions:
+            post = Post(house.home, house.runs, positions, Chance(None).uuid4, now_text, VIA)
+            pipes = _Pipes(house, post, self._tell)
+            sending = asyncio.ensure_future(pipes.send())
+            taking = asyncio.ensure_future(pipes.take())
+            watched: list[asyncio.Future[Any]] = [sending, taking]
+            try:
+                await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+                for each in watched:
+                    if each.done():
+                        each.result()
+            except BrokenPipeError as why:
+                self._tell(Text("stdio.gone", why=str(why)))
+                await pipes.ended()  # a task in this process would end with it
+            finally:
+                await cancelled(watched)
+
+
+class _Pipes(Talk):
+    """The caller at the other end."""
+
+    via = VIA
+
+    def __init__(self, house: HouseAccess, post: Post, tell: Callable[[str], None]) -> None:
+        super().__init__(house, post)
+        self._tell = tell
+        self._caller_id = ""
+        self._in = LinesIn(sys.stdin.fileno(), MESSAGE_BYTES_MAX)
+        self._out = LinesOut(sys.stdout.fileno())
+
+    async def take(self) -> None:
+        """Take all messages, then wait until all is told that they have brought about."""
+        async for line in self._in.lines():
+            self._caller_id = self._caller_id or claimed(line)
+            while not await self._taken(line):  # noqa: ASYNC110 - a disk tells nothing
+                await asyncio.sleep(RETRY_S)
+        while not self._post.all_sent(  # noqa: ASYNC110 - it is another task that sends
+            self._house.tasks(), self._caller_id
+        ):
+            await asyncio.sleep(LOOK_S)
+
+    async def ended(self) -> None:
+        """Wait until the tasks of the caller have ended, told or not."""
+        while not self._post.all_ended(  # noqa: ASYNC110 - it is another process that ends them
+            self._house.tasks(), self._caller_id
+        ):
+            await asyncio.sleep(LOOK_S)
+
+    async def _taken(self, line: bytes) -> bool:
+        """Carry out what a message asks; return whether it is on the disk, or answered."""
+        try:
+            await self.carry_out(line, self._caller_id, None)
+        except BrokenPipeError:
+            raise
+        except (JournalFailed, OSError) as why:
+            LOG.error("a message waits: %s", why)
+            return False
+        except Exception:  # what one message makes fail is not to fail all others
+            LOG.exception("a message was not understood")
+            await self.bury(line, None, Unanswerable(Text("hcp.fault")))
+        return True
+
+    async def publish(self, batch: Batch, message: HcpMessage) -> bool:
+        """Write one message, if it is for the caller at the other end."""
+        if batch.caller_id != self._caller_id:
+            return False
+        await self._out.put(encode(for_caller(message)))
+        self._counts.sent[message.type] += 1
+        return True
+
+    async def bury(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
+        """Say on standard error why a message was not taken."""
+        self._counts.dead += 1
+        self._tell(Text("stdio.unreadable", why=str(found.reason)))

@@ -1,0 +1,200 @@
+"""What a service does with a message, and when it sends which one, over whatever carries them.
+
+All decisions are made elsewhere: `inbox.py` says what a message asks for, and `post.py` what is to
+be told. What carries the messages is a subclass: a broker, or a pair of pipes.
+"""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import ClassVar, Final
+
+from labharness.core.clock import Chance, steady_s, utc_text, wall_clock_utc
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.service.counts import Counts
+from labharness.faces.service.inbox import (
+    AbortAsked,
+    Refusal,
+    SubmissionAsked,
+    Unanswerable,
+    asked,
+)
+from labharness.faces.service.outbox import Outgoing
+from labharness.faces.service.post import Batch, Post
+from labharness.lab.house.access import HouseAccess
+from labharness.lab.house.house import TaskRefused
+from labharness.lab.house.sessions import session_of
+from labharness.protocols.hcp import answers, wire
+from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.terms import Rejected
+
+__all__ = ["Talk", "now_text"]
+
+LOG = logging.getLogger(__name__)
+
+WINDOW: Final = 64
+"""Most messages of one session that wait for their confirms at once."""
+
+LOOK_S: Final = 0.25
+"""Longest time (s) until new records of a run's journal are seen."""
+
+
+class Talk(ABC):
+    """A house and its callers, as long as what carries their messages is there.
+
+    Args:
+        house: The house.
+        post: Its outbox.
+        counts: Where it counts what it does.
+
+    Attributes:
+        via: What carries the messages, as tasks have it in their profile.
+    """
+
+    via: ClassVar[str]
+
+    def __init__(self, house: HouseAccess, post: Post, counts: Counts | None = None) -> None:
+        self._house = house
+        self._post = post
+        self._counts = counts or Counts()
+        self._absent: dict[str, tuple[float, wire.BackOff]] = {}  # callers without a queue
+
+    @abstractmethod
+    async def publish(self, batch: Batch, message: HcpMessage) -> bool:
+        """Send one message to a caller; return whether it has arrived where it is kept."""
+
+    @abstractmethod
+    async def bury(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
+        """Put a message aside that nobody can be answered to, with the reason."""
+
+    # ---- what is asked
+
+    async def carry_out(self, data: bytes, account: str, message_id: str | None) -> None:
+        """Carry out what a message asks; at the end it is on the disk, or answered.
+
+        Args:
+            data: The message.
+            account: Of its sender, as what carries it vouches for.
+            message_id: Of the message as what carries it says, for a dead letter.
+
+        Raises:
+            JournalFailed: It could not be kept, and is to come again.
+            OSError: As well, or what carries the messages has ended.
+        """
+        found = asked(data, account)
+        self._counts.taken[KINDS[type(found)]] += 1
+        if isinstance(found, SubmissionAsked):
+            await self._submit(found, data)
+        elif isinstance(found, AbortAsked):
+            await self._abort(found, data, message_id)
+        elif isinstance(found, Refusal):
+            await self._refuse(found, data, message_id)
+        else:
+            await self.bury(data, message_id, found)
+
+    async def _submit(self, found: SubmissionAsked, data: bytes) -> None:
+        try:
+            kept = await self._house.submit(data, self.via)
+        except TaskRefused as why:
+            reused = self._house.tasks().keys.get((found.caller_id, found.message.message_id))
+            rejected = (
+                Rejected("invalid_input", Text("hcp.key_reused"))
+                if reused
+                else Rejected("resource_unavailable", str(why), None, Text("hcp.advice.later"))
+            )
+            message_id = found.message.message_id
+            await self._refuse(Refusal(found.caller_id, message_id, rejected), data, message_id)
+            return
+        if not kept.fresh:
+            task = self._house.tasks().by_id[kept.task_id]
+            for batch in await asyncio.to_thread(list, self._post.again(task)):
+                await self._publish_all(batch)
+        self._house.changed.set()
+
+    async def _abort(self, found: AbortAsked, data: bytes, message_id: str | None) -> None:
+        ended = await self._house.abort(
+            found.caller_id, found.session_id, found.token, found.reason
+        )
+        if ended == "unknown":
+            await self.bury(data, message_id, Unanswerable(Text("hcp.no_session")))
+        elif ended == "token":
+            await self._house.warn(found.session_id, "token_refused")
+        elif ended == "closed":
+            task, _ = session_of(self._house.tasks(), found.session_id)
+            if task is not None:
+                said = await asyncio.to_thread(self._post.closed_already, task, found.session_id)
+                await self._publish_all(said)
+
+    async def _refuse(self, found: Refusal, data: bytes, message_id: str | None) -> None:
+        self._counts.rejected += 1
+        message = answers.task_rejected(
+            message_id=Chance(None).uuid4(),
+            timestamp=now_text(),
+            in_reply_to=found.in_reply_to,
+            rejected=found.rejected,
+        )
+        batch = Batch(found.caller_id, "none", (Outgoing(0, message),), 0)
+        if not await self._publish_all(batch):  # it has no queue, so its message is all there is
+            await self.bury(data, message_id, Unanswerable(str(found.rejected.reason_message)))
+
+    # ---- what is told
+
+    async def send(self) -> None:
+        """Send what is due, session by session, whenever there is news."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._house.changed.wait()
+            self._house.changed.clear()
+            due = await asyncio.to_thread(list, self._post.due(self._house.tasks()))
+            sent = await asyncio.gather(*(self._send(each) for each in due if self._present(each)))
+            self._counts.waiting = sum(len(each.messages) for each in due) - sum(sent)
+
+    def _present(self, batch: Batch) -> bool:
+        until_s, _ = self._absent.get(batch.caller_id, (0.0, None))
+        return steady_s() >= until_s
+
+    async def _send(self, batch: Batch) -> int:
+        count = await self._publish_all(batch)
+        self._post.sent(batch, count)
+        if count == len(batch.messages):
+            self._absent.pop(batch.caller_id, None)
+        elif batch.messages:
+            back_off = self._absent.get(batch.caller_id, (0.0, wire.BackOff()))[1]
+            wait_s = back_off.longer()
+            self._absent[batch.caller_id] = (steady_s() + wait_s, back_off)
+            LOG.info("%s has no queue yet; tried again in %g s", batch.caller_id, wait_s)
+        return count
+
+    async def _publish_all(self, batch: Batch) -> int:
+        """Publish messages in their order; return how many the broker confirmed without a gap."""
+        sent = 0
+        for window in _windows(batch.messages):
+            confirmed = await asyncio.gather(
+                *(self.publish(batch, each.message) for each in window)
+            )
+            for each in confirmed:
+                if not each:
+                    return sent
+                sent += 1
+        return sent
+
+
+KINDS: Final[dict[type, str]] = {
+    SubmissionAsked: "submission",
+    AbortAsked: "abort",
+    Refusal: "refused",
+    Unanswerable: "unreadable",
+}
+"""What a message was, as it is counted."""
+
+
+def _windows(messages: tuple[Outgoing, ...]) -> Iterable[tuple[Outgoing, ...]]:
+    return (messages[at : at + WINDOW] for at in range(0, len(messages), WINDOW))
+
+
+def now_text() -> str:
+    """Return the time of a message that is made now."""
+    return utc_text(wall_clock_utc())
