@@ -36,6 +36,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "policy": ("policy",),
     "program": ("program",),
     "records": ("journal", "artifact"),
+    "retention": ("retention",),
     "report": ("report", "history", "compare"),
     "run": ("run",),
     "schema": ("schema",),

@@ -373,6 +373,9 @@ COMMANDS: Final = {
         ),
         word("details", "NAME=VALUE", nargs="*", default=[]),
     ),
+    "retention": Usage("list how long runs are kept, or remove those that are over"),
+    "retention list": Usage("print one line for each run", RUNS, LAB),
+    "retention apply": Usage("remove the runs that are over, and log each", RUNS, LAB, *SIGNED),
     "journal": Usage("verify, show or export a run's journal"),
     "journal verify": Usage(
         "check the hash chain, and name the first bad record",

@@ -32,6 +32,7 @@ __all__ = [
     "AcceptedRow",
     "BadLabFile",
     "LabFile",
+    "RetentionTable",
     "Strict",
     "digest",
     "parse",
@@ -268,12 +269,31 @@ class AlertRow(Strict):
     language: Literal["en", "zh"] = "en"
 
 
+class RetentionTable(Strict):
+    """For how many days a run is kept after its end, by the class of its data; left out, always.
+
+    Attributes:
+        T1, T2, T3, T4: Days.
+    """
+
+    T1: StrictInt | None = Field(default=None, ge=1, le=36_500)
+    T2: StrictInt | None = Field(default=None, ge=1, le=36_500)
+    T3: StrictInt | None = Field(default=None, ge=1, le=36_500)
+    T4: StrictInt | None = Field(default=None, ge=1, le=36_500)
+
+    def days(self, data_class: str) -> int | None:
+        """Return the days of a class; ``None`` for always, or an unknown class."""
+        found: int | None = self.model_dump().get(data_class)
+        return found
+
+
 class LabFile(Strict):
     """A whole lab: its ports, instruments, people and capabilities.
 
     Attributes:
         tube: The tube of a line whose envelope has a purge.
         capability: The capabilities on offer, by name, with the settings of each.
+        retention: How long runs are kept.
     """
 
     lab: LabHead
@@ -284,6 +304,7 @@ class LabFile(Strict):
     plant: PlantRow | None = None
     capability: dict[str, dict[str, Any]] = Field(default_factory=dict)
     alert: tuple[AlertRow, ...] = Field(default=(), max_length=16)
+    retention: RetentionTable = Field(default_factory=RetentionTable)
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

@@ -30,6 +30,8 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "broker check": ("--management", "ftp://broker", *LAB),
     "submit": (EXAMPLE, *LAB),
     "policy check": LAB,
+    "retention list": ("--runs", "{tmp}/none", *LAB),
+    "retention apply": ("--runs", "{tmp}", "--name", "李", "--reason", "规定", *LAB),
     "journal access": ("{tmp}",),
     "approvals key": ("--name", "李", "--out", "{tmp}/none/key"),
     "policy explain": (EXAMPLE, *LAB),

@@ -1,0 +1,51 @@
+"""``labharness retention``: how long each run is kept, and the removal of those that are over."""
+
+import argparse
+import shutil
+from pathlib import Path
+
+from labharness.core.clock import utc_text, wall_clock_utc
+from labharness.core.vocabulary.persons import bad_name
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli import EXIT_COMPLETED
+from labharness.faces.cli.show import BadUse, CommandFailed, chosen_lab, looking, say
+from labharness.lab.operate.retention import KeptRun, kept_runs, left_over, remove_run
+
+__all__ = ["retention"]
+
+
+def retention(chosen: argparse.Namespace) -> int:
+    """List the runs with their dates, or remove those that are over."""
+    plan, runs = chosen_lab(chosen.lab), Path(chosen.runs)
+    now = wall_clock_utc()
+    with looking(runs, CommandFailed):
+        if not runs.is_dir():
+            raise BadUse(Text("cli.no_runs_folder", runs=str(runs)))
+        found = list(kept_runs(runs, plan.file.retention))
+        if chosen.verb == "list":
+            for each in found:
+                say(_line(each))
+            return EXIT_COMPLETED
+        if why := bad_name(chosen.name):
+            raise BadUse(why)
+        for folder in left_over(runs):
+            shutil.rmtree(folder)
+        over = [each for each in found if each.over(now)]
+        for each in over:
+            remove_run(each, by=chosen.name, reason=chosen.reason, now=now)
+            say(Text("retention.removed", run=each.folder.name, data_class=each.data_class))
+        say(Text("retention.count", removed=len(over), kept=len(found) - len(over)))
+    return EXIT_COMPLETED
+
+
+def _line(run: KeptRun) -> str:
+    until = Text("retention.always") if run.until is None else utc_text(run.until)[:10]
+    stays = Text("retention.stays", why=run.why) if run.why else ""
+    return Text(
+        "retention.run",
+        run=run.folder.name,
+        data_class=run.data_class,
+        ended=utc_text(run.ended_at)[:10],
+        until=until,
+        stays=stays,
+    )

@@ -1,0 +1,138 @@
+"""Runs are removed when the class of their data says so, each logged before it goes."""
+
+import os
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands import ROOT, say
+from labharness.core.files.chained import read_chained
+from labharness.journal import SqliteJournal
+from labharness.journal.reading import verify_file
+from labharness.lab.config.lab_file import RetentionTable
+from labharness.lab.operate import retention
+from labharness.lab.operate.retention import REMOVED_NAME, kept_runs, left_over, remove_run
+
+LAB = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "annealing_furnace"
+ENDED = datetime(2026, 3, 1, 12, tzinfo=UTC)
+TABLE = RetentionTable(T1=10, T2=100)
+WORDS = {"by": "Ada", "reason": "the rule"}
+
+
+def run(runs: Path, name: str, data_class: str, *, ended: bool = True) -> Path:
+    folder = runs / name
+    folder.mkdir(parents=True)
+    constraints = {"data_classification": data_class}
+    with SqliteJournal(folder / "journal.sqlite") as journal:
+        journal.append("submitted", {"payload": {"constraints": constraints}}, 0.0)
+        if ended:
+            journal.append("terminal", {"type": "task_completed"}, 1.0)
+    (folder / "report.html").write_text("<html>", "utf-8")
+    for each in folder.iterdir():
+        os.utime(each, (ENDED.timestamp(), ENDED.timestamp()))
+    return folder
+
+
+def over(runs: Path, days: float) -> list[str]:
+    now = ENDED + timedelta(days=days)
+    return [each.folder.name for each in kept_runs(runs, TABLE) if each.over(now)]
+
+
+def test_each_class_has_its_own_days(tmp_path: Path) -> None:
+    for name, data_class in (("a", "T1"), ("b", "T2"), ("c", "T3"), ("d", "T9")):
+        run(tmp_path, name, data_class)
+    run(tmp_path, "open", "T1", ended=False)
+    assert over(tmp_path, 9.99) == []
+    assert over(tmp_path, 10) == ["a"]
+    assert over(tmp_path, 100) == ["a", "b"]
+    assert over(tmp_path, 36_500) == ["a", "b"], "c and d state no days, and one never ended"
+
+
+@given(days=st.none() | st.integers(1, 36_500), age=st.floats(0, 40_000))
+def test_without_days_a_run_stays_and_with_days_not_a_day_less(
+    days: int | None, age: float
+) -> None:
+    kept = retention.KeptRun(
+        Path("run"),
+        "T2",
+        "s-1",
+        ENDED,
+        None if days is None else ENDED + timedelta(days=days),
+    )
+    assert kept.over(ENDED + timedelta(days=age)) is (days is not None and age >= days)
+
+
+def test_a_run_is_logged_with_its_head_before_it_goes(tmp_path: Path) -> None:
+    folder = run(tmp_path, "a", "T1")
+    head = verify_file(folder / "journal.sqlite").head
+    (kept,) = kept_runs(tmp_path, TABLE)
+    now = ENDED + timedelta(days=10)
+    with pytest.raises(ValueError, match="is kept"):
+        remove_run(kept, **WORDS, now=now - timedelta(seconds=1))
+    assert folder.exists()
+    remove_run(kept, **WORDS, now=now)
+    assert not folder.exists()
+    (line,) = [body for body, _ in read_chained(tmp_path / REMOVED_NAME)]
+    assert (line["run"], line["head"], line["records"], line["by"]) == ("a", head.hash, 2, "Ada")
+
+
+def fails(*asked: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("breaks", "whole"),
+    [
+        (lambda patch: patch.setattr(retention, "append_chained", fails), True),
+        (lambda patch: patch.setattr(Path, "rename", fails), True),
+        (lambda patch: patch.setattr(shutil, "rmtree", fails), False),
+    ],
+    ids=["log", "rename", "remove"],
+)
+def test_a_removal_that_fails_leaves_a_whole_run_or_none(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    breaks: Callable[[pytest.MonkeyPatch], None],
+    whole: bool,
+) -> None:
+    folder = run(tmp_path, "a", "T1")
+    (kept,) = kept_runs(tmp_path, TABLE)
+    with monkeypatch.context() as patch:
+        breaks(patch)
+        with pytest.raises(OSError, match="No space"):
+            remove_run(kept, **WORDS, now=ENDED + timedelta(days=10))
+    assert folder.exists() is whole
+    assert [each.folder for each in kept_runs(tmp_path, TABLE)] == ([folder] if whole else [])
+    assert len(list(left_over(tmp_path))) == (0 if whole else 1)
+
+
+def test_a_link_is_no_run(tmp_path: Path) -> None:
+    elsewhere = run(tmp_path / "elsewhere", "a", "T1")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "link").symlink_to(elsewhere)
+    assert list(kept_runs(tmp_path / "runs", TABLE)) == []
+
+
+def test_the_command_removes_what_is_over_and_says_so(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    run(runs, "old", "T1")
+    run(runs, "kept", "T2")
+    shutil.copytree(LAB, tmp_path / "lab")
+    lab = tmp_path / "lab" / "lab.toml"
+    with lab.open("a", encoding="utf-8") as file:
+        file.write("\n[retention]\nT1 = 10\n")
+    words = ("--runs", runs, "--lab", lab)
+    listed = say("retention", "list", *words)
+    assert listed.code == 0, listed
+    assert "old  T1  ended 2026-03-01  kept until 2026-03-11" in listed.out
+    assert "kept  T2  ended 2026-03-01  kept until always" in listed.out
+    done = say("retention", "apply", *words, "--name", "Ada", "--reason", "the rule")
+    assert (done.code, "1 removed, 1 kept" in done.out) == (0, True), done
+    assert sorted(each.name for each in runs.iterdir()) == ["kept", REMOVED_NAME]
+    none = say("retention", "list", "--runs", tmp_path / "none", "--lab", lab)
+    assert none.code == 64
