@@ -43,6 +43,16 @@ IN_THE_TASKS = (
         detector="verdict",
     ),
     PlantedBug(
+        "message acknowledged that the caller's file does not hold",
+        "labharness.faces.caller.kept:CallerFile.heard",
+        "self._tell(after.message_id, message, news.gap)",
+        "pass",
+        "tests/faces/caller/test_connection.py::"
+        "test_a_message_is_acknowledged_when_the_file_has_it",
+        promise=65,
+        detector="verdict",
+    ),
+    PlantedBug(
         "gap of a session that is told to no reader",
         "labharness.faces.caller.kept:CallerFile._tell",
         "gap is not None",

@@ -1349,6 +1349,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "call.key_reused": ("the message_id {message_id!s} was used before, for another submission", "message_id {message_id!s} 此前已用于另一次提交"),
     "call.no_answer": ("nothing was heard of {message_id!s} within {within_s:g} s; the lab may still have it, and no second task comes of asking again", "在 {within_s:g} s 内未收到 {message_id!s} 的消息；实验室可能仍持有该任务，再次询问不会产生第二个任务"),
     "call.no_callee": ("no lab {callee!s} is served at {place!s}: the broker has no queue for it, and nothing was submitted", "{place!s} 处没有实验室 {callee!s}：消息代理没有其队列，未提交任何内容"),
+    "call.no_lab": ("--callee names the lab behind the broker; without it the command is for a lab of this machine, and takes no broker", "--callee 指明消息代理后的实验室；没有它，命令用于本机的实验室，不接受消息代理"),
     "call.one_task": ("with --callee, name one task by its message_id or session", "使用 --callee 时，请以 message_id 或会话指明一个任务"),
     "call.other": ("the task names the caller {named!s}, and the broker knows this program as {account!s}: change payload.caller_id, or log in as {named!s}", "任务所称的调用方为 {named!s}，而消息代理所知的账户为 {account!s}：请修改 payload.caller_id，或以 {named!s} 登录"),
     "call.queue_taken": ("another program hears {queue!s}, with a file of its own: {why}", "另一程序正以其自己的文件接收 {queue!s}：{why}"),

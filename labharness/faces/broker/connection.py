@@ -34,6 +34,9 @@ CONNECT_S_MAX: Final = 10.0
 CONFIRM_S_MAX: Final = 30.0
 """Longest time (s) for the broker to confirm a message."""
 
+HANG_UP_S_MAX: Final = 5.0
+"""Longest time (s) for the broker to take leave; a network may swallow its answer."""
+
 ANONYMOUS: Final = "guest"
 """The account of an address without one, as AMQP clients have it."""
 
@@ -124,8 +127,11 @@ def when_closed(
 
 async def hang_up(connection: "AbstractConnection") -> None:
     """Close a connection, whatever state it is in."""
+    import asyncio
+
     with suppress(Exception):
-        await connection.close()
+        async with asyncio.timeout(HANG_UP_S_MAX):
+            await connection.close()
 
 
 async def cancelled(jobs: "Iterable[asyncio.Future[None]]") -> None:

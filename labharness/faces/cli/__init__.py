@@ -47,6 +47,9 @@ MODULES: dict[str, tuple[str, ...]] = {
 """The commands of each module; its function has the module's name."""
 
 
+BEYOND = ("callee", "broker", "ca", "cert", "file", "within")
+"""The options of commands about a lab behind a broker."""
+
 USAGE_CODES = frozenset(
     {
         "bad_arming",
@@ -118,8 +121,8 @@ def _ended_by(why: BaseException) -> int:
 
 def _carry_out(chosen: argparse.Namespace) -> int:
     module = next(name for name, commands in MODULES.items() if chosen.command in commands)
-    if getattr(chosen, "callee", None):  # of a lab behind a broker, whatever the command
-        module = "calls"
+    if "callee" in chosen and any(getattr(chosen, each) for each in BEYOND):
+        module = "calls"  # of a lab behind a broker, whatever the command
     work: Callable[[argparse.Namespace], int]
     work = getattr(import_module(f"labharness.faces.cli.{module}"), module)
     return work(chosen)

@@ -24,12 +24,18 @@ __all__ = ["calls"]
 LOCAL: Final = ("after", "seed", "lab")
 """Options for the house of a lab on this machine."""
 
+WITHIN_S: Final = 60.0
+"""Longest wait (s) for an answer, unless another is given."""
+
 FILES: Final = "callers"
 """The folder of the files of tasks, in the account's state directory."""
 
 
 def calls(chosen: argparse.Namespace) -> int:
     """Carry out one command; return its exit code."""
+    if not chosen.callee:
+        raise BadUse(Text("call.no_lab"))
+    chosen.within = chosen.within or WITHIN_S
     for each in LOCAL:
         if getattr(chosen, each, None):
             raise BadUse(Text("call.local_only", option=f"--{each}"))

@@ -128,7 +128,6 @@ BEYOND = (
         "SECONDS",
         "with --callee: longest wait for an answer (default 60)",
         type=positive,
-        default=60.0,
     ),
 )
 """The options of a command about a lab behind a broker."""

@@ -31,6 +31,9 @@ from labharness.lab.house.start import NotUp, bring_up_owner, line_state
 
 __all__ = ["serve"]
 
+BROKERS: Final = ("broker", "ca", "cert", "http")
+"""Options that are for a broker."""
+
 STAND_BY_S: Final = 1.0
 """Time (s) between two tries to take over from another house of this lab."""
 
@@ -44,7 +47,7 @@ def serve(chosen: argparse.Namespace) -> int:
     """Serve until a stop request; return the exit code."""
     plan = chosen_lab(chosen.lab)
     broker = None if chosen.stdio else broker_of(chosen)
-    for each in ("broker", "http") if chosen.stdio else ():
+    for each in BROKERS if chosen.stdio else ():
         if getattr(chosen, each) is not None:
             raise BadUse(Text("serve.stdio_alone", option=f"--{each}"))
     with looking(plan.state_dir), ExitStack() as stack:

@@ -289,15 +289,23 @@ def test_each_thing_that_is_not_there_is_one_plain_error(
         plain(asks("result", "k-2"), 1, "unknown_task", "k-2")
     plain(asks("submit", curve, "--seed", "1"), 64, "bad_use", "--seed")
     plain(asks("watch"), 64, "bad_use", "one task")
+    plain(say("submit", curve, "--broker", address_of(tmp_path, broker)), 64, "bad_use", "--callee")
     said = asks("submit", curve, "--broker", broker.url(ACCOUNT))
     plain(said, 64, "bad_use", "LABHARNESS_BROKER")
     assert "secret" not in said.err
-    address = tmp_path / "address"
-    address.write_text(broker.url(ACCOUNT) + "\n")
+    address = address_of(tmp_path, broker)
     address.chmod(0o644)
     plain(asks("submit", curve, "--broker", address), 64, "bad_use", "chmod 600")
     address.chmod(0o600)
     plain(asks("result", "k-2", "--broker", address), 1, "unknown_task", "k-2")
+
+
+def address_of(folder: Path, broker: Broker) -> Path:
+    """Return a file with the address of the broker, which only its owner may read."""
+    path = folder / "address"
+    path.write_text(broker.url(ACCOUNT) + "\n")
+    path.chmod(0o600)
+    return path
 
 
 def plain(said: Said, code: int, error: str, *words: str) -> None:
