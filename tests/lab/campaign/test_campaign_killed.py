@@ -15,6 +15,7 @@ from labharness.core.clock import pause, steady_s
 from labharness.lab import read_lab
 from labharness.lab.house.house_process import HOUSE_JOURNAL
 from labharness.work.task.house import read_tasks
+from postgres import postgresql
 from up_lab import IV, Up, until
 
 KILLS = 3
@@ -52,18 +53,28 @@ def run(file: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Yield the line of a campaign's file that says where its course is kept."""
+    if request.param == "sqlite":
+        yield ""
+        return
+    with postgresql() as address:
+        yield f'database = "{address}"\n'
+
+
 @pytest.mark.promise(61)
 def test_a_campaign_that_is_killed_goes_on_and_makes_each_task_once(
-    labs: dict[str, Up], tmp_path: Path
+    labs: dict[str, Up], tmp_path: Path, database: str
 ) -> None:
     random = Random(18)
     task = (ROOT / "examples" / "iv-curve.json").read_text("utf-8")
     (tmp_path / "task.json").write_text(task, "utf-8")
     file = tmp_path / "campaign.toml"
-    file.write_text(CAMPAIGN, "utf-8")
+    file.write_text(database + CAMPAIGN, "utf-8")
     for kill in range(KILLS):
         going = run(file)
-        until(lambda: (tmp_path / "series.campaign" / "course.sqlite").exists())
+        until(lambda: (tmp_path / "series.campaign" / "campaign.json").exists())
         pause(random.uniform(0.0, 4.0))
         os.kill(going.pid, signal.SIGKILL)
         going.communicate()
@@ -87,7 +98,8 @@ def test_a_campaign_that_is_killed_goes_on_and_makes_each_task_once(
     again = run(file)
     assert json.loads(again.communicate(timeout=END_S_MAX)[0])["points"] == points
     assert steady_s() - began_s < END_S_MAX
-    file.write_text(CAMPAIGN.replace("0.9", "0.95"), "utf-8")
+    assert (tmp_path / "series.campaign" / "course.sqlite").exists() is (not database)
+    file.write_text(database + CAMPAIGN.replace("0.9", "0.95"), "utf-8")
     changed = run(file)
     assert b"another name" in changed.communicate(timeout=END_S_MAX)[1]
     assert changed.returncode == 64
