@@ -89,6 +89,8 @@ class AsyncCaller:
         self._jobs = [
             asyncio.ensure_future(each) for each in (connection.run(), connection.follow())
         ]
+        for job in self._jobs:
+            job.add_done_callback(lambda _: connection.news.tell())
         return self
 
     async def __aexit__(
@@ -282,6 +284,9 @@ class AsyncCaller:
         while (value := found()) is None:
             if connection.refused is not None:
                 raise connection.refused
+            for each in self._jobs:
+                if each.done():
+                    each.result()  # a fault ends the wait, and not only its job
             if steady_s() >= end_s:
                 late = AnswerLate(Text("call.no_answer", message_id=message_id, within_s=within_s))
                 raise connection.away or connection.taken or late

@@ -124,21 +124,23 @@ class CallerConnection:
             began_s = steady_s()
             try:
                 await self._connected()
-                why: str = Text("hcp.closed")
-            except LabError as error:
-                why = str(error)
+                self.away = self._away(Text("hcp.closed"))
+            except LabError as error:  # of the file
+                self.away = error
             except (*CONNECTION_EXCEPTIONS, AMQPError, TimeoutError) as error:
                 why = why_away(error, secured=self._broker.secured)
-                self.refused = self._refusal(error, why)
+                self.refused, self.away = self._refusal(error, why), self._away(why)
             finally:
                 self._commands = None
-            self.away = BrokerAway(Text("call.away", place=self._broker.place, why=why))
             self.news.tell()
             if self.refused is None:
                 if steady_s() - began_s > wire.BACK_OFF_S[1]:  # it had held
                     back_off = wire.BackOff()
                 LOG.info("%s", self.away)
                 await asyncio.sleep(back_off.longer())
+
+    def _away(self, why: str) -> BrokerAway:
+        return BrokerAway(Text("call.away", place=self._broker.place, why=why))
 
     def _refusal(self, error: BaseException, why: str) -> "BrokerRefused | None":
         """Return the error of an account that the broker has never let in."""

@@ -96,15 +96,22 @@ class CallerFile:
         """Return whether this program is the one that hears the queue for all; it stays so.
 
         The operating system lets go of it when this program ends, in whatever way.
+
+        Raises:
+            CallerFileFailed: The lock beside the file cannot be used.
         """
         if self._hearing is not None:
             return True
-        lock = _opened(self.path.with_name(f"{self.path.name}.lock"), 0.0)
-        try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
-            lock.close()
-            return False
+        path = self.path.with_name(f"{self.path.name}.lock")
+        with _named(path):
+            lock = _opened(path, 0.0)
+            try:
+                lock.execute("BEGIN EXCLUSIVE")
+            except sqlite3.Error as why:
+                lock.close()
+                if why.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                    return False
+                raise
         self._hearing = lock
         return True
 

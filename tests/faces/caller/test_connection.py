@@ -9,8 +9,9 @@ from typing import Any, Self
 import pytest
 
 from labharness.faces.broker import Broker
+from labharness.faces.caller import AsyncCaller
 from labharness.faces.caller.connection import CallerConnection
-from labharness.faces.caller.kept import CallerFile
+from labharness.faces.caller.kept import CallerFile, CallerFileFailed
 from labharness.protocols.hcp import wire
 
 HEAD = {"hcp_version": "1.0", "timestamp": "2026-01-01T00:00:00Z", "session_id": "s"}
@@ -120,6 +121,38 @@ def test_a_caller_of_a_risky_session_takes_one_message_at_once(
 ) -> None:
     queue, _ = hear(file, [accepted(risk_level), event(1), event(2)])
     assert queue.prefetch == then
+
+
+def test_a_fault_of_the_connection_ends_a_wait_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(_: CallerConnection) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(CallerConnection, "run", failing)
+
+    async def wait() -> None:
+        async with AsyncCaller(Broker("amqp://a@b/c"), tmp_path / "caller.sqlite") as caller:
+            await caller.connected(30.0)
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(wait())
+
+
+def test_a_file_that_fails_is_what_a_wait_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(_: CallerConnection) -> None:
+        raise CallerFileFailed("full")
+
+    monkeypatch.setattr(CallerConnection, "_connected", failing)
+
+    async def wait() -> None:
+        async with AsyncCaller(Broker("amqp://a@b/c"), tmp_path / "caller.sqlite") as caller:
+            await caller.connected(0.3)
+
+    with pytest.raises(CallerFileFailed, match="full"):
+        asyncio.run(wait())
 
 
 def test_the_wait_for_another_try_doubles_up_to_its_bound() -> None:

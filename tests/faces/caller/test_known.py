@@ -240,6 +240,16 @@ def test_one_program_of_a_file_hears_for_all_until_it_ends(
         assert other.hear()
 
 
+def test_a_lock_that_cannot_be_used_is_named_and_not_taken_for_another_program(
+    opened: Callable[[], CallerFile],
+) -> None:
+    with opened() as file:
+        lock = file.path.with_name(f"{file.path.name}.lock")
+        lock.write_text("something else, and more than a header of SQLite " * 4)
+        with pytest.raises(kept.CallerFileFailed, match=str(lock)):
+            file.hear()
+
+
 def test_the_file_is_bounded_and_what_was_dropped_unread_is_a_gap(
     opened: Callable[[], CallerFile], monkeypatch: pytest.MonkeyPatch
 ) -> None:
