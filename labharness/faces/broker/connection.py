@@ -4,10 +4,10 @@ import logging
 import ssl
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from labharness.faces.broker.lenient import read_what_can_be_read
 from labharness.protocols.hcp.codec import HcpMessage, encode
@@ -68,6 +68,24 @@ class Broker:
         """The address without account and password, for people."""
         return self.url.rpartition("@")[2].rpartition("//")[2]
 
+    async def vouches(self, account: str, password: str) -> bool:
+        """Return whether the broker lets an account in with a password.
+
+        Raises:
+            ConnectionError: The broker cannot be asked.
+        """
+        from aio_pika.exceptions import CONNECTION_EXCEPTIONS, ProbableAuthenticationError
+
+        try:
+            asked = replace(self, url=_as_account(self.url, account, password))
+            connection = await asked.connect()
+        except ProbableAuthenticationError:
+            return False
+        except (*CONNECTION_EXCEPTIONS, OSError) as why:
+            raise ConnectionError(str(why)) from None
+        await hang_up(connection)
+        return True
+
     async def connect(self) -> "AbstractConnection":
         """Connect; the caller hangs up.
 
@@ -84,6 +102,13 @@ class Broker:
             logging.getLogger(each).setLevel(logging.CRITICAL)
         async with asyncio.timeout(CONNECT_S_MAX):
             return await aio_pika.connect(self.url, ssl_context=self.tls)
+
+
+def _as_account(url: str, account: str, password: str) -> str:
+    """Return the address of a broker with other credentials."""
+    parts = urlsplit(url)
+    place = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=f"{quote(account, '')}:{quote(password, '')}@{place}").geturl()
 
 
 def amqp_message(message: HcpMessage, user_id: str | None = None) -> "Message":

@@ -17,6 +17,7 @@ from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.brokers import broker_of
 from labharness.faces.cli.show import BadUse, chosen_lab, complain, looking
 from labharness.faces.service.amqp import AmqpFace
+from labharness.faces.service.artifact_pages import ARTIFACTS_PATH, ArtifactPages
 from labharness.faces.service.card import agent_card
 from labharness.faces.service.counts import Counts
 from labharness.faces.service.loopback import LoopbackPages, loopback_socket
@@ -124,7 +125,9 @@ async def _pages(
         safety_envelope=facts.safety_envelope,
     )
     pages = pages_of(card, counts, house.tasks, partial(line_state, plan))
-    server = await LoopbackPages(pages).serve(listening.dup())
+    artifacts = ArtifactPages(broker.vouches, house.tasks, house.runs)
+    below = {ARTIFACTS_PATH: artifacts.page}
+    server = await LoopbackPages(pages, below).serve(listening.dup())
     try:
         yield
     finally:

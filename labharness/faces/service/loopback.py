@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
-__all__ = ["LoopbackPages", "Page", "json_page", "loopback_socket"]
+__all__ = ["LoopbackPages", "Page", "PageAsked", "json_page", "loopback_socket", "refused"]
 
 HOST: Final = "127.0.0.1"
 
@@ -34,6 +34,15 @@ class Page:
     content: bytes
     content_type: str
     status: HTTPStatus = HTTPStatus.OK
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PageAsked:
+    """A request: its path without a query, and its headers by their names in small letters."""
+
+    path: str
+    headers: Mapping[str, str]
 
 
 def json_page(body: Mapping[str, Any], status: HTTPStatus = HTTPStatus.OK) -> Page:
@@ -56,10 +65,16 @@ class LoopbackPages:
 
     Args:
         pages: Makes each page.
+        below: Makes the pages whose paths begin with a text.
     """
 
-    def __init__(self, pages: Mapping[str, Callable[[], Awaitable[Page]]]) -> None:
+    def __init__(
+        self,
+        pages: Mapping[str, Callable[[], Awaitable[Page]]],
+        below: Mapping[str, Callable[[PageAsked], Awaitable[Page]]] | None = None,
+    ) -> None:
         self._pages = pages
+        self._below = below or {}
         self._open = 0
 
     async def serve(self, listening: socket.socket) -> asyncio.Server:
@@ -87,13 +102,17 @@ class LoopbackPages:
         method, _, target = first.partition(" ")
         path = target.partition(" ")[0].partition("?")[0]
         if self._open > CONNECTIONS_MAX:
-            return method, _refused(HTTPStatus.SERVICE_UNAVAILABLE)
+            return method, refused(HTTPStatus.SERVICE_UNAVAILABLE)
         if not _is_named(rest):
-            return method, _refused(HTTPStatus.MISDIRECTED_REQUEST)
+            return method, refused(HTTPStatus.MISDIRECTED_REQUEST)
         if method not in ("GET", "HEAD"):
-            return method, _refused(HTTPStatus.METHOD_NOT_ALLOWED)
-        make = self._pages.get(path)
-        return method, await make() if make is not None else _refused(HTTPStatus.NOT_FOUND)
+            return method, refused(HTTPStatus.METHOD_NOT_ALLOWED)
+        if (make := self._pages.get(path)) is not None:
+            return method, await make()
+        for prefix, below in self._below.items():
+            if path.startswith(prefix):
+                return method, await below(PageAsked(path, _headers(rest)))
+        return method, refused(HTTPStatus.NOT_FOUND)
 
 
 def _is_named(lines: list[str]) -> bool:
@@ -104,8 +123,14 @@ def _is_named(lines: list[str]) -> bool:
     )
 
 
-def _refused(status: HTTPStatus) -> Page:
-    return Page(f"{status.phrase}\n".encode(), "text/plain", status)
+def _headers(lines: list[str]) -> dict[str, str]:
+    pairs = (line.partition(":") for line in lines)
+    return {name.strip().lower(): value.strip() for name, _, value in pairs if value}
+
+
+def refused(status: HTTPStatus, *headers: tuple[str, str]) -> Page:
+    """Return a page that says only its status."""
+    return Page(f"{status.phrase}\n".encode(), "text/plain", status, headers)
 
 
 def _answer(page: Page, *, with_content: bool) -> bytes:
@@ -115,6 +140,7 @@ def _answer(page: Page, *, with_content: bool) -> bytes:
         f"Content-Length: {len(page.content)}",
         "Cache-Control: no-store",
         "Connection: close",
+        *(f"{name}: {value}" for name, value in page.headers),
     )
     text = "\r\n".join((*head, "", ""))
     return text.encode("latin-1") + (page.content if with_content else b"")

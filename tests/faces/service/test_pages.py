@@ -1,13 +1,11 @@
 """The pages of a service: agent card, health and numbers, on loopback alone and bounded."""
 
-import asyncio
 import http.client
 import json
 import re
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -19,30 +17,14 @@ from labharness.core.vocabulary.texts import Text
 from labharness.faces.service import loopback
 from labharness.faces.service.card import CARD_PATH, EXTENSION, agent_card
 from labharness.faces.service.counts import LINE_STATES, Counts, exposed
-from labharness.faces.service.loopback import LoopbackPages, Page, loopback_socket
+from labharness.faces.service.loopback import Page, loopback_socket
 from labharness.faces.service.pages import pages_of
 from labharness.lab import default_lab_path, read_lab
 from labharness.lab.config.lab_facts import house_facts
 from labharness.work.task.record import Tasks
+from served_pages import with_pages
 
 Make = Callable[[], Awaitable[Page]]
-
-
-def with_pages(pages: dict[str, Make], ask: Callable[[int], Any]) -> Any:
-    """Serve pages while something is asked in a thread; return its answer."""
-    found: list[Any] = []
-
-    async def serve() -> None:
-        with loopback_socket(0) as listening:
-            server = await LoopbackPages(pages).serve(listening)
-            port: int = listening.getsockname()[1]
-            asking = Thread(target=lambda: found.append(ask(port)), daemon=True)
-            asking.start()
-            await asyncio.to_thread(asking.join, 30.0)
-            server.close()
-
-    asyncio.run(serve())
-    return found[0]
 
 
 def got(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, str, bytes]:

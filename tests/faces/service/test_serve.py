@@ -1,5 +1,7 @@
 """A caller written from the specification alone, over a real broker, and what may fail between."""
 
+import base64
+import hashlib
 import http.client
 import json
 import os
@@ -14,12 +16,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from broker import Broker, broker_program
+from broker import PASSWORD, Broker, broker_program
 from commands import COMMAND, ROOT, say
 from labharness.core.clock import pause, steady_s
 from labharness.journal.reading import verify_file
 from labharness.protocols.hcp.schemas import message_schemas
-from plain_caller import PlainCaller, answer_in, history_faults
+from plain_caller import PlainCaller, Told, answer_in, history_faults
 from requested import hot
 from rig import EXAMPLE, SHORT_LINE
 from serving import PACED, Service, approve, until
@@ -302,16 +304,35 @@ def test_a_caller_whose_line_owner_dies_is_answered_with_its_last_checkpoint(
         assert verify_file(run / "journal.sqlite").ok
 
 
-def page(service: Service, path: str) -> tuple[int, str]:
+def page(service: Service, path: str, **headers: str) -> tuple[int, str]:
     """Return the status and the content of a page of a service."""
     found = re.search(r"http://(127\.0\.0\.1:\d+)", service.said())
     assert found is not None
     asking = http.client.HTTPConnection(found[1], timeout=30)
-    asking.request("GET", path)
+    asking.request("GET", path, headers=headers)
     answer = asking.getresponse()
     content = answer.read().decode()
     asking.close()
     return answer.status, content
+
+
+def artifact_of_its_own_run_alone(service: Service, completed: Told, caller_id: str) -> None:
+    """Fetch an artifact by its address in an answer, as its caller and as others."""
+    artifact = next(a for a in completed.payload["artifacts"] if a["name"] == "iv_curve")
+    session, _, name = artifact["uri"].removeprefix("hcp://session-").split("/")
+    path = f"/artifacts/{session}/{name}"
+
+    def as_account(account: str, password: str = PASSWORD, **more: str) -> tuple[int, str]:
+        coded = base64.b64encode(f"{account}:{password}".encode()).decode()
+        return page(service, path, Authorization=f"Basic {coded}", **more)
+
+    status, content = as_account(caller_id)
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    assert (status, f"sha256:{digest}") == (200, artifact["checksum"])
+    assert as_account(caller_id, Range="bytes=0-6") == (206, content[:7])
+    assert as_account(caller_id, password="wrong")[0] == 401
+    assert as_account("mallory")[0] == 404
+    assert page(service, path)[0] == 401
 
 
 def test_card_health_and_numbers_of_a_service_are_those_of_what_it_does(
@@ -320,11 +341,12 @@ def test_card_health_and_numbers_of_a_service_are_those_of_what_it_does(
     service = serve(IV, "fast", "--http", "0")
     asks = caller("iv-bench-simulated")
     asks.submit({**CURVE, "caller_id": asks.caller_id})
-    asks.ended()
+    completed = asks.ended()
+    artifact_of_its_own_run_alone(service, completed, asks.caller_id)
     asks.submit({**CURVE, "caller_id": asks.caller_id, "intent": 7})
     asks.ended()
     asks.send_bytes(b"no JSON")
-    until(lambda: 'taken_total{kind="unreadable"} 1' in page(service, "/metrics")[1])
+    until(lambda: "dead_lettered_total 1\n" in page(service, "/metrics")[1])
     text = page(service, "/metrics")[1]
     assert 'labharness_messages_taken_total{kind="submission"} 1\n' in text
     assert "labharness_messages_rejected_total 1\n" in text

@@ -1,0 +1,140 @@
+"""Artifacts of a caller's own runs over HTTP, whole or a range of bytes, as RFC 9110 has it."""
+
+import asyncio
+import base64
+import binascii
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from mimetypes import guess_type
+from pathlib import Path
+from typing import Final
+
+from labharness.core.files.named import open_named
+from labharness.faces.service.loopback import Page, PageAsked, refused
+from labharness.journal.access_log import AccessNotLogged, data_class_of, log_access
+from labharness.journal.artifacts import ArtifactRefused, resolve_all
+from labharness.lab.house.orders import RunFiles
+from labharness.lab.house.sessions import session_of
+from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
+from labharness.work.task.record import Tasks
+
+__all__ = ["ARTIFACTS_PATH", "PART_BYTES_MAX", "ArtifactPages", "Vouches"]
+
+ARTIFACTS_PATH: Final = "/artifacts/"
+"""Beginning of an artifact's path: its session and its file name follow."""
+
+PART_BYTES_MAX: Final = 32 * 1024 * 1024
+"""Most bytes of one answer; more are had by ranges."""
+
+Vouches = Callable[[str, str], Awaitable[bool]]
+"""Returns whether an account and its password are right, or raises ``ConnectionError``."""
+
+_PATH: Final = re.compile(r"/artifacts/([A-Za-z0-9_-]{1,128})/([A-Za-z0-9._-]{1,128})")
+_RANGE: Final = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactPages:
+    """Serves each artifact to the caller whose run made it.
+
+    Attributes:
+        vouches: Asks the broker about an account, as which a caller submits.
+        tasks: Returns the tasks as they are.
+        runs: The folders of their runs.
+    """
+
+    vouches: Vouches
+    tasks: Callable[[], Tasks]
+    runs: RunFiles
+
+    async def page(self, asked: PageAsked) -> Page:
+        """Return the answer to one request; what is not the caller's is not there."""
+        account, password = _credentials(asked.headers.get("authorization", ""))
+        try:
+            known = bool(account) and await self.vouches(account, password)
+        except ConnectionError:
+            return refused(HTTPStatus.SERVICE_UNAVAILABLE)
+        if not known:
+            challenge = ("WWW-Authenticate", 'Basic realm="labharness", charset="UTF-8"')
+            return refused(HTTPStatus.UNAUTHORIZED, challenge)
+        match = _PATH.fullmatch(asked.path)
+        if match is None:
+            return refused(HTTPStatus.NOT_FOUND)
+        session_id, name = match.groups()
+        task, _ = session_of(self.tasks(), session_id)
+        if task is None or task.requested_by != account:
+            return refused(HTTPStatus.NOT_FOUND)
+        folder = Path(self.runs.folder(session_id))
+        return await asyncio.to_thread(_page, folder, session_id, name, account, asked)
+
+
+def _credentials(header: str) -> tuple[str, str]:
+    """Return account and password of a Basic authorization (RFC 7617); empty ones for none."""
+    kind, _, coded = header.partition(" ")
+    try:
+        text = base64.b64decode(coded, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return "", ""
+    account, _, password = text.partition(":")
+    return (account, password) if kind.lower() == "basic" else ("", "")
+
+
+def _page(folder: Path, session_id: str, name: str, account: str, asked: PageAsked) -> Page:
+    uri = f"hcp://session-{session_id}/artifacts/{name}"
+    try:
+        ((path, checksum),) = resolve_all(uri, [folder / ARTIFACTS_NAME]).items()
+        log_access(
+            folder,
+            data_class=data_class_of(folder / JOURNAL_NAME),
+            reader=account,
+            via="http",
+            what=uri,
+        )
+        with open_named(path) as file:
+            size = file.seek(0, 2)
+            first, end = _part(asked.headers, size, f'"{checksum}"')
+            if first >= end and size:
+                return refused(
+                    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, ("Content-Range", f"bytes */{size}")
+                )
+            if end - first > PART_BYTES_MAX:
+                return refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, ("Accept-Ranges", "bytes"))
+            file.seek(first)
+            content = file.read(end - first)
+    except ArtifactRefused:
+        return refused(HTTPStatus.NOT_FOUND)
+    except AccessNotLogged:
+        return refused(HTTPStatus.SERVICE_UNAVAILABLE)
+    except OSError:
+        return refused(HTTPStatus.INTERNAL_SERVER_ERROR)
+    return _found(content, path, checksum, (first, end, size))
+
+
+def _part(headers: Mapping[str, str], size: int, etag: str) -> tuple[int, int]:
+    """Return the first byte asked for and the one behind the last; all of them without a range.
+
+    Several ranges, and a range of another version than this one, are answered by the whole.
+    """
+    match = _RANGE.fullmatch(headers.get("range", "").strip())
+    if match is None or headers.get("if-range", etag) != etag:
+        return 0, size
+    first, last = match.groups()
+    if first:
+        return int(first), min(int(last) + 1, size) if last else size
+    return (max(0, size - int(last)), size) if last else (0, size)
+
+
+def _found(content: bytes, path: Path, checksum: str, part: tuple[int, int, int]) -> Page:
+    first, end, size = part
+    whole = end - first == size
+    headers = [("ETag", f'"{checksum}"'), ("Accept-Ranges", "bytes")]
+    if not whole:
+        headers.append(("Content-Range", f"bytes {first}-{end - 1}/{size}"))
+    return Page(
+        content,
+        guess_type(path.name)[0] or "application/octet-stream",
+        HTTPStatus.OK if whole else HTTPStatus.PARTIAL_CONTENT,
+        tuple(headers),
+    )
