@@ -8,7 +8,7 @@ import tempfile
 import time
 
 from labharness.lab import default_lab_path, read_lab
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.wiring.preflight import predict
 from labharness.work.capability import CannotDo
 
@@ -21,7 +21,7 @@ RECIPES = {"argon": {}, "argon and hydrogen": {"hydrogen_sccm": 10.0}}
 def main() -> None:
     os.environ["LABHARNESS_STATE"] = tempfile.mkdtemp()
     lab = read_lab(default_lab_path())
-    facts = house_facts(lab)
+    facts = lab_facts_of(lab)
     capability = facts.capabilities["cvd-material-synthesis"]
     print(f"{PLANS} plans of 6 to 7 lab hours each; target at most {PER_HUNDRED_S_MAX:g} s for 100")
     for gases, recipe in RECIPES.items():

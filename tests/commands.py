@@ -14,7 +14,7 @@ from typing import Any
 from command_server import run_command
 from labharness.faces.cli import main
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.protocols.hcp.codec import decode
 from labharness.safety.guard import Source
 from labharness.work.plan import InstructionSet
@@ -157,7 +157,7 @@ def spawn_with(packages: Path, *arguments: object) -> Said:
 
 
 def planned(plan: LabPlan, *, recipe: dict[str, float] | None = None) -> InstructionSet:
-    facts = house_facts(plan)
+    facts = lab_facts_of(plan)
     _, payload = submission(recipe=recipe or {})
     found = facts.capabilities[payload.capability].plan(
         payload.inputs, {}, facts.line_facts[payload.capability]

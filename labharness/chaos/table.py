@@ -33,7 +33,7 @@ from labharness.chaos.scene import Scene
 from labharness.core.clock import Chance, Clock, VirtualLoop
 from labharness.core.files.tables import BadTable, read_table
 from labharness.core.vocabulary.digests import digest_of
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.lab.config.envelope_patch import base_of
 from labharness.lab.config.kinds import shipped_file
 from labharness.lab.config.lab_file import read_text
@@ -118,7 +118,7 @@ def matches(patterns: Sequence[str], kind: str, target: str) -> bool:
 
 def unknown(name: str, value: object, known: Collection[str]) -> str:
     """Return the words for a name that is not among the known ones."""
-    near = meant(str(value), list(known))
+    near = did_you_mean(str(value), list(known))
     return f"no {name} {value!r}{near}; there are {', '.join(known)}"
 
 

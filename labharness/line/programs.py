@@ -18,7 +18,7 @@ from labharness.core.vocabulary import (
     Program,
     Refused,
 )
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Block, Programmer
 from labharness.line.command import Writer
@@ -228,7 +228,7 @@ def programmer_of(instruments: Mapping[str, Instrument], name: str) -> Programme
         return instrument.driver.programmer
     known = ", ".join(able) or "none"
     what = (
-        Text("upload.no_instrument", instrument=name, meant=meant(name, list(instruments)))
+        Text("upload.no_instrument", instrument=name, hint=did_you_mean(name, list(instruments)))
         if instrument is None
         else Text("upload.no_programs", instrument=name)
     )

@@ -17,7 +17,7 @@ from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.faces.testing.faults import simulated_of
 from labharness.journal.reading import run_header
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.line import NotArmed
 from labharness.work.desk.folder import JOURNAL_NAME
 from rig import SHORT_LINE, approved_copy, submission
@@ -328,6 +328,6 @@ def test_callers_are_told_which_pressure_is_meant(tmp_path: Path) -> None:
 
 def test_the_plan_fills_the_tube_to_its_own_room(tmp_path: Path) -> None:
     name = "cvd-material-synthesis"
-    assert house_facts(read_lab(SHORT_LINE)).line_facts[name].ambient_torr == 760
-    facts = house_facts(stated(tmp_path, 3600)).line_facts[name]
+    assert lab_facts_of(read_lab(SHORT_LINE)).line_facts[name].ambient_torr == 760
+    facts = lab_facts_of(stated(tmp_path, 3600)).line_facts[name]
     assert facts.ambient_torr == pytest.approx(487, abs=1)

@@ -8,7 +8,7 @@ import pytest
 
 from commands import ROOT, example
 from labharness.lab import default_lab_path, read_lab
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.protocols.hcp.terms import PRIORITIES
 from labharness.work.admission.audit import HEEDED
 from labharness.work.admission.schemas import input_fault
@@ -67,7 +67,7 @@ BOUNDED = [name for name, row in rows("Inputs").items() if re.match(r"[0-9.]+ to
 @pytest.mark.parametrize("name", BOUNDED)
 def test_the_range_that_the_page_names_is_the_one_that_is_accepted(name: str) -> None:
     low, high = map(float, rows("Inputs")[name][1].split(" to "))
-    facts = house_facts(read_lab(default_lab_path())).line_facts[DECLARATION.name]
+    facts = lab_facts_of(read_lab(default_lab_path())).line_facts[DECLARATION.name]
 
     def accepted(value: float) -> bool:
         inputs = {**example()["payload"]["inputs"], "recipe": {name.split(".")[1]: value}}

@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from labharness.core.errors import LabError
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text, several
 
 __all__ = ["BadTable", "all_errors", "keys_of", "read_table", "read_toml"]
@@ -111,7 +111,9 @@ def _said(error: ErrorDetails, table: object, model: type) -> str:
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         known = list(keys_of(path[:-1], model))
         there = ", ".join(known)
-        return Text("table.extra", where=where, meant=meant(str(path[-1]), known), there=there)
+        return Text(
+            "table.extra", where=where, hint=did_you_mean(str(path[-1]), known), there=there
+        )
     if kind == "missing":
         return Text("table.missing", where=where)
     if kind in ("literal_error", "enum"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labharness.core.errors import LabError
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 
 __all__ = ["BadProgram", "Program", "Segment", "read_program"]
 
@@ -158,5 +158,5 @@ def _refuse_unknown(row: Mapping[Any, object], allowed: tuple[str, ...], where: 
     for name in row:
         if name not in allowed:
             what = str(name)[:40]
-            near = meant(what, allowed)
+            near = did_you_mean(what, allowed)
             raise BadProgram(f"{where}: no {what!r} here{near}; there are {', '.join(allowed)}")

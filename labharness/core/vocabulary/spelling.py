@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["meant"]
+__all__ = ["did_you_mean"]
 
 NAME_CHARACTERS_MAX = 80
 """A longer name is not a typing error, and the comparison takes time with the square of its
 length."""
 
 
-def meant(name: str, known: Mapping[str, str] | Iterable[str]) -> str:
+def did_you_mean(name: str, known: Mapping[str, str] | Iterable[str]) -> str:
     """Return `` (did you mean X?)`` if one of the known names is similar, else ``""``.
 
     Args:
@@ -24,4 +24,4 @@ def meant(name: str, known: Mapping[str, str] | Iterable[str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(name, list(shown), n=1)
-    return Text("meant", name=shown[near[0]]) if near else ""
+    return Text("did_you_mean", name=shown[near[0]]) if near else ""

@@ -71,13 +71,13 @@ def _check(chosen: argparse.Namespace) -> None:
         BadUse: They cannot be honoured; the message says which can.
     """
     from labharness.analysis.line_table import MATERIAL_NAMES
-    from labharness.core.vocabulary.spelling import meant
+    from labharness.core.vocabulary.spelling import did_you_mean
 
     if chosen.material is not None and chosen.material not in MATERIAL_NAMES:
         names = list(MATERIAL_NAMES)
-        near = meant(chosen.material, names)
+        near = did_you_mean(chosen.material, names)
         name = repr(chosen.material)
-        raise BadUse(Text("analyse.no_material", name=name, meant=near, known=names))
+        raise BadUse(Text("analyse.no_material", name=name, hint=near, known=names))
     if chosen.pl is not None and len(chosen.files) > 1:
         raise BadUse(Text("analyse.one_pl"))
 

@@ -29,7 +29,7 @@ from labharness.faces.service.definitions import (
 from labharness.faces.service.management import Management
 from labharness.faces.service.rights import Parties
 from labharness.lab import LabPlan
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_file import read_text
 
 __all__ = ["MANAGEMENT", "broker"]
@@ -57,7 +57,7 @@ def _parties(plan: LabPlan, chosen: argparse.Namespace) -> Parties:
     Raises:
         BadUse: The lab names no callers, or its own account is one of them.
     """
-    callers = house_facts(plan).callers
+    callers = lab_facts_of(plan).callers
     lab_id = plan.file.lab.id
     account = chosen.account or lab_id
     if callers is None:

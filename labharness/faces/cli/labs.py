@@ -8,7 +8,7 @@ from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.rules import rules
 from labharness.faces.cli.show import chosen_lab, counted, looking, say
 from labharness.lab import LabPlan
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.usable import unsigned, unusable
 from labharness.lab.config.wires import Finding, port_costs
 from labharness.lab.operate.idle_line import identify, reset
@@ -29,7 +29,7 @@ def labs(chosen: argparse.Namespace) -> int:
             for line in rules(plan):
                 say(line)
             return EXIT_COMPLETED
-        house_facts(plan)  # reads callers and approvals
+        lab_facts_of(plan)  # reads callers and approvals
         return _check(plan, connect=chosen.command == "lab" and chosen.connect)
 
 

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.show import BadUse, say
@@ -23,9 +23,9 @@ def offers(chosen: argparse.Namespace) -> int:
         say(f"{kind:20} {module}")
     if "name" in chosen:
         if chosen.name not in found:
-            near = meant(chosen.name, list(found))
+            near = did_you_mean(chosen.name, list(found))
             name, known = repr(chosen.name), list(found)
-            raise BadUse(Text("cli.no_capability", name=name, meant=near, known=known))
+            raise BadUse(Text("cli.no_capability", name=name, hint=near, known=known))
         say(json.dumps(found[chosen.name].declaration.to_json(), indent=2, ensure_ascii=False))
         return EXIT_COMPLETED
     for name, each in found.items():

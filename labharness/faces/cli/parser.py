@@ -113,7 +113,7 @@ def _leave(commands: Mapping[str, Usage], path: str, rest: Sequence[str]) -> NoR
         parser.read(rest[:1], argparse.Namespace())  # leaves
     if rest[0].startswith("-"):
         parser.refuse(rest[0])
-    parser.wrong("usage.command", name=repr(rest[0]), meant=_near(rest[0], names), names=names)
+    parser.wrong("usage.command", name=repr(rest[0]), hint=_near(rest[0], names), names=names)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -150,7 +150,7 @@ class _Parser(argparse.ArgumentParser):
             self.wrong("usage.word", word=repr(word))
         if name in self._options:
             self.wrong("usage.behind", name=repr(name))
-        self.wrong("usage.option", name=repr(name), meant=_near(name, self._options))
+        self.wrong("usage.option", name=repr(name), hint=_near(name, self._options))
 
     def error(self, message: str) -> NoReturn:
         """Print one line, and leave."""
@@ -191,6 +191,6 @@ class Version(argparse.Action):
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    from labharness.core.vocabulary.spelling import meant  # only an error waits for it
+    from labharness.core.vocabulary.spelling import did_you_mean  # only an error waits for it
 
-    return meant(name, list(known))
+    return did_you_mean(name, list(known))

@@ -12,7 +12,7 @@ from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.show import chosen_lab, say
 from labharness.faces.cli.submission import read_submit
 from labharness.lab import LabPlan
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.policy import policy_faults
 from labharness.lab.house.screening import LineOnFile
 from labharness.protocols.hcp.codec import BadPayload
@@ -50,7 +50,7 @@ def policy(chosen: argparse.Namespace) -> int:
 
 
 def _check(plan: LabPlan) -> int:
-    callers = house_facts(plan).callers
+    callers = lab_facts_of(plan).callers
     if callers is None:
         say(Text("policy.anybody"))
         return EXIT_COMPLETED
@@ -85,7 +85,7 @@ def _explain(plan: LabPlan, chosen: argparse.Namespace) -> int:
     if chosen.caller:
         payload = payload.model_copy(update={"caller_id": chosen.caller})
     now = VIRTUAL_EPOCH if plan.links == ("loopback",) else wall_clock_utc()
-    facts = replace(house_facts(plan), predict=None)
+    facts = replace(lab_facts_of(plan), predict=None)
     found = explained(payload, facts, LineOnFile(plan.envelope), lambda: now)
     if chosen.json:
         say(json.dumps(asdict(found), ensure_ascii=False))

@@ -24,7 +24,7 @@ from labharness.faces.service.loopback import LoopbackPages, loopback_socket
 from labharness.faces.service.pages import pages_of
 from labharness.faces.service.stdio import StdioFace
 from labharness.lab import LabPlan
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lease import Leased
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.house_process import HouseProcess
@@ -115,7 +115,7 @@ async def _pages(
     if listening is None or broker is None:
         yield
         return
-    facts = house_facts(plan)
+    facts = lab_facts_of(plan)
     card = agent_card(
         lab_id=house.lab_id,
         title=plan.file.lab.title,

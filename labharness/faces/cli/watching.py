@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from labharness.core.clock import pause
 from labharness.core.vocabulary.durations import clock_text
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.keys import Keys
@@ -75,9 +75,9 @@ def unknown_name(plan: LabPlan, names: Sequence[str]) -> str:
     channels = [f"{each.name}.{own}" for each in plan.instruments for own in each.driver.channels]
     for name in names:
         if not any(_named(channel, (name,)) for channel in channels):
-            near = meant(name, [*plan.by_name, *channels])
+            near = did_you_mean(name, [*plan.by_name, *channels])
             known = list(plan.by_name)
-            return Text("watch.no_channel", name=repr(name), meant=near, known=known)
+            return Text("watch.no_channel", name=repr(name), hint=near, known=known)
     return ""
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, fields, is_dataclass
 from typing import Any, Protocol
 
 from labharness.core.errors import LabError
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.instruments.simulation.bus import SimulatedBus
 from labharness.instruments.simulation.conversation import ByteLog
 from labharness.instruments.simulation.environment import LoopEnvironment
@@ -145,7 +145,7 @@ class SimulationControl:
                 reply(self._does[asked](request))
             else:
                 known = [*self._does, "operate", "quit"]
-                near = meant(str(asked), known)
+                near = did_you_mean(str(asked), known)
                 raise BadRequest(f"nothing is called {asked!r}{near}; ask {', '.join(known)}")
         except BadRequest as why:
             reply({"error": str(why)})
@@ -164,7 +164,7 @@ class SimulationControl:
         buses = self._sim_lab.buses
         port = request.get("port")
         if not isinstance(port, str) or port not in buses:
-            near = meant(str(port), list(buses))
+            near = did_you_mean(str(port), list(buses))
             raise BadRequest(f"no port {port!r}{near}; there are {', '.join(buses)}")
         set_faults(buses[port].faults, _object(request, "set"), "fault of a bus")
         return self._faults()
@@ -273,7 +273,7 @@ def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 
     known = _values_of(faults)
     for name, value in values.items():
         if name not in known:
-            near = meant(name, list(known))
+            near = did_you_mean(name, list(known))
             raise BadRequest(f"no {what} is called {name!r}{near}; there are {', '.join(known)}")
         now = known[name]
         if isinstance(now, bool):

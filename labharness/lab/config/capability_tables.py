@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from labharness.core.files.tables import all_errors
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.kinds import capabilities
 from labharness.work.capability import Capability, Settings
@@ -29,7 +29,7 @@ def offered(
     for name, table in tables.items():
         if name not in known:
             there = ", ".join(sorted(known)) or "none"
-            near = meant(name, known)
+            near = did_you_mean(name, known)
             wrong.append(Text("lab.no_capability", name=name, near=near, there=there))
             continue
         model: type[Settings] = getattr(known[name], "settings", Settings)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.channels import split_channel
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text, texts_in
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.line import Instrument
@@ -100,8 +100,8 @@ def _instrument(plan: LabPlan, name: str) -> Instrument:
     by_name = plan.by_name
     if name not in by_name:
         there = ", ".join(by_name)
-        near = meant(name, by_name.keys())
-        raise BadChannel(Text("channel.nowhere", name=name, meant=near, there=there))
+        near = did_you_mean(name, by_name.keys())
+        raise BadChannel(Text("channel.nowhere", name=name, hint=near, there=there))
     return by_name[name]
 
 
@@ -115,7 +115,7 @@ def _known(instrument: Instrument, channel: str) -> None:
                 name=instrument.name,
                 kind=instrument.kind,
                 own=own,
-                meant=meant(own, there.keys()),
+                hint=did_you_mean(own, there.keys()),
                 there=", ".join(there),
             )
         )

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, field_validator
 
 from labharness.core.files.tables import BadTable, all_errors, keys_of, read_table, read_toml
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.envelope_rows import LineFile
 from labharness.safety.kernel import EnvelopeInvalid
@@ -167,7 +167,7 @@ def _found(change: ChangeRow, line: dict[str, Any]) -> tuple[dict[str, Any], Cal
     found = place.get(key)
     if found is None:
         there = [each for each, value in place.items() if isinstance(value, dict | list)]
-        raise _Wrong(Text("patch.no_table", meant=meant(key, there), known=", ".join(there)))
+        raise _Wrong(Text("patch.no_table", hint=did_you_mean(key, there), known=", ".join(there)))
     if isinstance(found, dict):
         if change.row is not None:
             raise _Wrong(Text("patch.no_rows"))
@@ -179,7 +179,7 @@ def _found(change: ChangeRow, line: dict[str, Any]) -> tuple[dict[str, Any], Cal
         raise _Wrong(Text("patch.takes_row"))
     count = names.count(change.row)
     if not count:
-        raise _Wrong(Text("patch.no_row", meant=meant(change.row, names)))
+        raise _Wrong(Text("patch.no_row", hint=did_you_mean(change.row, names)))
     if count > 1:
         raise _Wrong(Text("patch.several", count=count))
     at = names.index(change.row)

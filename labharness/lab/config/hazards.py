@@ -16,7 +16,7 @@ from pydantic import Field, PrivateAttr, StrictInt
 from labharness.core.clock import wall_clock_utc
 from labharness.core.files.durable import append_durably
 from labharness.core.vocabulary.persons import bad_name
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_file import BadLabFile, Strict, parse, read_text
 
@@ -159,7 +159,7 @@ def record_proof(
     row = next((row for row in table.hazard if row.name == hazard), None)
     if row is None:
         known = ", ".join(repr(row.name) for row in table.hazard)
-        near = meant(hazard, [row.name for row in table.hazard])
+        near = did_you_mean(hazard, [row.name for row in table.hazard])
         raise BadLabFile(Text("hazards.unknown", hazard=hazard, near=near, known=known))
     if not row.safeguard.strip():
         raise BadLabFile(Text("hazards.untestable", hazard=hazard))

@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Driver
 from labharness.work.capability import Capability
@@ -199,7 +199,7 @@ def _load(group: str, kind: str, what: str) -> ModuleType:
 
 def _instead(name: str, known: Iterable[str]) -> str:
     there = sorted(known)
-    return Text("kinds.instead", meant=meant(name, there), known=", ".join(there) or "none")
+    return Text("kinds.instead", hint=did_you_mean(name, there), known=", ".join(there) or "none")
 
 
 def _only_driver(module: ModuleType) -> type[Driver]:

@@ -21,12 +21,12 @@ from labharness.work.admission.callers import BadCallers, Caller, read_callers
 from labharness.work.capability import Capability, LineFacts, Settings
 from labharness.work.desk import LabFacts
 
-__all__ = ["approvers_of", "house_facts", "line_facts", "repository_key"]
+__all__ = ["approvers_of", "lab_facts_of", "line_facts", "repository_key"]
 
 REPOSITORY_KEY = "labs/repository.key"
 
 
-def house_facts(plan: LabPlan) -> LabFacts:
+def lab_facts_of(plan: LabPlan) -> LabFacts:
     """Return the desk's facts about a lab, without the flight of plans, which takes a loop.
 
     Raises:

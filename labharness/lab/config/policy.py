@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.kinds import capabilities
 from labharness.lab.config.lab_plan import LabPlan
@@ -25,7 +25,7 @@ def policy_faults(plan: LabPlan, callers: tuple[Caller, ...]) -> Iterator[str]:
                         "policy.nothing",
                         where=f"[callers.{caller.id}].{what}",
                         name=name,
-                        meant=meant(name, there),
+                        hint=did_you_mean(name, there),
                         known=", ".join(sorted(there)),
                     )
         if not caller.hours.spans:

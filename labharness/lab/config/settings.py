@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any
 
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.kinds import load_simulator, plant_kinds
 from labharness.lab.config.lab_file import BadLabFile, LabFile
@@ -36,7 +36,12 @@ def check_fitting(
                 continue
             known = ", ".join(asked) or "none"
             raise ValueError(
-                Text("settings.unknown", name=name, meant=meant(name, asked.keys()), known=known)
+                Text(
+                    "settings.unknown",
+                    name=name,
+                    hint=did_you_mean(name, asked.keys()),
+                    known=known,
+                )
             )
         wanted = asked[name].annotation
         if wanted is float and type(value) is int:

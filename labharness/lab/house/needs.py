@@ -2,7 +2,7 @@
 
 import logging
 
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.work.task.leases import Need, Needs
@@ -20,7 +20,7 @@ def needs_of(plan: LabPlan) -> Needs:
     """
     every = tuple(sorted(plan.by_name))
     try:
-        known = house_facts(plan).capabilities
+        known = lab_facts_of(plan).capabilities
     except BadLabFile as why:
         LOG.warning("each task needs the whole line, alone: %s", why)
         known = {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from labharness.core.clock import wall_clock_utc
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
@@ -39,7 +39,7 @@ def screened(plan: LabPlan, payload: TaskSubmit) -> Rejected | None:
     Raises:
         BadLabFile: The lab's callers or approvals cannot be honoured.
     """
-    facts = house_facts(plan)
+    facts = lab_facts_of(plan)
     if plan.file.has_a_plant:  # the pre-flight decides later how long it takes
         facts = replace(facts, predict=_later)
     weighed = Admitting(facts=facts, line=LineOnFile(plan.envelope), utc=wall_clock_utc).weigh(

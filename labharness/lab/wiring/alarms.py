@@ -8,7 +8,7 @@ from pathlib import Path
 from labharness.core.clock import Clock, wall_clock_utc
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.persons import bad_name
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
@@ -146,7 +146,7 @@ def do(
     board, ended = _board(file, now)
     names: Sequence[str] = (name,)
     if event is AlarmEvent.ACKNOWLEDGE:
-        names = [each for each in _meant(board, name) if not board.alarms[each].state.acked]
+        names = [each for each in _named(board, name) if not board.alarms[each].state.acked]
         if not names:
             if name != ALL and name not in board.alarms:
                 raise NotDone(_unknown(board, name))
@@ -245,7 +245,7 @@ def _board(file: AlarmFile, now: datetime) -> tuple[Board, tuple[Fact, ...]]:
     return board, ended
 
 
-def _meant(board: Board, name: str) -> Sequence[str]:
+def _named(board: Board, name: str) -> Sequence[str]:
     if name == ALL:
         return tuple(board.alarms)
     group = board.group_of(name)
@@ -264,5 +264,5 @@ def _append(file: AlarmFile, facts: Sequence[Fact]) -> None:
 
 def _unknown(board: Board, name: str) -> str:
     known = ", ".join(board.alarms) or "none"
-    near = meant(name, list(board.alarms))
-    return Text("alarms.unknown", name=name, meant=near, known=known)
+    near = did_you_mean(name, list(board.alarms))
+    return Text("alarms.unknown", name=name, hint=near, known=known)

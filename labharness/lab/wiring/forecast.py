@@ -8,7 +8,7 @@ from labharness.core.clock import Chance, Clock, VirtualLoop
 from labharness.core.clock import run as run_on
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import SqliteJournal
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.lab import Lab
@@ -53,7 +53,7 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
     if not plan.file.has_a_plant:
         raise BadLabFile(Text("forecast.no_plant", path=str(plan.path)))
     loop = VirtualLoop()
-    facts = replace(house_facts(plan), predict=flights(plan, loop))
+    facts = replace(lab_facts_of(plan), predict=flights(plan, loop))
     unknown = _hidden(plan)
     has_state = not unknown and plan.state_dir.is_dir()
 

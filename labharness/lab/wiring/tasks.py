@@ -17,7 +17,7 @@ from labharness.core.files.named import open_own
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.journal.artifacts import Artifacts
-from labharness.lab.config.lab_facts import approvers_of, house_facts
+from labharness.lab.config.lab_facts import approvers_of, lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LOCK_NAME, LineBusy
@@ -196,7 +196,7 @@ class TaskRun:
         begins_anew = any(row.link == "loopback" for row in self._plan.file.port)
         if self._earlier is not None and self._sim_lab is None and begins_anew:
             raise BadLabFile(Text("resume.plant"))
-        facts = house_facts(self._plan)
+        facts = lab_facts_of(self._plan)
         facts = replace(facts, approvals=facts.approvals + self._approvals)
         self._try_state_dir()
         make_folder(self.folder)

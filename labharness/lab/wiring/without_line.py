@@ -13,7 +13,7 @@ from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import Artifacts
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.heads import head_keeper
@@ -37,7 +37,7 @@ def lineless_facts(plan: LabPlan) -> LabFacts:
     Raises:
         BadLabFile: The lab's callers or approvals cannot be honoured.
     """
-    return facts_without_line(house_facts(plan))
+    return facts_without_line(lab_facts_of(plan))
 
 
 class NoLineRun:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 
 __all__ = ["unheard"]
@@ -70,7 +70,7 @@ def _unheard(
                     "schema.no_answer",
                     place=here,
                     name=name[:_CHARACTERS_MAX],
-                    meant=meant(name, tuple(known)),
+                    hint=did_you_mean(name, tuple(known)),
                     known=tuple(known),
                 )
             described = known.get(name, {}) if key == "properties" else produced

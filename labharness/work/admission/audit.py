@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from labharness.core.vocabulary.durations import NotADuration, format_duration, parse_duration
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import (
     DATA_CLASSES,
@@ -267,7 +267,7 @@ def _heeded(submission: Submission) -> None:
                     "name.unknown",
                     where=where,
                     name=names[0][:80],
-                    meant=meant(names[0], known),
+                    hint=did_you_mean(names[0], known),
                     known=", ".join(known),
                 ),
                 Text("name.leave_out", where=where, names=", ".join(name[:80] for name in names)),
@@ -307,7 +307,7 @@ def _expected_output(
                 "output.missing",
                 capability=declaration.name,
                 missing=", ".join(missing),
-                meant=meant(missing[0], sorted(declaration.produces())),
+                hint=did_you_mean(missing[0], sorted(declaration.produces())),
                 produced=produced,
             ),
             Text("output.require", produced=produced),

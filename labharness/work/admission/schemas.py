@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from labharness.core.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.numbers import PLACE_CHARACTERS, value_fault
 
@@ -186,8 +186,8 @@ def _not_known(error: Any) -> str:  # noqa: ANN401 - jsonschema is imported when
     known = error.schema.get("properties", {})
     extra = next(str(name) for name in error.instance if name not in known)
     inner = {name: path for key, one in known.items() for name, path in _leaves(key, one)}
-    shown = meant(extra, {**inner, **{name: name for name in known}})
-    return Text("input.unknown", name=extra[:80], meant=shown, known=", ".join(known))
+    shown = did_you_mean(extra, {**inner, **{name: name for name in known}})
+    return Text("input.unknown", name=extra[:80], hint=shown, known=", ".join(known))
 
 
 def _leaves(key: str, schema: object) -> Iterator[tuple[str, str]]:

@@ -101,7 +101,7 @@ def test_a_text_is_its_english_and_keeps_its_code_wherever_it_goes() -> None:
 
 
 def test_a_name_that_looks_like_a_word_is_not_translated() -> None:
-    said = Text("usage.command", name="'x'", meant="", names=["run", "envelope", "reset"])
+    said = Text("usage.command", name="'x'", hint="", names=["run", "envelope", "reset"])
     assert in_language(said, "zh") == "没有 'x'；可用：run、envelope、reset"
 
 

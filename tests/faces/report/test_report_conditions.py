@@ -161,11 +161,11 @@ def test_every_curve_is_named_once_beside_itself_and_not_over_another() -> None:
 def test_the_lab_file_states_objective_and_grating(tmp_path: Path) -> None:
     from commands import edited_lab
     from labharness.lab import LabPlan, read_lab
-    from labharness.lab.config.lab_facts import house_facts
+    from labharness.lab.config.lab_facts import lab_facts_of
     from labharness.lab.wiring.runs import about_process
 
     def recorded(plan: LabPlan) -> Mapping[str, Any]:
-        return house_facts(plan).line_facts["cvd-material-synthesis"].settings.recorded()
+        return lab_facts_of(plan).line_facts["cvd-material-synthesis"].settings.recorded()
 
     laser = "laser_nm = 532.0\n"
     plan = read_lab(edited_lab(tmp_path, laser, f'{laser}objective = "50x, NA 0.5"\n'))

@@ -20,7 +20,7 @@ from labharness.faces.service.counts import LINE_STATES, Counts, exposed
 from labharness.faces.service.loopback import Page, loopback_socket
 from labharness.faces.service.pages import pages_of
 from labharness.lab import default_lab_path, read_lab
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.work.task.record import Tasks
 from served_pages import with_pages
 
@@ -38,7 +38,7 @@ def got(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int,
 
 def card() -> dict[str, Any]:
     plan = read_lab(default_lab_path())
-    facts = house_facts(plan)
+    facts = lab_facts_of(plan)
     return agent_card(
         lab_id=plan.file.lab.id,
         title=plan.file.lab.title,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from commands import edited_lab, say
 from labharness.lab import read_lab
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from rig import SHORT_LINE
 from small_lab import written
 
@@ -12,8 +12,8 @@ HOME = "capability.cvd-material-synthesis"
 
 
 def test_a_lab_offers_what_it_has_a_table_of(tmp_path: Path) -> None:
-    assert set(house_facts(read_lab(SHORT_LINE)).capabilities) == {"cvd-material-synthesis"}
-    assert house_facts(read_lab(written(tmp_path))).capabilities == {}
+    assert set(lab_facts_of(read_lab(SHORT_LINE)).capabilities) == {"cvd-material-synthesis"}
+    assert lab_facts_of(read_lab(written(tmp_path))).capabilities == {}
 
 
 def test_whoever_has_the_tables_of_before_is_told_their_new_names(tmp_path: Path) -> None:

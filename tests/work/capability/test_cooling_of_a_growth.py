@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from labharness.lab import default_lab_path, read_lab
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.wiring.preflight import predict
 from labharness.work.capability import Planned
 from labharness_simulators.plant import CvdTube
@@ -46,7 +46,7 @@ def flown(request: pytest.FixtureRequest) -> Flown:
     """The example's growth on each line's nominal plant."""
     lab: Path = request.param
     plan = read_lab(lab)
-    facts = house_facts(plan)
+    facts = lab_facts_of(plan)
     _, payload = submission()
     found = facts.capabilities[payload.capability].plan(
         payload.inputs, {}, facts.line_facts[payload.capability]

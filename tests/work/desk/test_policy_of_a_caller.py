@@ -15,7 +15,7 @@ from commands import ROOT, say
 from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary import Command, Ending
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.house.screening import LineOnFile
 from labharness.line import Line
 from labharness.protocols.hcp.codec import HcpMessage
@@ -70,7 +70,7 @@ def test_a_task_beyond_its_callers_rights_sets_nothing(
 
 
 def admitting(plan: LabPlan, now: datetime) -> Admitting:
-    return Admitting(facts=house_facts(plan), line=LineOnFile(plan.envelope), utc=lambda: now)
+    return Admitting(facts=lab_facts_of(plan), line=LineOnFile(plan.envelope), utc=lambda: now)
 
 
 @pytest.mark.promise(68)
@@ -119,7 +119,7 @@ def gates(plan: LabPlan, caller: str = "operator") -> dict[str, bool]:
     _, payload = task()
     payload = payload.model_copy(update={"caller_id": caller})
     line = LineOnFile(plan.envelope)
-    found = explained(payload, house_facts(plan), line, lambda: VIRTUAL_EPOCH)
+    found = explained(payload, lab_facts_of(plan), line, lambda: VIRTUAL_EPOCH)
     assert (found.verdict is None) is all(gate.passed for gate in found.gates)
     return {gate.name: gate.passed for gate in found.gates}
 

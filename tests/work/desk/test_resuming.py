@@ -20,7 +20,7 @@ from labharness.journal import SqliteJournal
 from labharness.journal.chain import Record, canonical
 from labharness.journal.reading import read, run_header, samples, verify_file
 from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.wiring.operators import SimulatedOperator
 from labharness.lab.wiring.simulated import SimulatedLab
 from labharness.lab.wiring.tasks import RunResult, TaskRun
@@ -352,7 +352,7 @@ class Earlier:
 
 @pytest.fixture(scope="module")
 def facts() -> LabFacts:
-    return house_facts(read_lab(SHORT_LINE))
+    return lab_facts_of(read_lab(SHORT_LINE))
 
 
 @pytest.mark.promise(60)

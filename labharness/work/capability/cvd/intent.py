@@ -38,16 +38,16 @@ def named(text: str) -> tuple[str, tuple[int, ...]] | None:
     read at all: a sentence like that is not for a program.
     """
     said: list[str] = []
-    meant: set[int] = set()
+    named: set[int] = set()
     for pattern, classes in WORDS:
         for found in re.finditer(rf"(?<![A-Za-z-])(?:{pattern})", text, re.IGNORECASE):
             if DENIED.search(text[max(0, found.start() - 40) : found.start()]):
                 return None
             said.append(found.group())
-            meant.update(classes)
+            named.update(classes)
     if not said:
         return None
-    return " / ".join(dict.fromkeys(each.lower() for each in said)), tuple(sorted(meant))
+    return " / ".join(dict.fromkeys(each.lower() for each in said)), tuple(sorted(named))
 
 
 def met(text: str, film: Mapping[str, Any], layer_count: int | None) -> dict[str, Any]:
