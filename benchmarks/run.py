@@ -14,6 +14,8 @@ BENCHMARKS = (
     "preflight.py",
     "fit.py",
     "analyse.py",
+    "service.py",
+    "service_events.py",
 )
 
 

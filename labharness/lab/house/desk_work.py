@@ -89,12 +89,19 @@ class DeskWork:
 
     Args:
         files: Of the lab.
-        news: Called when a run was accepted and when it has ended, in its thread.
+        news: Called when a run has ended, in its thread.
+        accepted: Called when a run was accepted, in its thread; its caller waits for that.
     """
 
-    def __init__(self, files: LabFiles, news: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        files: LabFiles,
+        news: Callable[[], None] = lambda: None,
+        accepted: Callable[[], None] = lambda: None,
+    ) -> None:
         self._files = files
         self._news = news
+        self._accepted = accepted
         self._runs: dict[str, tuple[Thread, NoLineRun]] = {}
 
     def held(self) -> str:
@@ -156,7 +163,7 @@ class DeskWork:
 
     def _told(self, kind: str, data: Mapping[str, Any]) -> None:
         if kind == "task_accepted":
-            self._news()
+            self._accepted()
 
     def _carry_out(self, run: NoLineRun) -> None:
         """Carry out a run, in its thread; it leaves a file with its end whatever happens."""

@@ -161,7 +161,7 @@ class HouseProcess:
         self._changed = asyncio.Event()
         self._failure = ""
         self._files = LabFiles(lab)
-        self._desk = DeskWork(self._files, self._wake)
+        self._desk = DeskWork(self._files, self._wake, self._tell_face)
 
     def run(self) -> None:
         """Serve until the end.
@@ -395,6 +395,14 @@ class HouseProcess:
         """Take the next turn at once; called in another thread than the loop's."""
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._news.set)
+
+    def _tell_face(self) -> None:
+        """Have the face look for what callers are to be told; called in another thread.
+
+        It reads the runs' own journals, so it need not wait for the next turn of the house.
+        """
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._changed.set)
 
     def _status(self) -> dict[str, Any]:
         counts: dict[str, int] = {}

@@ -46,7 +46,7 @@ class Desk:
         self.line.up = False
         files = LabFiles(self.lab)
         self.news: list[list[str]] = []
-        self.desk = DeskWork(files, lambda: self.news.append(self.answers()))
+        self.desk = DeskWork(files, self.hear, self.hear)
         self.house = House(
             self.journal,
             self.line,
@@ -59,6 +59,9 @@ class Desk:
             needs=needs_of(read_lab(self.lab)),
             desk=self.desk,
         )
+
+    def hear(self) -> None:
+        self.news.append(self.answers())
 
     def answers(self) -> list[str]:
         return [each.name for each in (self.folder / "runs").glob("*/answer.json")]
