@@ -18,10 +18,12 @@ import aio_pika
 from aio_pika import DeliveryMode, Message
 
 from labharness.core.clock import utc_text, wall_clock_utc
-from labharness.faces.service.amqp import WINDOW, _Talk
+from labharness.faces.service.amqp import _Talk
+from labharness.faces.service.counts import Counts
 from labharness.faces.service.outbox import messages_of
 from labharness.faces.service.positions import Positions
 from labharness.faces.service.post import VIA, Batch, Post
+from labharness.faces.service.talk import WINDOW
 from labharness.journal import SqliteJournal
 from labharness.lab.house.orders import RunFolders
 from labharness.protocols.hcp.codec import encode
@@ -78,7 +80,7 @@ async def ours(url: str, folder: Path, sessions: list[str]) -> float:
         post = Post(folder, RunFolders(folder / "runs"), positions, lambda: "", lambda: "")
         house: Any = SimpleNamespace(lab_id=LAB, changed=asyncio.Event(), tasks=lambda: tasks)
         async with await aio_pika.connect(url) as connection:
-            talk = await _Talk.begun(connection, house, post)
+            talk = await _Talk.begun(connection, house, post, Counts())
             house.changed.set()
             all_sent = asyncio.Event()
             post.sent = counted(post.sent, all_sent)  # type: ignore[assignment]  # to see the end

@@ -156,7 +156,8 @@ async def lines_of(options: tuple[str, ...]) -> list[str]:
 
     face = AmqpFace(broker_of(chosen), tell)
     with TemporaryDirectory() as home:
-        house = SimpleNamespace(home=Path(home), runs=None, lab_id="lab")
+        tasks = SimpleNamespace(by_id={})
+        house = SimpleNamespace(home=Path(home), runs=None, lab_id="lab", tasks=lambda: tasks)
         serving = asyncio.ensure_future(face(house))  # type: ignore[arg-type]  # never reached
         async with asyncio.timeout(30):
             await twice.wait()
