@@ -1,6 +1,7 @@
 """A caller that knows the specification and `pika`, and nothing of labharness."""
 
 import json
+import re
 import socket
 import ssl
 import time
@@ -13,7 +14,7 @@ from typing import Any
 import pika
 import pika.exceptions
 
-__all__ = ["PlainCaller", "Told", "answer_in", "history_faults"]
+__all__ = ["PlainCaller", "Told", "answer_in", "history_faults", "leaks"]
 
 WAIT_S_MAX = 90.0
 
@@ -60,6 +61,7 @@ class PlainCaller:
         self.url, self.caller_id, self.callee_id = url, caller_id, callee_id
         self._declares, self._tls = declares, tls
         self.heard: list[Told] = []
+        self.named: set[str] = {caller_id}  # an answer may name whom it has named itself
         self.connect()
         if listens:
             self.listen()
@@ -87,6 +89,7 @@ class PlainCaller:
 
     def submit(self, payload: dict[str, Any], message_id: str | None = None) -> str:
         """Send a task_submit; return its message_id."""
+        self.named.add(payload["caller_id"])
         return self.send("task_submit", None, payload, message_id or str(uuid.uuid4()))
 
     def abort(self, session_id: str, token: str | None, reason: str = "enough") -> str:
@@ -157,6 +160,9 @@ class PlainCaller:
             assert properties.message_id == told["message_id"]
             assert properties.type == told["type"]
             assert properties.delivery_mode == 2
+            assert properties.content_type == "application/json"
+            assert properties.content_encoding == "utf-8"
+            assert properties.timestamp
             assert properties.correlation_id == told["session_id"]
             self.heard.append(told)
             self._channel.basic_ack(method.delivery_tag)
@@ -193,6 +199,32 @@ class PlainCaller:
 def answer_in(heard: list[Told], kind: str) -> Told:
     """Return the one message of a kind."""
     (found,) = [each for each in heard if each["type"] == kind]
+    return found
+
+
+OF_A_MACHINE = {
+    "a command": re.compile(r"\blabharness [a-z]|(?<!\w)--[a-z]{2,}"),
+    "a path": re.compile(r"(?<![\w:/.])(?:/[\w.@+-]+){2,}|\b[A-Z]:\\\\"),
+    "a process": re.compile(r"\b(?:process|pid) [0-9]+", re.IGNORECASE),
+    "a traceback": re.compile(r"Traceback|File \"|\w+Error\("),
+}
+
+
+def leaks(heard: list[Told], foreign: tuple[str, ...] = ()) -> list[str]:
+    """Return what callers are not to be told: a lab's machine, other callers, a token told twice.
+
+    Args:
+        heard: All messages to one caller.
+        foreign: The ids of other callers.
+    """
+    tokens = {each.payload["session_token"] for each in heard if each["type"] == "task_accepted"}
+    found = []
+    for told in heard:
+        text = json.dumps(told, ensure_ascii=False)
+        found += [f"{what}: {text}" for what, each in OF_A_MACHINE.items() if each.search(text)]
+        found += [f"caller {other}: {text}" for other in foreign if other in text]
+        if told["type"] != "task_accepted":
+            found += [f"a token: {text}" for token in tokens if token in text]
     return found
 
 

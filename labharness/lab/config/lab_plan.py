@@ -333,7 +333,10 @@ def read_lab(path: Path) -> LabPlan:
         file=file,
         envelope=envelope,
         room=room,
-        safety_envelope=line.contract.to_json(file.lab.ambient_torr),
+        safety_envelope={
+            **line.contract.to_json(file.lab.ambient_torr),
+            "channels": _by_channel(envelope),
+        },
         instruments=instruments,
         lab_digest=digest(lab_text),
         envelope_digest=digest(*line_texts, *(kind_texts[kind] for kind in sorted(kind_texts))),
@@ -423,6 +426,15 @@ def _instrument(row: InstrumentRow) -> Instrument:
         firmware=row.firmware,
         serial=row.serial,
     )
+
+
+def _by_channel(envelope: Envelope) -> dict[str, dict[str, Any]]:
+    """Return the enforced limit of each channel that is set in a unit, for callers (ruling 8)."""
+    return {
+        channel: {"min": limit.low, "max": limit.high, "unit": limit.unit}
+        for channel, limit in envelope.limits.items()
+        if limit.unit
+    }
 
 
 def _renamed(limits: KindLimits, driver: Driver) -> KindLimits:

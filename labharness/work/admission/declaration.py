@@ -30,6 +30,8 @@ class Safety:
 
     `risk_ceiling` is the highest risk at which it may run. `side_effects` says what a capability
     without physical resources leaves behind; it sets the floor and is not part of HCP's JSON.
+    `hazards_by` are further categories, each with what brings it in: they belong to the declaration
+    (ruling 30), but a task has them only where its plan shows them.
     """
 
     risk_ceiling: RiskLevel
@@ -38,6 +40,7 @@ class Safety:
     resource_types: tuple[str, ...] = ()
     hazard_categories: tuple[str, ...] = ()
     side_effects: SideEffects = "sandboxed"
+    hazards_by: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,8 @@ class Declaration:
                     "requires_human_approval": safety.requires_human_approval,
                     "involves_physical_resources": safety.involves_physical_resources,
                     "resource_types": list(safety.resource_types),
-                    "hazard_categories": list(safety.hazard_categories),
+                    "hazard_categories": [*safety.hazard_categories, *dict(safety.hazards_by)],
+                    **({"hazards_by": dict(safety.hazards_by)} if safety.hazards_by else {}),
                 },
                 "constraints": {
                     "max_duration": self.constraints.max_duration,

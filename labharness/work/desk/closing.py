@@ -148,7 +148,7 @@ class Closing:
         summary_["warnings"] += answer.warnings
         if answer.finding:
             summary_["finding"] = answer.finding
-        self._keep_logs(self.log, f"{self.log}.csv")
+        self._keep_logs(f"{self.log}_csv", f"{self.log}.csv")
         message = answers.task_completed(
             message_id=self._chance.uuid4(),
             timestamp=self._timestamp(),

@@ -3,11 +3,14 @@
 import re
 from typing import Any
 
+import pytest
+
 from labharness.core.vocabulary.catalogue import TEXTS
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.service.audience import for_caller
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.terms import Rejected
+from plain_caller import Told, leaks
 
 OURS = re.compile(r"labharness [a-z]|--[a-z]{2}|(?<![:\w/])/[a-z]+/|process [0-9]")
 NAMES = re.compile(r"\{(\w+)")
@@ -60,3 +63,18 @@ def test_a_reason_of_the_operating_system_is_not_passed_on() -> None:
         message_id="m", timestamp="2026-01-01T00:00:00.000Z", in_reply_to="k", rejected=rejected
     )
     assert not OURS.search(str(for_caller(message).payload.model_dump()))
+
+
+LEAKS = (
+    *("run labharness reset", "give --lab", "see /var/lib/lab", "held by process 4711"),
+    *("mallory is first", "ValueError('x')", "s3cret"),
+)
+
+
+@pytest.mark.parametrize("text", LEAKS)
+def test_a_leak_of_any_kind_is_seen(text: str) -> None:
+    fine = {"session_token": "s3cret", "message": "see hcp://session-x/artifacts/a.csv; 5 sccm"}
+    accepted = Told(type="task_accepted", payload=fine)
+    assert leaks([accepted], ("mallory",)) == []
+    event = Told(type="event", payload={"message": text})
+    assert len(leaks([accepted, event], ("mallory",))) == 1

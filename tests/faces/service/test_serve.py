@@ -21,7 +21,7 @@ from commands import COMMAND, ROOT, say
 from labharness.core.clock import pause, steady_s
 from labharness.journal.reading import verify_file
 from labharness.protocols.hcp.schemas import message_schemas
-from plain_caller import PlainCaller, Told, answer_in, history_faults
+from plain_caller import PlainCaller, Told, answer_in, history_faults, leaks
 from requested import hot
 from rig import EXAMPLE, SHORT_LINE
 from serving import PACED, Service, approve, until
@@ -73,9 +73,11 @@ def caller(broker: Broker) -> Iterator[Callable[..., PlainCaller]]:
         return made[-1]
 
     yield begin
+    told = [leaks(each.heard, tuple({*CALLERS} - each.named)) for each in made]
     for each in made:
         each.purge()
         each.close()
+    assert told == [[] for _ in made], "no pid, path, command, foreign caller or repeated token"
 
 
 Serve = Callable[..., Service]

@@ -205,3 +205,14 @@ def test_the_declaration_is_strict_where_it_heats() -> None:
     assert input_fault(schema, {**good, "recipe": {"sample_id": "a b"}}) is not None
     assert input_fault(schema, {"target_material": "MoS2"}) is not None
     assert {"peak_distance", "layer_count", "confidence", "spectrum_data"} <= DECLARATION.produces()
+
+
+def test_the_declaration_names_each_hazard_that_may_be_asked_for_and_what_brings_it_in() -> None:
+    safety = DECLARATION.to_json()["capability"]["safety"]
+    assert safety["hazard_categories"] == [
+        *("high_temperature", "toxic_gas", "flammable_gas", "laser"),
+    ]
+    assert set(safety["hazards_by"]) == {"flammable_gas", "laser"}
+    assert "hydrogen_sccm" in safety["hazards_by"]["flammable_gas"]
+    recipe = DECLARATION.input_schema["properties"]["recipe"]["properties"]
+    assert "hydrogen_sccm" in recipe

@@ -50,14 +50,14 @@ def test_the_example_grows_a_monolayer_and_says_so_in_the_protocols_words(grown:
 
 def test_every_artifact_resolves_by_its_uri_and_its_checksum_holds(grown: Ran) -> None:
     listed = {each["name"]: each for each in grown.body["artifacts"]}
-    assert set(listed) == {"raw_spectrum", "growth_log"}
+    assert set(listed) == {"raw_spectrum", "growth_log_csv"}
     roots = [grown.result.folder / "artifacts"]
     for each in listed.values():
         data = resolve(each["uri"], roots).read_bytes()
         assert len(data) == each["size_bytes"]
         assert each["checksum"] == "sha256:" + hashlib.sha256(data).hexdigest()
     table = list(
-        csv.reader(io.StringIO(resolve(listed["growth_log"]["uri"], roots).read_text("utf-8")))
+        csv.reader(io.StringIO(resolve(listed["growth_log_csv"]["uri"], roots).read_text("utf-8")))
     )
     assert table[0][0] == "time [s]"
     assert "furnace.temperature [degC]" in table[0]

@@ -16,6 +16,7 @@ from labharness.lab.wiring.without_line import NoLineRun, lineless_facts
 from labharness.protocols.hcp.codec import decode, encode
 from labharness.work.capability import document_analysis
 from labharness.work.capability.document_analysis import supervised
+from labharness.work.capability.document_analysis.fetching import NotFetched
 from rig import HERE, as_submit
 
 LAB = HERE.parent / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
@@ -181,6 +182,25 @@ def test_a_document_and_a_reader_that_fail_have_different_codes(
     assert payload["error_code"] == code
     assert payload["error_details"]["phase"] == "analysis"
     assert is_there(run.folder / "answer.json")
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (NotFetched("the server is away"), "resource_unavailable"),
+        (ZeroDivisionError("ours"), "internal_error"),
+    ],
+)
+def test_a_document_that_is_away_and_an_error_of_ours_have_codes_of_their_own(
+    fault: Exception, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*given: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(document_analysis, "document_of", failing)
+    message = run_of(tmp_path).execute().message
+    assert message.type == "task_failed"
+    assert message.payload.model_dump()["error_code"] == code
 
 
 def test_outputs_that_are_not_those_asked_for_fail_with_what_was_found(

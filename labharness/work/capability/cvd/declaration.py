@@ -105,6 +105,10 @@ DECLARATION = Declaration(
         involves_physical_resources=True,
         resource_types=("high_temperature_furnace", "gas_supply", "vacuum_system"),
         hazard_categories=("high_temperature", "toxic_gas"),
+        hazards_by=(
+            ("flammable_gas", "inputs.recipe.hydrogen_sccm above 0"),
+            ("laser", "the Raman spectra of the film"),
+        ),
     ),
     constraints=DeclaredConstraints(max_duration="PT72H", concurrent_limit=1),
     temperature_input="temperature_range",

@@ -1,0 +1,83 @@
+"""A caller is told the envelope that is enforced, and nothing that it sends changes it."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commands import ROOT
+from labharness.core.clock import VIRTUAL_EPOCH
+from labharness.lab import read_lab
+from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.house.screening import LineOnFile
+from labharness.protocols.hcp.codec import decode
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.terms import Rejected
+from labharness.work.desk import Admitting
+from rig import EXAMPLE, SHORT_LINE
+
+PLAN = read_lab(SHORT_LINE)
+FACTS = house_facts(PLAN)
+ADMITTING = Admitting(facts=FACTS, line=LineOnFile(PLAN.envelope), utc=lambda: VIRTUAL_EPOCH)
+TOLD = json.dumps(FACTS.safety_envelope, sort_keys=True)
+LAX = {"parameters": {"temperature": {"max": 9e9, "unit": "celsius", "hard_limit": False}}}
+NUMBERS = st.integers(-100, 2000)
+RECIPE = st.dictionaries(
+    st.sampled_from(["temperature_c", "dwell_s", "ramp_c_per_min", "argon_sccm", "hydrogen_sccm"]),
+    NUMBERS,
+)
+WHERE = st.sampled_from(["payload", "inputs", "constraints", "context", "recipe", "nowhere"])
+
+
+def body(low: int, high: int, recipe: dict[str, int], where: str, version: str) -> dict[str, Any]:
+    whole: dict[str, Any] = json.loads(EXAMPLE.read_text("utf-8"))
+    payload = whole["payload"]
+    payload["inputs"] |= {"temperature_range": {"min": low, "max": high, "unit": "celsius"}}
+    payload["inputs"]["recipe"] = recipe
+    places = {"payload": payload, "recipe": recipe} | {
+        name: payload[name] for name in ("inputs", "constraints", "context")
+    }
+    places.get(where, {})["safety_envelope"] = LAX
+    return {**whole, "hcp_version": version}
+
+
+@settings(deadline=None, max_examples=120)
+@given(NUMBERS, NUMBERS, RECIPE, WHERE, st.sampled_from(["1.0", "1.9"]))
+def test_nothing_that_a_caller_sends_relaxes_the_envelope(
+    low: int, high: int, recipe: dict[str, int], where: str, version: str
+) -> None:
+    message = decode(json.dumps(body(low, high, recipe, where, version)).encode())
+    assert isinstance(message.payload, TaskSubmit)
+    weighed = ADMITTING.weigh(message.payload)
+    assert json.dumps(FACTS.safety_envelope, sort_keys=True) == TOLD
+    if isinstance(weighed, Rejected):
+        return
+    assert where in ("context", "nowhere") or version == "1.9"
+    limits = FACTS.safety_envelope["channels"]
+    for command in weighed.commands:
+        if command.channel in limits:
+            told = limits[command.channel]
+            assert told["min"] <= command.value <= told["max"], command
+
+
+@pytest.mark.parametrize(
+    ("where", "version"), [("nowhere", "1.0"), ("context", "1.0"), ("inputs", "1.9")]
+)
+def test_such_a_task_is_admitted_where_its_envelope_is_not_heeded(where: str, version: str) -> None:
+    message = decode(json.dumps(body(700, 750, {}, where, version)).encode())
+    assert isinstance(message.payload, TaskSubmit)
+    weighed = ADMITTING.weigh(message.payload)
+    assert not isinstance(weighed, Rejected), weighed
+    assert weighed.commands
+
+
+@pytest.mark.parametrize("lab", ["annealing_furnace", "cvd_mos2", "iv_bench"])
+def test_each_channel_is_told_with_the_limit_that_the_kernel_enforces(lab: str) -> None:
+    plan = read_lab(ROOT / "envelopes/labharness_envelopes/labs" / lab / "lab.toml")
+    told = plan.safety_envelope["channels"]
+    assert told
+    for channel, limit in plan.envelope.limits.items():
+        found = {"min": limit.low, "max": limit.high, "unit": limit.unit}
+        assert told.get(channel) == (found if limit.unit else None)
