@@ -6,7 +6,7 @@ WORKERS ?= 4
 # What is done about tests that failed: nothing here, .ci/again in CI.
 AGAIN ?= false
 
-.PHONY: demo help test thorough check interop soak mutants mutants-table promises pages bench approve-sim lock clean
+.PHONY: demo help test thorough check interop soak mutants mutants-table promises conformance pages bench approve-sim lock clean
 
 demo: .venv/.installed-all ## run the example, a growth of six hours, in half a minute
 	$(BIN)/labharness run examples/mos2-monolayer.json
@@ -77,6 +77,9 @@ mutants-table: .venv/.installed-dev ## what mutants left, as tables in the docum
 
 promises: .venv/.installed-dev ## the lists of tests and bugs in the document of promises
 	$(BIN)/python tests/promised.py
+
+conformance: .venv/.installed-dev ## the counts of the document of conformance
+	$(BIN)/python tests/conformance.py
 
 pages: .venv/.installed-dev ## the numbers and tables that the documents show, from what makes them
 	WRITE_PAGES=1 $(BIN)/pytest -q -m "" tests/house/test_docs.py -k every_command

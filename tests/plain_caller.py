@@ -163,6 +163,12 @@ class PlainCaller:
             assert properties.content_type == "application/json"
             assert properties.content_encoding == "utf-8"
             assert properties.timestamp
+            assert told["hcp_version"] == "1.0"
+            for each in (told["message_id"], told["session_id"]):
+                assert each is None or uuid.UUID(each).version == 4
+            caller_id, session_id, kind = method.routing_key.split(".")
+            assert (caller_id, kind) == (self.caller_id, told["type"])
+            assert told["session_id"] in (session_id, None)
             assert properties.correlation_id == told["session_id"]
             self.heard.append(told)
             self._channel.basic_ack(method.delivery_tag)

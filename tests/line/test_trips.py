@@ -54,7 +54,12 @@ def test_a_fault_in_the_dwell_runs_its_procedure_verified_and_latched(
         "last_checkpoint": "ckpt-001",
         "recoverable": False,
     }
-    assert ran.body["execution_summary"]["risk_events"][0]["code"] == cause
+    event = ran.body["execution_summary"]["risk_events"][0]
+    assert set(event) == {"code", "channel", "value", "limit", "at", "text"}
+    assert event["code"] == cause
+    assert event["text"].startswith(f"{cause}: ")
+    (trip,) = [each for each in read(ran.result.folder / "journal.sqlite") if each.kind == "trip"]
+    assert (event["channel"], event["value"]) == (trip.body["channel"], trip.body["value"])
     assert ran.body["partial_outputs"]["growth_log"][-1]["phase"] == DWELL
     assert "partial_growth_log" in [each["name"] for each in ran.body["artifacts"]]
     (verification,) = ran.lab.line.trip_response.verifications

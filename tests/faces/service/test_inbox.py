@@ -4,6 +4,7 @@ import asyncio
 import json
 from datetime import UTC, datetime
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from aio_pika import Message
@@ -23,8 +24,10 @@ from labharness.faces.service.inbox import (
     Unanswerable,
     asked,
 )
+from labharness.lab.house.house import TaskRefused
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import decode, encode
+from labharness.work.task.queue import QUEUED_MAX
 from rig import EXAMPLE
 
 GROWTH = json.loads(EXAMPLE.read_text("utf-8"))["payload"]
@@ -141,3 +144,38 @@ def test_a_message_that_makes_the_lab_fail_is_a_dead_letter(fault: Exception) ->
     sent = SimpleNamespace(body=body, user_id=GROWTH["caller_id"], message_id="m")
     assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
     assert letters.reasons == [str(Text("hcp.fault"))]
+
+
+class Events:
+    """Stands for the exchange of events."""
+
+    def __init__(self) -> None:
+        self.told: list[dict[str, Any]] = []
+
+    async def publish(self, message: Message, *_: object, **__: object) -> None:
+        self.told.append(json.loads(message.body))
+
+
+def test_a_task_that_a_full_queue_does_not_take_is_rejected_as_resource_unavailable() -> None:
+    async def full(*_: object) -> None:
+        raise TaskRefused(Text("house.full", most=QUEUED_MAX))
+
+    house = SimpleNamespace(submit=full, lab_id="lab", tasks=lambda: SimpleNamespace(keys={}))
+    events = Events()
+    talk = _Talk(house, None, None, None, None, (events, None))  # type: ignore[arg-type]  # unused
+    body = {
+        "hcp_version": "1.0",
+        "message_id": "m",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "session_id": None,
+        "type": "task_submit",
+        "payload": GROWTH,
+    }
+    sent = SimpleNamespace(body=json.dumps(body).encode(), user_id=GROWTH["caller_id"])
+    assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
+    (told,) = events.told
+    assert (told["type"], told["session_id"]) == ("task_rejected", None)
+    assert told["payload"]["reason_code"] == "resource_unavailable"
+    assert told["payload"]["in_reply_to"] == "m"
+    assert str(QUEUED_MAX) in told["payload"]["reason_message"]
+    assert told["payload"]["suggestion"]

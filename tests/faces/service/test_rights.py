@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from labharness.faces.service.bounds import POLICIES
 from labharness.faces.service.definitions import definitions, differences, hashed
 from labharness.faces.service.rights import OPERATIONS, Parties
+from labharness.protocols.hcp import wire
 
 IDS = st.text("ab.-_0", min_size=1, max_size=4)
 LABS = st.from_regex(r"\A[ab][ab0-]{0,3}\Z")
@@ -126,6 +127,21 @@ def test_every_queue_has_one_policy_with_a_bound() -> None:
         (policy,) = [each for each in POLICIES if re.search(each.pattern, queue)]
         assert policy.definition["max-length"]
         assert policy.definition["max-length-bytes"]
+
+
+def test_the_queue_of_a_caller_keeps_messages_for_a_day_and_drops_the_oldest() -> None:
+    kept = {
+        queue: each.definition
+        for queue in ALPHA.queues
+        for each in POLICIES
+        if re.search(each.pattern, queue)
+    }
+    of_callers = [kept[wire.event_queue(each)] for each in ALPHA.callers]
+    assert of_callers
+    for each in of_callers:
+        assert each["message-ttl"] == 24 * 60 * 60 * 1000
+        assert each["overflow"] == "drop-head"
+    assert "message-ttl" not in kept[wire.command_queue(ALPHA.callee_id)]
 
 
 def test_a_password_is_hashed_as_rabbitmq_writes_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audited import ARGON, CALLER, CVD, SUBMISSION, judged
+from audited import ARGON, CALLER, CVD, SUBMISSION, TEXT, judged
 from labharness.protocols.hcp.terms import REASON_CODES, Rejected
 from labharness.work.admission.audit import CALLERS_SHOWN_MAX, Admitted, Screened, screen
 from labharness.work.admission.callers import BadCallers, read_callers
@@ -179,6 +179,24 @@ def test_a_suggestion_that_is_followed_is_accepted() -> None:
     )
     cooler = {**hot, "temperature_range": {"min": 700, "max": 799.9, "unit": "celsius"}}
     assert isinstance(judged(replace(SUBMISSION, inputs=cooler)), Admitted)
+
+
+def test_the_questions_are_asked_in_the_order_of_the_approval_flow() -> None:
+    hot = {"target_material": "MoS2", "temperature_range": {"max": 900, "unit": "celsius"}}
+    asks = replace(SUBMISSION, capability=TEXT.name, inputs=hot)  # all of it is wrong
+    ours = replace(CALLER, risk_max="R2")
+    steps = [
+        (judged(asks, caller=None), "unauthorized"),
+        (judged(asks, ours), "forbidden"),
+        (judged(replace(asks, capability=CVD.name), ours), "invalid_input"),
+    ]
+    asks = replace(asks, capability=CVD.name, inputs={**hot, "substrate": "SiO2/Si"})
+    steps.append((judged(asks, ours), "risk_too_high"))
+    found = [each.reason_code for each, _ in steps if isinstance(each, Rejected)]
+    assert found == [code for _, code in steps]
+    admitted = judged(asks, replace(CALLER, risk_max="R4"))
+    assert isinstance(admitted, Admitted)
+    assert (admitted.risk.level, admitted.needs_approval) == ("R4", True)
 
 
 def test_a_floor_that_nothing_lowers_is_said_to_be_one() -> None:

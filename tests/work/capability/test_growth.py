@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from labharness.core.vocabulary.durations import parse_duration
 from labharness.faces.testing.bench import Bench
 from labharness.journal.artifacts import resolve
 from labharness.journal.reading import export_jsonl, read, verify_file
@@ -80,6 +81,17 @@ def test_the_journal_is_one_chain_that_ends_with_the_terminal_message(
     assert token is None  # the callee never repeats it
 
 
+def test_the_id_of_the_file_is_kept_and_the_run_has_one_of_its_own(grown: Ran) -> None:
+    (body,) = [
+        each.body
+        for each in read(grown.result.folder / "journal.sqlite")
+        if each.kind == "submitted"
+    ]
+    asked = json.loads(EXAMPLE.read_text("utf-8"))["message_id"]
+    assert body["metadata"]["source_message_id"] == asked
+    assert body["message_id"] != asked
+
+
 def test_a_whole_growth_calls_nobody_for_what_it_sets_itself(grown: Ran) -> None:
     assert [data for kind, data in grown.events if kind == "warning"] == []
     records = read(grown.result.folder / "journal.sqlite")
@@ -133,3 +145,17 @@ def test_the_same_seed_gives_the_same_chain_and_export_over_hash_seeds(tmp_path:
         head = verify_file(out / "journal.sqlite").head.hash
         found.add((head, hashlib.sha256(exported.getvalue()).hexdigest(), done.stdout))
     assert len(found) == 1
+
+
+def test_the_duration_ends_when_the_line_is_safe_and_verified_and_not_when_it_is_cold(
+    grown: Ran,
+) -> None:
+    records = list(read(grown.result.folder / "journal.sqlite"))
+    begun = next(
+        each.at_s
+        for each in records
+        if each.kind == "event" and each.body["data"].get("to_state") == "RUNNING"
+    )
+    safe = [each.at_s for each in records if each.kind == "verified"][-1]
+    took_s = parse_duration(grown.body["execution_summary"]["duration"])
+    assert took_s == pytest.approx(safe - begun, abs=1.0)
