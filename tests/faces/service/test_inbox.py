@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from pamqp.commands import Basic
 from fuzzed import fuzzed
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker.lenient import read_what_can_be_read
+from labharness.faces.service import amqp
 from labharness.faces.service.amqp import _Talk
 from labharness.faces.service.inbox import (
     AbortAsked,
@@ -31,6 +33,16 @@ from labharness.work.task.queue import QUEUED_MAX
 from rig import EXAMPLE
 
 GROWTH = json.loads(EXAMPLE.read_text("utf-8"))["payload"]
+SUBMIT = json.dumps(
+    {
+        "hcp_version": "1.0",
+        "message_id": "m",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "session_id": None,
+        "type": "task_submit",
+        "payload": GROWTH,
+    }
+).encode()
 ACCOUNTS = st.sampled_from(("", "harness-alpha-001", "mallory"))
 
 
@@ -131,17 +143,7 @@ def test_a_message_that_makes_the_lab_fail_is_a_dead_letter(fault: Exception) ->
     house = SimpleNamespace(submit=failing, lab_id="lab")
     letters = Letters()
     talk = _Talk(house, None, None, None, None, (None, letters))  # type: ignore[arg-type]  # unused
-    body = json.dumps(
-        {
-            "hcp_version": "1.0",
-            "message_id": "m",
-            "timestamp": "2026-01-01T00:00:00Z",
-            "session_id": None,
-            "type": "task_submit",
-            "payload": GROWTH,
-        }
-    ).encode()
-    sent = SimpleNamespace(body=body, user_id=GROWTH["caller_id"], message_id="m")
+    sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m")
     assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
     assert letters.reasons == [str(Text("hcp.fault"))]
 
@@ -163,15 +165,7 @@ def test_a_task_that_a_full_queue_does_not_take_is_rejected_as_resource_unavaila
     house = SimpleNamespace(submit=full, lab_id="lab", tasks=lambda: SimpleNamespace(keys={}))
     events = Events()
     talk = _Talk(house, None, None, None, None, (events, None))  # type: ignore[arg-type]  # unused
-    body = {
-        "hcp_version": "1.0",
-        "message_id": "m",
-        "timestamp": "2026-01-01T00:00:00Z",
-        "session_id": None,
-        "type": "task_submit",
-        "payload": GROWTH,
-    }
-    sent = SimpleNamespace(body=json.dumps(body).encode(), user_id=GROWTH["caller_id"])
+    sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"])
     assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
     (told,) = events.told
     assert (told["type"], told["session_id"]) == ("task_rejected", None)
@@ -179,3 +173,51 @@ def test_a_task_that_a_full_queue_does_not_take_is_rejected_as_resource_unavaila
     assert told["payload"]["in_reply_to"] == "m"
     assert str(QUEUED_MAX) in told["payload"]["reason_message"]
     assert told["payload"]["suggestion"]
+
+
+class Deliveries:
+    """Stands for the queue of a lab, which delivers one submission twice."""
+
+    def __init__(self, did: list[str]) -> None:
+        self._did = did
+
+    def iterator(self, *, exclusive: bool) -> "Deliveries":
+        assert exclusive
+        return self
+
+    async def __aenter__(self) -> AsyncIterator[SimpleNamespace]:
+        return self._each()
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+    async def _each(self) -> AsyncIterator[SimpleNamespace]:
+        async def ack() -> None:
+            self._did.append("ack")
+
+        async def nack(*, requeue: bool) -> None:
+            self._did.append(f"back {requeue}")
+
+        for _ in range(2):
+            yield SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], ack=ack, nack=nack)
+
+
+def test_a_delivery_is_acknowledged_once_it_is_kept_and_given_back_where_it_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    did: list[str] = []
+    disks = iter([OSError("no space left"), None])
+
+    async def submit(*_: object) -> SimpleNamespace:
+        full = next(disks)
+        did.append("full" if full else "kept")
+        if full:
+            raise full
+        return SimpleNamespace(fresh=True)
+
+    monkeypatch.setattr(amqp, "RETRY_S", 0.0)
+    house = SimpleNamespace(submit=submit, lab_id="lab", changed=asyncio.Event())
+    queue: Any = Deliveries(did)
+    talk = _Talk(house, None, None, None, queue, (None, None))  # type: ignore[arg-type]  # unused
+    asyncio.run(talk.take())
+    assert did == ["full", "back True", "kept", "ack"]

@@ -105,3 +105,18 @@ def test_names_of_a_higher_minor_version_are_warned_of_up_to_a_bound() -> None:
     assert len(told) == IGNORED_MAX
     assert told[0]["code"] == "name_ignored"
     assert "payload.x0 is not known in HCP 1.0" in told[0]["message"]
+
+
+@pytest.mark.parametrize("end", ["COMPLETED", "FAILED", "ABORTING"])
+def test_a_token_is_good_while_its_session_runs_or_is_held_and_ends_with_its_work(end: str) -> None:
+    found = session(Kept())
+    found.scope = Scope("s", "R3", "T2", "e", None)
+    _, found.token = issue(bytes, found.scope, running_at=BEGUN, max_duration_s=60.0)
+    now = BEGUN + timedelta(seconds=1)
+    for state in ("RUNNING", "PAUSED", "RUNNING"):
+        found.become(state, "why")
+        assert found.authorises(now)
+        assert found.beyond("furnace") == ""
+    found.become(end, "why")
+    assert not found.authorises(now)
+    assert not found.authorises(BEGUN)
