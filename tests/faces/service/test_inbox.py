@@ -165,7 +165,7 @@ def test_a_task_that_a_full_queue_does_not_take_is_rejected_as_resource_unavaila
     house = SimpleNamespace(submit=full, lab_id="lab", tasks=lambda: SimpleNamespace(keys={}))
     events = Events()
     talk = _Talk(house, None, None, None, None, (events, None))  # type: ignore[arg-type]  # unused
-    sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"])
+    sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m")
     assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
     (told,) = events.told
     assert (told["type"], told["session_id"]) == ("task_rejected", None)
@@ -199,7 +199,9 @@ class Deliveries:
             self._did.append(f"back {requeue}")
 
         for _ in range(2):
-            yield SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], ack=ack, nack=nack)
+            yield SimpleNamespace(
+                body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", ack=ack, nack=nack
+            )
 
 
 def test_a_delivery_is_acknowledged_once_it_is_kept_and_given_back_where_it_is_not(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from commands import ROOT
 from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.lab import read_lab
-from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.house.screening import LineOnFile
 from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.messages import TaskSubmit
@@ -19,7 +19,7 @@ from labharness.work.desk import Admitting
 from rig import EXAMPLE, SHORT_LINE
 
 PLAN = read_lab(SHORT_LINE)
-FACTS = house_facts(PLAN)
+FACTS = lab_facts_of(PLAN)
 ADMITTING = Admitting(facts=FACTS, line=LineOnFile(PLAN.envelope), utc=lambda: VIRTUAL_EPOCH)
 TOLD = json.dumps(FACTS.safety_envelope, sort_keys=True)
 LAX = {"parameters": {"temperature": {"max": 9e9, "unit": "celsius", "hard_limit": False}}}
