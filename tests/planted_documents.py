@@ -76,7 +76,7 @@ IN_DOCUMENTS = (
     ),
     PlantedBug(
         "artifact of a run of another caller",
-        f"{HERE}.source:_readable_class",
+        "labharness.work.capability.stored:_readable_class",
         "held if payload['caller_id'] == around.caller_id and below else ''",
         "held if below else ''",
         SOURCES + "test_an_artifact_is_read_by_the_caller_of_its_run_alone",

@@ -10,6 +10,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PlainSerializer,
     PlainValidator,
     SecretStr,
     StrictBool,
@@ -90,7 +91,7 @@ class LabHead(Strict):
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")
     title: str
     line: str
-    attended: Annotated[Hours, PlainValidator(_hours)]
+    attended: Annotated[Hours, PlainValidator(_hours), PlainSerializer(str)]
     shared: StrictBool = False
     callers: str | None = None
     hazards: str | None = None

@@ -63,7 +63,7 @@ def served_text(plan: LabPlan, links: ServedLinks) -> str:
     home = state_home(head["id"], None if named is None else named.rstrip("/") + SUFFIX, plan.path)
     head["state_dir"] = str(home.absolute())
     head.pop("approvals", None)
-    for name in ("callers", "hazards", "line"):
+    for name in ("callers", "hazards", "approvers", "line"):
         if name in head and (name != "line" or head[name].endswith(".toml")):
             head[name] = str(plan.beside(head[name]).resolve())
     if plan.file.operator.kind == "simulated":

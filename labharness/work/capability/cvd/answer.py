@@ -12,7 +12,7 @@ from labharness.work.capability.cvd.intent import met
 from labharness.work.capability.cvd.verdict import distribution
 from labharness.work.plan import StepRecord
 
-__all__ = ["AXIS", "compose", "growth_log"]
+__all__ = ["AXIS", "compose", "growth_log", "raman_analysis", "why_not"]
 
 SIX_OR_MORE = 6
 AXIS = "Raman shift in cm-1 as the instrument states it; counts as the camera gave them"
@@ -38,10 +38,10 @@ def compose(records: Sequence[StepRecord], threshold: float, intent: str = "") -
     if found is None or analysis is None:
         return NoAnswer(Text("answer.too_early"), {"growth_log": log})
     verdict = analysis["verdict"]
-    raman = _raman_analysis(found, verdict)
+    raman = raman_analysis(found, verdict)
     film = distribution(found, verdict)
     spectra = _raw_spectra(analysis, results.get("photoluminescence"), found)
-    reason, way_out = _why_not(found, verdict, film, threshold)
+    reason, way_out = why_not(found, verdict, film, threshold)
     if reason:
         partial = {"film": film, "raman_analysis": raman, "growth_log": log}
         return NoAnswer(reason, partial, (spectra,), way_out)
@@ -121,7 +121,7 @@ def _measured(record: StepRecord) -> Iterator[tuple[str, Any]]:
             yield f"volumes purged of {asked['contaminant']}", record.result["volumes"]
 
 
-def _why_not(
+def why_not(
     found: Mapping[str, Any], verdict: Mapping[str, Any], film: Mapping[str, Any], threshold: float
 ) -> tuple[str, str]:
     """Return why there is no answer, and a suggestion; both empty if there is one."""
@@ -146,7 +146,8 @@ def _why_not(
     return "", ""
 
 
-def _raman_analysis(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
+def raman_analysis(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the verdict in full, with what was surveyed: ``places``, ``film``."""
     best = verdict["best_spot"]
     row = None if best is None else verdict["spots"][best]
     return {

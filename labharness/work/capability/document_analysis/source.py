@@ -1,6 +1,5 @@
 """Gets the document of a task: from the task itself, a file, an artifact of a run, or a server."""
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +10,6 @@ from urllib.parse import unquote, urlsplit
 from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text
-from labharness.journal.access_log import AccessNotLogged, log_access
-from labharness.journal.artifacts import ArtifactRefused, resolve
-from labharness.protocols.hcp.terms import DATA_CLASSES
 from labharness.work.capability import CannotDo, Surroundings
 from labharness.work.capability.document_analysis.fetching import fetch
 from labharness.work.capability.document_analysis.settings import (
@@ -21,6 +17,7 @@ from labharness.work.capability.document_analysis.settings import (
     origin_of,
     origins_of,
 )
+from labharness.work.capability.stored import artifact_of_caller
 
 __all__ = ["Document", "DocumentRefused", "document_of", "source_fault"]
 
@@ -33,9 +30,6 @@ SUFFIXES: Final = {
     ".pdf": "application/pdf",
 }
 PDF_MARK: Final = b"%PDF-"
-SUBMIT_BYTES_MAX: Final = 8 * 1_024 * 1_024
-RUNS_MAX: Final = 10_000
-"""Most folders of runs that are looked through for an artifact."""
 
 
 class DocumentRefused(LabError, ValueError, code="document_refused"):
@@ -153,50 +147,8 @@ def _bytes_of(path: Path, bytes_max: int) -> bytes:
     return data
 
 
-# ---- artifacts of runs
-
-
 def _of_run(uri: str, around: Surroundings) -> Path:
-    """Return the file of an artifact whose run was asked for by the same caller."""
-    session = uri.removeprefix("hcp://session-").partition("/")[0]
-    near = [around.runs / session] if session and "/" not in session and session != ".." else []
-    for run in (*near, *_runs(around.runs)):
-        try:
-            path = resolve(uri, [run / around.artifacts])
-        except ArtifactRefused:
-            continue
-        held = _readable_class(run, around)
-        if not held:
-            break
-        try:
-            log_access(
-                run,
-                data_class=held,
-                reader=around.caller_id,
-                via="document-analysis",
-                what=uri,
-            )
-        except AccessNotLogged:
-            break
-        return path
-    raise DocumentRefused(Text("document.no_artifact"))
-
-
-def _runs(root: Path) -> list[Path]:
-    try:
-        with os.scandir(root) as found:
-            return [Path(each.path) for _, each in zip(range(RUNS_MAX), found, strict=False)]
-    except OSError:
-        return []
-
-
-def _readable_class(run: Path, around: Surroundings) -> str:
-    """Return the data class of a run of the same caller; ``""`` for a higher one, or another's."""
-    try:
-        with open_named(run / around.submit) as file:
-            payload = json.loads(file.read(SUBMIT_BYTES_MAX))["payload"]
-        held = (payload.get("constraints") or {}).get("data_classification") or "T2"
-        below = DATA_CLASSES.index(held) <= DATA_CLASSES.index(around.data_classification)
-        return held if payload["caller_id"] == around.caller_id and below else ""
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return ""
+    found = artifact_of_caller(uri, around, "document-analysis")
+    if found is None:
+        raise DocumentRefused(Text("document.no_artifact"))
+    return found

@@ -1,0 +1,174 @@
+"""Stored spectra are judged as those of a growth are, and bad ones are refused by their number."""
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labharness.journal import SqliteJournal
+from labharness.journal.access_log import accesses
+from labharness.journal.artifacts import Artifacts
+from labharness.lab import read_lab
+from labharness.lab.wiring.without_line import NoLineRun, lineless_facts
+from labharness.work.capability.cvd.verdict import raman_shift
+from labharness.work.capability.raman_characterization.spectra import spectrum_fault
+from labharness_simulators.plant import Sample, Spectrometer
+from labharness_simulators.plant.spectrum import Light, light_of
+from rig import HERE, as_submit
+
+LAB = HERE.parent / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
+DARK, EXPOSURE_S, LASER_MW = 300.0, 10.0, 0.3
+CALLER = "harness-local-01"
+EARLIER = "0a1b-earlier"
+
+
+def light_at(sample: Sample, layers: int, x_um: float, exposure_s: float) -> Light:
+    return light_of(sample, layers, x_um, 0.0, LASER_MW, exposure_s)
+
+
+def spectra(layers: int, count: int = 3) -> list[dict[str, Any]]:
+    """Return spectra of places with so many layers, as the simulated microscope takes them."""
+    found, chance = [], random.Random(7)
+    sample = Sample("nominal", "SiO2/Si")
+    for number in range(count):
+        x_um = 60.0 * number
+        camera = Spectrometer(partial(light_at, sample, layers, x_um), chance)
+        shift = raman_shift(532.0, camera.wavelengths_nm())
+        counts = camera.exposure(EXPOSURE_S)
+        place = {"x_um": x_um, "y_um": 0.0, "exposure_s": EXPOSURE_S}
+        found.append({**place, "raman_shift": list(shift), "intensity": list(counts)})
+    return found
+
+
+def ended(folder: Path, inputs: Mapping[str, Any], **constraints: Any) -> tuple[str, Any]:
+    body = json.loads((HERE.parent / "examples" / "document-analysis.json").read_text("utf-8"))
+    body["payload"] |= {
+        "capability": "raman-characterization",
+        "intent": "How many layers?",
+        "inputs": dict(inputs),
+        "constraints": constraints,
+    }
+    body["payload"].pop("expected_output", None)
+    plan = replace(read_lab(LAB), state_dir=folder / "state")
+    run = NoLineRun(
+        plan,
+        lineless_facts(plan),
+        *as_submit(body),
+        out=folder / "runs" / "now",
+        tell=lambda kind, data: None,
+    )
+    message = run.execute().message
+    return message.type, message.payload.model_dump(exclude_unset=True)
+
+
+@pytest.mark.parametrize(("layers", "count"), [(1, 3), (2, 9)])
+def test_the_layers_of_known_films_are_found(tmp_path: Path, layers: int, count: int) -> None:
+    kind, body = ended(tmp_path, {"spectra": spectra(layers, count), "dark_counts": DARK})
+    assert kind == "task_completed", body
+    outputs = body["outputs"]
+    assert outputs["layer_count"] == layers
+    assert outputs["film"]["of_area"]["bare"] == 0
+    assert outputs["raman_analysis"]["places_surveyed"] == count
+    assert body["execution_summary"]["steps_executed"] == 2
+
+
+def test_bare_places_count_and_a_bare_sample_is_no_film(tmp_path: Path) -> None:
+    both = [*spectra(1), *spectra(0, 1)]
+    kind, body = ended(tmp_path / "a", {"spectra": both, "dark_counts": DARK})
+    assert kind == "task_completed", body
+    assert body["outputs"]["film"]["of_area"]["bare"] == 0.25
+    kind, body = ended(tmp_path / "b", {"spectra": spectra(0), "dark_counts": DARK})
+    assert (kind, body["error_code"]) == ("task_failed", "execution_error")
+    assert "no film at any of 3" in body["error_message"]
+    assert body["partial_outputs"]["film"]["of_area"]["bare"] == 1.0
+
+
+@pytest.mark.parametrize(("layers", "threshold"), [(1, 1.0), (3, 0.0)])
+def test_a_film_that_leaves_doubt_is_no_answer(
+    tmp_path: Path, layers: int, threshold: float
+) -> None:
+    inputs = {"spectra": spectra(layers), "dark_counts": DARK}
+    kind, body = ended(tmp_path, inputs, confidence_threshold=threshold)
+    assert (kind, body["error_code"]) == ("task_failed", "execution_error")
+    assert body["partial_outputs"]["raman_analysis"]["credible_set"]
+
+
+def earlier_run(folder: Path, caller_id: str) -> str:
+    """Make the folder of a run with its spectra; return their address."""
+    run = folder / "runs" / EARLIER
+    run.mkdir(parents=True)
+    (run / "submit.json").write_text(json.dumps({"payload": {"caller_id": caller_id}}), "utf-8")
+    with SqliteJournal(run / "journal.sqlite") as journal:
+        journal.append("event", {}, 0.0)
+    kept = [{**each, "counts": each["intensity"]} for each in spectra(1)]
+    content = json.dumps({"raman": kept, "dark_counts": DARK}).encode()
+    made = Artifacts(run / "artifacts", EARLIER)
+    return made.put("raw_spectrum", "raw_spectrum.json", "application/json", content).uri
+
+
+def test_spectra_of_an_earlier_run_are_judged_and_their_read_is_logged(tmp_path: Path) -> None:
+    kind, body = ended(tmp_path, {"spectra_uri": earlier_run(tmp_path, CALLER)})
+    assert (kind, body["outputs"]["layer_count"]) == ("task_completed", 1)
+    (read,) = accesses(tmp_path / "runs" / EARLIER)
+    assert (read.reader, read.via) == (CALLER, "raman-characterization")
+
+
+def test_another_callers_spectra_are_not_there(tmp_path: Path) -> None:
+    kind, body = ended(tmp_path, {"spectra_uri": earlier_run(tmp_path, "somebody-else")})
+    assert (kind, body["error_code"]) == ("task_failed", "input_error")
+    assert "no such artifact of a run of yours" in body["error_message"]
+    assert list(accesses(tmp_path / "runs" / EARLIER)) == []
+
+
+RAMP = [float(each) for each in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        ({}, "either spectra or spectra_uri"),
+        ({"spectra": [], "spectra_uri": "hcp://x"}, "spectra"),
+        (
+            {"spectra": [{"raman_shift": RAMP, "intensity": RAMP[:-1]}]},
+            "spectrum 0: raman_shift has 10 values and intensity 9",
+        ),
+        (
+            {"spectra": [{"raman_shift": RAMP[::-1], "intensity": RAMP}]},
+            "spectrum 0: raman_shift does not ascend",
+        ),
+        ({"spectra": [{"raman_shift": RAMP}]}, "intensity"),
+        ({"spectra": [{"raman_shift": RAMP, "intensity": ["a"] * 10}]}, "intensity"),
+    ],
+)
+def test_bad_spectra_are_refused_before_anything_runs(
+    tmp_path: Path, inputs: dict[str, Any], says: str
+) -> None:
+    kind, body = ended(tmp_path, inputs)
+    assert (kind, body["reason_code"]) == ("task_rejected", "invalid_input"), body
+    assert says in body["reason_message"]
+
+
+def test_an_axis_without_the_lines_is_an_input_error(tmp_path: Path) -> None:
+    axis = [1000.0 + each for each in range(100)]
+    kind, body = ended(tmp_path, {"spectra": [{"raman_shift": axis, "intensity": axis}]})
+    assert (kind, body["error_code"]) == ("task_failed", "input_error"), body
+
+
+NUMBERS = st.lists(st.floats(allow_nan=True) | st.integers() | st.none() | st.text(), max_size=6)
+
+
+@given(axis=NUMBERS, counts=NUMBERS)
+def test_what_is_not_refused_is_two_ascending_lists_of_numbers(
+    axis: list[Any], counts: list[Any]
+) -> None:
+    if not spectrum_fault([{"raman_shift": axis, "intensity": counts}]):
+        assert len(axis) == len(counts)
+        assert axis == sorted(set(axis))
+        assert all(abs(value) < float("inf") for value in (*axis, *counts))
