@@ -30,15 +30,8 @@ from labharness.work.capability.raman_characterization.spectra import (
     spectra_of,
     spectrum_fault,
 )
-from labharness.work.plan import (
-    FailureKind,
-    Instruction,
-    InstructionKind,
-    InstructionSet,
-    RunningStep,
-    StepRecord,
-    Verb,
-)
+from labharness.work.capability.steps import Steps
+from labharness.work.plan import FailureKind, InstructionKind, RunningStep, StepRecord, Verb
 
 __all__ = ["CAPABILITY", "RamanCharacterization", "RamanSettings"]
 
@@ -143,32 +136,21 @@ class RamanCharacterization:
         fault = spectrum_fault(inputs["spectra"]) if "spectra" in inputs else ""
         if fault:
             return CannotDo("invalid_input", fault, Text("spectra.mend"))
-        get = Instruction(
-            instruction_id="get",
-            action="get",
-            kind=InstructionKind.QUERY,
-            timeout_s=READ_S_MAX,
-            expected_s=0.1,
-            stage="spectra",
-            description=Text("spectra.get"),
-        )
-        judged = Instruction(
-            instruction_id="judge",
-            action="judge",
-            kind=InstructionKind.ANALYSIS,
-            dependencies=("get",),
-            timeout_s=JUDGE_S_MAX,
+        steps = Steps(slack=1.0, spare_s=0.0, switch_s=0.0)
+        steps.stage = "spectra"
+        what = Text("spectra.get")
+        steps.add("get", "get", what, {}, timeout_s=READ_S_MAX, kind=InstructionKind.QUERY)
+        steps.stage = "analysis"
+        steps.add(
+            "judge",
+            "judge",
+            Text("spectra.judge"),
+            {},
             expected_s=1.0 + SPECTRUM_S * len(inputs.get("spectra", ())),
-            stage="analysis",
-            description=Text("spectra.judge"),
+            timeout_s=JUDGE_S_MAX,
+            kind=InstructionKind.ANALYSIS,
         )
-        return Planned(
-            instructions=InstructionSet((get, judged)),
-            duration_s=get.expected_s + judged.expected_s,
-            process_gases=(),
-            temperature_c_max=None,
-            recipe={},
-        )
+        return steps.planned({})
 
     def bound(self, inputs: Mapping[str, Any], around: Surroundings) -> Mapping[str, Verb]:
         """Return the verbs of one task."""
