@@ -279,7 +279,13 @@ def test_capabilities_are_listed_and_shown_as_they_are_declared() -> None:
     names = [line.split()[:2] for line in said.out.splitlines()]
     assert names == [
         [each, "1.0.0"]
-        for each in ("annealing", "cvd-material-synthesis", "document-analysis", "iv-curve")
+        for each in (
+            "annealing",
+            "cvd-material-synthesis",
+            "document-analysis",
+            "iv-curve",
+            "raman-characterization",
+        )
     ]
     shown = json.loads(say("capabilities", "show", "cvd-material-synthesis").out)["capability"]
     assert shown["version"] == "1.0.0"
