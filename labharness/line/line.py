@@ -38,6 +38,7 @@ __all__ = ["COLD_C", "COOL_WATCH_S_MAX", "Line"]
 T = TypeVar("T")
 
 COLD_C = 60.0  # a tube that may be touched
+POLL_S_MAX = 60.0  # lab time; a poll comes each second
 COOL_WATCH_S_MAX = 12 * 3600.0  # lab time; the shipped tube needs less than five hours
 
 
@@ -406,7 +407,11 @@ class Line:
                 return False
             if any(value != value for value in values) or broken_off():
                 return False
-            await self.polled()
+            try:
+                async with asyncio.timeout(POLL_S_MAX):
+                    await self.polled()
+            except TimeoutError:  # the poller has died of an error, and no reading grows stale
+                return False
         return False
 
     # ---- making safe

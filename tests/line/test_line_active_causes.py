@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kernel_line import healthy, parts, running, see
+from labharness.core.clock import VirtualLoop, run
 from labharness.core.vocabulary import Cause, Trip
 from labharness.line.hindrances import active_trips, causes_of, lost_states, stop_procedure
 from labharness.line.line import Line
@@ -64,6 +65,18 @@ def test_a_line_is_watched_until_all_of_it_is_below_60_degc_or_nothing_can_be_se
     assert watched([59.9], broken_off_after=0) == (True, 0), "a cold line is cold all the same"
     assert watched([100.0], furnace_sensor_break=1.0) == (False, 0)
     assert watched([100.0, 20.0], furnace_x=1.0, pump_sensor_break=1.0) == (True, 1)
+
+
+def test_a_watch_whose_polls_have_ended_is_over() -> None:
+    loop = VirtualLoop()
+    line: Any = SimpleNamespace(
+        envelope=SimpleNamespace(watches=["furnace.temperature"], trips=[]),
+        clock=SimpleNamespace(now_s=loop.time),
+        latest=lambda channel: 100.0,
+        polled=lambda: loop.create_future(),
+    )
+    assert run(Line.watch_until_cold(line), loop) is False
+    assert loop.time() <= 61.0
 
 
 # ---- what still stands

@@ -188,7 +188,7 @@ def test_an_edit_of_the_callers_counts_for_the_next_task(made: Desk) -> None:
     first = made.submit("one")
     made.until(lambda: made.status(first) == "completed")
     text = callers.read_text()
-    callers.write_text(text.replace('["document-analysis", ', '['))
+    callers.write_text(text.replace('["document-analysis", ', "["))
     assert callers.read_text() != text
     assert made.status(made.submit("two")) == "failed"
 
