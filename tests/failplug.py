@@ -18,6 +18,7 @@ from unittest import mock
 from labharness.chaos import Fault
 from labharness.instruments.link import LinkLost
 from labharness.journal import SqliteJournal
+from labharness.journal.rows import Rows
 from labharness.lab import Lab
 from labharness.safety.guard import Source
 
@@ -128,8 +129,8 @@ class Plug:
         seq, channel = intent
         self.commanded[seq] = channel
         with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
-            (durable,) = database.execute("SELECT max(seq) FROM records").fetchone()
-        if durable is None or durable < seq:
+            durable = Rows(database).highest()
+        if durable < seq:
             self.wrong.append(f"{channel} left before its intent {seq} was on the disk ({durable})")
 
     @contextlib.contextmanager
@@ -161,8 +162,7 @@ class Plug:
 
                 def within() -> None:
                     journal._database.execute("BEGIN IMMEDIATE")
-                    rows = "INSERT INTO records VALUES (?, ?, ?, ?)"
-                    journal._database.executemany(rows, journal._queue)
+                    journal._rows.add(journal._queue)
 
                 def locked() -> None:
                     other = sqlite3.connect(journal.path, isolation_level=None)

@@ -11,7 +11,7 @@ IN_THE_JOURNAL = (
         "not found.ok",
         "False",
         "tests/journal/test_journal_damage.py::"
-        "test_records_before_the_damage_are_read_and_those_behind_it_are_counted[a_missing_record]",
+        "test_records_before_the_damage_are_read_and_those_behind_it_are_counted[a_missing_row-groups]",
         promise=59,
         detector="verdict",
         daily=True,
@@ -19,10 +19,10 @@ IN_THE_JOURNAL = (
     PlantedBug(
         "reading beyond the damage",
         "labharness.journal.reading:sealed",
-        "database.execute(SELECT_UNTIL, (last,))",
-        "database.execute(SELECT_UNTIL, (sys.maxsize,))",
+        "rows.after(FIRST_SEQ - 1, last)",
+        "rows.after(FIRST_SEQ - 1)",
         "tests/journal/test_journal_damage.py::"
-        "test_whichever_page_is_lost_what_is_read_is_a_beginning",
+        "test_whichever_page_is_lost_what_is_read_is_a_beginning[groups]",
         promise=59,
         detector="verdict",
     ),
@@ -32,7 +32,7 @@ IN_THE_JOURNAL = (
         "_copy(path, aside)",
         "pass",
         "tests/journal/test_journal_damage.py::"
-        "test_a_salvaged_journal_goes_on_and_the_damaged_file_is_kept",
+        "test_a_salvaged_journal_goes_on_and_the_damaged_file_is_kept[groups]",
         promise=59,
         detector="verdict",
     ),
@@ -117,11 +117,30 @@ IN_THE_JOURNAL = (
     ),
     PlantedBug(
         "NaN recorded as missing",
-        "labharness.journal.chain:_plain",
-        "bool(value == 0.0 or PLAIN_FROM <= abs(value) < PLAIN_BELOW)",
+        "labharness.journal.chain:_plain_float",
+        "PLAIN_FROM <= value < PLAIN_BELOW or value == 0.0 or PLAIN_FROM <= -value < PLAIN_BELOW",
         "True",
         "tests/journal/test_journal_chain.py::"
         "test_a_number_that_json_has_not_is_refused_wherever_it_stands",
+        promise=59,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "something hidden behind the records of a row",
+        "labharness.journal.rows:records_of",
+        "zip_longest(data.split(BETWEEN), hashes, fillvalue=b'')",
+        "zip(data.split(BETWEEN), hashes)",
+        "tests/journal/test_journal_rows.py::"
+        "test_what_stands_behind_the_records_of_a_row_is_found[more0]",
+        promise=59,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "row before the first record passed over",
+        "labharness.journal.rows:Rows._begin",
+        "return BEFORE_ALL",
+        "return seq",
+        "tests/journal/test_journal_rows.py::test_a_row_before_the_first_record_is_found",
         promise=59,
         detector="verdict",
     ),

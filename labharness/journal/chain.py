@@ -116,16 +116,24 @@ def record_bytes(seq: int, at_s: float, kind: str, body: Mapping[str, Any]) -> b
         ValueError: As `canonical`.
         TypeError: As `canonical`.
     """
-    # 0 and 0.0 are one instant and must have one text.
-    fields = {"seq": seq, "at_s": float(at_s), "kind": kind, "body": body}
-    if _plain(body) and _plain(fields["at_s"]):
+    at_s = float(at_s)  # 0 and 0.0 are one instant and must have one text
+    if _plain(body) and _plain_float(at_s):
         try:
-            data = _encode_plain(fields)
+            data = _encode_plain(_Fields(at_s, body, kind, seq))
         except UnicodeEncodeError:  # a lone surrogate
             data = DELETE
         if data.isascii() and DELETE not in data:
             return data
-    return canonical({**fields, "body": coded(body)})
+    return canonical({"seq": seq, "at_s": at_s, "kind": kind, "body": coded(body)})
+
+
+class _Fields(msgspec.Struct, frozen=True):
+    """The fields of a record in the order of their text; twice as fast as a dict of them."""
+
+    at_s: float
+    body: Mapping[str, Any]
+    kind: str
+    seq: int
 
 
 def _plain(value: Any) -> bool:  # noqa: ANN401 - whatever a body holds
@@ -134,16 +142,21 @@ def _plain(value: Any) -> bool:  # noqa: ANN401 - whatever a body holds
     It would write NaN as null, and bytes, which are not JSON, as a text.
     """
     kind = type(value)
-    if kind in SCALARS:
-        return True
-    if kind is float:
-        return bool(value == 0.0 or PLAIN_FROM <= abs(value) < PLAIN_BELOW)
     if kind is dict:
-        for key, each in value.items():  # noqa: SIM110 - a generator takes twice as long
-            if type(key) is not str or not _plain(each):
+        for key, each in value.items():
+            if type(key) is not str:
+                return False
+            of = type(each)
+            if of not in SCALARS and not (_plain_float(each) if of is float else _plain(each)):
                 return False
         return True
-    return (kind is list or kind is tuple) and all(map(_plain, value))
+    if kind is float:
+        return _plain_float(value)
+    return kind in SCALARS or ((kind is list or kind is tuple) and all(map(_plain, value)))
+
+
+def _plain_float(value: float) -> bool:
+    return PLAIN_FROM <= value < PLAIN_BELOW or value == 0.0 or PLAIN_FROM <= -value < PLAIN_BELOW
 
 
 def genesis_of(run: Mapping[str, Any]) -> bytes:

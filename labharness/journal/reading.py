@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from labharness.journal.chain import (
+    FIRST_SEQ,
     GENESIS,
     Head,
     Record,
@@ -26,11 +27,11 @@ from labharness.journal.layout import (
     BLOCK_BYTES_MAX,
     FORMAT,
     PACKED_SINCE,
-    SELECT_UNTIL,
     JournalEmpty,
     JournalFailed,
     sqlite_errors,
 )
+from labharness.journal.rows import Rows
 
 __all__ = [
     "about",
@@ -45,7 +46,6 @@ __all__ = [
 ]
 
 NOTHING_BESIDE = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_CANTOPEN)
-AFTER = "SELECT seq, CAST(data AS BLOB), CAST(hash AS BLOB) FROM records WHERE seq > ? ORDER BY seq"
 READ_S_MAX = 0.25  # longest wait of a reader for a lock; a journal under recovery is locked
 
 
@@ -74,9 +74,9 @@ def read_after(path: Path, seq: int) -> Iterator[Record]:
     Raises:
         JournalFailed: The file cannot be opened or read.
     """
-    with _opened(path) as database:
-        for number, data, chained in database.execute(AFTER, (seq,)):
-            yield _unsealed(path, Sealed(number, data, chained))
+    with _stored(path) as rows:
+        for one in rows.after(seq, blocks=False):
+            yield _unsealed(path, one)
 
 
 def sealed(path: Path, until_seq: int | None = None) -> Iterator[Sealed]:
@@ -93,15 +93,9 @@ def sealed(path: Path, until_seq: int | None = None) -> Iterator[Sealed]:
     """
     packed = _format(path) >= PACKED_SINCE
     last = sys.maxsize if until_seq is None else until_seq
-    with _opened(path) as database:
-        for seq, data, chained, block in database.execute(SELECT_UNTIL, (last,)):
-            # A damaged row may hold nothing where nothing is allowed.
-            yield Sealed(
-                seq,
-                data or b"",
-                chained or b"",
-                _unpacked(block) if packed and block is not None else block,
-            )
+    with _stored(path) as rows:
+        for one in rows.after(FIRST_SEQ - 1, last):
+            yield replace(one, block=_unpacked(one.block)) if packed and one.block else one
 
 
 def samples(
@@ -186,10 +180,9 @@ def verify_file(path: Path, outside: Head | None = None) -> VerifyReport:
 
 def _rows_behind(path: Path, good: int) -> int | None:
     """Return how many records are stored behind the good ones, as far as the file can tell."""
-    for query in ("SELECT count(*) FROM records", "SELECT max(seq) FROM records"):
-        with contextlib.suppress(JournalFailed), _opened(path) as database:
-            (stored,) = database.execute(query).fetchone()
-            return max((stored or 0) - good, 0)
+    for counted in (Rows.count, Rows.highest):
+        with contextlib.suppress(JournalFailed), _stored(path) as rows:
+            return max(counted(rows) - good, 0)
     return None
 
 
@@ -266,6 +259,14 @@ def header_bytes(path: Path, part: str) -> bytes:
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     with sqlite_errors(path, "read"), contextlib.closing(_connected(path)) as database:
         yield database
+
+
+@contextlib.contextmanager
+def _stored(path: Path) -> Iterator[Rows]:
+    """Open the records of a journal, as they are at one moment."""
+    with _opened(path) as database:
+        database.execute("BEGIN")
+        yield Rows(database)
 
 
 def _connected(path: Path) -> sqlite3.Connection:

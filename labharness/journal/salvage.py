@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from labharness.core.files.durable import sync_folder
-from labharness.journal.chain import Sealed, VerifyReport, link_hash, record_bytes, unseal
-from labharness.journal.layout import SELECT, SELECT_UNTIL, TABLES, JournalFailed, sqlite_errors
+from labharness.journal.chain import FIRST_SEQ, VerifyReport, link_hash, record_bytes, unseal
+from labharness.journal.layout import HEADER_TABLE, SETTINGS, JournalFailed, sqlite_errors
 from labharness.journal.reading import verify_file
+from labharness.journal.rows import Rows
 
 __all__ = ["salvage"]
 
@@ -94,16 +95,19 @@ def _copy_good(path: Path, fresh: Path, report: VerifyReport, aside: str) -> Non
         contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as old,
         contextlib.closing(sqlite3.connect(fresh, isolation_level=None)) as new,
     ):
-        new.execute("PRAGMA synchronous=FULL")
+        for setting in (*SETTINGS, "PRAGMA synchronous=FULL"):
+            new.execute(setting)
         new.execute("BEGIN")
-        for table in TABLES.values():
+        stored = Rows(old)
+        for table in (HEADER_TABLE, stored.definition):
             new.execute(table)
         headers = old.execute("SELECT part, CAST(value AS BLOB) FROM header").fetchall()
         new.executemany("INSERT INTO header VALUES (?, ?)", headers)
-        insert = "INSERT INTO records VALUES (?, ?, ?, ?)"
-        new.executemany(insert, old.execute(SELECT_UNTIL, (last,)))
-        newest = new.execute(f"{SELECT} ORDER BY seq DESC LIMIT 1").fetchone()
-        at_s = unseal(Sealed(*newest)).at_s if newest else 0.0
+        rows = Rows(new)
+        good = stored.after(FIRST_SEQ - 1, last)
+        rows.add((one.seq, one.data, one.hash, one.block) for one in good)
+        newest = rows.last()
+        at_s = unseal(newest).at_s if newest else 0.0
         body = {
             "lost_from": last + 1,
             "rows": report.rows_lost,
@@ -112,7 +116,7 @@ def _copy_good(path: Path, fresh: Path, report: VerifyReport, aside: str) -> Non
         }
         data = record_bytes(last + 1, at_s, "salvaged", body)
         previous = bytes.fromhex(report.head.hash)
-        new.execute(insert, (last + 1, data, link_hash(previous, data), None))
+        rows.add([(last + 1, data, link_hash(previous, data), None)])
         new.execute("COMMIT")
 
 

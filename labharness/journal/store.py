@@ -29,14 +29,15 @@ from labharness.journal.heads import HeadKeeper
 from labharness.journal.layout import (
     BLOCK_BYTES_MAX,
     FORMAT,
-    SELECT,
-    TABLES,
+    HEADER_TABLE,
+    SETTINGS,
     JournalDamaged,
     JournalFailed,
     file_ids,
     sqlite_errors,
 )
 from labharness.journal.reading import verify_file
+from labharness.journal.rows import Row, Rows, definition
 
 __all__ = [
     "BLOCK_LAB_S",
@@ -162,7 +163,7 @@ class SqliteJournal:
     ) -> None:
         self.path = path
         self._block_s = block_s
-        self._queue: list[tuple[int, bytes, bytes, bytes | None]] = []
+        self._queue: list[Row] = []
         self._newest_at_s = 0.0
         self._streams: list[_Stream] = []
         self._packs: list[tuple[Callable[..., bytes], bytearray]] = []
@@ -187,6 +188,8 @@ class SqliteJournal:
 
     def _open(self, run: Mapping[str, Any], about: Mapping[str, Any]) -> None:
         execute = self._database.execute
+        for setting in SETTINGS:
+            execute(setting)
         mode = execute("PRAGMA journal_mode=WAL").fetchone()[0]
         if mode != "wal":
             raise JournalFailed(
@@ -196,7 +199,7 @@ class SqliteJournal:
         execute("BEGIN IMMEDIATE")
         known = execute("SELECT name FROM sqlite_master WHERE name = 'header'").fetchone()
         if known is None:
-            for table in TABLES.values():
+            for table in (HEADER_TABLE, definition()):
                 execute(table)
             rows = (("run", canonical(run)), ("about", canonical(about)))
             self._database.executemany("INSERT INTO header VALUES (?, ?)", rows)
@@ -205,16 +208,16 @@ class SqliteJournal:
             raise JournalFailed(f"{self.path} is the journal of another run: {stored}")
         run_first = "SELECT CAST(value AS BLOB) FROM header ORDER BY part DESC"
         self._headers = tuple(value for (value,) in execute(run_first))  # run, about
+        self._rows = Rows(self._database)
         execute("COMMIT")
         self._seq, self._hash = FIRST_SEQ - 1, genesis_of(run)
-        last = execute(f"{SELECT} ORDER BY seq DESC LIMIT 1").fetchone()
+        last = self._rows.last()
         if last is not None:
             self._must_hold()
-            self._seq, self._hash = last[0], last[2]
-            self._newest_at_s = self._restored(Sealed(*last)).at_s
-        declared = f"{SELECT} WHERE instr(data, ?) ORDER BY seq"
-        for row in execute(declared, (b'"kind":"stream"',)).fetchall():
-            record = self._restored(Sealed(*row))
+            self._seq, self._hash = last.seq, last.hash
+            self._newest_at_s = self._restored(last).at_s
+        for each in self._rows.saying(b'"kind":"stream"'):
+            record = self._restored(each)
             if record.kind == "stream":
                 self._add_stream(record.body["name"], tuple(record.body["columns"]))
         self._committed_seq = self._seq
@@ -350,10 +353,10 @@ class SqliteJournal:
             self._head_due_s = self._newest_at_s + self._heads.every_s
             self._heads.keep(head, *self._headers, ended=ended)
 
-    def _write_queue(self, rows: Sequence[tuple[int, bytes, bytes, bytes | None]]) -> None:
+    def _write_queue(self, rows: Sequence[Row]) -> None:
         self._database.execute("BEGIN IMMEDIATE")
         try:
-            self._database.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", rows)
+            self._rows.add(rows)
             self._database.execute("COMMIT")
         except sqlite3.Error:
             # SQLite itself rolls back after some errors, for example a full disk.

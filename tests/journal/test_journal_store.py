@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from journal_rows import changed, records, rows, store_rows
 from labharness.journal import layout, reading, store
 from labharness.journal.chain import Head
 from labharness.journal.store import Journal, JournalFailed, SqliteJournal, block_lab_s
@@ -307,9 +308,8 @@ def test_a_second_writer_cannot_fork_the_chain(tmp_path: Path) -> None:
 def test_a_changed_row_is_named(tmp_path: Path) -> None:
     path = tmp_path / "run.journal"
     filled(path, 7, {})
-    with sqlite3.connect(path) as database:
-        database.execute("UPDATE records SET data = replace(data, '0.0', '9.0') WHERE seq = 3")
-    database.close()
+    text = records(path)[2][1]
+    changed(path, 3, data=text.replace(b"0.0", b"9.0"))
     report = reading.verify_file(path)
     assert report.first_bad_seq == 3
 
@@ -445,16 +445,13 @@ def measured(path: Path) -> Path:
 
 
 def stored(path: Path) -> list[bytes]:
-    with sqlite3.connect(path) as database:
-        rows = database.execute("SELECT block FROM records WHERE block IS NOT NULL ORDER BY seq")
-        return [block for (block,) in rows]
+    return [block for *_, block in rows(path) if block is not None]
 
 
 def store_instead(path: Path, block: bytes) -> None:
     """Change the first block of samples."""
-    with sqlite3.connect(path) as database:
-        first = "SELECT min(seq) FROM records WHERE block IS NOT NULL"
-        database.execute(f"UPDATE records SET block = ? WHERE seq = ({first})", (block,))
+    at, row = next((at, row) for at, row in enumerate(rows(path)) if row[3] is not None)
+    store_rows(path, [*rows(path)[:at], (*row[:3], block), *rows(path)[at + 1 :]])
 
 
 def test_samples_are_stored_packed_and_read_as_measured(tmp_path: Path) -> None:

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from heads import kept_journal
+from journal_rows import Row, records, rows, store_rows
 from labharness.journal import JournalFailed, reading
 from labharness.journal.chain import link_hash, record_bytes
 from labharness.journal.heads import JournalVerdict, verify_with_heads
+from labharness.journal.rows import joined
 
 DAILY = 60
 THOROUGH = 10_000
-COLUMNS = ("data", "hash", "block")
 
 Chance = random.Random
-Row = tuple[int, bytes, bytes, bytes | None]
 
 
 def facts(path: Path) -> tuple[bytes, dict[str, Any]]:
@@ -69,15 +69,18 @@ def in_rows(change: Callable[[list[Row], Chance], list[Row]]) -> Callable[[Path,
     """Return a tampering with the rows of the table, as a program that knows SQLite does it."""
 
     def tamper(path: Path, chance: Chance) -> None:
-        database = sqlite3.connect(path, isolation_level=None)
-        database.execute("PRAGMA synchronous=OFF")
-        rows = database.execute("SELECT * FROM records ORDER BY seq").fetchall()
-        database.execute("BEGIN")
-        database.execute("DELETE FROM records")
-        fresh = change(rows, chance)
-        database.executemany("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)", fresh)
-        database.execute("COMMIT")
-        database.close()
+        store_rows(path, change(rows(path), chance))
+
+    tamper.__name__ = change.__name__
+    return tamper
+
+
+def in_records(change: Callable[[list[Row], Chance], list[Row]]) -> Callable[[Path, Chance], None]:
+    """Return a tampering with single records, which are then put into rows by chance."""
+
+    def tamper(path: Path, chance: Chance) -> None:
+        fresh = change(records(path), chance)
+        store_rows(path, list(joined(fresh, chance.randint(1, 12))))
 
     tamper.__name__ = change.__name__
     return tamper
@@ -96,15 +99,6 @@ def delete_row(rows: list[Row], chance: Chance) -> list[Row]:
     return rows[:at] + rows[at + 1 :]
 
 
-def insert_row(rows: list[Row], chance: Chance) -> list[Row]:
-    """Insert a record that fits the one before it."""
-    at = chance.randint(1, len(rows))
-    seq = rows[at - 1][0] + 1
-    data = record_bytes(seq, 0.0, "fact", {"never": "happened"})
-    forged = (seq, data, link_hash(rows[at - 1][2], data), None)
-    return [*rows[:at], forged, *((row[0] + 1, *row[1:]) for row in rows[at:])]
-
-
 def reorder_rows(rows: list[Row], chance: Chance) -> list[Row]:
     one, other = chance.sample(range(len(rows)), 2)
     rows[one], rows[other] = (
@@ -118,12 +112,44 @@ def truncate_rows(rows: list[Row], chance: Chance) -> list[Row]:
     return rows[: chance.randrange(len(rows))]
 
 
-def rewrite_rows(rows: list[Row], chance: Chance) -> list[Row]:
+def end_row(rows: list[Row], chance: Chance) -> list[Row]:
+    """Put a text, a hash or both behind the last record of a row."""
+    at = chance.randrange(len(rows))
+    first, data, chained, block = rows[at]
+    text, digest = chance.choice(
+        ((b"", b"x" * 32), (b"\n{}", b""), (b"\n", b"x"), (b"\n", b"x" * 32))
+    )
+    return [*rows[:at], (first, data + text, chained + digest, block), *rows[at + 1 :]]
+
+
+def overlap_rows(rows: list[Row], chance: Chance) -> list[Row]:
+    """Begin a row within the one before it, or before the first record."""
+    at = chance.randrange(len(rows))
+    moved = rows[at][0] - chance.randint(1, 2)
+    return [*rows[:at], (moved, *rows[at][1:]), *rows[at + 1 :]]
+
+
+def delete_record(records: list[Row], chance: Chance) -> list[Row]:
+    """Delete a record; those behind it move up within their row."""
+    at = chance.randrange(len(records))
+    return [*records[:at], *((row[0] - 1, *row[1:]) for row in records[at + 1 :])]
+
+
+def insert_record(records: list[Row], chance: Chance) -> list[Row]:
+    """Insert a record that fits the one before it."""
+    at = chance.randint(1, len(records))
+    seq = records[at - 1][0] + 1
+    data = record_bytes(seq, 0.0, "fact", {"never": "happened"})
+    forged = (seq, data, link_hash(records[at - 1][2], data), None)
+    return [*records[:at], forged, *((row[0] + 1, *row[1:]) for row in records[at:])]
+
+
+def rewrite_records(records: list[Row], chance: Chance) -> list[Row]:
     """Change one record and chain all after it again, as a program that knows the chain does it."""
-    at = chance.randrange(1, len(rows))
-    fresh = rows[:at]
-    for seq, data, _, block in rows[at:]:
-        if seq == rows[at][0]:
+    at = chance.randrange(1, len(records))
+    fresh = records[:at]
+    for seq, data, _, block in records[at:]:
+        if seq == records[at][0]:
             data, block = record_bytes(seq, 0.0, "fact", {"never": "happened"}), None
         fresh.append((seq, data, link_hash(fresh[-1][2], data), block))
     return fresh
@@ -141,7 +167,15 @@ def change_header(path: Path, chance: Chance) -> None:
     database.close()
 
 
-ROW_CHANGES = (flip_in_row, delete_row, insert_row, reorder_rows, truncate_rows, rewrite_rows)
+ROW_CHANGES = (
+    flip_in_row,
+    delete_row,
+    reorder_rows,
+    truncate_rows,
+    end_row,
+    overlap_rows,
+)
+RECORD_CHANGES = (delete_record, insert_record, rewrite_records)
 TAMPERINGS = (
     flip_in_file,
     cut_file,
@@ -150,6 +184,7 @@ TAMPERINGS = (
     exchange_pages,
     change_header,
     *map(in_rows, ROW_CHANGES),
+    *map(in_records, RECORD_CHANGES),
 )
 
 
@@ -201,6 +236,9 @@ def test_tamperings_of_the_file_are_found(tmp_path: Path) -> None:
 @pytest.mark.promise(59)
 def test_ten_thousand_tamperings_of_the_file_are_found(tmp_path: Path) -> None:
     tally = tampered(tmp_path, THOROUGH, 2)
-    for change in ROW_CHANGES:  # of rows, and so of facts: none of them may stay unseen
+    for change in (
+        *ROW_CHANGES,
+        *RECORD_CHANGES,
+    ):  # of rows, and so of facts: none of them may stay unseen
         unseen = tally[f"{change.__name__}: no fact changed"]
         assert unseen <= (10 if change is flip_in_row else 0), tally

@@ -140,7 +140,7 @@ def test_an_idle_line_with_a_thread_meets_a_full_disk_within_five_seconds(
             try:
                 journal.sample(stream, float(second), (second / 3,))
                 if second % 4 == 0:  # a second of real time is enough for the thread to fail
-                    await until(lambda: not thread._asked.is_set() and thread._began_s is None)
+                    await until(lambda: thread._idle.locked() and thread._began_s is None)
                     await asyncio.sleep(0.01)
             except JournalFailed:
                 return second

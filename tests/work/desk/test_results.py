@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from journal_rows import rows, store_rows
 from labharness.analysis.formats.own import parse_own
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import resolve
@@ -70,10 +69,9 @@ def test_a_changed_number_of_a_spectrum_is_found(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     with SqliteJournal(path) as journal:
         first, second = kept(journal, [[1.0, 2.0], [30, 40]], [[1.0, 2.0], [50, 60]])
-    with closing(sqlite3.connect(path)) as database:
-        other = database.execute("SELECT block FROM records WHERE seq = ?", (first,)).fetchone()
-        database.execute("UPDATE records SET block = ? WHERE seq = ?", (*other, second))
-        database.commit()
+    stored = rows(path)
+    (block,) = [row[3] for row in stored if row[0] == first]
+    store_rows(path, [(*row[:3], block if row[0] == second else row[3]) for row in stored])
     assert verify_file(path).first_bad_seq == second
 
 

@@ -1,9 +1,7 @@
 """A failed run goes on from its checkpoint on the same sample; nothing is heated a second time."""
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 
 from commands import ROOT, Said, say
+from journal_rows import changed, records
 from labharness.core.clock import Chance, Clock, VirtualLoop
 from labharness.core.clock.loops import begin, finish
 from labharness.core.vocabulary import Cause
@@ -415,9 +414,8 @@ def test_other_inputs_another_lab_and_a_run_that_nobody_knows_are_refused(
 @pytest.mark.promise(60)
 def test_a_damaged_journal_is_not_relied_on(facts: LabFacts, tmp_path: Path) -> None:
     earlier = Earlier(facts, tmp_path / "journal.sqlite").written()
-    with closing(sqlite3.connect(earlier.path)) as database:
-        database.execute("UPDATE records SET data = replace(data, '25.0', '24.0') WHERE seq = 2")
-        database.commit()
+    text = records(earlier.path)[1][1]
+    changed(earlier.path, 2, data=text.replace(b"25.0", b"24.0"))
     found = look_up(earlier.asked(), earlier.path, earlier.plan, facts)
     assert isinstance(found, Rejected)
     assert found.reason_message.startswith("The journal of the earlier run cannot be relied on")

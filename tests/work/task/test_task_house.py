@@ -1,13 +1,12 @@
 """Tasks outlive the process that keeps them: what was acknowledged is found again."""
 
-import contextlib
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from journal_rows import replaced
 from labharness.journal import JournalDamaged, JournalFailed
 from labharness.journal.reading import verify_file
 from labharness.work.task.commands import CreateTask, ReportStatus, StartTask
@@ -77,8 +76,7 @@ def test_a_damaged_house_opens_to_its_beginning_only_where_the_loss_is_agreed_to
         before = house.tasks
         house.give(ReportStatus(task_id="t", to="accepted"), RUNTIME, 2.0)
         house.give(StartTask(task_id="t", run_id="r", worker="line"), RUNTIME, 3.0)
-    with contextlib.closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE records SET data = replace(data, 'accepted', 'rejected')")
+    replaced(path, b"accepted", b"rejected")
     damaged = path.read_bytes()
     with pytest.raises(JournalDamaged, match="record 2 is bad or missing"):
         HouseJournal(path)
