@@ -9,6 +9,7 @@ from planted_answer import IN_THE_ANSWER
 from planted_broker import AT_THE_BROKER
 from planted_bug import PlantedBug
 from planted_commands import OF_COMMANDS
+from planted_confidential import OF_CONFIDENTIAL_DATA
 from planted_documents import IN_DOCUMENTS
 from planted_envelopes import IN_THE_ENVELOPES
 from planted_gate import IN_THE_GATE
@@ -30,6 +31,7 @@ __all__ = ["PLANTED", "PlantedBug"]
 
 PLANTED = (
     *OF_COMMANDS,
+    *OF_CONFIDENTIAL_DATA,
     *IN_DOCUMENTS,
     *IN_THE_ENVELOPES,
     *IN_THE_GATE,

@@ -18,7 +18,7 @@ IN_THE_JOURNAL = (
     ),
     PlantedBug(
         "reading beyond the damage",
-        "labharness.journal.reading:sealed",
+        "labharness.journal.reading:stored",
         "rows.after(FIRST_SEQ - 1, last)",
         "rows.after(FIRST_SEQ - 1)",
         "tests/journal/test_journal_damage.py::"

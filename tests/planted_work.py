@@ -108,8 +108,8 @@ IN_WORK_THAT_SURVIVES = (
     PlantedBug(
         "spectra that the chain does not cover",
         "labharness.journal.chain",
-        "frozenset({'samples', 'queried', 'checkpoint'})",
-        "frozenset({'samples', 'checkpoint'})",
+        "frozenset({'samples', 'queried', 'checkpoint', ENCRYPTED})",
+        "frozenset({'samples', 'checkpoint', ENCRYPTED})",
         RESULTS + "test_a_changed_number_of_a_spectrum_is_found",
         promise=58,
         detector="verdict",

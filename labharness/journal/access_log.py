@@ -1,7 +1,8 @@
 """The log of reads of a run's results: who read what, when and how.
 
 It is a chain of its own beside the journal, so that reading changes no run's head (HCP layer 3,
-data classification: T2 and above take access logging).
+data classification: T2 and above take access logging). For restricted data (T4) it holds who may
+read, and who has approved that: no other person reads.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,24 +14,67 @@ from typing import Final
 
 from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.errors import LabError
-from labharness.core.files.chained import append_chained, read_chained
+from labharness.core.files.chained import BrokenChain, append_chained, read_chained
+from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.texts import Text
+from labharness.journal.chain import ENCRYPTED
 from labharness.journal.layout import JournalFailed
-from labharness.journal.reading import read
+from labharness.journal.reading import read, run_header
 
-__all__ = ["ACCESS_NAME", "Access", "AccessNotLogged", "accesses", "data_class_of", "log_access"]
+__all__ = [
+    "ACCESS_NAME",
+    "Access",
+    "AccessNotApproved",
+    "AccessNotLogged",
+    "BadGrant",
+    "Grant",
+    "accesses",
+    "data_class_of",
+    "grant_access",
+    "grants",
+    "log_access",
+]
 
 ACCESS_NAME: Final = "access.jsonl"
 UNLOGGED: Final = "T1"
 """Public data, of which reads are not logged."""
 UNDECLARED: Final = "T2"
 """The class of data whose submission states none, or cannot be read."""
+APPROVED: Final = "T4"
+"""Restricted data, of which each reader is approved by another person."""
 BEGINNING: Final = 20
 """Records in which a submission is looked for."""
 
 
 class AccessNotLogged(LabError, OSError, code="access_not_logged"):
     """A read of results cannot be logged, and so is not allowed."""
+
+
+class AccessNotApproved(AccessNotLogged, code="access_not_approved"):
+    """Restricted results may not be read by a person or caller without an approval."""
+
+
+class BadGrant(LabError, ValueError, code="bad_grant"):
+    """An approval of a reader does not count; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """An approval: one reader may read the results of a run.
+
+    Attributes:
+        at: UTC.
+        approved: The reader: an account of the machine, or a caller's id.
+        by: The person who has approved.
+        account: Of that person.
+        reason: Why.
+    """
+
+    at: str
+    approved: str
+    by: str
+    account: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +103,7 @@ def log_access(
     reader: str,
     via: str,
     what: str,
+    of_results: bool = True,
     elsewhere: Path | None = None,
     now: Callable[[], datetime] = wall_clock_utc,
 ) -> None:
@@ -70,14 +115,18 @@ def log_access(
         reader: An account of the machine, or a caller's id.
         via: The command or face by which it is read.
         what: The address of an artifact, or the kind of result.
+        of_results: Results are shown, and not only where they are.
         elsewhere: A folder of the reader's own, for a run's folder that it may not write to.
         now: World time.
 
     Raises:
         AccessNotLogged: No log takes it.
+        AccessNotApproved: The data are restricted, and no person has approved this reader.
     """
     if data_class == UNLOGGED:
         return
+    if data_class == APPROVED and of_results and not _is_approved(folder, reader):
+        raise AccessNotApproved(Text("access.not_approved", path=str(folder), reader=reader))
     said = asdict(Access(utc_text(now()), reader, via, what, data_class))
     try:
         append_chained(folder / ACCESS_NAME, said)
@@ -91,6 +140,44 @@ def log_access(
             raise _not_logged(folder, why) from None
 
 
+def grant_access(
+    folder: Path, reader: str, *, by: str, account: str, reason: str, now: datetime
+) -> None:
+    """Approve that somebody else reads the results of a run.
+
+    Args:
+        folder: The run's folder.
+        reader: An account of the machine, or a caller's id.
+        by: The person who approves.
+        account: Of that person.
+        reason: Why; it is recorded.
+        now: World time.
+
+    Raises:
+        BadGrant: A person approves their own read, or a name cannot be taken.
+        OSError: The log does not take it.
+    """
+    if why := bad_name(by) or bad_name(reader):
+        raise BadGrant(why)
+    if reader in (by, account):
+        raise BadGrant(Text("access.own", reader=reader))
+    append_chained(folder / ACCESS_NAME, asdict(Grant(utc_text(now), reader, by, account, reason)))
+
+
+def grants(folder: Path) -> Iterator[Grant]:
+    """Return who may read the results of a run; raises as `accesses`."""
+    for body, _ in read_chained(folder / ACCESS_NAME):
+        if "approved" in body:
+            yield Grant(*(str(body.get(name, "")) for name in Grant.__dataclass_fields__))
+
+
+def _is_approved(folder: Path, reader: str) -> bool:
+    try:
+        return any(each.approved == reader for each in grants(folder))
+    except (BrokenChain, OSError):
+        return False
+
+
 def accesses(folder: Path) -> Iterator[Access]:
     """Return the reads of a run's results, the oldest first.
 
@@ -99,13 +186,17 @@ def accesses(folder: Path) -> Iterator[Access]:
         OSError: It cannot be read.
     """
     for body, _ in read_chained(folder / ACCESS_NAME):
+        if "approved" in body:
+            continue
         fields = (str(body.get(name, "")) for name in Access.__dataclass_fields__)
         yield Access(*fields)
 
 
 def data_class_of(journal: Path) -> str:
-    """Return the data class of a run, as the submission in its journal states it."""
+    """Return the data class of a run, as the header or the submission in its journal states it."""
     with suppress(JournalFailed, OSError):
+        if encrypted := run_header(journal).get(ENCRYPTED):
+            return str(encrypted)
         for record, _ in zip(read(journal), range(BEGINNING), strict=False):
             if record.kind == "submitted":
                 constraints = record.body["payload"].get("constraints") or {}

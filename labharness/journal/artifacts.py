@@ -11,6 +11,7 @@ from typing import Final
 from labharness.core.errors import LabError
 from labharness.core.files.durable import sync_folder
 from labharness.core.vocabulary.digests import digest_of
+from labharness.journal.encryption import KeyMissing, RunKey, kept
 
 __all__ = ["INDEX", "Artifact", "ArtifactRefused", "Artifacts", "resolve", "resolve_all"]
 
@@ -42,17 +43,20 @@ class Artifacts:
     Args:
         directory: Directory of the files; made if it is missing.
         session_id: The session they belong to; part of every address.
+        key: Encrypts each file and the list of them, which says sizes and checksums as they were
+            before.
 
     Raises:
         ArtifactRefused: The id is not valid, or the directory belongs to another session.
         OSError: The directory cannot be made.
     """
 
-    def __init__(self, directory: Path, session_id: str) -> None:
+    def __init__(self, directory: Path, session_id: str, key: RunKey | None = None) -> None:
         if not re.fullmatch(_SESSION, session_id):
             raise ArtifactRefused(f"{session_id!r} is no session id (letters, digits, - and _)")
         self.directory = directory
         self.session_id = session_id
+        self._key = key
         directory.mkdir(parents=True, exist_ok=True)
         session, self._artifacts = (
             _read_index(directory) if (directory / INDEX).exists() else (session_id, [])
@@ -85,12 +89,17 @@ class Artifacts:
                 if known != artifact:
                     raise ArtifactRefused(f"{known.uri} exists with other contents")
                 return known
-        _write_whole(self.directory / filename, data)
+        self._write(filename, data)
         listed = [*self._artifacts, artifact]
         index = {"session_id": self.session_id, "artifacts": [asdict(one) for one in listed]}
-        _write_whole(self.directory / INDEX, json.dumps(index, indent=2).encode() + b"\n")
+        self._write(INDEX, json.dumps(index, indent=2).encode() + b"\n")
         self._artifacts = listed
         return artifact
+
+    def _write(self, filename: str, data: bytes) -> None:
+        if self._key is not None:
+            data = self._key.file(f"{self.directory.name}/{filename}", data)
+        _write_whole(self.directory / filename, data)
 
     def list(self) -> Sequence[Artifact]:
         """Return the references in the order in which the files were put."""
@@ -106,6 +115,7 @@ def resolve(uri: str, roots: Iterable[Path]) -> Path:
 
     Raises:
         ArtifactRefused: The address is malformed, unlisted, or leads out of its directory.
+        KeyMissing: No directory that can be read has it, and one cannot be.
     """
     for file, _ in _found(uri, roots):
         return file
@@ -119,6 +129,7 @@ def resolve_all(uri: str, roots: Iterable[Path]) -> dict[Path, str]:
 
     Raises:
         ArtifactRefused: As `resolve`.
+        KeyMissing: As `resolve`.
     """
     files = dict(_found(uri, roots))
     if not files:
@@ -134,10 +145,16 @@ def _found(uri: str, roots: Iterable[Path]) -> Iterator[tuple[Path, str]]:
     match = _URI.fullmatch(uri)
     if match is None:
         raise ArtifactRefused(f"{uri!r} is no address hcp://session-<id>/artifacts/<file>")
+    hidden: KeyMissing | None = None
+    found = False
     for root in roots:
         if not (root / INDEX).is_file():
             continue
-        session, artifacts = _read_index(root)
+        try:
+            session, artifacts = _read_index(root)
+        except KeyMissing as why:  # of a confidential run; another one may have it
+            hidden = why
+            continue
         listed = next((one for one in artifacts if one.uri == uri), None)
         if session != match[1] or listed is None:
             continue
@@ -145,12 +162,15 @@ def _found(uri: str, roots: Iterable[Path]) -> Iterator[tuple[Path, str]]:
         # A link planted in the directory would lead anywhere.
         if file.is_symlink() or not file.is_file():
             raise ArtifactRefused(f"{uri} is listed, but its file is missing or a link")
+        found = True
         yield file, str(listed.checksum)
+    if hidden is not None and not found:
+        raise hidden
 
 
 def _read_index(directory: Path) -> tuple[str, list[Artifact]]:
     try:
-        index = json.loads((directory / INDEX).read_bytes())
+        index = json.loads(kept(directory / INDEX))
         return str(index["session_id"]), [Artifact(**one) for one in index["artifacts"]]
     except (ValueError, KeyError, TypeError) as error:
         raise ArtifactRefused(f"{directory / INDEX} cannot be read: {error}") from error

@@ -14,6 +14,7 @@ from labharness.core.vocabulary.texts import coded, revived
 
 __all__ = [
     "BLOCK_KINDS",
+    "ENCRYPTED",
     "FIRST_SEQ",
     "GENESIS",
     "Head",
@@ -33,7 +34,10 @@ GENESIS: Final = b"labharness journal, chain version 1\n"
 
 FIRST_SEQ: Final = 1
 
-BLOCK_KINDS: Final = frozenset({"samples", "queried", "checkpoint"})
+ENCRYPTED: Final = "encrypted"
+"""Kind of a record that holds another one, encrypted; the chain is over what is stored."""
+
+BLOCK_KINDS: Final = frozenset({"samples", "queried", "checkpoint", ENCRYPTED})
 """Kinds of record with a block of bytes beside them, of which the record states the hash."""
 
 # Python writes floats by repr, the shortest text that reads back as the same number. ASCII escapes

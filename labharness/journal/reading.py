@@ -8,12 +8,14 @@ import sqlite3
 import struct
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from labharness.core.vocabulary.texts import Text
 from labharness.journal.chain import (
+    ENCRYPTED,
     FIRST_SEQ,
     GENESIS,
     Head,
@@ -23,6 +25,7 @@ from labharness.journal.chain import (
     unseal,
     verify,
 )
+from labharness.journal.encryption import KEY_NAME, KeyMissing, RunKey, key_of
 from labharness.journal.layout import (
     BLOCK_BYTES_MAX,
     FORMAT,
@@ -42,10 +45,14 @@ __all__ = [
     "run_header",
     "samples",
     "sealed",
+    "stored",
     "verify_file",
 ]
 
 NOTHING_BESIDE = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_CANTOPEN)
+HIDDEN = f'"kind":"{ENCRYPTED}"'.encode()
+"""Stands in the text of each record that holds another one, and perhaps in others."""
+
 READ_S_MAX = 0.25  # longest wait of a reader for a lock; a journal under recovery is locked
 
 
@@ -75,11 +82,34 @@ def read_after(path: Path, seq: int) -> Iterator[Record]:
         JournalFailed: The file cannot be opened or read.
     """
     with _stored(path) as rows:
-        for one in rows.after(seq, blocks=False):
+        for one in _decrypted(path, rows.after(seq, blocks=False)):
             yield _unsealed(path, one)
 
 
 def sealed(path: Path, until_seq: int | None = None) -> Iterator[Sealed]:
+    """Return the committed records as `stored` does, those of a confidential run decrypted.
+
+    Raises:
+        JournalFailed: As `stored`.
+        KeyMissing: They are encrypted, and their key cannot be had.
+    """
+    return _decrypted(path, stored(path, until_seq))
+
+
+def _decrypted(path: Path, found: Iterable[Sealed]) -> Iterator[Sealed]:
+    key: RunKey | None = None
+    for one in found:
+        if HIDDEN in one.data and (record := _unsealed(path, one)).kind == ENCRYPTED:
+            key = key or key_of(path.parent / KEY_NAME)
+            if key is None:
+                raise KeyMissing(Text("encrypted.destroyed", path=str(path), name=KEY_NAME))
+            data, block = key.read_record(one.seq, record.body, one.block)
+            yield replace(one, data=data, block=None if block is None else _unpacked(block))
+        else:
+            yield one
+
+
+def stored(path: Path, until_seq: int | None = None) -> Iterator[Sealed]:
     """Return the committed records as they were chained, their samples unpacked.
 
     Of a block that cannot be unpacked no samples are returned; they do not fit the record's hash.
@@ -165,7 +195,7 @@ def verify_file(path: Path, outside: Head | None = None) -> VerifyReport:
     def readable() -> Iterator[Sealed]:
         nonlocal broken
         try:
-            yield from sealed(path)
+            yield from stored(path)
         except JournalFailed as why:
             broken = str(why)
 
@@ -198,7 +228,7 @@ def export_jsonl(path: Path, out: BinaryIO, until_seq: int | None = None) -> int
     run = json.dumps(run_header(path), sort_keys=True, separators=(",", ":"))
     out.write(b'{"run":' + run.encode("ascii") + b"}\n")
     count = 0
-    for one in sealed(path, until_seq):
+    for one in stored(path, until_seq):
         block = b"" if one.block is None else b'"block":"' + base64.b64encode(one.block) + b'",'
         digest = one.hash.hex().encode("ascii")
         out.write(b"{" + block + b'"hash":"' + digest + b'","record":' + one.data + b"}\n")

@@ -25,6 +25,7 @@ from labharness.journal.chain import (
     unseal,
 )
 from labharness.journal.committing import COMMIT_S_MAX, CommitThread
+from labharness.journal.encryption import RunKey
 from labharness.journal.heads import HeadKeeper
 from labharness.journal.layout import (
     BLOCK_BYTES_MAX,
@@ -143,6 +144,7 @@ class SqliteJournal:
             and `durable` ask for. ``None`` for virtual time, where the loop itself does them: it
             would not wait for a thread, and the same seed must give the same journal.
         heads: Keeps the signed head of the chain elsewhere, now and then and at the end.
+        key: Encrypts each record before it is chained; such a file is not continued later.
 
     Raises:
         JournalFailed: The file cannot be opened, or belongs to another run.
@@ -160,6 +162,7 @@ class SqliteJournal:
         block_s: float = BLOCK_LAB_S,
         speed: float | None = None,
         heads: HeadKeeper | None = None,
+        key: RunKey | None = None,
     ) -> None:
         self.path = path
         self._block_s = block_s
@@ -170,6 +173,7 @@ class SqliteJournal:
         self._block_end_s = -math.inf
         self._failure: str | None = None
         self._heads = heads
+        self.key = key
         self._head_due_s = -math.inf
         self._disk = Lock()  # its holder may use the database
         with sqlite_errors(path, "open"):
@@ -226,17 +230,14 @@ class SqliteJournal:
 
     def _must_hold(self) -> None:
         """Refuse to continue a damaged chain: what is added would hide where it broke."""
+        if self.key is not None:
+            raise JournalFailed(f"{self.path}: an encrypted journal is not continued")
         found = verify_file(self.path)
         if not found.ok:
+            path, seq, good = str(self.path), found.first_bad_seq, found.head.seq
+            why, rows = found.reason, found.rows_lost
             raise JournalDamaged(
-                Text(
-                    "journal.damaged",
-                    path=str(self.path),
-                    seq=found.first_bad_seq,
-                    why=found.reason,
-                    good=found.head.seq,
-                    rows=found.rows_lost,
-                )
+                Text("journal.damaged", path=path, seq=seq, why=why, good=good, rows=rows)
             )
 
     def _restored(self, sealed: Sealed) -> Record:
@@ -297,6 +298,8 @@ class SqliteJournal:
             raise JournalFailed(f"{self.path}: {QUEUE_RECORDS_MAX} records wait for the disk")
         seq = self._seq + 1
         data = record_bytes(seq, at_s, kind, body)
+        if self.key is not None:
+            data, block = self.key.record(seq, at_s, data, block)
         self._hash = link_hash(self._hash, data)
         self._seq = seq
         self._newest_at_s = at_s

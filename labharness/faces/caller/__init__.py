@@ -15,7 +15,7 @@ with SyncCaller(broker, Path("my-program.sqlite")) as caller:
 """
 
 from labharness.faces.broker import Broker
-from labharness.faces.caller.caller import AnswerLate, AsyncCaller, NotOurs
+from labharness.faces.caller.caller import AnswerLate, AsyncCaller, NotOurs, NotSecured
 from labharness.faces.caller.connection import BrokerAway, BrokerRefused, NoCallee, QueueTaken
 from labharness.faces.caller.kept import CallerFileFailed, KeyReused, UnknownTask
 from labharness.faces.caller.known import Gap, KnownSession, KnownTask
@@ -34,6 +34,7 @@ __all__ = [
     "KnownTask",
     "NoCallee",
     "NotOurs",
+    "NotSecured",
     "QueueTaken",
     "SyncCaller",
     "UnknownTask",

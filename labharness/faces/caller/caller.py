@@ -18,6 +18,7 @@ from labharness.faces.caller.kept import CallerFile
 from labharness.faces.caller.known import Gap, KnownTask
 from labharness.protocols.hcp.codec import HCP_VERSION, HcpMessage, decode
 from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.work.admission.confidential import declared_class, is_confidential
 
 __all__ = [
     "ANSWER_S_MAX",
@@ -27,6 +28,7 @@ __all__ = [
     "AnswerLate",
     "AsyncCaller",
     "NotOurs",
+    "NotSecured",
 ]
 
 LOG = logging.getLogger(__name__)
@@ -60,6 +62,10 @@ class NotOurs(LabError, ValueError, code="other_caller"):
     """A submission names another caller than the account that would send it."""
 
 
+class NotSecured(LabError, ValueError, code="not_secured"):
+    """Confidential data are not sent where others may read them on the way."""
+
+
 class AsyncCaller:
     """Submits tasks to labs over a broker, and hears of them; an asynchronous context.
 
@@ -79,6 +85,7 @@ class AsyncCaller:
         self, broker: Broker, file: Path, *, warn: Callable[[str], None] = LOG.warning
     ) -> None:
         self.caller_id = broker.account
+        self._secured = broker.secured
         self.file = CallerFile(file)
         self._connection = CallerConnection(broker, self.file, warn)
         self._jobs: list[asyncio.Future[None]] = []
@@ -136,6 +143,7 @@ class AsyncCaller:
             NotHcp: The payload is no JSON, or too large.
             BadPayload: A field of it is missing or has another type.
             NotOurs: It names another caller.
+            NotSecured: Its data are confidential, and the broker is reached without TLS.
             KeyReused: The id was used for another submission.
             NoCallee: The broker has no queue for this lab; a new submission is forgotten then.
             AnswerLate: The broker has not confirmed it in time.
@@ -145,6 +153,8 @@ class AsyncCaller:
         if isinstance(message.payload, TaskSubmit) and message.payload.caller_id != self.caller_id:
             named = message.payload.caller_id
             raise NotOurs(Text("call.other", named=named, account=self.caller_id))
+        if isinstance(message.payload, TaskSubmit) and not self._secured:
+            _must_be_open(message.payload)
         fresh = await asyncio.to_thread(self.file.submit, callee_id, message)
         try:
             sent = self.file.submission(message.message_id)
@@ -309,3 +319,8 @@ class AsyncCaller:
         task = self.file.task(message_id)
         if task.session is None and not task.end and task.callee_id:
             await self._send(task.callee_id, self.file.submission(message_id), within_s)
+
+
+def _must_be_open(payload: TaskSubmit) -> None:
+    if is_confidential(payload):
+        raise NotSecured(Text("call.plain", found=declared_class(payload)))

@@ -10,6 +10,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.show import say, warn
 from labharness.faces.report.answer_face import face_of
+from labharness.journal.encryption import stated_class
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
 
@@ -32,7 +33,7 @@ KEPT = {
 
 def report_run(folder: Path) -> None:
     """Write the report of a run that has none; a failure to is told, and the answer stands."""
-    if (folder / REPORT_NAME).exists():
+    if (folder / REPORT_NAME).exists() or stated_class(folder):  # it would be in clear
         return
     from labharness.faces.cli.report import write_report
 

@@ -231,6 +231,10 @@ COMMANDS: Final = {
         LAB,
         flag("--connect", "ask every instrument who it is, and compare with the lab file"),
     ),
+    "lab key": Usage(
+        "make the key of a lab for confidential data (T3, T4)",
+        option("--out", "FILE", "where the key is written", required=True),
+    ),
     "envelope": Usage("check or show the safety envelope of a lab"),
     "envelope check": Usage("print every contradiction", LAB),
     "envelope show": Usage("print every rule", LAB),
@@ -384,7 +388,13 @@ COMMANDS: Final = {
         option("--key", "HEX", "public key of the lab, as another check said it"),
     ),
     "journal show": Usage("print the records as text", FOLDER),
-    "journal access": Usage("print who read the results of a run", FOLDER),
+    "journal access": Usage("print who may read the results of a run, and who did", FOLDER),
+    "journal grant": Usage(
+        "approve that somebody else reads the results of a run of restricted data (T4)",
+        FOLDER,
+        option("--reader", "NAME", "account or caller who may read", type=words, required=True),
+        *SIGNED,
+    ),
     "journal export": Usage(
         "print the records as JSON Lines, or write what was measured as Parquet",
         FOLDER,

@@ -1,7 +1,12 @@
 """``labharness lab``, ``envelope`` and ``reset``: a lab's files, wires and latch."""
 
 import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
 
+from labharness.core.files.data_key import make_data_key, read_data_key
+from labharness.core.files.signing_key import BadKey
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.line_writer import TERMINAL
@@ -18,6 +23,8 @@ __all__ = ["labs"]
 
 def labs(chosen: argparse.Namespace) -> int:
     """Carry out one of the three commands."""
+    if chosen.command == "lab" and chosen.verb == "key":
+        return _make_key(Path(chosen.out))
     plan = chosen_lab(chosen.lab)
     with looking(plan.state_dir, code="cli.state_at"):
         if chosen.command == "reset":
@@ -33,6 +40,22 @@ def labs(chosen: argparse.Namespace) -> int:
         return _check(plan, connect=chosen.command == "lab" and chosen.connect)
 
 
+def _make_key(path: Path) -> int:
+    """Make the key for confidential data, and print the table of the lab file that names it."""
+    make_data_key(path)
+    say(Text("key.data_made", path=str(path)))
+    say(f"[data]\nkey = {json.dumps(str(path.absolute()), ensure_ascii=False)}")
+    return EXIT_COMPLETED
+
+
+def _key_faults(plan: LabPlan) -> Iterator[Finding]:
+    if plan.data_key is not None:
+        try:
+            read_data_key(plan.data_key)
+        except BadKey as why:
+            yield Finding("data", str(why))
+
+
 def _check(plan: LabPlan, *, connect: bool) -> int:
     instruments, ports = len(plan.instruments), len(plan.file.port)
     say(Text("cli.lab", path=str(plan.path), instruments=instruments, ports=ports))
@@ -45,7 +68,7 @@ def _check(plan: LabPlan, *, connect: bool) -> int:
         )
     for warning in plan.warnings():
         say(Text("cli.warning", what=warning))
-    findings = [*plan.check(), *unusable(plan)]
+    findings = [*plan.check(), *unusable(plan), *_key_faults(plan)]
     findings += [
         Finding("approvals", Text("cli.not_there", path=str(plan.beside(path))))
         for path in unsigned(plan)

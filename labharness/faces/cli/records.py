@@ -6,22 +6,33 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from labharness.core.clock import wall_clock_utc
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.show import BadUse, CommandFailed, account, looking, output, say, warn
 from labharness.journal import JournalFailed
-from labharness.journal.access_log import accesses, data_class_of, log_access
+from labharness.journal.access_log import (
+    accesses,
+    data_class_of,
+    grant_access,
+    grants,
+    log_access,
+)
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.chain import VerifyReport
+from labharness.journal.encryption import kept, stated_class
 from labharness.journal.heads import HEADS_NAME, verify_with_heads
 from labharness.journal.parquet import export_parquet
 from labharness.journal.reading import about, export_jsonl, read, verify_file
 from labharness.safety.guard.armed import account_home, state_home
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 
-__all__ = ["journal_in", "records", "results_in"]
+__all__ = ["ANSWER", "journal_in", "records", "results_in"]
+
+ANSWER = "answer"
+"""A confidential answer holds no results: it names the artifact that does."""
 
 VALUE_CHARACTERS_MAX = 120
 PARQUET = b"PAR1"  # the first bytes of such a file: https://parquet.apache.org/docs/file-format/
@@ -41,6 +52,8 @@ def records(chosen: argparse.Namespace) -> int:
         return _verify(path, chosen.heads, chosen.key or "")
     if chosen.verb == "access":
         return _accesses(path.parent)
+    if chosen.verb == "grant":
+        return _grant(path.parent, chosen)
     results_in(path.parent)
     report = verify_file(path)
     if chosen.verb == "export" and chosen.parquet is not None:
@@ -89,6 +102,7 @@ def results_in(folder: Path, what: str = "records") -> Path:
         reader=account(),
         via=f"labharness {TERMINAL.command}",
         what=what,
+        of_results=what != ANSWER,
         elsewhere=account_home(),
     )
     return path
@@ -97,6 +111,9 @@ def results_in(folder: Path, what: str = "records") -> Path:
 def _accesses(folder: Path) -> int:
     count = 0
     with looking(folder, CommandFailed):
+        for one in grants(folder):
+            at, reader, name, own, reason = one.at, one.approved, one.by, one.account, one.reason
+            say(Text("cli.grant", at=at, reader=reader, name=name, account=own, reason=reason))
         for each in accesses(folder):
             at, data_class, reader = each.at, each.data_class, each.reader
             via, what = each.via, each.what
@@ -104,6 +121,20 @@ def _accesses(folder: Path) -> int:
             count += 1
     if not count:
         say(Text("cli.no_access"))
+    return EXIT_COMPLETED
+
+
+def _grant(folder: Path, chosen: argparse.Namespace) -> int:
+    with looking(folder, CommandFailed):
+        grant_access(
+            folder,
+            chosen.reader,
+            by=chosen.name,
+            account=account(),
+            reason=chosen.reason,
+            now=wall_clock_utc(),
+        )
+    say(Text("cli.granted", reader=chosen.reader, path=str(folder)))
     return EXIT_COMPLETED
 
 
@@ -196,9 +227,11 @@ def _artifact(uri: str, runs: Path, cat: bool) -> int:
     results_in(path.parent.parent, uri)
     if not cat:
         say(str(path))
+        if stated_class(path.parent.parent):
+            warn(Text("encrypted.cat"))
         return EXIT_COMPLETED
     with looking(path, CommandFailed):
-        data = path.read_bytes()
+        data = kept(path)
     with output() as out:
         out.write(data)
     return EXIT_COMPLETED

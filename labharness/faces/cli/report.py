@@ -26,6 +26,7 @@ from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.reading import read_run, read_summary
 from labharness.journal import JournalFailed
 from labharness.journal.access_log import AccessNotLogged
+from labharness.journal.encryption import stated_class
 from labharness.work.desk.folder import JOURNAL_NAME, REPORT_NAME
 
 __all__ = ["is_another", "report", "write_report"]
@@ -71,6 +72,8 @@ def is_another(path: Path) -> bool:
 def _report(folder: Path, out: str | None, language: str) -> int:
     from labharness.faces.report.page import page
 
+    if out is None and stated_class(folder):
+        raise BadUse(Text("encrypted.report", folder=str(folder)))
     facts = read_run(results_in(folder, "report"))
     path = Path(out) if out else folder / REPORT_NAME
     _refuse_another(path)

@@ -9,7 +9,12 @@ from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.show import BadUse, CommandFailed, chosen_lab, looking, say
+from labharness.lab import LabPlan
+from labharness.lab.house.house_process import HOUSE_JOURNAL
+from labharness.lab.house.submissions import forget
 from labharness.lab.operate.retention import KeptRun, kept_runs, left_over, remove_run
+from labharness.protocols.hcp.terms import CONFIDENTIAL
+from labharness.work.task.house import read_tasks
 
 __all__ = ["retention"]
 
@@ -32,10 +37,19 @@ def retention(chosen: argparse.Namespace) -> int:
             shutil.rmtree(folder)
         over = [each for each in found if each.over(now)]
         for each in over:
+            if each.data_class in CONFIDENTIAL:
+                _forget(plan, each.session_id)
             remove_run(each, by=chosen.name, reason=chosen.reason, now=now)
             say(Text("retention.removed", run=each.folder.name, data_class=each.data_class))
         say(Text("retention.count", removed=len(over), kept=len(found) - len(over)))
     return EXIT_COMPLETED
+
+
+def _forget(plan: LabPlan, session_id: str) -> None:
+    """Destroy the key of a confidential run's submission, which a house has kept."""
+    house = plan.state_dir / HOUSE_JOURNAL
+    if house.exists():
+        forget(plan.state_dir, read_tasks(house), session_id)
 
 
 def _line(run: KeptRun) -> str:

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import Chance, pause, wall_clock_utc
-from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.answer_said import print_answer, report_run
-from labharness.faces.cli.records import results_in
+from labharness.faces.cli.records import ANSWER, results_in
 from labharness.faces.cli.show import (
     BadUse,
     CommandFailed,
@@ -28,6 +27,7 @@ from labharness.faces.cli.show import (
     say,
 )
 from labharness.faces.cli.submission import read_submit
+from labharness.journal.encryption import kept
 from labharness.lab import LabPlan
 from labharness.lab.house.house_process import HOUSE_JOURNAL, house_door, runs_of
 from labharness.lab.house.outgoing import answer_file
@@ -165,7 +165,7 @@ def _result(plan: LabPlan, task: Task, as_json: bool) -> int:
         raise CommandFailed(Text("house.no_answer", task_id=task.task_id, status=task.status))
     folder = _folder(plan, task)
     if task.attempts:
-        results_in(folder, "answer")
+        results_in(folder, ANSWER)
     if as_json:
         say(encode(message).decode())
     else:
@@ -181,8 +181,7 @@ def answer_of_task(plan: LabPlan, task: Task) -> HcpMessage | None:
         path = answer_file(plan.state_dir, task.task_id)
     if not path.exists():
         return None
-    with open_named(path) as file:
-        return decode(file.read(MESSAGE_BYTES_MAX))
+    return decode(kept(path, MESSAGE_BYTES_MAX))
 
 
 def _folder(plan: LabPlan, task: Task) -> Path:

@@ -16,6 +16,7 @@ from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.keys import Keys
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.show import BadUse, latched, say, warn
+from labharness.journal.encryption import KeyMissing, kept
 from labharness.lab import LabPlan
 from labharness.lab.config.lock import read_owner
 from labharness.lab.operate.idle_line import watch
@@ -111,7 +112,7 @@ def how_it_ended(folder: str) -> str:
             break
         pause(ANSWER_TRY_S)
     try:
-        body = json.loads(path.read_text("utf-8"))
+        body = json.loads(kept(path))
         payload = body["payload"]
         if body["type"] == "event":
             return Text("watch.aborted", why=payload["data"]["reason"], folder=folder)
@@ -119,7 +120,7 @@ def how_it_ended(folder: str) -> str:
         why = payload.get("error_message") or payload.get("reason_message")
         how = Text("pair", what=ending, why=why) if why else ending
         return Text("watch.ended", how=how, folder=folder)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, KeyMissing):
         return Text("watch.no_answer", folder=folder)
 
 

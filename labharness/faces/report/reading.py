@@ -23,6 +23,7 @@ from labharness.faces.report.happenings import happenings, unshown
 from labharness.journal import JournalFailed
 from labharness.journal.artifacts import ArtifactRefused, resolve
 from labharness.journal.chain import Record
+from labharness.journal.encryption import KeyMissing, kept
 from labharness.journal.reading import about, read, run_header, samples, verify_file
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, SUBMIT_NAME
 from labharness.work.desk.rules_record import RecordedRules, read_rules
@@ -61,7 +62,7 @@ def read_run(journal: Path) -> RunFacts:
         ending, answer = _ended(_message(folder / ANSWER_NAME))
     submitted = _first(kinds["submitted"]) or _message(folder / SUBMIT_NAME)
     artifacts = folder / ARTIFACTS_NAME
-    kept = tuple(_kept(row, artifacts) for row in answer.get("artifacts", ()))
+    held = tuple(_kept(row, artifacts) for row in answer.get("artifacts", ()))
     steps = _steps(plan, kinds["step"], origin_s)
     end_s = records[-1].at_s - origin_s if records else 0.0
     plan_s = min((each.start_s for each in steps if each.start_s is not None), default=0.0)
@@ -93,8 +94,8 @@ def read_run(journal: Path) -> RunFacts:
             InstrumentFacts(each.body["instrument"], each.body["model"], each.body["firmware"])
             for each in kinds["identified"]
         ),
-        artifacts=kept,
-        spectra=_spectra(kept, artifacts),
+        artifacts=held,
+        spectra=_spectra(held, artifacts),
         duration_s=end_s,
     )
 
@@ -169,8 +170,8 @@ def _ended(message: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 def _message(path: Path) -> Mapping[str, Any]:
     """Read a message beside the journal, for a run that lost its journal or never began."""
     try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        found = json.loads(kept(path))
+    except (OSError, ValueError, KeyMissing):
         return {}
     return found if isinstance(found, dict) and isinstance(found.get("payload"), dict) else {}
 
@@ -183,13 +184,13 @@ def _kept(row: Mapping[str, Any], folder: Path) -> ArtifactState:
 
 def _bytes(uri: str, folder: Path) -> bytes | None:
     try:
-        return resolve(uri, [folder]).read_bytes()
-    except (ArtifactRefused, OSError):
+        return kept(resolve(uri, [folder]))
+    except (ArtifactRefused, KeyMissing, OSError):
         return None
 
 
-def _spectra(kept: Sequence[ArtifactState], folder: Path) -> Mapping[str, Any]:
-    for each in kept:
+def _spectra(held: Sequence[ArtifactState], folder: Path) -> Mapping[str, Any]:
+    for each in held:
         if each.name == SPECTRA and each.holds:
             found = json.loads(_bytes(each.uri, folder) or b"{}")
             return found if isinstance(found, dict) else {}

@@ -7,6 +7,7 @@ same ids. A broker that is away stops nothing here but the talk.
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final
@@ -49,6 +50,9 @@ __all__ = ["AmqpFace"]
 
 LOG = logging.getLogger(__name__)
 
+CONFIDENTIAL: Final = re.compile(rb'"data_classification"\s*:\s*"T[34]"')
+"""In a message that may not be readable as one."""
+
 PREFETCH: Final = 32
 """Most deliveries that wait here at once."""
 
@@ -78,7 +82,14 @@ class AmqpFace:
         from aio_pika.exceptions import CONNECTION_EXCEPTIONS, AMQPError
 
         with Positions(house.home / OUTBOX_FILE) as positions:
-            post = Post(house.home, house.runs, positions, Chance(None).uuid4, now_text)
+            post = Post(
+                house.home,
+                house.runs,
+                positions,
+                Chance(None).uuid4,
+                now_text,
+                secured=self._broker.secured,
+            )
             while True:
                 try:
                     await self._connected(house, post)
@@ -102,6 +113,7 @@ class AmqpFace:
             connection = await self._broker.connect()
             stack.push_async_callback(hang_up, connection)
             talk = await _Talk.begun(connection, house, post, self._counts)
+            talk.way = "tls" if self._broker.secured else "plain"
             ended = when_closed(connection, talk.events, talk.commands)
             self._back_off = wire.BackOff()
             self._counts.connected = True
@@ -192,12 +204,16 @@ class _Talk(Talk):
         await self.bury(delivery.body, delivery.message_id, found)
 
     async def bury(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
-        """Put a message among the dead letters, with the reason; one that is too large is cut."""
+        """Put a message among the dead letters, with the reason; one that is too large is cut.
+
+        Of one that says it is confidential the body is left out: the broker would keep it.
+        """
         from aio_pika import DeliveryMode, Message
 
         reason = str(found.reason)[:REASON_CHARACTERS]
+        body = b"" if CONFIDENTIAL.search(data) else data[:MESSAGE_BYTES_MAX]
         letter = Message(
-            data[:MESSAGE_BYTES_MAX],
+            body,
             headers={"reason": reason, "size_bytes": len(data)},
             message_id=message_id,
             delivery_mode=DeliveryMode.PERSISTENT,

@@ -7,14 +7,21 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from io import BytesIO
 from mimetypes import guess_type
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from labharness.core.files.named import open_named
 from labharness.faces.service.loopback import Page, PageAsked, refused
-from labharness.journal.access_log import AccessNotLogged, data_class_of, log_access
+from labharness.journal.access_log import (
+    AccessNotApproved,
+    AccessNotLogged,
+    data_class_of,
+    log_access,
+)
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
+from labharness.journal.encryption import KeyMissing, kept, stated_class
 from labharness.lab.house.orders import RunFiles
 from labharness.lab.house.sessions import session_of
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
@@ -92,7 +99,7 @@ def _page(folder: Path, session_id: str, name: str, account: str, asked: PageAsk
             via="http",
             what=uri,
         )
-        with open_named(path) as file:
+        with _opened(path, folder) as file:
             size = file.seek(0, 2)
             first, end = _part(asked.headers, size, f'"{checksum}"')
             if first >= end and size:
@@ -105,11 +112,18 @@ def _page(folder: Path, session_id: str, name: str, account: str, asked: PageAsk
             content = file.read(end - first)
     except ArtifactRefused:
         return refused(HTTPStatus.NOT_FOUND)
-    except AccessNotLogged:
+    except AccessNotApproved:
+        return refused(HTTPStatus.FORBIDDEN)
+    except (AccessNotLogged, KeyMissing):
         return refused(HTTPStatus.SERVICE_UNAVAILABLE)
     except OSError:
         return refused(HTTPStatus.INTERNAL_SERVER_ERROR)
     return _found(content, path, checksum, (first, end, size))
+
+
+def _opened(path: Path, folder: Path) -> BinaryIO:
+    """Open an artifact; that of a confidential run is decrypted in memory."""
+    return BytesIO(kept(path)) if stated_class(folder) else open_named(path)
 
 
 def _part(headers: Mapping[str, str], size: int, etag: str) -> tuple[int, int]:

@@ -21,6 +21,7 @@ from labharness.journal.chain import Record
 from labharness.lab.house.orders import RunFiles
 from labharness.lab.house.outgoing import MESSAGES_MAX, OutgoingFiles, Part, answer_file
 from labharness.protocols.hcp.codec import HcpMessage, decode
+from labharness.protocols.hcp.terms import OPEN
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.task.record import Attempt, Task, Tasks
 from labharness.work.task.states import TERMINAL
@@ -62,6 +63,7 @@ class Post:
         new_id: Mints the ids of messages that end a lost session.
         timestamp: Returns the time of such a message.
         via: The sessions are those of tasks that came this way.
+        secured: Others cannot read what is sent: sessions of confidential tasks are told.
     """
 
     def __init__(
@@ -72,8 +74,10 @@ class Post:
         new_id: Callable[[], str],
         timestamp: Callable[[], str],
         via: str = VIA,
+        secured: bool = True,
     ) -> None:
         self.via = via
+        self._secured = secured
         self._home = home
         self._runs = runs
         self._files = OutgoingFiles(home)
@@ -88,7 +92,7 @@ class Post:
         do not wait for it.
         """
         for task in tasks.by_id.values():
-            if task.profile.get("via") == self.via:
+            if task.profile.get("via") == self.via and self.may_tell(task):
                 for session_id, run in _sessions(task):
                     if self._positions.of(session_id) == FINISHED:
                         continue
@@ -96,6 +100,11 @@ class Post:
                         yield self._batch(task, session_id, run)
                     except (JournalFailed, OSError) as why:
                         LOG.warning("session %s waits: %s", session_id, why)
+
+    def may_tell(self, task: Task) -> bool:
+        """Return whether a task is open, or the way is secured; a rejection holds nothing."""
+        declared = task.constraints.get("data_classification")
+        return self._secured or declared in (None, *OPEN) or bool(self._rejection(task))
 
     def all_ended(self, tasks: Tasks, caller_id: str) -> bool:
         """Return whether all tasks of a caller have ended."""
@@ -129,9 +138,11 @@ class Post:
         if not (folder / JOURNAL_NAME).is_file():  # it was rejected, or left nothing
             return
         try:
+            data_class = data_class_of(folder / JOURNAL_NAME)
             log_access(
                 folder,
-                data_class=data_class_of(folder / JOURNAL_NAME),
+                data_class=data_class,
+                of_results=data_class in OPEN,  # of others it names the artifact that holds them
                 reader=batch.caller_id,
                 via=VIA,
                 what=what,

@@ -70,6 +70,7 @@ class _Pipes(Talk):
     """The caller at the other end."""
 
     via = VIA
+    way = "local"
 
     def __init__(self, house: HouseAccess, post: Post, tell: Callable[[str], None]) -> None:
         super().__init__(house, post)

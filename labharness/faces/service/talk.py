@@ -29,6 +29,7 @@ from labharness.lab.house.sessions import session_of
 from labharness.protocols.hcp import answers, wire
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import Rejected
+from labharness.work.admission.confidential import Way
 
 __all__ = ["Talk", "now_text"]
 
@@ -51,9 +52,11 @@ class Talk(ABC):
 
     Attributes:
         via: What carries the messages, as tasks have it in their profile.
+        way: The same, as far as confidential data are concerned.
     """
 
     via: ClassVar[str]
+    way: Way = "plain"
 
     def __init__(self, house: HouseAccess, post: Post, counts: Counts | None = None) -> None:
         self._house = house
@@ -96,7 +99,7 @@ class Talk(ABC):
 
     async def _submit(self, found: SubmissionAsked, data: bytes) -> None:
         try:
-            kept = await self._house.submit(data, self.via)
+            kept = await self._house.submit(data, self.via, self.way)
         except TaskRefused as why:
             reused = self._house.tasks().keys.get((found.caller_id, found.message.message_id))
             rejected = (
@@ -109,6 +112,11 @@ class Talk(ABC):
             return
         if not kept.fresh:
             task = self._house.tasks().by_id[kept.task_id]
+            if not self._post.may_tell(task):
+                rejected = Rejected("forbidden", Text("data.again"), None, Text("data.amqps"))
+                message_id = found.message.message_id
+                await self._refuse(Refusal(found.caller_id, message_id, rejected), b"", message_id)
+                return
             for batch in await asyncio.to_thread(list, self._post.again(task)):
                 await self._publish_all(batch)
         self._house.changed.set()

@@ -54,6 +54,7 @@ def lab_facts_of(plan: LabPlan) -> LabFacts:
         watched={channel: specs[channel].unit for channel in plan.envelope.watches},
         warnings=plan.warnings(),
         lab_option=plan.option,
+        encrypts=plan.data_key is not None,
     )
 
 

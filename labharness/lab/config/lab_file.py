@@ -288,6 +288,16 @@ class RetentionTable(Strict):
         return found
 
 
+class DataTable(Strict):
+    """Confidential data.
+
+    Attributes:
+        key: Path of the master key's file.
+    """
+
+    key: str = Field(min_length=1)
+
+
 class LabFile(Strict):
     """A whole lab: its ports, instruments, people and capabilities.
 
@@ -295,6 +305,7 @@ class LabFile(Strict):
         tube: The tube of a line whose envelope has a purge.
         capability: The capabilities on offer, by name, with the settings of each.
         retention: How long runs are kept.
+        data: The key for confidential data; without it none are taken.
     """
 
     lab: LabHead
@@ -306,6 +317,7 @@ class LabFile(Strict):
     capability: dict[str, dict[str, Any]] = Field(default_factory=dict)
     alert: tuple[AlertRow, ...] = Field(default=(), max_length=16)
     retention: RetentionTable = Field(default_factory=RetentionTable)
+    data: DataTable | None = None
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

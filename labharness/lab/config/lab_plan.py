@@ -184,6 +184,11 @@ class LabPlan:
             return "make approve-sim"
         return f"python -m labharness.lab.wiring.approve_sim {shlex.quote(str(self.path))}"
 
+    @property
+    def data_key(self) -> Path | None:
+        """The file of the master key for confidential data; ``None`` where the lab has none."""
+        return None if self.file.data is None else self.beside(self.file.data.key)
+
     def beside(self, path: str) -> Path:
         """Return the path of a file that the lab file names."""
         return self.path.parent / path

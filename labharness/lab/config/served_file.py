@@ -66,6 +66,8 @@ def served_text(plan: LabPlan, links: ServedLinks) -> str:
     for name in ("callers", "hazards", "approvers", "line"):
         if name in head and (name != "line" or head[name].endswith(".toml")):
             head[name] = str(plan.beside(head[name]).resolve())
+    if plan.data_key is not None:
+        body["data"]["key"] = str(plan.data_key.resolve())
     if plan.file.operator.kind == "simulated":
         body["operator"].update(kind="served", control=links.control)
     for row in body.get("alert", ()):

@@ -11,6 +11,7 @@ from labharness.lab.house.made import Submitted
 from labharness.lab.house.orders import LineOwnerDoor, RunFiles
 from labharness.lab.house.outgoing import OutgoingFiles
 from labharness.lab.house.sessions import abort_session, warn_caller
+from labharness.work.admission.confidential import Way
 from labharness.work.task.record import Tasks
 
 __all__ = ["Face", "HouseAccess"]
@@ -41,9 +42,9 @@ class HouseAccess:
     tasks: Callable[[], Tasks]
     changed: asyncio.Event
 
-    async def submit(self, data: bytes, via: str) -> Submitted:
+    async def submit(self, data: bytes, via: str, way: Way) -> Submitted:
         """Keep a submission; raises as `House.submit`."""
-        return await self.with_house(lambda house: house.submit(data, via=via))
+        return await self.with_house(lambda house: house.submit(data, via=via, way=way))
 
     async def abort(self, caller_id: str, session_id: str, token: str, reason: str) -> str:
         """Carry out the abort of a session by its caller; as `abort_session`."""

@@ -17,14 +17,16 @@ from typing import Any, Final
 from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
+from labharness.journal.encryption import KeyMissing
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, OwnerStatus, RunOrder
 from labharness.lab.house.outgoing import OutgoingFiles
 from labharness.lab.house.screening import screened
+from labharness.lab.house.submissions import read_submission
 from labharness.lab.wiring.without_line import NoLineRun, lineless_facts
-from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
+from labharness.work.admission.confidential import Way, refused_on_way
 from labharness.work.desk import LabFacts
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.desk.without_line import screened_without_line
@@ -72,16 +74,23 @@ class LabFiles:
         found = [(each.name, each.stat()) for each in files]
         return tuple((name, about.st_mtime_ns, about.st_size) for name, about in found)
 
-    def screened(self, payload: TaskSubmit) -> Rejected | None:
-        """Return the rejection of a task that can never run.
+    def data_key(self) -> Path | None:
+        """Return the file of the key for confidential data; raises as `current`."""
+        return self.current()[0].data_key
+
+    def screened(self, payload: TaskSubmit, way: Way = "local") -> Rejected | None:
+        """Return the rejection of a task that can never run, or may not come by its way.
 
         Raises:
             BadLabFile: A file cannot be honoured.
         """
         _, facts = self.current()
         if payload.capability in facts.capabilities:
-            return screened_without_line(facts, payload)
-        return screened(read_lab(self._lab), payload)
+            rejected = screened_without_line(facts, payload)
+        else:
+            rejected = screened(read_lab(self._lab), payload)
+        declared = [each.declaration for each in facts.capabilities.values()]
+        return rejected or refused_on_way(payload, way, declared)
 
 
 class DeskWork:
@@ -124,8 +133,11 @@ class DeskWork:
         if any((folder / name).exists() for name in (JOURNAL_NAME, LEFT_NAME)):
             return
         plan, facts = self._files.current()
-        with Path(order.submit).open("rb") as file:
-            message = decode(file.read(MESSAGE_BYTES_MAX + 1))
+        try:
+            message = read_submission(Path(order.submit))
+        except KeyMissing as why:  # asked again, it would be missing for ever
+            self._leave(folder, order.run_id, why)
+            return
         if not isinstance(message.payload, TaskSubmit):
             raise BadOrder(Text("order.wrong", name="submit"))
         run = NoLineRun(
@@ -167,14 +179,21 @@ class DeskWork:
 
     def _carry_out(self, run: NoLineRun) -> None:
         """Carry out a run, in its thread; it leaves a file with its end whatever happens."""
-        left = {"run_id": run.session_id, "error": "", "why": ""}
+        ended: Exception | None = None
         try:
             run.execute()
         except Exception as why:
             LOG.exception("run %s ended by an error", run.session_id)
+            ended = why
+        self._leave(run.folder, run.session_id, ended)
+
+    def _leave(self, folder: Path, run_id: str, why: Exception | None) -> None:
+        """Leave a file with the end of a run."""
+        left = {"run_id": run_id, "error": "", "why": ""}
+        if why is not None:
             code = why.code if isinstance(why, LabError) else "internal_error"
             left |= {"error": code, "why": str(why)}
         with suppress(OSError):  # a full disk: the house finds no end, and says that it is lost
-            run.folder.mkdir(parents=True, exist_ok=True)
-            write_durably(run.folder / LEFT_NAME, json.dumps(left))
+            folder.mkdir(parents=True, exist_ok=True)
+            write_durably(folder / LEFT_NAME, json.dumps(left))
         self._news()

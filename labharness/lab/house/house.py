@@ -15,6 +15,7 @@ from labharness.core.clock import utc_text
 from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
+from labharness.journal.encryption import KeyMissing
 from labharness.lab.house.jobs import HouseJobs
 from labharness.lab.house.made import (
     ATTEMPTS_MAX,
@@ -22,6 +23,7 @@ from labharness.lab.house.made import (
     TITLE_CHARACTERS,
     WORKER,
     Submitted,
+    TaskRefused,
     attempt_of,
     creating,
     leasing,
@@ -37,10 +39,12 @@ from labharness.lab.house.orders import (
     WorkerDoor,
 )
 from labharness.lab.house.outgoing import OutgoingFiles, answer_file, submit_file
+from labharness.lab.house.submissions import Submissions, told, told_of
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import decode, encode
 from labharness.protocols.hcp.messages import TaskRejected, TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
+from labharness.work.admission.confidential import Way
 from labharness.work.task.commands import (
     FailTask,
     LinkTasks,
@@ -58,14 +62,7 @@ from labharness.work.task.following import followed, read_up_to
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import Vary
 from labharness.work.task.leases import Need, Needs, obstacle
-from labharness.work.task.queue import (
-    QUEUED_MAX,
-    READY,
-    next_task,
-    reviewed,
-    waiting,
-    waits,
-)
+from labharness.work.task.queue import QUEUED_MAX, READY, next_task, reviewed, waiting, waits
 from labharness.work.task.record import Attempt, Job, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
@@ -87,10 +84,6 @@ LOST_S: Final = 10.0
 WHOLE_LINE: Final = Need(("line",))
 
 
-class TaskRefused(LabError, RuntimeError, code="task_refused"):
-    """The house does not do what was asked of a task; the message says why."""
-
-
 class House:
     """The tasks of one lab, from submission to their end.
 
@@ -102,11 +95,11 @@ class House:
         lab: Id of the lab.
         now_s: World time, in seconds since 1970, UTC.
         new_id: Mints ids of tasks and sessions.
-        screen: Returns the rejection of a task that can never run.
+        screen: Returns the rejection of a task that can never run, or not by its way.
+        data_key: Returns the file of the key for confidential data; ``None`` for none.
         needs: Returns what a run of a capability needs; by default the whole line, alone.
-        tell: Tells people of failed background work; not of a line at another speed than real
-            time.
-        desk: Carries out tasks that need no instruments; ``None`` where the line has them all.
+        tell: Tells people of failed background work; not where lab time has another speed.
+        desk: Carries out tasks without instruments; ``None`` where the line has them all.
     """
 
     def __init__(
@@ -119,7 +112,8 @@ class House:
         lab: str,
         now_s: Callable[[], float],
         new_id: Callable[[], str],
-        screen: Callable[[TaskSubmit], Rejected | None] = lambda payload: None,
+        screen: Callable[[TaskSubmit, Way], Rejected | None] = lambda payload, way: None,
+        data_key: Callable[[], Path | None] = lambda: None,
         needs: Needs = lambda capability: WHOLE_LINE,
         tell: Callable[[str], None] = lambda text: None,
         desk: DeskDoor | None = None,
@@ -133,6 +127,7 @@ class House:
         self._now_s = now_s
         self._new_id = new_id
         self._screen = screen
+        self._kept = Submissions(home, data_key)
         self._needs = needs
         self._heard_s = now_s()  # when the line owner last answered
         self._speed: float | None = 1.0  # of the line, as its owner said last
@@ -149,7 +144,13 @@ class House:
     # ---- requests of callers and operators
 
     def submit(
-        self, data: bytes, *, seed: int | None = None, links: Iterable[str] = (), via: str = ""
+        self,
+        data: bytes,
+        *,
+        seed: int | None = None,
+        links: Iterable[str] = (),
+        via: str = "",
+        way: Way = "local",
     ) -> Submitted:
         """Keep a ``task_submit`` message as a task; it is on the disk before this returns.
 
@@ -157,8 +158,8 @@ class House:
             data: The message; its ``message_id`` is the idempotency key of its caller.
             seed: Of a simulated run.
             links: Tasks that must be completed before it.
-            via: The service that sends the messages of its sessions to the caller; ``""`` where
-                none does.
+            via: The service that sends its sessions' messages to the caller; ``""`` for none.
+            way: How it came, which decides about confidential data.
 
         Raises:
             NotHcp: The bytes are not an HCP message.
@@ -166,7 +167,7 @@ class House:
             TaskRefused: The queue is full, a task before it is not known, or the key was used.
             JournalFailed: It could not be written.
         """
-        return self._submit(data, seed, tuple(links), {}, via)
+        return self._submit(data, seed, tuple(links), {}, via, way)
 
     def create_job(
         self,
@@ -202,10 +203,8 @@ class House:
             self._tell(text)
 
     def _submit_run(self, data: bytes, job: Job, run: str, title: str) -> None:
-        owned = {"job_id": job.job_id, "job_run": run}
-        if title:
-            owned["title"] = title[:TITLE_CHARACTERS]
-        self._submit(data, job.seed, (), owned)
+        titled = {"title": title[:TITLE_CHARACTERS]} if title else {}
+        self._submit(data, job.seed, (), {"job_id": job.job_id, "job_run": run, **titled})
 
     def _submit(
         self,
@@ -214,6 +213,7 @@ class House:
         before: tuple[str, ...],
         owned: Mapping[str, Any],
         via: str = "",
+        way: Way = "local",
     ) -> Submitted:
         message = decode(data)
         if not isinstance(message.payload, TaskSubmit):
@@ -225,23 +225,23 @@ class House:
         if missing := [each for each in before if each not in self.tasks.by_id]:
             raise TaskRefused(Text("house.unknown_task", task_id=missing[0]))
         task_id = self._new_id()
-        if known is None:
-            write_durably(submit_file(self._home, task_id), data)
-        created = creating(task_id, message.message_id, message.payload, self._lab, seed)
-        profile = dict(created.profile)
+        rejected = None if known is not None else self._screen(message.payload, way)
+        was = None if known is None else self.tasks.by_id[known[1]]
+        described = self._kept.taken(task_id, data, message, message.payload, was, rejected)
+        created = creating(task_id, message.message_id, told(message.payload), self._lab, seed)
+        profile = {**created.profile, **described}
         if via:
             profile |= {"via": via, "message_id": message.message_id}
-        session_id = self._new_id() if known is None else self.tasks.by_id[known[1]].session_id
+        session_id = self._new_id() if was is None else was.session_id
         command = replace(created, session_id=session_id, profile=profile, **owned)
-        rejected = None if known is not None else self._screen(message.payload)
         if rejected is not None:
-            self._answer(task_id, message.message_id, rejected)
-        elif known is None and via:
+            self._answer(task_id, message.message_id, told_of(rejected, message.payload))
+        elif was is None and via:
             self._open_session(command.session_id, message.message_id)
         self._must(self._journal.give(command, actor, self._now_s()))
-        if known is not None:
-            was_rejected = answer_file(self._home, known[1]).exists()
-            return Submitted(task_id=known[1], fresh=False, rejected=was_rejected)
+        if was is not None:
+            was_rejected = answer_file(self._home, was.task_id).exists()
+            return Submitted(task_id=was.task_id, fresh=False, rejected=was_rejected)
         if rejected is not None:
             self._end_rejected()
             return Submitted(task_id=task_id, fresh=True, rejected=True)
@@ -368,7 +368,12 @@ class House:
         return run.run_id in self.tasks.leases
 
     def _follow(self, task: Task, run: Attempt, status: OwnerStatus | None) -> None:
-        records = self._runs.records(run.run_id, read_up_to(run))
+        try:
+            records = self._runs.records(run.run_id, read_up_to(run))
+        except KeyMissing:  # of one run; all others go on
+            if status is not None and status.run_id != run.run_id:
+                self._over(task, run, KeyMissing.code)
+            return
         if run.worker == DESK and status is not None and status.run_id:
             # its answer is on its way to its folder; a line's answer stands there already
             records = [each for each in records if each.kind != "terminal"]
@@ -413,9 +418,9 @@ class House:
         elif not status.run_id and not self._worker(run).held() and self._lease(task, run):
             self._order(task, run)
 
-    def _over(self, task: Task, run: Attempt) -> None:
+    def _over(self, task: Task, run: Attempt, code: str = "worker_lost") -> None:
         """End a task whose run has no terminal message and is not carried out any more."""
-        code = self._runs.left(run.run_id) or "worker_lost"
+        code = self._runs.left(run.run_id) or code
         if task.status not in ("lost", "cancelling"):
             self._say([ReportStatus(task_id=task.task_id, to="lost", reason=code)])
         self._say([FailTask(task_id=task.task_id, error_code=code)])

@@ -258,6 +258,7 @@ class HouseProcess:
             now_s=lambda: wall_clock_utc().timestamp(),
             new_id=Chance(None).uuid4,
             screen=self._files.screened,
+            data_key=self._files.data_key,
             needs=needs_of(plan),
             tell=WorkAlerts(plan),
             desk=self._desk,

@@ -14,8 +14,9 @@ from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
-from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, decode
+from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode
 from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.work.admission.confidential import declared_class, is_confidential
 from labharness.work.task.commands import CreateJob, DropRun, JobCommand, TaskActor, TellJob
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import (
@@ -107,13 +108,14 @@ class HouseJobs:
         message = decode(data)
         if not isinstance(message.payload, TaskSubmit):
             raise BadJob(Text("house.no_submit", type=message.type))
+        _must_be_open(message)
         if bool(vary) == bool(every):
             raise BadJob(Text("job.one_of"))
         runs = points(vary) if vary else ()
         if every:
             schedule_of(every, self._now_s())
         for run in runs:
-            decode(_message(data, "a run", run))
+            _must_be_open(decode(_message(data, "a run", run)))
         return CreateJob(
             job_id=self._known(by, key) or self._placed(data, len(runs)),
             key=key,
@@ -179,6 +181,12 @@ class HouseJobs:
 
     def _say(self, commands: Iterable[JobCommand]) -> None:
         self._journal.give_all(commands, KEEPER, self._now_s())
+
+
+def _must_be_open(message: HcpMessage) -> None:
+    """Refuse a job of confidential tasks: its message is kept in clear."""
+    if isinstance(message.payload, TaskSubmit) and is_confidential(message.payload):
+        raise BadJob(Text("data.job", found=declared_class(message.payload)))
 
 
 def _message(data: bytes, key: str, point: Mapping[str, Any]) -> bytes:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from labharness.core.errors import LabError
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage, submission_of
 from labharness.protocols.hcp.messages import TaskSubmit
@@ -24,6 +25,7 @@ __all__ = [
     "TITLE_CHARACTERS",
     "WORKER",
     "Submitted",
+    "TaskRefused",
     "attempt_of",
     "creating",
     "leasing",
@@ -39,6 +41,10 @@ ATTEMPTS_MAX: Final = 10
 """Most attempts of one task, those included that an operator asks for."""
 
 TITLE_CHARACTERS: Final = 120
+
+
+class TaskRefused(LabError, RuntimeError, code="task_refused"):
+    """The house does not do what was asked of a task; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,12 @@
 from contextlib import suppress
 
 from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.house import House
 from labharness.lab.house.orders import LineOwnerDoor
 from labharness.lab.house.outgoing import OutgoingFiles
 from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.terms import CONFIDENTIAL
 from labharness.work.admission.token import is_token
 from labharness.work.task.commands import CancelTask, TaskActor
 from labharness.work.task.record import Attempt, Task, Tasks
@@ -28,7 +30,7 @@ def abort_session(
         caller_id: The caller, as the broker vouches for it.
         session_id: Of the session.
         token: That it states; ``""`` for none.
-        reason: That it gives.
+        reason: That it gives; of a confidential task it is not kept.
 
     Returns:
         ``asked``, or why nothing changes: ``unknown`` for a session that is not this caller's,
@@ -48,6 +50,8 @@ def abort_session(
     accepted = files.kept(session_id, "accepted")
     if accepted and not _is_token(token, accepted[0]):
         return "token"
+    if task.constraints.get("data_classification") in CONFIDENTIAL:
+        reason = Text("data.aborted")
     house.give(CancelTask(task_id=task.task_id, reason=reason), TaskActor(caller_id, "caller"))
     return "asked"
 

@@ -13,9 +13,10 @@ from labharness.core.files.durable import sync_folder
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.journal.access_log import data_class_of
+from labharness.journal.encryption import KeyMissing
 from labharness.journal.reading import read_after, run_header, verify_file
 from labharness.lab.config.lab_file import RetentionTable
-from labharness.work.desk.folder import JOURNAL_NAME
+from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME
 
 __all__ = ["REMOVED_NAME", "KeptRun", "kept_runs", "left_over", "remove_run"]
 
@@ -74,6 +75,8 @@ def _kept(folder: Path, journal: Path, retention: RetentionTable) -> KeptRun:
         ended = bool(header.get("by_hand")) or any(
             each.kind == "terminal" for each in read_after(journal, 0)
         )
+    except KeyMissing:  # its answer stands beside it, unread
+        ended = (folder / ANSWER_NAME).exists()
     except JournalFailed as why:
         return KeptRun(folder, data_class, "", ended_at, until, str(why))
     session_id = str(header.get("session_id", ""))

@@ -10,6 +10,7 @@ from typing import Any
 from labharness.core.clock import PacedLoop, VirtualLoop, utc_text, wall_clock_utc
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
+from labharness.journal.encryption import KEY_NAME
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.heads import heads_place
@@ -52,7 +53,7 @@ def about_process(plan: LabPlan) -> dict[str, Any]:
     }
 
 
-WRITTEN = (SUBMIT_NAME, ANSWER_NAME, REPORT_NAME, ARTIFACTS_NAME)
+WRITTEN = (SUBMIT_NAME, ANSWER_NAME, REPORT_NAME, ARTIFACTS_NAME, KEY_NAME)
 """The files that a run leaves beside its journal."""
 
 

@@ -45,6 +45,7 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.guard import LatchUnreadable
 from labharness.safety.guard.latch import LatchedElsewhere
 from labharness.work.admission.approval import StandingApproval
+from labharness.work.admission.confidential import is_confidential, withheld
 from labharness.work.desk import ByHand, Desk, LabFacts
 from labharness.work.desk.cooling import Cooled
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
@@ -123,6 +124,9 @@ class TaskRun:
         accepted: Callable[[HcpMessage], None] = lambda message: None,
     ) -> None:
         self._plan = plan
+        if is_confidential(payload):  # it is refused, and not to be kept in clear before that
+            payload = withheld(payload)
+            submit = replace(submit, payload=payload)
         self._submit = submit
         self._payload = payload
         self.seed = seed_of(plan, seed)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import Artifacts
+from labharness.journal.chain import ENCRYPTED
+from labharness.journal.encryption import KEY_NAME, RunKey, make_run_key
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
@@ -22,6 +25,12 @@ from labharness.lab.wiring.tasks import RunResult
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage, encode
 from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.terms import CONFIDENTIAL
+from labharness.work.admission.confidential import (
+    declared_class,
+    is_confidential,
+    withheld,
+)
 from labharness.work.desk import LabFacts
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
 from labharness.work.desk.without_line import NoLineDesk, facts_without_line
@@ -82,6 +91,7 @@ class NoLineRun:
         self._desk: NoLineDesk | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._abort_reason = ""
+        self._key: RunKey | None = None  # of a confidential run
 
     def execute(self) -> RunResult:
         """Run to the terminal message, and write it beside the journal.
@@ -89,6 +99,7 @@ class NoLineRun:
         Raises:
             BadLabFile: The lab's state directory cannot be written.
             BadOutput: The output folder cannot take the run.
+            BadKey: It is confidential, and the lab's key cannot be used.
         """
         try:
             self._plan.make_state_dir()  # the signed heads of the journal go there
@@ -97,7 +108,8 @@ class NoLineRun:
             raise BadLabFile(text) from None
         make_folder(self.folder)
         try:
-            (self.folder / SUBMIT_NAME).write_bytes(encode(self._submit) + b"\n")
+            self._key = self._made_key()
+            (self.folder / SUBMIT_NAME).write_bytes(self._hidden(SUBMIT_NAME, self._kept_submit()))
         except OSError as why:
             folder, reason = str(self.folder), why.strerror
             raise BadOutput(
@@ -108,8 +120,9 @@ class NoLineRun:
             return run_on(self._main(self._loop), self._loop)
         except BadOutput:
             raise
-        except Exception as why:  # a traceback is for the log alone
-            LOG.exception("the task ended by an error of the harness")
+        except Exception as why:  # a traceback is for the log alone, and may quote an input
+            shown = None if is_confidential(self._payload) else why
+            LOG.error("the task ended by an error of the harness", exc_info=shown)
             message = answers.task_failed(
                 message_id=self._ids.uuid4(),
                 timestamp=utc_text(wall_clock_utc()),
@@ -118,6 +131,22 @@ class NoLineRun:
                 error_message=type(why).__name__,
             )
             return RunResult(message, self.folder, "")
+
+    def _made_key(self) -> RunKey | None:
+        """Make the key of a confidential run; of a lab without one the task is rejected."""
+        declared, master = declared_class(self._payload), self._plan.data_key
+        if declared not in CONFIDENTIAL or master is None:
+            return None
+        return make_run_key(self.folder / KEY_NAME, master, declared)
+
+    def _kept_submit(self) -> bytes:
+        hidden = self._key is None and is_confidential(self._payload)
+        payload = withheld(self._payload) if hidden else self._payload
+        return encode(replace(self._submit, payload=payload)) + b"\n"
+
+    def _hidden(self, name: str, data: bytes) -> bytes:
+        """Return what is written into a file of the run."""
+        return data if self._key is None else self._key.file(name, data)
 
     def abort(self, reason: str) -> None:
         """Ask for an abort, from a signal handler or another thread; too early counts too."""
@@ -143,12 +172,15 @@ class NoLineRun:
             "envelope_digest": self._plan.envelope_digest,
             "epoch": utc_text(clock.utc()),
         }
+        if self._key is not None:
+            run[ENCRYPTED] = self._key.data_class
         try:
             journal = SqliteJournal(
                 self.folder / JOURNAL_NAME,
                 run=run,
                 about=about_process(self._plan),
                 heads=head_keeper(self._plan, clock),
+                key=self._key,
             )
         except JournalFailed as why:
             raise BadOutput(Text("output.no_journal", why=str(why))) from None
@@ -161,7 +193,7 @@ class NoLineRun:
                 clock=clock,
                 chance=self._ids,
                 journal=journal,
-                artifacts=Artifacts(self.folder / ARTIFACTS_NAME, self.session_id),
+                artifacts=Artifacts(self.folder / ARTIFACTS_NAME, self.session_id, self._key),
                 session_id=self.session_id,
                 tell=self._tell,
                 accepted=self._accepted,
@@ -178,7 +210,8 @@ class NoLineRun:
 
     def _keep(self, message: HcpMessage) -> None:
         try:
-            write_durably(self.folder / ANSWER_NAME, encode(message).decode() + "\n")
+            answer = self._hidden(ANSWER_NAME, encode(message) + b"\n")
+            write_durably(self.folder / ANSWER_NAME, answer)
         except OSError as why:  # the asking side is answered all the same
             where, reason = str(self.folder / ANSWER_NAME), why.strerror or str(why)
             text = Text("file.unwritable", path=where, why=reason)

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 __all__ = [
+    "CONFIDENTIAL",
     "DATA_CLASSES",
+    "OPEN",
     "PRIORITIES",
     "REASON_CODES",
     "RISK_LEVELS",
@@ -25,6 +27,10 @@ RISK_LEVELS: Final[tuple[RiskLevel, ...]] = get_args(RiskLevel)
 DataClass = Literal["T1", "T2", "T3", "T4"]
 
 DATA_CLASSES: Final[tuple[DataClass, ...]] = get_args(DataClass)
+
+OPEN: Final[tuple[DataClass, ...]] = ("T1", "T2")
+CONFIDENTIAL: Final[tuple[DataClass, ...]] = ("T3", "T4")
+"""The classes whose data are encrypted."""
 
 
 ReasonCode = Literal[

@@ -9,7 +9,9 @@ from labharness.core.vocabulary.durations import NotADuration, format_duration, 
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import (
+    CONFIDENTIAL,
     DATA_CLASSES,
+    OPEN,
     PRIORITIES,
     DataClass,
     Priority,
@@ -68,7 +70,6 @@ RANGE_CHARACTERS_MAX: Final = 64
 
 CALLERS_SHOWN_MAX: Final = 20
 
-_BUILT: Final[tuple[DataClass, ...]] = ("T1", "T2")
 _UNDECLARED: Final[DataClass] = "T2"
 
 
@@ -125,6 +126,7 @@ def screen(
     declarations: Iterable[Declaration],
     formats: Collection[str],
     callers: Collection[str] = (),
+    encrypts: bool = False,
 ) -> Screened | Rejected:
     """Check caller, capability, inputs and constraints: everything known without a plan.
 
@@ -134,6 +136,7 @@ def screen(
         declarations: Declarations of this laboratory's capabilities, in any order.
         formats: Names of output formats that are registered.
         callers: The names that may submit, where this caller may be told.
+        encrypts: The laboratory has a key for confidential data.
     """
     try:
         known = _authenticated(submission, caller, callers)
@@ -141,6 +144,7 @@ def screen(
         ignored: tuple[str, ...] = ()
         if submission.newer:
             submission, ignored = known_part(submission, declaration.input_schema)
+        data_class = _data_class(submission, known, declaration, encrypts)
         _inputs(submission, declaration)
         _heeded(submission)
         _expected_output(submission, declaration, formats)
@@ -148,7 +152,7 @@ def screen(
             submission=submission,
             caller=known,
             declaration=declaration,
-            data_classification=_data_class(submission, known),
+            data_classification=data_class,
             max_duration_s=_max_duration_s(submission, declaration),
             confidence_threshold=_confidence(submission),
             priority=_priority(submission),
@@ -323,7 +327,10 @@ def _expected_output(
         )
 
 
-def _data_class(submission: Submission, caller: Caller) -> DataClass:
+def _data_class(
+    submission: Submission, caller: Caller, declaration: Declaration, encrypts: bool
+) -> DataClass:
+    """Return the data class; a right like that to a capability, it is asked before the inputs."""
     declared = submission.data_classification
     if declared is None:
         declared = _UNDECLARED
@@ -332,14 +339,15 @@ def _data_class(submission: Submission, caller: Caller) -> DataClass:
         raise _Reject(
             "invalid_input",
             Text("data.unknown", declared=declared[:80], classes=", ".join(DATA_CLASSES)),
-            Text("data.declare", classes=", ".join(_BUILT)),
+            Text("data.declare", classes=", ".join(DATA_CLASSES)),
         )
-    if found not in _BUILT:
-        raise _Reject(
-            "forbidden",
-            Text("data.encryption", found=found),
-            Text("data.at_most", most=_BUILT[-1]),
-        )
+    if found in CONFIDENTIAL and not encrypts:
+        way_out = Text("data.at_most", most=OPEN[-1])
+        raise _Reject("forbidden", Text("data.encryption", found=found), way_out)
+    if found in CONFIDENTIAL and declaration.safety.involves_physical_resources:
+        way_out = Text("data.at_most", most=OPEN[-1])
+        why = Text("data.line", found=found, capability=declaration.name)
+        raise _Reject("forbidden", why, way_out)
     if DATA_CLASSES.index(found) > DATA_CLASSES.index(caller.data_class_max):
         said = "" if submission.data_classification else Text("data.taken")
         raise _Reject(

@@ -55,8 +55,10 @@ class DeclaredConstraints:
 class Declaration:
     """A capability as callers see it.
 
-    `temperature_input` names the input that bounds its temperature: an object of `min`, `max` and
-    `unit`. It is ``""`` for a capability without one, and not part of HCP's JSON.
+    `references` names the inputs that say where data are and hold none: of confidential data these
+    alone may pass through a broker. `temperature_input` names the input that bounds its
+    temperature: an object of `min`, `max` and `unit`. It is ``""`` for a capability without one.
+    Neither is part of HCP's JSON.
 
     Raises:
         ValueError: A field is outside what HCP allows; the message names it.
@@ -70,6 +72,7 @@ class Declaration:
     safety: Safety
     constraints: DeclaredConstraints
     temperature_input: str = ""
+    references: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         where = f"capability {self.name!r}"

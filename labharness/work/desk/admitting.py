@@ -112,6 +112,7 @@ class Admitting:
             declarations=[each.declaration for each in facts.capabilities.values()],
             formats=[name for each in facts.capabilities.values() for name in each.formats],
             callers=facts.callers or {},
+            encrypts=facts.encrypts,
         )
         if isinstance(screened, Rejected):
             return screened

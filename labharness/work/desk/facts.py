@@ -89,6 +89,7 @@ class LabFacts:
         safe_procedure: The state every run begins and ends with.
         watched: Channels and units of the process log.
         warnings: Warnings on the lab, such as unverified drivers.
+        encrypts: It has a key for confidential data.
         lab_option: The option of commands for this lab, as in advice: `` --lab FILE``.
         predict: Flies a plan on the nominal plant, from the line's readings; ``None`` where the
             lab has no simulated plant.
@@ -112,4 +113,5 @@ class LabFacts:
     watched: Mapping[str, str]
     warnings: tuple[str, ...]
     lab_option: str
+    encrypts: bool = False
     predict: Callable[[InstructionSet, Mapping[str, float]], Awaitable[Prediction]] | None = None

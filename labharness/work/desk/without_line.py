@@ -26,6 +26,7 @@ from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.kernel import Envelope, Purge
 from labharness.work.admission.approval import NotApproved
+from labharness.work.admission.confidential import in_clear, is_confidential, withheld
 from labharness.work.capability import (
     Answer,
     ArtifactContent,
@@ -39,6 +40,7 @@ from labharness.work.desk.admitting import Admitting, Weighed
 from labharness.work.desk.closing import SUFFIXES, as_asked, error_of, record_body, unfit
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.folder import ARTIFACTS_NAME, SUBMIT_NAME
+from labharness.work.desk.referred import FAILURE, failure, references, remarks, results
 from labharness.work.desk.session import Session
 from labharness.work.plan import (
     Executor,
@@ -195,6 +197,7 @@ class NoLineDesk:
         self._executor: Executor | None = None
         self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
+        self._confidential = False
         self._accept = partial(accept, facts=facts, clock=clock, chance=chance, keep=accepted)
 
     async def run(self, submit: HcpMessage, payload: TaskSubmit) -> HcpMessage:
@@ -204,6 +207,7 @@ class NoLineDesk:
             JournalFailed: The journal failed before the task was accepted: nothing was begun.
         """
         self._running = asyncio.current_task()
+        self._confidential = is_confidential(payload)
         try:
             return await self._taken(submit, payload)
         except asyncio.CancelledError:
@@ -215,24 +219,27 @@ class NoLineDesk:
                 return self._failed(*error_of(why), "", None)
             if isinstance(why, JournalFailed):
                 raise
-            LOG.error("the task is rejected by an error of the harness", exc_info=why)
+            shown = None if self._confidential else why  # a traceback may quote an input
+            LOG.error("the task is rejected by an error of the harness", exc_info=shown)
             text = Text("failure.internal", what=type(why).__name__)
             return self._rejected(submit, Rejected("resource_unavailable", text))
 
     def abort(self, reason: str) -> None:
         """Abort the run; ``run`` then answers with ``session_closed``."""
         if self._running is not None and not self._abort_reason and not self.session.closed:
-            self._abort_reason = reason
+            self._abort_reason = Text("data.aborted") if self._confidential else reason
             self._running.cancel()
 
     async def _taken(self, submit: HcpMessage, payload: TaskSubmit) -> HcpMessage:
         self.session.event(
             "session_created", {"state": "PENDING", "risk_level": None, "session_token": None}
         )
+        hidden = self._confidential and self._journal.key is None
+        kept = withheld(payload) if hidden else payload
         submitted = {
             "message_id": self._chance.uuid4(),
             "metadata": {"source_message_id": submit.message_id},
-            "payload": payload.model_dump(by_alias=True, exclude_unset=True),
+            "payload": kept.model_dump(by_alias=True, exclude_unset=True),
         }
         self._journal.append("submitted", submitted, self._clock.now_s())
         admitting = Admitting(facts=self._facts, line=NoLine(), utc=self._clock.utc)
@@ -334,15 +341,19 @@ class NoLineDesk:
         self._keep(answer.artifacts)
         if isinstance(answer, NoAnswer):
             return self._failed("execution_error", answer.reason, "analysis", answer, started_s)
-        summary = self._summary(started_s)
-        summary["warnings"] += answer.warnings
-        if answer.finding:
-            summary["finding"] = answer.finding
+        summary, outputs = self._summary(started_s), answer.outputs
+        if self._confidential:
+            outputs = references(outputs, self._kept(results(outputs)))
+            self._kept(remarks(answer))
+        else:
+            summary["warnings"] += answer.warnings
+            if answer.finding:
+                summary["finding"] = answer.finding
         message = answers.task_completed(
             message_id=self._chance.uuid4(),
             timestamp=self._timestamp(),
             session_id=self.session.session_id,
-            outputs=answer.outputs,
+            outputs=outputs,
             artifacts=self._listed(),
             execution_summary=summary,
         )
@@ -352,26 +363,35 @@ class NoLineDesk:
         self, code: str, why: str, phase: str, answer: NoAnswer | None, started_s: float = 0.0
     ) -> HcpMessage:
         started = [each for each in self._records() if each.started_s is not None]
+        suggestion = (answer.suggestion or None) if answer is not None else None
+        partial = {} if answer is None else dict(answer.partial_outputs)
+        if self._confidential:
+            self._kept(failure(why, answer))
+            partial = partial and references(partial, self._kept(results(partial)))
+            why, suggestion = Text("data.failed", name=FAILURE), None
         message = answers.task_failed(
             message_id=self._chance.uuid4(),
             timestamp=self._timestamp(),
             session_id=self.session.session_id,
             error_code=code,
             error_message=why,
-            suggestion=(answer.suggestion or None) if answer is not None else None,
+            suggestion=suggestion,
             error_details={
                 "phase": phase or (started[-1].instruction.stage if started else "accepted"),
                 "step": len(started),
                 "last_checkpoint": None,
                 "recoverable": False,
             },
-            partial_outputs={} if answer is None else dict(answer.partial_outputs),
+            partial_outputs=partial,
             artifacts=self._listed(),
             execution_summary=self._summary(started_s),
         )
         return self._last(message, "FAILED", code)
 
     def _rejected(self, submit: HcpMessage, rejected: Rejected) -> HcpMessage:
+        if self._confidential:
+            self._keep_reason(rejected)
+            rejected = in_clear(rejected)
         message = answers.task_rejected(
             message_id=self._chance.uuid4(),
             timestamp=self._timestamp(),
@@ -410,10 +430,20 @@ class NoLineDesk:
             self.session.tell("warning", {"code": "journal_lost", "message": str(why)})
         return message
 
+    def _keep_reason(self, rejected: Rejected) -> None:
+        """Keep the reason of a confidential task's rejection, which is read with the key alone."""
+        if self._journal.key is not None:
+            told = {"reason": rejected.reason_message, "suggestion": rejected.suggestion}
+            self._journal.append("withheld", told, self._clock.now_s())
+
     def _keep(self, found: Sequence[ArtifactContent]) -> None:
         for each in found:
-            name = f"{each.name}.{SUFFIXES[each.media_type]}"
-            self._artifacts.put(each.name, name, each.media_type, each.content)
+            self._kept(each)
+
+    def _kept(self, found: ArtifactContent) -> str:
+        """Keep a file; return its address."""
+        name = f"{found.name}.{SUFFIXES[found.media_type]}"
+        return self._artifacts.put(found.name, name, found.media_type, found.content).uri
 
     def _listed(self) -> list[Mapping[str, Any]]:
         told = ("name", "type", "uri", "size_bytes", "checksum")

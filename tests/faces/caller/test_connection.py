@@ -8,8 +8,10 @@ from typing import Any, Self
 
 import pytest
 
+from canary import CANARY, found_in
+from confidential import confidential_task
 from labharness.faces.broker import Broker
-from labharness.faces.caller import AsyncCaller
+from labharness.faces.caller import AsyncCaller, NotSecured
 from labharness.faces.caller.connection import CallerConnection
 from labharness.faces.caller.kept import CallerFile, CallerFileFailed
 from labharness.protocols.hcp import wire
@@ -158,3 +160,16 @@ def test_a_file_that_fails_is_what_a_wait_names(
 def test_the_wait_for_another_try_doubles_up_to_its_bound() -> None:
     back_off = wire.BackOff()
     assert [back_off.longer() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+
+
+@pytest.mark.promise(71)
+def test_confidential_data_are_not_sent_without_tls(tmp_path: Path) -> None:
+    path = tmp_path / "caller.sqlite"
+
+    async def sent() -> None:
+        async with AsyncCaller(Broker("amqp://alpha:x@127.0.0.1:1/%2Fhcp"), path) as caller:
+            await caller.submit("lab", confidential_task({"document": CANARY}))
+
+    with pytest.raises(NotSecured, match="amqps"):
+        asyncio.run(sent())
+    assert found_in(tmp_path) == []

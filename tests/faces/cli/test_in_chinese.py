@@ -33,6 +33,8 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "retention list": ("--runs", "{tmp}/none", *LAB),
     "retention apply": ("--runs", "{tmp}", "--name", "李", "--reason", "规定", *LAB),
     "journal access": ("{tmp}",),
+    "journal grant": ("{tmp}", "--reader", "王", "--name", "李", "--reason", "规定"),
+    "lab key": ("--out", "{tmp}/none/key"),
     "approvals key": ("--name", "李", "--out", "{tmp}/none/key"),
     "policy explain": (EXAMPLE, *LAB),
     "result": ("0", "--callee", "lab", "--broker", "http://broker"),

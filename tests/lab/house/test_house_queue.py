@@ -39,7 +39,7 @@ class Kept:
             lab="lab",
             now_s=lambda: self.now_s,
             new_id=self.mint,
-            screen=lambda payload: self.rejected,
+            screen=lambda payload, way: self.rejected,
         )
 
     def mint(self) -> str:

@@ -124,6 +124,7 @@ DECLARATION = Declaration(
         side_effects="none",
     ),
     constraints=DeclaredConstraints(max_duration="PT30M", concurrent_limit=4),
+    references=("document_uri", "media_type", "analysis_type"),
 )
 
 

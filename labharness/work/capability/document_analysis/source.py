@@ -107,9 +107,12 @@ def document_of(inputs: Mapping[str, Any], around: Surroundings) -> Document:
     if scheme == "https":
         fetched = fetch(uri, settings, around.lab_folder)
         return Document(fetched.data, said or _kind(uri, fetched.data, fetched.media_type))
-    path = _of_file(uri, around, settings) if scheme == "file" else _of_run(uri, around)
-    data = _bytes_of(path, settings.bytes_max)
-    return Document(data, said or _kind(path.name, data, ""))
+    if scheme == "file":
+        path = _of_file(uri, around, settings)
+        name, data = path.name, _bytes_of(path, settings.bytes_max)
+    else:
+        name, data = _of_run(uri, around, settings.bytes_max)
+    return Document(data, said or _kind(name, data, ""))
 
 
 def _kind(name: str, data: bytes, said: str) -> str:
@@ -142,13 +145,18 @@ def _bytes_of(path: Path, bytes_max: int) -> bytes:
             data = file.read(bytes_max + 1)
     except OSError:
         raise DocumentRefused(Text("document.not_there")) from None
+    return _bounded(data, bytes_max)
+
+
+def _bounded(data: bytes, bytes_max: int) -> bytes:
     if len(data) > bytes_max:
         raise DocumentRefused(Text("document.too_large", most=bytes_max))
     return data
 
 
-def _of_run(uri: str, around: Surroundings) -> Path:
-    found = artifact_of_caller(uri, around, "document-analysis")
+def _of_run(uri: str, around: Surroundings, bytes_max: int) -> tuple[str, bytes]:
+    found = artifact_of_caller(uri, around, "document-analysis", bytes_max + 1)
     if found is None:
         raise DocumentRefused(Text("document.no_artifact"))
-    return found
+    name, data = found
+    return name, _bounded(data, bytes_max)

@@ -93,6 +93,7 @@ DECLARATION = Declaration(
         side_effects="none",
     ),
     constraints=DeclaredConstraints(max_duration="PT30M", concurrent_limit=2),
+    references=("spectra_uri",),
 )
 
 

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any, Final
 
 from labharness.core.errors import LabError
-from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Surroundings
 from labharness.work.capability.stored import artifact_of_caller
@@ -72,13 +71,12 @@ def spectra_of(inputs: Mapping[str, Any], around: Surroundings) -> tuple[list[An
 
 
 def _of_run(uri: str, around: Surroundings) -> Mapping[str, Any]:
-    path = artifact_of_caller(uri, around, "raman-characterization")
-    if path is None:
+    artifact = artifact_of_caller(uri, around, "raman-characterization", BYTES_MAX)
+    if artifact is None:
         raise BadSpectra(Text("spectra.no_artifact"))
     try:
-        with open_named(path) as file:
-            found = json.loads(file.read(BYTES_MAX))
-    except (OSError, ValueError, RecursionError):
+        found = json.loads(artifact[1])
+    except (ValueError, RecursionError):
         raise BadSpectra(Text("spectra.none")) from None
     return found if isinstance(found, dict) else {}
 

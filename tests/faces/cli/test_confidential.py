@@ -1,0 +1,265 @@
+"""Confidential data (T3, T4) on the command line: nothing in clear, and a key to read them."""
+
+import json
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from canary import CANARY, NUMBER, found_in, traces
+from commands import Said, say
+from confidential import PAPER, SPECTRA, confidential_lab, confidential_task
+from labharness.journal.encryption import KEY_VARIABLE
+
+EXITS = {"task_completed": 0, "task_failed": 1, "task_rejected": 2}
+
+
+class Place:
+    """A lab and its runs, in folders that are searched as a whole."""
+
+    def __init__(self, folder: Path, *, keyed: bool = True) -> None:
+        self.folder = folder
+        self.lab = confidential_lab(folder / "lab", keyed=keyed)
+        (folder / "tasks").mkdir()
+        self.searched = [folder / "lab", folder / "state", folder / "runs", folder / "tmp"]
+
+    def run(self, name: str, payload: dict[str, Any]) -> tuple[Said, dict[str, Any]]:
+        """Run a task; its file is its caller's own, and is not searched."""
+        task = self.folder / "tasks" / f"{name}.json"
+        body = {
+            "hcp_version": "1.0",
+            "message_id": name,
+            "timestamp": "2026-01-01T00:00:00Z",
+            "session_id": None,
+            "type": "task_submit",
+            "payload": payload,
+        }
+        task.write_text(json.dumps(body), "utf-8")
+        out = self.folder / "runs" / name
+        said = say("run", task, "--lab", self.lab, "--out", out, "--json")
+        answer = said.answer
+        assert said.code == EXITS[answer["type"]], said
+        return said, answer
+
+    def read(self, name: str, answer: dict[str, Any]) -> Said:
+        uri = answer["payload"]["artifacts"][0]["uri"]
+        return say("artifact", uri, "--runs", self.folder / "runs" / name, "--cat")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    log = logging.FileHandler(tmp_path / "tmp" / "debug.log")
+    log.setLevel(logging.DEBUG)
+    root = logging.getLogger()
+    before = root.level
+    root.addHandler(log)
+    root.setLevel(logging.DEBUG)
+    yield Place(tmp_path)
+    root.setLevel(before)
+    root.removeHandler(log)
+    log.close()
+
+
+INLINE: dict[str, Any] = {
+    "intent": f"Find {CANARY}",
+    "context": {"project": CANARY},
+}
+TASKS = {
+    "t3": (confidential_task({"document": PAPER}, **INLINE), "task_completed"),
+    "t4": (confidential_task({"document": PAPER}, "T4", **INLINE), "task_completed"),
+    "spectra": (
+        confidential_task({"spectra": SPECTRA}, capability="raman-characterization"),
+        "task_failed",
+    ),
+    "unreadable": (
+        confidential_task({"document": CANARY, "media_type": "application/pdf"}),
+        "task_failed",
+    ),
+    "wrong": (confidential_task({"document_uri": f"file:///{CANARY}"}), "task_rejected"),
+    "unknown": (confidential_task({CANARY: 1}), "task_rejected"),
+    "misnamed": (confidential_task({"document": CANARY}, "T5"), "task_rejected"),
+    "line": (confidential_task({"note": CANARY}, capability="iv-curve"), "task_rejected"),
+}
+
+
+@pytest.mark.promise(71)
+@pytest.mark.parametrize("name", TASKS)
+def test_nothing_of_a_confidential_task_is_kept_in_clear(place: Place, name: str) -> None:
+    payload, ends = TASKS[name]
+    said, answer = place.run(name, payload)
+    assert answer["type"] == ends, answer
+    assert not traces((said.out + said.err).encode()), "no result is on the terminal either"
+    assert found_in(*place.searched) == []
+
+
+@pytest.mark.promise(71)
+@pytest.mark.parametrize("name", ["t3", "spectra", "line"])
+def test_a_lab_without_a_key_refuses_confidential_data_and_keeps_none(
+    tmp_path: Path, name: str
+) -> None:
+    place = Place(tmp_path, keyed=False)
+    said, answer = place.run(name, TASKS[name][0])
+    assert answer["payload"]["reason_code"] == "forbidden"
+    assert "no key" in answer["payload"]["reason_message"]
+    assert not traces((said.out + said.err).encode())
+    assert found_in(place.folder / "runs", place.folder / "state") == []
+
+
+def test_a_task_with_instruments_takes_no_confidential_data_yet(place: Place) -> None:
+    _, answer = place.run("line", TASKS["line"][0])
+    assert answer["payload"]["reason_code"] == "forbidden"
+    assert "without instruments alone" in answer["payload"]["reason_message"]
+
+
+def test_the_search_finds_what_an_open_task_leaves(place: Place) -> None:
+    """A control: the same task of the class T2 shows the canary in each file of its run."""
+    place.run("open", confidential_task({"document": PAPER}, "T2", **INLINE))
+    found = " ".join(found_in(*place.searched))
+    for name in ("submit.json", "answer.json", "journal.sqlite"):
+        assert name in found
+
+
+@pytest.mark.promise(71)
+def test_outputs_are_references_to_what_the_key_reads(place: Place) -> None:
+    _, answer = place.run("t3", TASKS["t3"][0])
+    payload = answer["payload"]
+    artifact, remarks = payload["artifacts"]
+    assert (artifact["name"], remarks["name"]) == ("results", "remarks")
+    assert payload["outputs"]["findings"] == f"{artifact['uri']}#/findings"
+    assert set(payload["execution_summary"]) >= {"duration", "warnings"}
+    assert "finding" not in payload["execution_summary"]
+    assert payload["execution_summary"]["warnings"] == []
+    results = json.loads(place.read("t3", answer).out)
+    assert CANARY in results["findings"][0]["statement"]
+    assert len(place.read("t3", answer).out.strip()) == artifact["size_bytes"]
+
+
+def test_why_a_confidential_task_has_no_answer_is_in_an_artifact(place: Place) -> None:
+    _, answer = place.run("unreadable", TASKS["unreadable"][0])
+    assert answer["payload"]["error_code"] == "input_error", answer
+    assert json.loads(place.read("unreadable", answer).out)["error_message"]
+    _, refused = place.run("wrong", TASKS["wrong"][0])
+    assert refused["payload"]["suggestion"]
+    shown = say("journal", "show", place.folder / "runs" / "wrong")
+    assert "withheld" in shown.out
+
+
+@pytest.mark.promise(71)
+def test_without_the_key_nothing_is_read_and_the_chain_still_holds(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, answer = place.run("t3", TASKS["t3"][0])
+    run, key = place.folder / "runs" / "t3", place.lab.parent / "data.key"
+    key.rename(key.with_name("moved.key"))
+    for words in (("journal", "show", run), ("report", run, "--out", place.folder / "r.html")):
+        told = say(*words)
+        assert (told.code, told.out) == (1, ""), told
+        assert told.err.count("\n") == 1
+        assert "its key cannot be had" in told.err
+    told = place.read("t3", answer)
+    assert told.code != 0
+    assert told.out == ""
+    assert say("journal", "verify", run).code == 0
+    monkeypatch.setenv(KEY_VARIABLE, str(key.with_name("moved.key")))
+    assert place.read("t3", answer).code == 0
+    (run / "key.json").unlink()
+    told = say("journal", "show", run)
+    assert "gone" in told.err
+    assert say("journal", "verify", run).code == 0
+    kept = say("retention", "list", "--runs", run.parent, "--lab", place.lab).out
+    assert "T3" in kept
+    assert "open" not in kept
+    assert "retention.always" not in say("retention", "list", "--runs", run.parent).out
+
+
+@pytest.mark.promise(71)
+def test_restricted_results_are_read_by_those_alone_whom_another_person_has_approved(
+    place: Place,
+) -> None:
+    _, answer = place.run("t4", TASKS["t4"][0])
+    run = place.folder / "runs" / "t4"
+    refused = place.read("t4", answer)
+    assert (refused.code, refused.out) == (1, ""), refused
+    assert "nobody has approved" in refused.err
+    assert say("journal", "show", run).code == 1
+    reader = refused.err.partition("approved that '")[2].partition("'")[0]
+    signed = ("--reason", "review of 2026")
+    own = say("journal", "grant", run, "--reader", "Olga", "--name", "Olga", *signed)
+    assert own.code != 0
+    assert "their own" in own.err
+    other = say("journal", "grant", run, "--reader", "Ben", "--name", "Olga", *signed)
+    assert other.code == 0, other
+    assert place.read("t4", answer).code == 1
+    self_made = say("journal", "grant", run, "--reader", reader, "--name", "Olga", *signed)
+    assert self_made.code != 0, "it is the reader's own account that approves"
+
+
+def test_an_approved_read_of_restricted_results_is_logged(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, answer = place.run("t4", TASKS["t4"][0])
+    run = place.folder / "runs" / "t4"
+    reader = place.read("t4", answer).err.partition("approved that '")[2].partition("'")[0]
+    monkeypatch.setenv("LOGNAME", "olga")
+    granted = say(
+        *("journal", "grant", run, "--reader", reader, "--name", "Olga", "--reason", "review")
+    )
+    monkeypatch.undo()
+    assert granted.code == 0, granted
+    assert CANARY in place.read("t4", answer).out
+    told = say("journal", "access", run).out
+    assert "approved: " in told
+    assert answer["payload"]["artifacts"][0]["uri"] in told
+
+
+def test_a_report_of_a_confidential_run_is_written_where_it_is_asked_for(place: Place) -> None:
+    place.run("t3", TASKS["t3"][0])
+    run = place.folder / "runs" / "t3"
+    say("report", run).is_one_plain_error("confidential", "--out")
+    assert say("report", run, "--out", place.folder / "r.html").code == 0
+    assert found_in(*place.searched) == []
+
+
+@pytest.mark.promise(71)
+def test_a_file_that_was_changed_or_exchanged_is_not_read(place: Place) -> None:
+    _, answer = place.run("t3", TASKS["t3"][0])
+    run = place.folder / "runs" / "t3"
+    path = run / "artifacts" / "results.json"
+    whole = path.read_bytes()
+    other = (run / "artifacts" / "index.json").read_bytes()
+    for bad in (whole[:-1] + bytes([whole[-1] ^ 1]), whole[:40], other):
+        path.write_bytes(bad)
+        told = place.read("t3", answer)
+        assert (told.code, told.out) == (1, ""), told
+        assert "cannot be decrypted" in told.err
+        assert say("report", run, "--out", place.folder / "r.html").code == 1
+
+
+def test_the_key_of_a_lab_is_made_for_its_account_alone(tmp_path: Path) -> None:
+    made = say("lab", "key", "--out", tmp_path / "k")
+    assert made.code == 0
+    assert "[data]" in made.out
+    assert stat.S_IMODE((tmp_path / "k").stat().st_mode) == 0o600
+    say("lab", "key", "--out", tmp_path / "k").is_one_plain_error("File exists")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such rights")
+def test_a_key_that_others_may_read_is_not_used(place: Place) -> None:
+    (place.lab.parent / "data.key").chmod(0o640)
+    checked = say("lab", "check", "--lab", place.lab)
+    assert checked.code == 1
+    assert "chmod 600" in checked.out
+    task = place.folder / "tasks" / "t.json"
+    body: dict[str, Any] = {"hcp_version": "1.0", "message_id": "m", "session_id": None}
+    body |= {"timestamp": "2026-01-01T00:00:00Z", "type": "task_submit", "payload": TASKS["t3"][0]}
+    task.write_text(json.dumps(body), "utf-8")
+    told = say("run", task, "--lab", place.lab, "--out", place.folder / "runs" / "x")
+    told.is_one_plain_error("chmod 600")
+    assert not traces(told.err.encode())
+    assert repr(NUMBER) not in told.err

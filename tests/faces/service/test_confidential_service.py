@@ -1,0 +1,230 @@
+"""Confidential tasks over a real broker: over TLS alone, by reference, and nothing in clear."""
+
+import base64
+import http.client
+import json
+import os
+import re
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker import PASSWORD, Broker, broker_program, free_port
+from canary import CANARY, found_in
+from certificates import Authority
+from commands import say
+from confidential import CALLEE_ID, CALLER, PAPER, confidential_lab, confidential_task
+from documents import pdf
+from plain_caller import PlainCaller, Told, answer_in, history_faults, leaks
+from serving import Service, until
+
+CALLEE = "callee"
+OTHER = "Zeisig9025K"
+"""A canary that a caller sends over the broker, which keeps it, although the lab does not."""
+
+missing = broker_program() is None and not os.environ.get("CI")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(missing, reason="rabbitmq-server is not installed"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Secured:
+    """A broker that speaks TLS on one port, and none on another."""
+
+    broker: Broker
+    port: int
+    ca: Path
+
+    def url(self, account: str) -> str:
+        return f"amqps://{account}:{PASSWORD}@127.0.0.1:{self.port}/%2Fhcp"
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    folder = tmp_path_factory.mktemp("tls")
+    authority = Authority(folder, "lab")
+    server = authority.pair("server")
+    made = Broker(folder / "b", (CALLEE, CALLER))
+    port = free_port()
+    made.configure(
+        f"listeners.ssl.1 = 127.0.0.1:{port}",
+        f"ssl_options.cacertfile = {authority.file}",
+        f"ssl_options.certfile = {server.cert}",
+        f"ssl_options.keyfile = {server.key}",
+        "ssl_options.verify = verify_none",
+    )
+    made.start()
+    yield Secured(made, port, authority.file)
+    made.stop()
+
+
+class Place:
+    """A lab with its documents, which stay where they are, in clear."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.docs = folder / "docs"
+        self.docs.mkdir()
+        (self.docs / "paper.md").write_text(PAPER, "utf-8")
+        (self.docs / "broken.pdf").write_bytes(pdf([(CANARY, 10)])[:-400])
+        self.lab = confidential_lab(folder / "lab", docs=self.docs)
+        (folder / "tmp").mkdir()
+
+    def uri(self, name: str) -> str:
+        return (self.docs / name).as_uri()
+
+    def found(self, broker: Path) -> list[str]:
+        kept = [self.folder / each for each in ("lab", "state", "runs", "tmp", "serve.log")]
+        return found_in(*kept, broker)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    made = Place(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    return made
+
+
+def fetched(service: Service, uri: str, **headers: str) -> tuple[int, bytes]:
+    """The artifact of an address, as its caller gets it over HTTP."""
+    found = re.search(r"http://(127\.0\.0\.1:\d+)", service.said())
+    assert found is not None, service.said()
+    asking = http.client.HTTPConnection(found[1], timeout=30)
+    session, _, name = uri.removeprefix("hcp://session-").split("/")
+    account = base64.b64encode(f"{CALLER}:{PASSWORD}".encode()).decode()
+    asking.request(
+        "GET",
+        f"/artifacts/{session}/{name}",
+        headers={"Authorization": f"Basic {account}", **headers},
+    )
+    answer = asking.getresponse()
+    return answer.status, answer.read()
+
+
+def asked_of(secured: Secured, *payloads: dict[str, Any]) -> tuple[PlainCaller, list[list[Told]]]:
+    """Submit over TLS; return the caller, and what it has heard of each."""
+    tls = ssl.create_default_context(cafile=secured.ca)
+    asks = PlainCaller(secured.url(CALLER), CALLER, CALLEE_ID, tls=tls)
+    heard = []
+    for each in payloads:
+        before = len(asks.heard)
+        asks.submit(each)
+        asks.ended()
+        heard.append(asks.heard[before:])
+    return asks, heard
+
+
+@pytest.mark.promise(71)
+def test_no_byte_of_a_confidential_task_is_kept_in_clear(secured: Secured, place: Place) -> None:
+    """In the lab's folders and logs, in temporary files, and in the broker's own store."""
+    options = ("--ca", str(secured.ca), "--http", "0")
+    service = Service(place.lab, secured.url(CALLEE), place.folder / "runs", "fast", *options)
+    try:
+        asks, heard = asked_of(
+            secured,
+            *(
+                confidential_task({"document_uri": place.uri("paper.md")}, each)
+                for each in ("T3", "T4")
+            ),
+            confidential_task({"document_uri": place.uri("broken.pdf")}),
+            confidential_task({"document": "a text of no secret"}),
+            confidential_task({"document_uri": place.uri("paper.md")}, context={"why": "none"}),
+        )
+        ends = [each[-1]["type"] for each in heard]
+        assert ends == ["task_completed", "task_completed", "task_failed", *["task_rejected"] * 2]
+        assert [history_faults(each) for each in heard[:3]] == [[], [], []]
+        assert leaks(asks.heard, ()) == []
+        assert CANARY not in json.dumps(asks.heard)
+        for each in heard[:3]:
+            assert answer_in(each, "task_accepted").payload["data_classification"] in ("T3", "T4")
+        for each in heard[3:]:
+            assert each[-1].payload["reason_code"] == "forbidden"
+            assert "references alone" in each[-1].payload["reason_message"]
+        t3, t4 = (each[-1].payload["artifacts"][0] for each in heard[:2])
+        status, body = fetched(service, t3["uri"])
+        assert status == 200
+        assert CANARY in json.loads(body)["findings"][0]["statement"]
+        assert fetched(service, t3["uri"], Range="bytes=5-24") == (206, body[5:25])
+        assert fetched(service, t4["uri"])[0] == 403
+        run = place.folder / "runs" / t4["uri"].split("/")[2].removeprefix("session-")
+        signed = ("--name", "Olga", "--reason", "agreed with its owner")
+        assert say("journal", "grant", run, "--reader", CALLER, *signed).code == 0
+        assert fetched(service, t4["uri"])[0] == 200
+        access = say("journal", "access", run).out
+        assert f"T4  {CALLER}  by http  {t4['uri']}" in access
+        again = asks.submit(confidential_task({"document_uri": place.uri("paper.md")}), "again")
+        asks.ended()
+        before = len(asks.heard)
+        asks.submit(confidential_task({"document_uri": place.uri("paper.md")}), again)
+        asks.ended()
+        assert all(each in asks.heard[:before] for each in asks.heard[before:])
+        asks.submit(confidential_task({"document_uri": place.uri("broken.pdf")}), again)
+        assert asks.ended()["type"] == "task_rejected"
+        listed = say("tasks", "list", "--lab", place.lab)
+        assert "confidential" in listed.out or listed.code == 0
+        asks.purge()
+        asks.close()
+    finally:
+        service.down()
+    secured.broker.stop()
+    try:
+        assert place.found(secured.broker.home) == []
+    finally:
+        secured.broker.start()
+
+
+@pytest.mark.promise(71)
+def test_a_lab_without_tls_refuses_confidential_tasks_and_tells_nothing_of_them(
+    secured: Secured, place: Place
+) -> None:
+    runs = place.folder / "runs"
+    service = Service(place.lab, secured.broker.url(CALLEE), runs, "fast")
+    task = confidential_task({"document_uri": place.uri("paper.md")})
+    try:
+        asks = PlainCaller(secured.broker.url(CALLER), CALLER, CALLEE_ID)
+        for inputs in (task["inputs"], {"document": OTHER}):
+            asks.submit({**task, "inputs": inputs})
+            rejected = asks.ended()
+            assert rejected.payload["reason_code"] == "forbidden"
+            assert "without TLS" in rejected.payload["reason_message"]
+            assert "amqps" in rejected.payload["suggestion"]
+        asks.purge()
+        asks.close()
+    finally:
+        service.down()
+    assert list(runs.iterdir()) == []
+    kept = [place.folder / each for each in ("lab", "state", "tmp", "serve.log")]
+    assert [found_in(*kept, canary=each) for each in (CANARY, OTHER)] == [[], []]
+
+
+@pytest.mark.promise(71)
+def test_what_was_taken_over_tls_is_not_told_without_it(secured: Secured, place: Place) -> None:
+    runs = place.folder / "runs"
+    service = Service(place.lab, secured.url(CALLEE), runs, "fast", "--ca", str(secured.ca))
+    try:
+        tls = ssl.create_default_context(cafile=secured.ca)
+        asks = PlainCaller(secured.url(CALLER), CALLER, CALLEE_ID, tls=tls)
+        sent = asks.submit(confidential_task({"document_uri": place.uri("paper.md")}))
+        asks.ended()
+        asks.close()
+        service.end()
+        service.env["LABHARNESS_BROKER"] = secured.broker.url(CALLEE)
+        service._options = ("--speed", "fast")
+        service.start()
+        asks = PlainCaller(secured.broker.url(CALLER), CALLER, CALLEE_ID)
+        asks.submit(confidential_task({"document_uri": place.uri("paper.md")}), sent)
+        rejected = asks.ended()
+        assert rejected.payload["reason_code"] == "forbidden"
+        assert "no TLS" in rejected.payload["reason_message"]
+        until(lambda: service.process.poll() is None)
+        asks.purge()
+        asks.close()
+    finally:
+        service.down()
