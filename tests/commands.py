@@ -18,7 +18,7 @@ from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.protocols.hcp.codec import decode
 from labharness.safety.guard import Source
 from labharness.work.plan import InstructionSet
-from rig import EXAMPLE, SHORT_LINE, line_texts, submission
+from rig import EXAMPLE, HERE, SHORT_LINE, line_texts, submission
 
 ROOT = SHORT_LINE.parent.parent
 COMMAND = (sys.executable, "-m", "labharness.faces.cli")
@@ -73,6 +73,15 @@ def spawn(*arguments: object) -> Said:
 def spawn_on_full_disk(size: int, *arguments: object) -> Said:
     """Run the command where no file may grow beyond a size: what a full disk says, for real."""
     return Said(*run_command([str(each) for each in arguments], disk=size))
+
+
+def spawn_where_full(mark: Path, *arguments: object) -> Said:
+    """Run the command on a disk that has no byte free as long as a file is there."""
+    command = (sys.executable, HERE / "full_disk.py", mark, *arguments)
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, encoding="utf-8", check=False
+    )
+    return Said(done.returncode, done.stdout, done.stderr)
 
 
 def spawn_without_privilege(*arguments: object) -> Said:

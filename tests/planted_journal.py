@@ -144,4 +144,24 @@ IN_THE_JOURNAL = (
         promise=59,
         detector="verdict",
     ),
+    PlantedBug(
+        "full disk met only when the room of the log is used up",
+        "labharness.journal.store:SqliteJournal._commit_queue",
+        "check_free(self.path)",
+        "pass",
+        "tests/journal/test_journal_full_disk.py::"
+        "test_the_next_record_meets_a_full_disk_although_the_log_has_room[1.0]",
+        promise=20,
+        detector="journal audit",
+    ),
+    PlantedBug(
+        "room for the log written over records",
+        "labharness.journal.log_room:_lengthen",
+        "os.lseek(log, end, os.SEEK_SET)",
+        "pass",
+        "tests/journal/test_journal_full_disk.py::"
+        "test_room_in_the_log_is_no_record_and_covers_none",
+        promise=20,
+        detector="journal audit",
+    ),
 )

@@ -14,7 +14,7 @@ __all__ = [
     "FORMAT",
     "HEADER_TABLE",
     "PACKED_SINCE",
-    "SETTINGS",
+    "PAGE_BYTES",
     "JournalDamaged",
     "JournalEmpty",
     "JournalFailed",
@@ -39,12 +39,6 @@ PAGE_BYTES: Final = 1024
 """Page of a new file. A commit writes whole pages, which the disk allocates: of one record it
 takes 1.4 times a sync of the bytes alone, and with SQLite's own 4,096 bytes 1.8 times (measured
 on ext4)."""
-
-LOG_PAGES: Final = 4 * 2**20 // PAGE_BYTES
-"""Pages of the write-ahead log, 4 MiB as is usual, that have SQLite move them into the file."""
-
-SETTINGS: Final = (f"PRAGMA page_size={PAGE_BYTES}", f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
-"""Of a writer. A file that is there keeps its pages."""
 
 HEADER_TABLE: Final = "CREATE TABLE header (part TEXT PRIMARY KEY, value BLOB NOT NULL)"
 

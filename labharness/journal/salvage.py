@@ -8,7 +8,7 @@ from typing import Final
 
 from labharness.core.files.durable import sync_folder
 from labharness.journal.chain import FIRST_SEQ, VerifyReport, link_hash, record_bytes, unseal
-from labharness.journal.layout import HEADER_TABLE, SETTINGS, JournalFailed, sqlite_errors
+from labharness.journal.layout import HEADER_TABLE, PAGE_BYTES, JournalFailed, sqlite_errors
 from labharness.journal.reading import verify_file
 from labharness.journal.rows import Rows
 
@@ -95,8 +95,8 @@ def _copy_good(path: Path, fresh: Path, report: VerifyReport, aside: str) -> Non
         contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as old,
         contextlib.closing(sqlite3.connect(fresh, isolation_level=None)) as new,
     ):
-        for setting in (*SETTINGS, "PRAGMA synchronous=FULL"):
-            new.execute(setting)
+        new.execute(f"PRAGMA page_size={PAGE_BYTES}")
+        new.execute("PRAGMA synchronous=FULL")
         new.execute("BEGIN")
         stored = Rows(old)
         for table in (HEADER_TABLE, stored.definition):

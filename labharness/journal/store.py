@@ -31,12 +31,13 @@ from labharness.journal.layout import (
     BLOCK_BYTES_MAX,
     FORMAT,
     HEADER_TABLE,
-    SETTINGS,
+    PAGE_BYTES,
     JournalDamaged,
     JournalFailed,
     file_ids,
     sqlite_errors,
 )
+from labharness.journal.log_room import check_free, make_room
 from labharness.journal.reading import verify_file
 from labharness.journal.rows import Row, Rows, definition
 
@@ -182,6 +183,8 @@ class SqliteJournal:
             )
             try:
                 self._open({**(run or {}), "format": FORMAT}, about or {})
+                if speed is not None:  # virtual time stands still meanwhile
+                    make_room(self._database, path)
                 self._opened_ids = file_ids(path)
             except BaseException:
                 self._database.close()
@@ -192,21 +195,18 @@ class SqliteJournal:
 
     def _open(self, run: Mapping[str, Any], about: Mapping[str, Any]) -> None:
         execute = self._database.execute
-        for setting in SETTINGS:
-            execute(setting)
+        execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file
         mode = execute("PRAGMA journal_mode=WAL").fetchone()[0]
         if mode != "wal":
-            raise JournalFailed(
-                f"{self.path}: the file system allows no WAL journal (got {mode!r})"
-            )
+            raise JournalFailed(f"{self.path}: the file system allows no WAL (got {mode!r})")
         execute("PRAGMA synchronous=FULL")
         execute("BEGIN IMMEDIATE")
         known = execute("SELECT name FROM sqlite_master WHERE name = 'header'").fetchone()
         if known is None:
-            for table in (HEADER_TABLE, definition()):
-                execute(table)
-            rows = (("run", canonical(run)), ("about", canonical(about)))
-            self._database.executemany("INSERT INTO header VALUES (?, ?)", rows)
+            execute(HEADER_TABLE)
+            execute(definition())
+            parts = (("run", canonical(run)), ("about", canonical(about)))
+            self._database.executemany("INSERT INTO header VALUES (?, ?)", parts)
         stored = execute("SELECT CAST(value AS BLOB) FROM header WHERE part = 'run'").fetchone()
         if stored != (canonical(run),):
             raise JournalFailed(f"{self.path} is the journal of another run: {stored}")
@@ -337,6 +337,7 @@ class SqliteJournal:
         try:
             if file_ids(self.path) != self._opened_ids:
                 raise JournalFailed(f"{self.path}: cannot write: it was removed or replaced")
+            check_free(self.path)
             with sqlite_errors(self.path, "write"):
                 self._write_queue(rows)
         except Exception as error:
@@ -395,9 +396,8 @@ class SqliteJournal:
                     raise ValueError(f"stream {name!r} has the columns {', '.join(known.columns)}")
                 return number
         if len(self._streams) >= STREAMS_MAX or not 1 <= len(columns) <= COLUMNS_MAX:
-            raise ValueError(
-                f"stream {name!r}: at most {STREAMS_MAX} streams of 1 to {COLUMNS_MAX} columns"
-            )
+            bound = f"at most {STREAMS_MAX} streams of 1 to {COLUMNS_MAX} columns"
+            raise ValueError(f"stream {name!r}: {bound}")
         self.append("stream", {"name": name, "columns": list(columns)}, self._newest_at_s)
         return self._add_stream(name, tuple(columns))
 

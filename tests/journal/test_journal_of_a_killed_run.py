@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from commands import COMMAND
 from labharness.journal import reading
 from labharness.lab import LabPlan
 from labharness.safety.guard import Latch
-from platforms import fill_disk, fills_a_disk, unix
+from platforms import unix
 from real_wires import quick
-from rig import approved_copy
+from rig import HERE, approved_copy
 
 READY_S_MAX = 60.0
+FULL_DISK = HERE / "full_disk.py"
 KEPT_S = 5.0
 LOADED_S = 1.5
 """What a machine with other work may add between a poll and its commit."""
@@ -32,10 +33,11 @@ class Idle:
     def __init__(self, folder: Path) -> None:
         self.plan: LabPlan = approved_copy(folder, edit=quick)
         self.journal = folder / "run" / "journal.sqlite"
+        self.full = folder / "full"
         options = ["--attend", "--speed", "real", "--for", "600", "--name", "Ada"]
-        what = ["set", "argon.setpoint", "120", "sccm", "--lab", str(self.plan.path)]
+        what = ["set", "argon.setpoint", "120", "sccm", "--lab", self.plan.path, *options]
         self.process = subprocess.Popen(
-            [*map(str, COMMAND), *what, *options, "--out", str(folder / "run")],
+            list(map(str, (sys.executable, FULL_DISK, self.full, *what, "--out", folder / "run"))),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
@@ -83,11 +85,9 @@ def test_a_session_that_is_killed_keeps_its_outcomes_and_all_but_the_last_five_s
 
 
 @pytest.mark.promise(20)
-@fills_a_disk
 def test_a_disk_that_fills_up_while_nothing_happens_trips_within_five_seconds(idle: Idle) -> None:
     time.sleep(1.0)
-    size = idle.journal.with_name("journal.sqlite-wal").stat().st_size
-    fill_disk(idle.process.pid, size)
+    idle.full.touch()
     full_s = time.monotonic()
     latch = idle.plan.state_dir / "latch.json"
     while not latch.exists() and time.monotonic() - full_s < 60.0:

@@ -14,6 +14,7 @@ from commands import (
     Said,
     say,
     spawn_on_full_disk,
+    spawn_where_full,
     spawn_without_privilege,
     wrote,
 )
@@ -317,7 +318,9 @@ def test_a_trip_of_a_line_that_a_person_drives_is_an_alarm_as_any_other(tmp_path
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")
 def test_a_disk_that_fills_up_while_arming_leaves_no_doubt_about_the_line(tmp_path: Path) -> None:
-    said = set_on_full_disk(tmp_path / "run", 50_000)
+    journal = tmp_path / "run" / "journal.sqlite"
+    asked = ("argon.setpoint", "100", "sccm", *LAB, *FAST, "--out", journal.parent)
+    said = spawn_where_full(journal, "set", *asked)
     assert said.code == 1
     assert said.out == ""
     assert said.err.count("\n") == 1

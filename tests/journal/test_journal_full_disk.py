@@ -1,0 +1,174 @@
+"""Room in the log is no records, and a full disk is met by the next one whatever room there is."""
+
+import asyncio
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labharness.journal import JournalFailed, SqliteJournal, log_room, reading
+from labharness.journal.log_room import FREE_BYTES_MIN, ROOM_BYTES
+from rig import HERE
+
+ON_A_SMALL_DISK = (
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    'mount -t tmpfs -o size=$0 tmpfs "$1" && shift 1 && exec "$@"',
+)
+"""Runs a command that sees another disk at a folder: of a size, the folder, the command."""
+
+FILLED = """
+import asyncio, pathlib, sys
+from labharness.journal import JournalFailed, SqliteJournal, reading
+path, commits = pathlib.Path(sys.argv[1]) / "journal.sqlite", int(sys.argv[2])
+
+async def live(journal):
+    kept = 0
+    for number in range(commits):
+        kept = journal.append("fact", {"number": number, "text": "x" * 500}, 0.0)
+        await journal.durable(kept)
+    with (path.parent / "other").open("wb", buffering=0) as other:
+        try:
+            while True:
+                other.write(bytes(4096))
+        except OSError:
+            pass
+    try:
+        await journal.durable(journal.append("intent", {}, 0.0))
+    except JournalFailed as why:
+        print(why)
+    else:
+        print("taken")
+    return kept
+
+journal = SqliteJournal(path, speed=1.0)
+kept = asyncio.run(live(journal))
+found = reading.verify_file(path)
+print(found.ok, found.head.seq == kept)
+"""
+
+
+def small_disk(folder: Path, size: str, *command: object) -> str:
+    """Run Python on a disk of its own; without the privilege to make one, skip the test."""
+    run = (*ON_A_SMALL_DISK, size, folder, sys.executable, *command)
+    try:
+        done = subprocess.run(
+            list(map(str, run)), cwd=HERE.parent, capture_output=True, encoding="utf-8", check=False
+        )
+    except OSError as why:
+        pytest.skip(str(why))
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def full(monkeypatch: pytest.MonkeyPatch, free: int, total: int = 2**40) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: (total, total - free, free))
+
+
+@pytest.mark.promise(20)
+@pytest.mark.parametrize("speed", [None, 1.0])
+def test_the_next_record_meets_a_full_disk_although_the_log_has_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, speed: float | None
+) -> None:
+    path = tmp_path / "run.journal"
+    with SqliteJournal(path, speed=speed) as journal:
+        asyncio.run(journal.durable(journal.append("fact", {}, 0.0)))
+        full(monkeypatch, FREE_BYTES_MIN - 1)
+        with pytest.raises(JournalFailed, match="the disk is full"):
+            asyncio.run(journal.durable(journal.append("intent", {}, 0.0)))
+        with pytest.raises(JournalFailed, match="nothing is appended"):
+            journal.append("intent", {}, 1.0)
+        assert [one.kind for one in reading.read(path)] == ["fact"]
+        full(monkeypatch, FREE_BYTES_MIN)
+        journal.commit()
+        full(monkeypatch, free=0, total=0)  # a file system that does not tell
+        asyncio.run(journal.durable(journal.append("fact", {}, 2.0)))
+    assert [one.kind for one in reading.read(path)] == ["fact", "intent", "fact"]
+
+
+@pytest.mark.promise(20)
+@pytest.mark.parametrize("commits", [10, 1_500], ids=["a new log", "a log begun anew"])
+def test_a_disk_that_is_filled_is_met_by_the_next_record(tmp_path: Path, commits: int) -> None:
+    said = small_disk(tmp_path, "16m", "-c", FILLED, tmp_path, commits).splitlines()
+    assert "the disk is full" in said[0]
+    assert said[1:] == ["True True"]
+
+
+def test_a_disk_without_room_for_the_log_is_a_typed_failure(tmp_path: Path) -> None:
+    code = (
+        "import pathlib, sys; from labharness.journal import JournalFailed, SqliteJournal\n"
+        "path = pathlib.Path(sys.argv[1]) / 'journal.sqlite'\n"
+        "try: SqliteJournal(path, speed=1.0)\n"
+        "except JournalFailed as why: print(why)"
+    )
+    assert "cannot open: No space left" in small_disk(tmp_path, "512k", "-c", code, tmp_path)
+
+
+def test_a_room_that_cannot_be_made_leaves_the_log_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.journal"
+    with SqliteJournal(path) as journal:
+        journal.append("fact", {}, 0.0)
+        journal.commit()
+        log = path.with_name("run.journal-wal")
+        before = log.read_bytes()
+        write = os.write
+        monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:5000]))
+        monkeypatch.setattr(os, "fsync", lambda file: (_ for _ in ()).throw(OSError("no")))
+        with pytest.raises(JournalFailed, match="cannot open: no"):
+            log_room.make_room(journal._database, path)
+        monkeypatch.undo()
+        assert log.read_bytes() == before
+        assert not journal._database.in_transaction
+
+
+@pytest.mark.promise(20)
+def test_room_in_the_log_is_no_record_and_covers_none(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    log = path.with_name("run.journal-wal")
+    first = SqliteJournal(path)
+    for number in range(20):
+        first.append("fact", {"number": number}, 0.0)
+        first.commit()
+    assert log.stat().st_size < ROOM_BYTES
+    other = sqlite3.connect(path, isolation_level=None)
+    log_room.make_room(other, path)  # as another process does that opens the same journal
+    assert log.stat().st_size == ROOM_BYTES
+    for number in range(20, 40):
+        first.append("fact", {"number": number}, 0.0)
+        first.commit()
+    log_room.make_room(other, path)
+    assert log.stat().st_size == ROOM_BYTES
+    assert [one.body["number"] for one in reading.read(path)] == list(range(40))
+    other.close()
+    first.close()
+    assert reading.verify_file(path).head == first.head
+
+
+@pytest.mark.promise(20)
+def test_what_was_durable_in_the_room_survives_a_kill(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    code = (
+        "import asyncio, os, signal, sys, pathlib\n"
+        "from labharness.journal import SqliteJournal\n"
+        "journal = SqliteJournal(pathlib.Path(sys.argv[1]), speed=1.0)\n"
+        "for at in range(5): asyncio.run(journal.durable(journal.append('kept', {}, 0.0)))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert path.with_name("run.journal-wal").stat().st_size == ROOM_BYTES
+    assert len(list(reading.read(path))) == 5
+    with SqliteJournal(path, speed=1.0) as journal:
+        assert journal.append("after", {}, 2.0) == 6
+    assert reading.verify_file(path).head == journal.head
