@@ -131,4 +131,22 @@ OF_CONFIDENTIAL_DATA = (
         promise=71,
         detector="verdict",
     ),
+    PlantedBug(
+        "one nonce for all that a key encrypts",
+        "labharness.journal.encryption:_encrypted",
+        "Chance(None).entropy(NONCE_BYTES)",
+        "bytes(NONCE_BYTES)",
+        "tests/journal/test_journal_encryption.py::test_a_record_does_not_stand_in_the_place_of_another",
+        promise=71,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "text that may stand in the place of another",
+        "labharness.journal.encryption:RunKey.decrypt",
+        "_decrypted(self._key, what, data)",
+        "next((f for w in (what, 'record 1') if (f := _decrypted(self._key, w, data))), None)",
+        "tests/journal/test_journal_encryption.py::test_a_record_does_not_stand_in_the_place_of_another",
+        promise=71,
+        detector="verdict",
+    ),
 )

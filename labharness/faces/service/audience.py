@@ -20,6 +20,7 @@ OWN: Final = {
     "advice.duration": "hcp.advice.duration",
     "advice.resume": "hcp.lost.resume",
     "advice.step": "hcp.advice.step",
+    "data.explain": "hcp.advice.data",
 }
 """Texts for operators that have one for callers beside them."""
 

@@ -3,19 +3,34 @@
 import json
 import logging
 import os
+import signal
 import stat
+import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from canary import CANARY, NUMBER, found_in, traces
-from commands import Said, say
+from commands import COMMAND, Said, say
 from confidential import PAPER, SPECTRA, confidential_lab, confidential_task
+from labharness.core.clock import pause, steady_s
 from labharness.journal.encryption import KEY_VARIABLE
 
 EXITS = {"task_completed": 0, "task_failed": 1, "task_rejected": 2}
+
+
+def message(name: str, payload: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "hcp_version": "1.0",
+        "message_id": name,
+        "timestamp": "2026-01-01T00:00:00Z",
+        "session_id": None,
+        "type": "task_submit",
+        "payload": payload,
+    }
 
 
 class Place:
@@ -30,15 +45,7 @@ class Place:
     def run(self, name: str, payload: dict[str, Any]) -> tuple[Said, dict[str, Any]]:
         """Run a task; its file is its caller's own, and is not searched."""
         task = self.folder / "tasks" / f"{name}.json"
-        body = {
-            "hcp_version": "1.0",
-            "message_id": name,
-            "timestamp": "2026-01-01T00:00:00Z",
-            "session_id": None,
-            "type": "task_submit",
-            "payload": payload,
-        }
-        task.write_text(json.dumps(body), "utf-8")
+        task.write_text(json.dumps(message(name, payload)), "utf-8")
         out = self.folder / "runs" / name
         said = say("run", task, "--lab", self.lab, "--out", out, "--json")
         answer = said.answer
@@ -151,6 +158,49 @@ def test_why_a_confidential_task_has_no_answer_is_in_an_artifact(place: Place) -
 
 
 @pytest.mark.promise(71)
+@pytest.mark.thorough
+def test_a_confidential_run_that_is_killed_at_any_instant_has_left_nothing_in_clear(
+    place: Place,
+) -> None:
+    task = place.folder / "tasks" / "t.json"
+    task.write_text(json.dumps(message("t", TASKS["t3"][0])), "utf-8")
+    ended = 0
+    for number in range(8):
+        out = place.folder / "runs" / str(number)
+        words = ("run", task, "--lab", place.lab, "--out", out)
+        with (place.folder / "tmp" / "said").open("ab") as said:
+            run = subprocess.Popen(
+                [*COMMAND, *map(str, words)], stdout=said, stderr=said, start_new_session=True
+            )
+        until_s = steady_s() + 30.0
+        while run.poll() is None and not (out / "submit.json").exists():
+            assert steady_s() < until_s
+        pause(0.12 * number)
+        ended += run.poll() is not None
+        with suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+        run.wait(30)
+        assert found_in(*place.searched) == [], number
+    assert ended < 8, "some were killed at their work"
+
+
+@pytest.mark.promise(71)
+def test_results_are_the_input_of_a_task_that_is_as_confidential_and_of_no_other(
+    place: Place,
+) -> None:
+    _, answer = place.run("t3", TASKS["t3"][0])
+    artifact = answer["payload"]["artifacts"][0]
+    inputs = {"document_uri": artifact["uri"], "media_type": "text/plain"}
+    _, again = place.run("again", confidential_task(inputs))
+    assert again["type"] == "task_completed"
+    document = json.loads(place.read("again", again).out)["document"]
+    assert document["sha256"] == artifact["checksum"]
+    _, refused = place.run("open", confidential_task(inputs, "T2"))
+    assert refused["type"] == "task_failed"
+    assert found_in(*place.searched) == []
+
+
+@pytest.mark.promise(71)
 def test_without_the_key_nothing_is_read_and_the_chain_still_holds(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,9 +306,7 @@ def test_a_key_that_others_may_read_is_not_used(place: Place) -> None:
     assert checked.code == 1
     assert "chmod 600" in checked.out
     task = place.folder / "tasks" / "t.json"
-    body: dict[str, Any] = {"hcp_version": "1.0", "message_id": "m", "session_id": None}
-    body |= {"timestamp": "2026-01-01T00:00:00Z", "type": "task_submit", "payload": TASKS["t3"][0]}
-    task.write_text(json.dumps(body), "utf-8")
+    task.write_text(json.dumps(message("t", TASKS["t3"][0])), "utf-8")
     told = say("run", task, "--lab", place.lab, "--out", place.folder / "runs" / "x")
     told.is_one_plain_error("chmod 600")
     assert not traces(told.err.encode())
