@@ -149,4 +149,22 @@ OF_CONFIDENTIAL_DATA = (
         promise=71,
         detector="verdict",
     ),
+    PlantedBug(
+        "dead letter that holds what is confidential",
+        "labharness.faces.service.amqp:_Talk.bury",
+        "b'' if says_confidential(data) else data[:MESSAGE_BYTES_MAX]",
+        "data[:MESSAGE_BYTES_MAX]",
+        "tests/faces/service/test_inbox.py::test_what_is_confidential_is_no_dead_letter_and_in_no_traceback",
+        promise=71,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "reader approved in the name of an approver, without the key",
+        "labharness.faces.cli.records:_grant",
+        "approvers is not None and (why := _why_not(approvers, grant))",
+        "(why := '')",
+        CLI + "test_where_a_lab_has_approvers_one_of_them_signs_for_the_reader",
+        promise=71,
+        detector="verdict",
+    ),
 )

@@ -68,6 +68,8 @@ class Grant:
         by: The person who has approved.
         account: Of that person.
         reason: Why.
+        session_id: Of the run.
+        signature: With that person's key, where the lab has approvers.
     """
 
     at: str
@@ -75,6 +77,8 @@ class Grant:
     by: str
     account: str
     reason: str
+    session_id: str = ""
+    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,28 +144,18 @@ def log_access(
             raise _not_logged(folder, why) from None
 
 
-def grant_access(
-    folder: Path, reader: str, *, by: str, account: str, reason: str, now: datetime
-) -> None:
+def grant_access(folder: Path, grant: Grant) -> None:
     """Approve that somebody else reads the results of a run.
-
-    Args:
-        folder: The run's folder.
-        reader: An account of the machine, or a caller's id.
-        by: The person who approves.
-        account: Of that person.
-        reason: Why; it is recorded.
-        now: World time.
 
     Raises:
         BadGrant: A person approves their own read, or a name cannot be taken.
         OSError: The log does not take it.
     """
-    if why := bad_name(by) or bad_name(reader):
+    if why := bad_name(grant.by) or bad_name(grant.approved):
         raise BadGrant(why)
-    if reader in (by, account):
-        raise BadGrant(Text("access.own", reader=reader))
-    append_chained(folder / ACCESS_NAME, asdict(Grant(utc_text(now), reader, by, account, reason)))
+    if grant.approved in (grant.by, grant.account):
+        raise BadGrant(Text("access.own", reader=grant.approved))
+    append_chained(folder / ACCESS_NAME, asdict(grant))
 
 
 def grants(folder: Path) -> Iterator[Grant]:

@@ -19,7 +19,7 @@ from labharness.faces.cli.show import BadUse, CommandFailed, account, chosen_lab
 from labharness.lab.config.lab_facts import approvers_of
 from labharness.lab.wiring.approvals import ApprovalFolder, Pending
 
-__all__ = ["approvals"]
+__all__ = ["approvals", "signer"]
 
 PASSPHRASE = "LABHARNESS_PASSPHRASE"
 """The variable that holds the passphrase of a key, for programs."""
@@ -57,7 +57,8 @@ def _make_key(name: str, path: Path) -> int:
     return EXIT_COMPLETED
 
 
-def _signer(path: str) -> Callable[[bytes], bytes]:
+def signer(path: str) -> Callable[[bytes], bytes]:
+    """Return what signs with a person's key; its passphrase is asked, or in the environment."""
     return read_key(Path(path), _passphrase(Path(path))).sign
 
 
@@ -88,7 +89,7 @@ def _decided(folder: ApprovalFolder, chosen: argparse.Namespace) -> Iterator[str
         chosen.reason,
         agrees=agrees,
         account=account(),
-        sign=_signer(chosen.key) if agrees and chosen.key else None,
+        sign=signer(chosen.key) if agrees and chosen.key else None,
     )
     request = pending.request
     if not agrees:

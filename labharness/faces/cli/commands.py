@@ -394,6 +394,8 @@ COMMANDS: Final = {
         FOLDER,
         option("--reader", "NAME", "account or caller who may read", type=words, required=True),
         *SIGNED,
+        option("--key", "FILE", "your key, where the lab has approvers"),
+        option("--lab", "FILE", "the lab's file (default: as the run says)"),
     ),
     "journal export": Usage(
         "print the records as JSON Lines, or write what was measured as Parquet",

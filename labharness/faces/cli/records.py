@@ -2,18 +2,31 @@
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from labharness.core.clock import wall_clock_utc
+from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
+from labharness.faces.cli.approvals import signer
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.show import BadUse, CommandFailed, account, looking, output, say, warn
+from labharness.faces.cli.show import (
+    BadUse,
+    CommandFailed,
+    account,
+    chosen_lab,
+    looking,
+    output,
+    say,
+    warn,
+)
 from labharness.journal import JournalFailed
 from labharness.journal.access_log import (
+    BadGrant,
+    Grant,
     accesses,
     data_class_of,
     grant_access,
@@ -25,8 +38,10 @@ from labharness.journal.chain import VerifyReport
 from labharness.journal.encryption import kept, stated_class
 from labharness.journal.heads import HEADS_NAME, verify_with_heads
 from labharness.journal.parquet import export_parquet
-from labharness.journal.reading import about, export_jsonl, read, verify_file
+from labharness.journal.reading import about, export_jsonl, read, run_header, verify_file
+from labharness.lab.config.lab_facts import approvers_of
 from labharness.safety.guard.armed import account_home, state_home
+from labharness.work.admission.approvers import Approver, decision_bytes, why_not_by
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 
 __all__ = ["ANSWER", "journal_in", "records", "results_in"]
@@ -53,7 +68,7 @@ def records(chosen: argparse.Namespace) -> int:
     if chosen.verb == "access":
         return _accesses(path.parent)
     if chosen.verb == "grant":
-        return _grant(path.parent, chosen)
+        return _grant(path, chosen)
     results_in(path.parent)
     report = verify_file(path)
     if chosen.verb == "export" and chosen.parquet is not None:
@@ -113,7 +128,10 @@ def _accesses(folder: Path) -> int:
     with looking(folder, CommandFailed):
         for one in grants(folder):
             at, reader, name, own, reason = one.at, one.approved, one.by, one.account, one.reason
-            say(Text("cli.grant", at=at, reader=reader, name=name, account=own, reason=reason))
+            how = Text("cli.signed") if one.signature else Text("cli.on_trust")
+            say(
+                Text("cli.grant", at=at, reader=reader, name=name, account=own, how=how, why=reason)
+            )
         for each in accesses(folder):
             at, data_class, reader = each.at, each.data_class, each.reader
             via, what = each.via, each.what
@@ -124,18 +142,36 @@ def _accesses(folder: Path) -> int:
     return EXIT_COMPLETED
 
 
-def _grant(folder: Path, chosen: argparse.Namespace) -> int:
-    with looking(folder, CommandFailed):
-        grant_access(
-            folder,
-            chosen.reader,
-            by=chosen.name,
-            account=account(),
-            reason=chosen.reason,
-            now=wall_clock_utc(),
-        )
-    say(Text("cli.granted", reader=chosen.reader, path=str(folder)))
+def _grant(path: Path, chosen: argparse.Namespace) -> int:
+    """Approve a reader; where the run's lab has approvers, with the key of one of them."""
+    with looking(path, CommandFailed):
+        approvers = approvers_of(chosen_lab(chosen.lab or about(path).get("lab_file")))
+        if approvers is None and chosen.key:
+            raise BadUse(Text("approvers.on_trust"))
+        session_id = str(run_header(path).get("session_id", ""))
+        at = utc_text(wall_clock_utc())
+        grant = Grant(at, chosen.reader, chosen.name, account(), chosen.reason, session_id)
+        if chosen.key:
+            signed = signer(chosen.key)(decision_bytes(asdict(grant)))
+            grant = replace(grant, signature=signed.hex())
+        if approvers is not None and (why := _why_not(approvers, grant)):
+            raise BadGrant(why)
+        grant_access(path.parent, grant)
+    say(Text("cli.granted", reader=chosen.reader, path=str(path.parent)))
     return EXIT_COMPLETED
+
+
+def _why_not(approvers: Mapping[str, Approver], grant: Grant) -> str:
+    """Return why an approval of a reader does not count; ``""`` where it does."""
+    if grant.by in approvers and not grant.signature:
+        return Text("approvers.needs_key", name=grant.by)
+    return why_not_by(
+        approvers,
+        grant.by,
+        risk_level="R1",
+        fields=asdict(grant),
+        signature=grant.signature,
+    )
 
 
 def _verify(path: Path, heads: str | None, key: str) -> int:

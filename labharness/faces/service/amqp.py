@@ -7,7 +7,6 @@ same ids. A broker that is away stops nothing here but the talk.
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final
@@ -30,7 +29,7 @@ from labharness.faces.service.inbox import (
 )
 from labharness.faces.service.positions import OUTBOX_FILE, Positions
 from labharness.faces.service.post import VIA, Batch, Post
-from labharness.faces.service.talk import Talk, now_text
+from labharness.faces.service.talk import Talk, now_text, says_confidential
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
 from labharness.protocols.hcp import wire
@@ -49,9 +48,6 @@ if TYPE_CHECKING:
 __all__ = ["AmqpFace"]
 
 LOG = logging.getLogger(__name__)
-
-CONFIDENTIAL: Final = re.compile(rb'"data_classification"\s*:\s*"T[34]"')
-"""In a message that may not be readable as one."""
 
 PREFETCH: Final = 32
 """Most deliveries that wait here at once."""
@@ -196,7 +192,8 @@ class _Talk(Talk):
             LOG.error("a delivery waits: %s", why)
             return False
         except Exception:  # what one message makes fail is not to fail all others
-            LOG.exception("a delivery was not understood")
+            shown = not says_confidential(delivery.body)  # a traceback may quote it
+            LOG.error("a delivery was not understood", exc_info=shown)
             await self._bury(delivery, Unanswerable(Text("hcp.fault")))
         return True
 
@@ -211,7 +208,7 @@ class _Talk(Talk):
         from aio_pika import DeliveryMode, Message
 
         reason = str(found.reason)[:REASON_CHARACTERS]
-        body = b"" if CONFIDENTIAL.search(data) else data[:MESSAGE_BYTES_MAX]
+        body = b"" if says_confidential(data) else data[:MESSAGE_BYTES_MAX]
         letter = Message(
             body,
             headers={"reason": reason, "size_bytes": len(data)},

@@ -18,7 +18,7 @@ from labharness.faces.service.inbox import Unanswerable, claimed
 from labharness.faces.service.pipes import LinesIn, LinesOut
 from labharness.faces.service.positions import OUTBOX_FILE, Positions
 from labharness.faces.service.post import Batch, Post
-from labharness.faces.service.talk import Talk, now_text
+from labharness.faces.service.talk import Talk, now_text, says_confidential
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
@@ -107,7 +107,8 @@ class _Pipes(Talk):
             LOG.error("a message waits: %s", why)
             return False
         except Exception:  # what one message makes fail is not to fail all others
-            LOG.exception("a message was not understood")
+            shown = not says_confidential(line)  # a traceback may quote it
+            LOG.error("a message was not understood", exc_info=shown)
             await self.bury(line, None, Unanswerable(Text("hcp.fault")))
         return True
 

@@ -6,6 +6,7 @@ be told. What carries the messages is a subclass: a broker, or a pair of pipes.
 
 import asyncio
 import logging
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
@@ -31,7 +32,7 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.confidential import Way
 
-__all__ = ["Talk", "now_text"]
+__all__ = ["Talk", "now_text", "says_confidential"]
 
 LOG = logging.getLogger(__name__)
 
@@ -197,6 +198,14 @@ KINDS: Final[dict[type, str]] = {
     Unanswerable: "unreadable",
 }
 """What a message was, as it is counted."""
+
+
+CONFIDENTIAL: Final = re.compile(rb'"data_classification"\s*:\s*"T[34]"')
+
+
+def says_confidential(data: bytes) -> bool:
+    """Return whether a message says that its data are confidential, readable or not."""
+    return CONFIDENTIAL.search(data) is not None
 
 
 def _windows(messages: tuple[Outgoing, ...]) -> Iterable[tuple[Outgoing, ...]]:

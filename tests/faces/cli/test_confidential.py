@@ -268,6 +268,38 @@ def test_an_approved_read_of_restricted_results_is_logged(
     assert answer["payload"]["artifacts"][0]["uri"] in told
 
 
+@pytest.mark.promise(71)
+def test_where_a_lab_has_approvers_one_of_them_signs_for_the_reader(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LABHARNESS_PASSPHRASE", "a long enough one")
+    keys = place.folder / "tasks"
+    rows = say("approvals", "key", "--name", "Ada", "--out", keys / "ada").out
+    say("approvals", "key", "--name", "Ben", "--out", keys / "ben")
+    (place.lab.parent / "approvers.toml").write_text(rows[rows.index("[approvers") :], "utf-8")
+    text = place.lab.read_text("utf-8")
+    head = 'callers = "callers.toml"\n'
+    place.lab.write_text(text.replace(head, f'{head}approvers = "approvers.toml"\n'), "utf-8")
+    _, answer = place.run("t4", TASKS["t4"][0])
+    run = place.folder / "runs" / "t4"
+    reader = place.read("t4", answer).err.partition("approved that '")[2].partition("'")[0]
+    monkeypatch.setenv("LOGNAME", "ada")
+    given = ("journal", "grant", run, "--reader", reader, "--reason", "review")
+    for words, says in (
+        (("--name", "Ada"), "approve with --key FILE"),
+        (("--name", "Ada", "--key", keys / "ben"), "not signed with the key of 'Ada'"),
+        (("--name", "Ben", "--key", keys / "ben"), "none of the approvers of this lab: Ada"),
+    ):
+        refused = say(*given, *words)
+        assert refused.code != 0
+        assert says in refused.err
+        assert place.read("t4", answer).code == 1
+    assert say(*given, "--name", "Ada", "--key", keys / "ada").code == 0
+    monkeypatch.delenv("LOGNAME")
+    assert CANARY in place.read("t4", answer).out
+    assert "signed" in say("journal", "access", run).out
+
+
 def test_a_report_of_a_confidential_run_is_written_where_it_is_asked_for(place: Place) -> None:
     place.run("t3", TASKS["t3"][0])
     run = place.folder / "runs" / "t3"

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import ssl
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,9 @@ from typing import Any
 import pytest
 
 from broker import PASSWORD, Broker, broker_program, free_port
-from canary import CANARY, found_in
+from canary import CANARY, found_in, traces
 from certificates import Authority
-from commands import say
+from commands import COMMAND, say
 from confidential import CALLEE_ID, CALLER, PAPER, confidential_lab, confidential_task
 from documents import pdf
 from plain_caller import PlainCaller, Told, answer_in, history_faults, leaks
@@ -80,9 +81,9 @@ class Place:
     def uri(self, name: str) -> str:
         return (self.docs / name).as_uri()
 
-    def found(self, broker: Path) -> list[str]:
+    def found(self, *beside: Path) -> list[str]:
         kept = [self.folder / each for each in ("lab", "state", "runs", "tmp", "serve.log")]
-        return found_in(*kept, broker)
+        return found_in(*kept, *beside)
 
 
 @pytest.fixture
@@ -228,3 +229,43 @@ def test_what_was_taken_over_tls_is_not_told_without_it(secured: Secured, place:
         asks.close()
     finally:
         service.down()
+
+
+@pytest.mark.promise(71)
+def test_over_pipes_a_task_may_hold_its_data_and_its_answer_holds_none(place: Place) -> None:
+    """Within the machine nothing keeps what passes; the lab's own folders stay as clean."""
+    inline = confidential_task({"document": PAPER}, intent=f"Find {CANARY}", context={"a": CANARY})
+    bad = {**inline, "inputs": {CANARY: 1}}
+    lines = "".join(
+        json.dumps(
+            {
+                "hcp_version": "1.0",
+                "message_id": name,
+                "session_id": None,
+                "timestamp": "2026-01-01T00:00:00Z",
+                "type": "task_submit",
+                "payload": payload,
+            }
+        )
+        + "\n"
+        for name, payload in (("good", inline), ("bad", bad))
+    )
+    words = ("serve", "--stdio", "--lab", place.lab, "--runs", place.folder / "runs")
+    try:
+        with (place.folder / "serve.log").open("a") as said:
+            done = subprocess.run(
+                [*COMMAND, *map(str, words), "--speed", "fast"],
+                input=lines,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                timeout=90,
+            )
+    finally:
+        say("down", "--lab", place.lab, "--stop")
+    assert done.returncode == 0
+    heard = [json.loads(each) for each in done.stdout.splitlines()]
+    ends = [each["type"] for each in heard if each["type"].startswith("task_")]
+    assert sorted(ends) == ["task_accepted", "task_completed", "task_rejected"]
+    assert not traces(done.stdout.encode())
+    assert place.found() == []

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pamqp.base import BasicProperties
 from pamqp.commands import Basic
 
+from canary import CANARY, traces
 from fuzzed import fuzzed
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker.lenient import read_what_can_be_read
@@ -129,9 +130,11 @@ class Letters:
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
+        self.bodies: list[bytes] = []
 
     async def publish(self, letter: Message, *_: object, **__: object) -> None:
         self.reasons.append(str(letter.headers["reason"]))
+        self.bodies.append(letter.body)
 
 
 @pytest.mark.promise(66)
@@ -146,6 +149,27 @@ def test_a_message_that_makes_the_lab_fail_is_a_dead_letter(fault: Exception) ->
     sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m")
     assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
     assert letters.reasons == [str(Text("hcp.fault"))]
+
+
+@pytest.mark.promise(71)
+def test_what_is_confidential_is_no_dead_letter_and_in_no_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def failing(*_: object) -> None:
+        raise KeyError(CANARY)
+
+    payload = {**GROWTH, "intent": CANARY, "constraints": {"data_classification": "T3"}}
+    whole = json.dumps({**json.loads(SUBMIT), "payload": payload}).encode()
+    letters = Letters()
+    house = SimpleNamespace(submit=failing, lab_id="lab")
+    talk = _Talk(house, None, None, None, None, (None, letters))  # type: ignore[arg-type]  # unused
+    for body in (whole, whole[:-1], whole.replace(b'"1.0"', b'"2.0"')):
+        sent = SimpleNamespace(body=body, user_id=GROWTH["caller_id"], message_id="m")
+        assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
+    assert letters.bodies == [b"", b"", b""]
+    assert not any(traces(each.encode()) for each in letters.reasons)
+    assert "a delivery was not understood" in caplog.text
+    assert not traces(caplog.text.encode())
 
 
 class Events:
