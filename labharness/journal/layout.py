@@ -1,9 +1,8 @@
 """The layout of a journal file: its formats and tables, and the errors of readers and writer."""
 
 import contextlib
-import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,6 @@ __all__ = [
     "JournalDamaged",
     "JournalEmpty",
     "JournalFailed",
-    "file_ids",
     "sqlite_errors",
 ]
 
@@ -66,19 +64,3 @@ def sqlite_errors(path: Path, doing: str) -> Iterator[None]:
     except (sqlite3.Error, UnicodeDecodeError, MemoryError, OverflowError) as error:
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         raise JournalFailed(f"{path}: cannot {doing}: {error} ({name})") from error
-
-
-def file_ids(path: Path) -> Sequence[tuple[int, int]]:
-    """Return device and inode of a journal and its write-ahead log.
-
-    SQLite goes on writing into removed files and reports success.
-
-    Raises:
-        JournalFailed: One of them is gone.
-    """
-    names = (str(path), f"{path}-wal")
-    try:
-        return [(found.st_dev, found.st_ino) for found in map(os.stat, names)]
-    except OSError as why:
-        text = f"{path}: cannot write: it was removed or replaced ({why.strerror})"
-        raise JournalFailed(text) from None

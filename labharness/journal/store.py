@@ -26,6 +26,7 @@ from labharness.journal.chain import (
 )
 from labharness.journal.committing import COMMIT_S_MAX, CommitThread
 from labharness.journal.encryption import RunKey
+from labharness.journal.file_ids import file_ids
 from labharness.journal.heads import HeadKeeper
 from labharness.journal.layout import (
     BLOCK_BYTES_MAX,
@@ -34,7 +35,6 @@ from labharness.journal.layout import (
     PAGE_BYTES,
     JournalDamaged,
     JournalFailed,
-    file_ids,
     sqlite_errors,
 )
 from labharness.journal.log_room import check_free, make_room
