@@ -26,6 +26,7 @@ from labharness.faces.service.post import VIA, Batch, Post
 from labharness.faces.service.talk import WINDOW
 from labharness.journal import SqliteJournal
 from labharness.lab.house.orders import RunFolders
+from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp.codec import encode
 from labharness.work.desk.folder import JOURNAL_NAME
 
@@ -76,8 +77,8 @@ def task_of(session: str) -> SimpleNamespace:
 async def ours(url: str, folder: Path, sessions: list[str]) -> float:
     """Return events a second of the service's outbox."""
     tasks = SimpleNamespace(by_id={each: task_of(each) for each in sessions})
-    with Positions(folder / f"{uuid.uuid4()}.sqlite") as positions:
-        post = Post(folder, RunFolders(folder / "runs"), positions, lambda: "", lambda: "")
+    with Positions(folder / f"{uuid.uuid4()}.sqlite") as positions, TaskMessages(folder) as kept:
+        post = Post(kept, RunFolders(folder / "runs"), positions, lambda: "", lambda: "")
         house: Any = SimpleNamespace(lab_id=LAB, changed=asyncio.Event(), tasks=lambda: tasks)
         async with await aio_pika.connect(url) as connection:
             talk = await _Talk.begun(connection, house, post, Counts())
@@ -143,7 +144,7 @@ def bodies_of(folder: Path, sessions: list[str]) -> dict[str, list[bytes]]:
         each: [
             encode(one.message)
             for one in messages_of(
-                each, runs.records(each, 0), created=None, accepted=None, in_reply_to="m"
+                each, runs.records(each, 0), opened=False, accepted=None, in_reply_to="m"
             )
         ]
         for each in sessions

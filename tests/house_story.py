@@ -7,6 +7,10 @@ from typing import Any
 
 from labharness.lab.house.house import House
 from labharness.lab.house.orders import RunOrder
+from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.terms import Rejected
+from labharness.work.admission.confidential import Way
 from labharness.work.task.commands import CancelTask
 from labharness.work.task.facts import TaskFact
 from labharness.work.task.house import HouseJournal
@@ -42,11 +46,11 @@ class Mortal(HouseJournal):
         super().__init__(path)
         self._fuse = fuse
 
-    def _kept(self, facts: Any, now_s: float) -> tuple[TaskFact, ...]:
+    def _kept(self, facts: Any, leads_to: Any, now_s: float) -> tuple[TaskFact, ...]:
         if not facts:
             return ()
         self._fuse.point()
-        kept = super()._kept(facts, now_s)
+        kept = super()._kept(facts, leads_to, now_s)
         self._fuse.point()
         return kept
 
@@ -97,7 +101,14 @@ class Story:
             lab="lab",
             now_s=lambda: self.now_s,
             new_id=self.mint,
+            receive=self.receive,
         )
+
+    def receive(
+        self, message_id: str, payload: TaskSubmit, session_id: str, way: Way
+    ) -> Rejected | HcpMessage | None:
+        """Answer nothing at once; a story whose callers are told of their tasks may do so."""
+        return None
 
     def mint(self) -> str:
         self.minted += 1

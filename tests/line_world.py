@@ -87,6 +87,7 @@ class LineWorld:
         self.ends: dict[str, str] = {}  # of each run, as it will be or was
         self.heated: Counter[str] = Counter()
         self.orders: list[RunOrder] = []
+        self.accepted: set[str] = set()  # sessions that were accepted on receipt
         self.latched = ""
         self.up = True
         self._pid = 1
@@ -109,7 +110,9 @@ class LineWorld:
             return
         self._order = order
         self.orders.append(order)
-        drawn = ("task_completed", "task_completed", "task_failed", "task_rejected")
+        drawn = ["task_completed", "task_completed", "task_failed", "task_rejected"]
+        if order.run_id in self.accepted:
+            drawn[-1] = "task_failed"
         self.ends[order.run_id] = self.random.choice(drawn)
         self._todo = script(self.ends[order.run_id])
 
@@ -120,6 +123,10 @@ class LineWorld:
         if not self._todo or self._todo[0][0] == "terminal":
             return  # too late: it ends as it would have
         begun = len(self.disk.get(run_id, ())) > 1
+        if not begun and run_id in self.accepted:
+            self.ends[run_id] = "event"
+            self._todo = [*self._todo[: self._todo.index(RUN_STATE) + 1], *script("event")[-3:]]
+            return
         self.ends[run_id] = "event" if begun else "aborted"
         self._todo = script("event")[-3:] if begun else [("terminal", REJECTED_ABORTED)]
 
@@ -197,4 +204,5 @@ REJECTED_ABORTED = {
     "payload": {"reason_code": "aborted", "reason_message": "asked"},
 }
 
-RUNNING = script("task_completed")[1][1]
+RUN_STATE = script("task_completed")[1]
+RUNNING = RUN_STATE[1]

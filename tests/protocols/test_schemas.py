@@ -192,7 +192,7 @@ def test_what_a_real_run_tells_is_taken_by_the_schemas(tmp_path: Path) -> None:
     records = [*read(tmp_path / "run" / "journal.sqlite")]
     told = [
         each.message
-        for each in messages_of("s", records, created=None, accepted=None, in_reply_to="m")
+        for each in messages_of("s", records, opened=False, accepted=None, in_reply_to="m")
     ]
     assert {"event", "task_completed"} == {each.type for each in told}
     for each in told:

@@ -32,6 +32,7 @@ from labharness.faces.service.post import VIA, Batch, Post
 from labharness.faces.service.talk import Talk, now_text, says_confidential
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
+from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp import wire
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage
 
@@ -77,9 +78,9 @@ class AmqpFace:
         """Serve until it is cancelled."""
         from aio_pika.exceptions import CONNECTION_EXCEPTIONS, AMQPError
 
-        with Positions(house.home / OUTBOX_FILE) as positions:
+        with Positions(house.home / OUTBOX_FILE) as positions, TaskMessages(house.home) as kept:
             post = Post(
-                house.home,
+                kept,
                 house.runs,
                 positions,
                 Chance(None).uuid4,
@@ -171,14 +172,27 @@ class _Talk(Talk):
     # ---- what is asked
 
     async def take(self) -> None:
-        """Take deliveries in their order; a second callee of the same lab is refused (403)."""
-        async with self._queue.iterator(exclusive=True) as deliveries:
-            async for delivery in deliveries:
-                if await self._taken(delivery):
-                    await delivery.ack()
-                else:
-                    await asyncio.sleep(RETRY_S)
-                    await delivery.nack(requeue=True)
+        """Take deliveries in their order; a second callee of the same lab is refused (403).
+
+        The house keeps them one after the other. What is read, written to the disk and acknowledged
+        is of several at once, up to `PREFETCH`.
+        """
+        try:
+            async with (
+                self._queue.iterator(exclusive=True) as deliveries,
+                asyncio.TaskGroup() as taking,
+            ):
+                async for delivery in deliveries:
+                    taking.create_task(self._take(delivery))
+        except BaseExceptionGroup as faults:  # each is the end of the connection
+            raise faults.exceptions[0] from None
+
+    async def _take(self, delivery: "AbstractIncomingMessage") -> None:
+        if await self._taken(delivery):
+            await delivery.ack()
+        else:
+            await asyncio.sleep(RETRY_S)
+            await delivery.nack(requeue=True)
 
     async def _taken(self, delivery: "AbstractIncomingMessage") -> bool:
         """Carry out what a delivery asks; return whether it is on the disk, or answered."""

@@ -19,6 +19,7 @@ def end_of_lost(
     session_id: str,
     found: SessionState,
     *,
+    accepted: bool,
     new_id: Callable[[], str],
     timestamp: str,
 ) -> tuple[HcpMessage, ...]:
@@ -29,11 +30,14 @@ def end_of_lost(
         run: The attempt; ``None`` where it never had one.
         session_id: Of the session.
         found: Its state as the journal leaves it.
+        accepted: It was accepted on receipt.
         new_id: Mints the ids of the messages.
         timestamp: Of now.
     """
     ending = _Ending(session_id, found, new_id, timestamp)
     aborted = task.cancel_requested or task.status == "cancelled"
+    if accepted and found.state == "PENDING":
+        return ending.unbegun(task, run, aborted=aborted)
     if found.state in ("PENDING", "REJECTED"):
         code = "aborted" if aborted else "resource_unavailable"
         if found.state == "PENDING":
@@ -86,6 +90,16 @@ class _Ending:
         self._event("state_changed", {"from_state": before, "to_state": to, "reason": reason})
         if to in TERMINAL:
             self._event("session_closed", {"final_state": to, "reason": reason})
+
+    def unbegun(self, task: Task, run: Attempt | None, *, aborted: bool) -> tuple[HcpMessage, ...]:
+        """Return the end of an accepted session whose run left nothing."""
+        self.become("RUNNING", "accepted")
+        if aborted:
+            for state in ("ABORTING", "ABORTED"):
+                self.become(state, task.status_reason or Text("hcp.lost.aborted"))
+            return tuple(self.said)
+        self.become("FAILED", Text("hcp.lost.unbegun"))
+        return (*self.said, self.failed(task, run))
 
     def close_aborted(self, *, withheld: bool) -> None:
         """Close a session whose run was aborted; an event that was withheld had the number."""

@@ -4,7 +4,7 @@ Nothing is written here. The records of a run's journal and the files beside it 
 messages with the same ids each time, so that a message that is sent again is the same one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,7 +12,14 @@ from labharness.journal.chain import Record
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import PAYLOADS
 
-__all__ = ["AFTER", "Outgoing", "SessionState", "messages_of", "state_after"]
+__all__ = [
+    "AFTER",
+    "Outgoing",
+    "SessionState",
+    "messages_of",
+    "on_receipt_in_order",
+    "state_after",
+]
 
 AFTER: Final = 1 << 40
 """Position of the first message behind a run's journal; no journal has so many records."""
@@ -61,11 +68,20 @@ def state_after(records: Iterable[Record], before: SessionState) -> SessionState
     return SessionState(state, sequence, ended, withheld)
 
 
+def on_receipt_in_order(told: Sequence[HcpMessage]) -> tuple[Outgoing, ...]:
+    """Return what a caller is told on receipt: what opens its session, and maybe its acceptance.
+
+    Only the last one has the position 0, so that either both were sent or both are sent again.
+    """
+    last = len(told) - 1
+    return tuple(Outgoing(number - last, each) for number, each in enumerate(told))
+
+
 def messages_of(
     session_id: str,
     records: Iterable[Record],
     *,
-    created: HcpMessage | None,
+    opened: bool,
     accepted: HcpMessage | None,
     in_reply_to: str,
 ) -> Iterator[Outgoing]:
@@ -74,14 +90,15 @@ def messages_of(
     Args:
         session_id: Of the run.
         records: A part of its journal.
-        created: The message that has opened the session already, if there is one.
-        accepted: The message with the token, which stands for the record of the acceptance.
+        opened: The session was opened on receipt, by a message that no journal has.
+        accepted: The message with the token, which stands for the record of the acceptance;
+            ``None`` where there is none, or the session was accepted on receipt.
         in_reply_to: ``message_id`` of the submission.
     """
     for record in records:
         if record.kind == "event":
             opens = record.body["event_type"] == "session_created"
-            if not (opens and created is not None) and not _closes_aborted(record.body):
+            if not (opens and opened) and not _closes_aborted(record.body):
                 reply = {"in_reply_to": in_reply_to} if opens else {}
                 yield Outgoing(record.seq, _event(session_id, record.body, reply))
         elif record.kind == "task_accepted" and accepted is not None:

@@ -12,6 +12,7 @@ from labharness.faces.service.outbox import (
     Outgoing,
     SessionState,
     messages_of,
+    on_receipt_in_order,
     state_after,
 )
 from labharness.faces.service.positions import FINISHED, NOTHING_SENT, Positions
@@ -19,8 +20,7 @@ from labharness.journal import JournalFailed
 from labharness.journal.access_log import AccessNotLogged, data_class_of, log_access
 from labharness.journal.chain import Record
 from labharness.lab.house.orders import RunFiles
-from labharness.lab.house.outgoing import MESSAGES_MAX, OutgoingFiles, Part, answer_file
-from labharness.protocols.hcp.codec import HcpMessage, decode
+from labharness.lab.house.outgoing import MESSAGES_MAX, TaskMessages
 from labharness.protocols.hcp.terms import OPEN
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.task.record import Attempt, Task, Tasks
@@ -45,19 +45,21 @@ class Batch:
 
     Attributes:
         reach: Position of the session once all of them are sent.
+        since: Its position before.
     """
 
     caller_id: str
     session_id: str
     messages: tuple[Outgoing, ...]
     reach: int
+    since: int = NOTHING_SENT
 
 
 class Post:
     """Reads what is kept of each session behind the last message that was sent.
 
     Args:
-        home: The lab's state directory.
+        kept: The messages that no journal holds.
         runs: The folders of its runs.
         positions: How far each session was sent.
         new_id: Mints the ids of messages that end a lost session.
@@ -68,7 +70,7 @@ class Post:
 
     def __init__(
         self,
-        home: Path,
+        kept: TaskMessages,
         runs: RunFiles,
         positions: Positions,
         new_id: Callable[[], str],
@@ -78,9 +80,8 @@ class Post:
     ) -> None:
         self.via = via
         self._secured = secured
-        self._home = home
         self._runs = runs
-        self._files = OutgoingFiles(home)
+        self._kept = kept
         self._positions = positions
         self._new_id = new_id
         self._timestamp = timestamp
@@ -122,6 +123,10 @@ class Post:
         for task in tasks.by_id.values():
             if task.profile.get("via") == self.via and task.requested_by == caller_id:
                 yield task
+
+    def is_due(self, batch: Batch) -> bool:
+        """Return whether nothing of its session was sent since the batch was made."""
+        return self._positions.of(batch.session_id) == batch.since
 
     def sent(self, batch: Batch, count: int) -> None:
         """Keep that the first messages of a batch were confirmed; log that results were read."""
@@ -169,14 +174,14 @@ class Post:
 
     def closed_already(self, task: Task, session_id: str) -> Batch:
         """Return the answer to an abort that came after the end of its session (ruling 10b)."""
-        after = self._files.kept(session_id, "after")
+        after = self._kept.kept(session_id, "after")
         number = state_after(self._records(session_id, 0), SessionState()).sequence
         number += sum(each.type == "event" for each in after) + 1
         message = closed_already(
             session_id, number, new_id=self._new_id, timestamp=self._timestamp()
         )
         if len(after) < MESSAGES_MAX:  # one caller's aborts do not fill the disk
-            self._files.keep(session_id, "after", *after, message)
+            self._kept.keep(session_id, "after", *after, message)
         told = (Outgoing(AFTER + len(after), message),)
         return Batch(task.requested_by, session_id, told, FINISHED)
 
@@ -185,7 +190,7 @@ class Post:
     def _batch(self, task: Task, session_id: str, run: Attempt | None) -> Batch:
         sent = self._positions.of(session_id)
         if rejection := self._rejection(task):
-            return Batch(task.requested_by, session_id, rejection, FINISHED)
+            return Batch(task.requested_by, session_id, rejection, FINISHED, sent)
         records = self._records(session_id, sent)
         over = task.status in TERMINAL if run is None else run.ended_at_s is not None
         if over:
@@ -194,7 +199,8 @@ class Post:
         if over:
             messages += [each for each in self._after(session_id) if each.position > sent]
         reach = records[-1].seq if records else max(sent, 0)
-        return Batch(task.requested_by, session_id, tuple(messages), FINISHED if over else reach)
+        reach = FINISHED if over else reach
+        return Batch(task.requested_by, session_id, tuple(messages), reach, sent)
 
     def _records(self, session_id: str, sent: int) -> list[Record]:
         return [] if sent >= AFTER else self._runs.records(session_id, max(sent, 0))
@@ -202,41 +208,42 @@ class Post:
     def _end(self, task: Task, session_id: str, run: Attempt | None) -> None:
         """Keep the end of a session whose run left none, before any of it is sent."""
         found = state_after(self._records(session_id, 0), SessionState())
-        if found.ended or self._files.kept(session_id, "after"):
+        if found.ended or self._kept.kept(session_id, "after"):
             return
         ends = end_of_lost(
-            task, run, session_id, found, new_id=self._new_id, timestamp=self._timestamp()
+            task,
+            run,
+            session_id,
+            found,
+            accepted=self._kept.on_receipt(session_id) is not None,
+            new_id=self._new_id,
+            timestamp=self._timestamp(),
         )
-        self._files.keep(session_id, "after", *ends)
+        self._kept.keep(session_id, "after", *ends)
 
     def _from(
         self, task: Task, session_id: str, sent: int, records: list[Record]
     ) -> Iterator[Outgoing]:
-        created = self._one(session_id, "created")
-        if created is not None and sent < 0:
-            yield Outgoing(0, created)
+        on_receipt = self._kept.kept(session_id, "created")
+        if sent < 0:
+            yield from on_receipt_in_order(on_receipt)
+        accepted = self._kept.kept(session_id, "accepted")
         yield from messages_of(
             session_id,
             records,
-            created=created,
-            accepted=self._one(session_id, "accepted"),
+            opened=bool(on_receipt),
+            accepted=accepted[0] if accepted else None,
             in_reply_to=str(task.profile.get("message_id", "")),
         )
 
-    def _one(self, session_id: str, part: Part) -> HcpMessage | None:
-        kept = self._files.kept(session_id, part)
-        return kept[0] if kept else None
-
     def _after(self, session_id: str) -> list[Outgoing]:
-        kept = self._files.kept(session_id, "after")
+        kept = self._kept.kept(session_id, "after")
         return [Outgoing(AFTER + number, each) for number, each in enumerate(kept)]
 
     def _rejection(self, task: Task) -> tuple[Outgoing, ...]:
         """Return the answer to a task that was rejected on receipt."""
-        path = answer_file(self._home, task.task_id)
-        if task.attempts or not path.exists():
-            return ()
-        return (Outgoing(AFTER, decode(path.read_bytes())),)
+        answer = None if task.attempts else self._kept.answer(task.task_id)
+        return () if answer is None else (Outgoing(AFTER, answer),)
 
 
 def _sessions(task: Task) -> Iterator[tuple[str, Attempt | None]]:

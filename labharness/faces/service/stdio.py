@@ -21,6 +21,7 @@ from labharness.faces.service.post import Batch, Post
 from labharness.faces.service.talk import Talk, now_text, says_confidential
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
+from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
 
 __all__ = ["StdioFace"]
@@ -48,8 +49,8 @@ class StdioFace:
 
     async def __call__(self, house: HouseAccess) -> None:
         """Serve; where the output has ended, until the tasks have."""
-        with Positions(house.home / OUTBOX_FILE) as positions:
-            post = Post(house.home, house.runs, positions, Chance(None).uuid4, now_text, VIA)
+        with Positions(house.home / OUTBOX_FILE) as positions, TaskMessages(house.home) as kept:
+            post = Post(kept, house.runs, positions, Chance(None).uuid4, now_text, VIA)
             pipes = _Pipes(house, post, self._tell)
             sending = asyncio.ensure_future(pipes.send())
             taking = asyncio.ensure_future(pipes.take())

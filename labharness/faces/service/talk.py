@@ -22,10 +22,10 @@ from labharness.faces.service.inbox import (
     Unanswerable,
     asked,
 )
-from labharness.faces.service.outbox import Outgoing
+from labharness.faces.service.outbox import Outgoing, on_receipt_in_order
 from labharness.faces.service.post import Batch, Post
 from labharness.lab.house.access import HouseAccess
-from labharness.lab.house.house import TaskRefused
+from labharness.lab.house.made import Submitted, TaskRefused
 from labharness.lab.house.sessions import session_of
 from labharness.protocols.hcp import answers, wire
 from labharness.protocols.hcp.codec import HcpMessage
@@ -64,6 +64,7 @@ class Talk(ABC):
         self._post = post
         self._counts = counts or Counts()
         self._absent: dict[str, tuple[float, wire.BackOff]] = {}  # callers without a queue
+        self._opening: set[str] = set()  # sessions whose callers are told of their receipt now
 
     @abstractmethod
     async def publish(self, batch: Batch, message: HcpMessage) -> bool:
@@ -100,7 +101,7 @@ class Talk(ABC):
 
     async def _submit(self, found: SubmissionAsked, data: bytes) -> None:
         try:
-            kept = await self._house.submit(data, self.via, self.way)
+            kept = await self._house.submit(data, found.message, self.via, self.way)
         except TaskRefused as why:
             reused = self._house.tasks().keys.get((found.caller_id, found.message.message_id))
             rejected = (
@@ -111,7 +112,9 @@ class Talk(ABC):
             message_id = found.message.message_id
             await self._refuse(Refusal(found.caller_id, message_id, rejected), data, message_id)
             return
-        if not kept.fresh:
+        if kept.opening:
+            await self._open(kept)
+        elif not kept.fresh:
             task = self._house.tasks().by_id[kept.task_id]
             if not self._post.may_tell(task):
                 rejected = Rejected("forbidden", Text("data.again"), None, Text("data.amqps"))
@@ -121,6 +124,15 @@ class Talk(ABC):
             for batch in await asyncio.to_thread(list, self._post.again(task)):
                 await self._publish_all(batch)
         self._house.changed.set()
+
+    async def _open(self, kept: Submitted) -> None:
+        """Tell a caller of the receipt of its task; it waits for that."""
+        told = on_receipt_in_order(kept.opening)
+        self._opening.add(kept.session_id)
+        try:
+            await self._send(Batch(kept.caller_id, kept.session_id, told, told[-1].position))
+        finally:
+            self._opening.discard(kept.session_id)
 
     async def _abort(self, found: AbortAsked, data: bytes, message_id: str | None) -> None:
         ended = await self._house.abort(
@@ -162,6 +174,8 @@ class Talk(ABC):
             self._counts.waiting = sum(len(each.messages) for each in due) - sum(sent)
 
     def _present(self, batch: Batch) -> bool:
+        if batch.session_id in self._opening or not self._post.is_due(batch):
+            return False  # it is sent elsewhere, or has been since
         until_s, _ = self._absent.get(batch.caller_id, (0.0, None))
         return steady_s() >= until_s
 

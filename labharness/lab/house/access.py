@@ -9,8 +9,9 @@ from typing import TypeVar
 from labharness.lab.house.house import House
 from labharness.lab.house.made import Submitted
 from labharness.lab.house.orders import LineOwnerDoor, RunFiles
-from labharness.lab.house.outgoing import OutgoingFiles
+from labharness.lab.house.outgoing import TaskMessages
 from labharness.lab.house.sessions import abort_session, warn_caller
+from labharness.protocols.hcp.codec import HcpMessage
 from labharness.work.admission.confidential import Way
 from labharness.work.task.record import Tasks
 
@@ -42,16 +43,18 @@ class HouseAccess:
     tasks: Callable[[], Tasks]
     changed: asyncio.Event
 
-    async def submit(self, data: bytes, via: str, way: Way) -> Submitted:
+    async def submit(self, data: bytes, decoded: HcpMessage, via: str, way: Way) -> Submitted:
         """Keep a submission; raises as `House.submit`."""
-        return await self.with_house(lambda house: house.submit(data, via=via, way=way))
+        return await self.with_house(
+            lambda house: house.submit(data, via=via, way=way, decoded=decoded)
+        )
 
     async def abort(self, caller_id: str, session_id: str, token: str, reason: str) -> str:
         """Carry out the abort of a session by its caller; as `abort_session`."""
-        files = OutgoingFiles(self.home)
-        return await self.with_house(
-            lambda house: abort_session(house, files, caller_id, session_id, token, reason)
-        )
+        with TaskMessages(self.home) as kept:
+            return await self.with_house(
+                lambda house: abort_session(house, kept, caller_id, session_id, token, reason)
+            )
 
     async def warn(self, session_id: str, code: str) -> None:
         """Have a run tell its caller of a refused request; as `warn_caller`."""

@@ -14,22 +14,24 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Final
 
+from labharness.core.clock import Chance
 from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.encryption import KeyMissing
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, OwnerStatus, RunOrder
-from labharness.lab.house.outgoing import OutgoingFiles
+from labharness.lab.house.outgoing import keep_message, told_on_receipt
 from labharness.lab.house.screening import screened
 from labharness.lab.house.submissions import read_submission
 from labharness.lab.wiring.without_line import NoLineRun, lineless_facts
+from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.confidential import Way, refused_on_way
 from labharness.work.desk import LabFacts
 from labharness.work.desk.folder import JOURNAL_NAME
-from labharness.work.desk.without_line import screened_without_line
+from labharness.work.desk.no_line import received_without_line
 
 __all__ = ["LEAVE_S", "DeskWork", "LabFiles"]
 
@@ -78,19 +80,26 @@ class LabFiles:
         """Return the file of the key for confidential data; raises as `current`."""
         return self.current()[0].data_key
 
-    def screened(self, payload: TaskSubmit, way: Way = "local") -> Rejected | None:
-        """Return the rejection of a task that can never run, or may not come by its way.
+    def received(
+        self, message_id: str, payload: TaskSubmit, session_id: str, way: Way
+    ) -> Rejected | HcpMessage | None:
+        """Return the answer to a task on its receipt, where it can have one.
+
+        A task that can never run, or may not come by its way, is rejected. One that needs no line,
+        and no person's agreement, is accepted: it only waits for its turn.
 
         Raises:
             BadLabFile: A file cannot be honoured.
         """
         _, facts = self.current()
         if payload.capability in facts.capabilities:
-            rejected = screened_without_line(facts, payload)
+            found = received_without_line(facts, message_id, payload, session_id, Chance(None))
         else:
-            rejected = screened(read_lab(self._lab), payload)
+            found = screened(read_lab(self._lab), payload)
+        if isinstance(found, Rejected):
+            return found
         declared = [each.declaration for each in facts.capabilities.values()]
-        return rejected or refused_on_way(payload, way, declared)
+        return refused_on_way(payload, way, declared) or found
 
 
 class DeskWork:
@@ -148,7 +157,8 @@ class DeskWork:
             out=folder,
             session_id=order.run_id,
             tell=self._told,
-            accepted=partial(OutgoingFiles(plan.state_dir).keep, order.run_id, "accepted"),
+            accepted=partial(keep_message, plan.state_dir, order.run_id, "accepted"),
+            on_receipt=told_on_receipt(plan.state_dir, order.run_id),
         )
         thread = Thread(target=self._carry_out, args=(run,), name="desk", daemon=True)
         self._runs[order.run_id] = (thread, run)

@@ -5,17 +5,14 @@ runs, so that it may die at any instant: it goes on where the facts end. An orde
 the line owner is a fact before it is given, and an order that is given twice makes one run.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from labharness.core.clock import utc_text
 from labharness.core.errors import LabError
-from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.encryption import KeyMissing
+from labharness.lab.house.intake import RUNTIME, Intake, Receive, must
 from labharness.lab.house.jobs import HouseJobs
 from labharness.lab.house.made import (
     ATTEMPTS_MAX,
@@ -25,10 +22,7 @@ from labharness.lab.house.made import (
     Submitted,
     TaskRefused,
     attempt_of,
-    creating,
     leasing,
-    never,
-    opening,
 )
 from labharness.lab.house.orders import (
     DeskDoor,
@@ -38,16 +32,12 @@ from labharness.lab.house.orders import (
     RunOrder,
     WorkerDoor,
 )
-from labharness.lab.house.outgoing import OutgoingFiles, answer_file, submit_file
-from labharness.lab.house.submissions import Submissions, told, told_of
-from labharness.protocols.hcp import answers
-from labharness.protocols.hcp.codec import decode, encode
-from labharness.protocols.hcp.messages import TaskRejected, TaskSubmit
-from labharness.protocols.hcp.terms import Rejected
+from labharness.lab.house.outgoing import TaskMessages, made_submit_file
+from labharness.lab.house.submissions import Submissions
+from labharness.protocols.hcp.codec import HcpMessage, decode
 from labharness.work.admission.confidential import Way
 from labharness.work.task.commands import (
     FailTask,
-    LinkTasks,
     PauseTask,
     ReleaseInstruments,
     ReportStatus,
@@ -57,24 +47,26 @@ from labharness.work.task.commands import (
     TaskActor,
     TaskCommand,
 )
-from labharness.work.task.facts import CommandRefused, TaskFact
 from labharness.work.task.following import followed, read_up_to
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import Vary
 from labharness.work.task.leases import Need, Needs, obstacle
-from labharness.work.task.queue import QUEUED_MAX, READY, next_task, reviewed, waiting, waits
+from labharness.work.task.queue import (
+    READY,
+    next_task,
+    reviewed,
+    waiting,
+    waits,
+)
 from labharness.work.task.record import Attempt, Job, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
 __all__ = [
     "ATTEMPTS_MAX",
     "LOST_S",
-    "RUNTIME",
     "House",
-    "TaskRefused",
 ]
 
-RUNTIME: Final = TaskActor("house", "runtime")
 CHECKPOINT: Final = "checkpoint:"
 """Beginning of the reference of a checkpoint: its session and its id follow."""
 
@@ -95,7 +87,7 @@ class House:
         lab: Id of the lab.
         now_s: World time, in seconds since 1970, UTC.
         new_id: Mints ids of tasks and sessions.
-        screen: Returns the rejection of a task that can never run, or not by its way.
+        receive: Answers a submission that can have an answer at once.
         data_key: Returns the file of the key for confidential data; ``None`` for none.
         needs: Returns what a run of a capability needs; by default the whole line, alone.
         tell: Tells people of failed background work; not where lab time has another speed.
@@ -112,7 +104,7 @@ class House:
         lab: str,
         now_s: Callable[[], float],
         new_id: Callable[[], str],
-        screen: Callable[[TaskSubmit, Way], Rejected | None] = lambda payload, way: None,
+        receive: Receive = lambda message_id, payload, session_id, way: None,
         data_key: Callable[[], Path | None] = lambda: None,
         needs: Needs = lambda capability: WHOLE_LINE,
         tell: Callable[[str], None] = lambda text: None,
@@ -123,15 +115,22 @@ class House:
         self._owner = owner
         self._runs = runs
         self._home = home
-        self._lab = lab
         self._now_s = now_s
         self._new_id = new_id
-        self._screen = screen
-        self._kept = Submissions(home, data_key)
         self._needs = needs
         self._heard_s = now_s()  # when the line owner last answered
         self._speed: float | None = 1.0  # of the line, as its owner said last
         self._tell = tell
+        self._kept = TaskMessages(home)
+        self._intake = Intake(
+            journal,
+            self._kept,
+            Submissions(home, data_key),
+            lab=lab,
+            now_s=now_s,
+            new_id=new_id,
+            receive=receive,
+        )
         self._jobs = HouseJobs(
             journal, self._submit_run, home, now_s=now_s, new_id=new_id, tell=self._told
         )
@@ -151,6 +150,7 @@ class House:
         links: Iterable[str] = (),
         via: str = "",
         way: Way = "local",
+        decoded: HcpMessage | None = None,
     ) -> Submitted:
         """Keep a ``task_submit`` message as a task; it is on the disk before this returns.
 
@@ -160,6 +160,7 @@ class House:
             links: Tasks that must be completed before it.
             via: The service that sends its sessions' messages to the caller; ``""`` for none.
             way: How it came, which decides about confidential data.
+            decoded: The message as it was read before, so that it is not read twice.
 
         Raises:
             NotHcp: The bytes are not an HCP message.
@@ -167,7 +168,8 @@ class House:
             TaskRefused: The queue is full, a task before it is not known, or the key was used.
             JournalFailed: It could not be written.
         """
-        return self._submit(data, seed, tuple(links), {}, via, way)
+        message = decoded or decode(data)
+        return self._intake.submit(data, message, seed=seed, before=tuple(links), via=via, way=way)
 
     def create_job(
         self,
@@ -203,81 +205,10 @@ class House:
             self._tell(text)
 
     def _submit_run(self, data: bytes, job: Job, run: str, title: str) -> None:
-        titled = {"title": title[:TITLE_CHARACTERS]} if title else {}
-        self._submit(data, job.seed, (), {"job_id": job.job_id, "job_run": run, **titled})
-
-    def _submit(
-        self,
-        data: bytes,
-        seed: int | None,
-        before: tuple[str, ...],
-        owned: Mapping[str, Any],
-        via: str = "",
-        way: Way = "local",
-    ) -> Submitted:
-        message = decode(data)
-        if not isinstance(message.payload, TaskSubmit):
-            raise TaskRefused(Text("house.no_submit", type=message.type))
-        actor = TaskActor(message.payload.caller_id, "caller")
-        known = self.tasks.keys.get((actor.name, message.message_id))
-        if known is None and len(waiting(self.tasks)) >= QUEUED_MAX:
-            raise TaskRefused(Text("house.full", most=QUEUED_MAX))
-        if missing := [each for each in before if each not in self.tasks.by_id]:
-            raise TaskRefused(Text("house.unknown_task", task_id=missing[0]))
-        task_id = self._new_id()
-        rejected = None if known is not None else self._screen(message.payload, way)
-        was = None if known is None else self.tasks.by_id[known[1]]
-        described = self._kept.taken(task_id, data, message, message.payload, was, rejected)
-        created = creating(task_id, message.message_id, told(message.payload), self._lab, seed)
-        profile = {**created.profile, **described}
-        if via:
-            profile |= {"via": via, "message_id": message.message_id}
-        session_id = self._new_id() if was is None else was.session_id
-        command = replace(created, session_id=session_id, profile=profile, **owned)
-        if rejected is not None:
-            self._answer(task_id, message.message_id, told_of(rejected, message.payload))
-        elif was is None and via:
-            self._open_session(command.session_id, message.message_id)
-        self._must(self._journal.give(command, actor, self._now_s()))
-        if was is not None:
-            was_rejected = answer_file(self._home, was.task_id).exists()
-            return Submitted(task_id=was.task_id, fresh=False, rejected=was_rejected)
-        if rejected is not None:
-            self._end_rejected()
-            return Submitted(task_id=task_id, fresh=True, rejected=True)
-        blocked = [LinkTasks(task_id=task_id, kind="blocked_by", target_id=one) for one in before]
-        commands = (*blocked, *self._reviewed(blocked))
-        self._begin_at_desk(commands)  # in one record with them: a caller waits for each
-        return Submitted(task_id=task_id, fresh=True)
-
-    def _answer(self, task_id: str, message_id: str, rejected: Rejected) -> None:
-        """Keep the answer before the task, so that no rejected task is without one."""
-        moment = datetime.fromtimestamp(self._now_s(), UTC)
-        message = answers.task_rejected(
-            message_id=self._new_id(),
-            timestamp=utc_text(moment),
-            in_reply_to=message_id,
-            rejected=rejected,
-        )
-        write_durably(answer_file(self._home, task_id), encode(message))
-
-    def _open_session(self, session_id: str, message_id: str) -> None:
-        """Keep the message that opens a session, before there is a run (ruling 2)."""
-        moment = utc_text(datetime.fromtimestamp(self._now_s(), UTC))
-        opened = opening(self._new_id(), moment, session_id, message_id)
-        OutgoingFiles(self._home).keep(session_id, "created", opened)
-
-    def _end_rejected(self) -> None:
-        """End the drafts that have an answer: each was rejected, maybe by a house that died."""
-        for task in list(self.tasks.by_id.values()):
-            path = answer_file(self._home, task.task_id)
-            if task.status == "draft" and path.exists():
-                answer = decode(path.read_bytes()).payload
-                if isinstance(answer, TaskRejected):
-                    self._say(never(task.task_id, answer.reason_code))
-
-    def _reviewed(self, first: Iterable[TaskCommand]) -> Iterator[TaskCommand]:
-        return reviewed(self._journal.after(first, RUNTIME, self._now_s()))
+        owned = {"job_id": job.job_id, "job_run": run}
+        if title:
+            owned["title"] = title[:TITLE_CHARACTERS]
+        self._intake.submit(data, decode(data), seed=job.seed, owned=owned)
 
     def give(self, command: TaskCommand, actor: TaskActor) -> None:
         """Carry out a command of a person or a caller on a task.
@@ -299,7 +230,7 @@ class House:
             return
         if isinstance(command, RetryTask) and task is not None and task.status not in TERMINAL:
             raise TaskRefused(Text("house.not_ended", status=task.status))
-        self._must(self._journal.give(command, actor, self._now_s()))
+        must(self._journal.give(command, actor, self._now_s()))
 
     def retry(self, task_id: str, run_id: str, reason: str, by: str, *, resume: bool) -> None:
         """Try an ended task once more, from its last checkpoint if ``resume``; raises as `give`."""
@@ -321,11 +252,9 @@ class House:
             TaskActor(by, "operator"),
         )
 
-    def _must(self, facts: Iterable[TaskFact]) -> None:
-        for fact in facts:
-            if isinstance(fact, CommandRefused):
-                why = Text(f"task.{fact.reason}")
-                raise TaskRefused(Text("house.refused", command=fact.command, why=why))
+    def close(self) -> None:
+        """Close what it has opened itself; the journal is its owner's."""
+        self._kept.close()
 
     # ---- the house's own turn
 
@@ -344,7 +273,7 @@ class House:
                 self._follow(task, task.current, self._status_of(task.current, status))
         self._journal.expire(self._now_s())  # each fact has its own time: they stand in order
         self._release(status)
-        self._end_rejected()
+        self._intake.end_rejected()
         self._jobs.step()
         self._say(reviewed(self.tasks))
         held = self._begin_next() if status is not None and not status.run_id else ""
@@ -436,19 +365,20 @@ class House:
         self._order_of(task.task_id)
         return ""
 
-    def _begin_at_desk(self, first: tuple[TaskCommand, ...] = ()) -> None:
-        """Carry out commands, and begin each task that needs no instruments and may begin."""
-        begun, tasks = list(first), self._journal.after(first, RUNTIME, self._now_s())
-        for task in waiting(tasks) if self._desk is not None else ():
+    def _begin_at_desk(self) -> None:
+        """Begin each task that needs no instruments and may begin."""
+        if self._desk is None:
+            return
+        draft, begun = self._journal.draft(self._now_s()), []
+        for task in filter(self._is_for_desk, waiting(self.tasks)):
             need = self._needs(task.task_family)
-            ready = task.status in READY and not obstacle(tasks, task, need)
-            if ready and self._is_for_desk(task):
-                begun += self._starting(task, DESK)
-                tasks = self._journal.after(begun, RUNTIME, self._now_s())
-        self._say(begun)
-        for each in begun:
-            if isinstance(each, StartTask):
-                self._order_of(each.task_id)
+            if task.status in READY and not obstacle(draft.tasks, task, need):
+                for command in self._starting(task, DESK):
+                    draft.give(command, RUNTIME)
+                begun.append(task.task_id)
+        self._journal.keep(draft)
+        for task_id in begun:
+            self._order_of(task_id)
 
     def _starting(self, task: Task, worker: str) -> tuple[TaskCommand, TaskCommand]:
         """Return the commands that begin a task with its lease."""
@@ -477,7 +407,7 @@ class House:
         order = RunOrder(
             run_id=run.run_id,
             folder=self._runs.folder(run.run_id),
-            submit=str(submit_file(self._home, task.task_id)),
+            submit=str(made_submit_file(self._home, self._kept, task.task_id)),
             seed=task.profile.get("seed"),
             resume_from=_resume_from(run),
         )

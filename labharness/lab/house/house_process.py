@@ -29,8 +29,9 @@ from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.house.access import Face, HouseAccess
 from labharness.lab.house.alerts import WorkAlerts
 from labharness.lab.house.desk_work import DeskWork, LabFiles
-from labharness.lab.house.house import House, TaskRefused
+from labharness.lab.house.house import House
 from labharness.lab.house.line_owner import OWNER_SOCKET
+from labharness.lab.house.made import TaskRefused
 from labharness.lab.house.needs import needs_of
 from labharness.lab.house.orders import OwnerStatus, RunFolders, RunOrder
 from labharness.lab.house.spoken import COMMANDS_BY_WORD
@@ -60,6 +61,13 @@ HOUSE_FILE: Final = "house.json"
 FILE_BYTES_MAX: Final = 65_536
 TURN_S: Final = 0.25
 """World time (s) between two turns of the house."""
+
+QUIET_S: Final = 0.02
+"""World time (s) without news before a turn: who waits for an acceptance has it before the work of
+others goes on."""
+
+NEWS_S_MAX: Final = 1.0
+"""Longest world time (s) of such a wait for quiet; a whole queue is accepted within it."""
 
 OWNER_S_MAX: Final = 15.0
 """Longest wait (s) for an answer of the line owner; a hold takes some seconds."""
@@ -257,7 +265,7 @@ class HouseProcess:
             lab=plan.file.lab.id,
             now_s=lambda: wall_clock_utc().timestamp(),
             new_id=Chance(None).uuid4,
-            screen=self._files.screened,
+            receive=self._files.received,
             data_key=self._files.data_key,
             needs=needs_of(plan),
             tell=WorkAlerts(plan),
@@ -269,6 +277,7 @@ class HouseProcess:
         self._desk.leave(Text("house.down"))
         with suppress(JournalFailed):
             self._house.step()
+        self._house.close()
         self._journal.close()
 
     async def _turns(self, plan: LabPlan) -> None:
@@ -290,6 +299,7 @@ class HouseProcess:
             await self._pause(TURN_S)
 
     def _open_again(self, plan: LabPlan) -> None:
+        self._house.close()
         try:
             self._journal.close()
         except JournalFailed:
@@ -297,10 +307,14 @@ class HouseProcess:
         self._open(plan)
 
     async def _pause(self, most_s: float) -> None:
-        """Wait for news, or until the next turn is due."""
+        """Wait for news and for quiet behind it, or until the next turn is due."""
         try:
             async with asyncio.timeout(most_s):
                 await self._news.wait()
+            async with asyncio.timeout(NEWS_S_MAX):
+                while not self._leaving.is_set() and self._news.is_set():
+                    self._news.clear()
+                    await asyncio.sleep(QUIET_S)
         except TimeoutError:
             return
         finally:

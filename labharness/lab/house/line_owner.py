@@ -28,7 +28,7 @@ from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.config.lease import Lease
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, RunOrder, order_from_json
-from labharness.lab.house.outgoing import OutgoingFiles
+from labharness.lab.house.outgoing import keep_message
 from labharness.lab.wiring.control import ControlSocket
 from labharness.lab.wiring.tasks import TaskRun
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, decode
@@ -167,7 +167,7 @@ class LineOwnerProcess:
             approval_wait_s=order.approval_wait_s,
             session_id=order.run_id,
             earlier=_earlier(Path(order.folder), payload.resume_from),
-            accepted=partial(OutgoingFiles(plan.state_dir).keep, order.run_id, "accepted"),
+            accepted=partial(keep_message, plan.state_dir, order.run_id, "accepted"),
         )
 
     def _over(self) -> None:

@@ -54,11 +54,17 @@ class Submitted:
     Attributes:
         fresh: It was not known before; a repeated key gives the task of the first time.
         rejected: It can never run, and its answer says why.
+        caller_id: Of its caller.
+        session_id: Of the task's first session.
+        opening: The message that opens its session, and maybe its acceptance, for its caller.
     """
 
     task_id: str
     fresh: bool
     rejected: bool = False
+    caller_id: str = ""
+    session_id: str = ""
+    opening: tuple[HcpMessage, ...] = ()
 
 
 def creating(task_id: str, key: str, payload: TaskSubmit, lab: str, seed: int | None) -> CreateTask:

@@ -1,65 +1,195 @@
-"""The messages of a task that no journal holds, as files of the lab.
+"""The messages of tasks that no journal holds: what was submitted, and what is told beside a run.
 
 A message that goes to a caller is kept before it is sent, so that a house that starts again sends
-the same one. The run's journal keeps events and answers. Kept here are the message that opens a
-session (it is sent on receipt, before there is a run), the one that carries the token (no journal
-has it), and what ends a session whose run has died.
+the same one. The run's journal keeps events and answers. Kept here are the submission and what is
+told on its receipt (what opens the session, and the acceptance or the rejection of a task that has
+it at once), in one write; the message that carries the token of a run (no journal has it); and what
+ends a session whose run has died.
 """
 
+import os
+import sqlite3
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal
+from threading import Lock
+from typing import Final, Literal, Self
 
 from labharness.core.files.durable import write_durably
-from labharness.core.files.named import open_named
-from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode, encode
+from labharness.journal.layout import sqlite_errors
+from labharness.protocols.hcp.codec import HcpMessage, decode, encode
 
-__all__ = ["MESSAGES_MAX", "OutgoingFiles", "Part", "answer_file", "submit_file"]
+__all__ = [
+    "MESSAGES_MAX",
+    "Part",
+    "TaskMessages",
+    "keep_message",
+    "made_submit_file",
+    "submit_file",
+    "told_on_receipt",
+]
 
-Part = Literal["created", "accepted", "after"]
-"""The message that opens a session, the one with its token, those behind its journal's end."""
+Part = Literal["submission", "answer", "created", "accepted", "after"]
+"""Of a task its submission, and the rejection on receipt. Of a session what is told on receipt, the
+acceptance of a run, and what stands behind its journal's end."""
 
 MESSAGES_MAX: Final = 16
 """Most messages of one part."""
 
+FILE: Final = "messages.sqlite"
+"""In the state directory of a lab; only the lab's account may read it, because tokens are in it."""
 
-class OutgoingFiles:
-    """The files of one lab, one a session and part; only its account may read them.
+BUSY_S_MAX: Final = 5.0
+"""Longest wait (s) for another process that writes: house and line owner both do."""
+
+TABLE: Final = (
+    "CREATE TABLE IF NOT EXISTS messages (owner TEXT, part TEXT, number INTEGER, data BLOB,"
+    " PRIMARY KEY (owner, part, number)) WITHOUT ROWID"
+)
+SELECT: Final = "SELECT data FROM messages WHERE owner = ? AND part = ? ORDER BY number LIMIT ?"
+
+
+class TaskMessages:
+    """The messages of one lab. Several processes and threads may use them at once.
 
     Args:
         home: The lab's state directory.
+
+    Raises:
+        JournalFailed: The file cannot be opened.
     """
 
     def __init__(self, home: Path) -> None:
-        self._folder = home / "outgoing"
+        self._path = home / FILE
+        self._one_at_a_time = Lock()
+        with sqlite_errors(self._path, "open"):
+            _make(self._path)
+            self._database = sqlite3.connect(
+                self._path, timeout=BUSY_S_MAX, isolation_level=None, check_same_thread=False
+            )
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA synchronous=FULL")
+            self._database.execute(TABLE)
 
-    def keep(self, session_id: str, part: Part, *messages: HcpMessage) -> None:
-        """Keep the messages of a part; they are on the disk before this returns.
+    def receive(
+        self,
+        task_id: str,
+        submission: bytes,
+        *,
+        session_id: str = "",
+        told: tuple[HcpMessage, ...] = (),
+        answer: HcpMessage | None = None,
+    ) -> None:
+        """Keep a submission and the messages of its receipt; on return all are on the disk.
+
+        Args:
+            task_id: The task that it makes.
+            submission: Its bytes.
+            session_id: The session of the task.
+            told: The message that opens the session, and maybe the acceptance.
+            answer: The rejection of a task that can never run.
 
         Raises:
-            OSError: The disk does not take them.
+            JournalFailed: The disk does not take them.
         """
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        lines = b"".join(encode(each) + b"\n" for each in messages[:MESSAGES_MAX])
-        write_durably(self._path(session_id, part), lines)
+        rows = [(task_id, "submission", 0, submission)]
+        rows += [(session_id, "created", number, encode(each)) for number, each in enumerate(told)]
+        if answer is not None:
+            rows.append((task_id, "answer", 0, encode(answer)))
+        self._write(rows)
 
-    def kept(self, session_id: str, part: Part) -> tuple[HcpMessage, ...]:
-        """Return the messages of a part, in their order; none where there is no such file."""
-        path = self._path(session_id, part)
-        if not path.exists():
-            return ()
-        with open_named(path) as file:
-            text = file.read(MESSAGES_MAX * (MESSAGE_BYTES_MAX + 1))
-        return tuple(decode(each) for each in text.splitlines())
+    def keep(self, session_id: str, part: Part, *messages: HcpMessage) -> None:
+        """Keep the messages of a part, instead of others; raises as `receive`."""
+        told = enumerate(messages[:MESSAGES_MAX])
+        self._write([(session_id, part, number, encode(each)) for number, each in told])
 
-    def _path(self, session_id: str, part: Part) -> Path:
-        return self._folder / f"{session_id}.{part}.jsonl"
+    def _write(self, rows: list[tuple[str, str, int, bytes]]) -> None:
+        with sqlite_errors(self._path, "write"), self._one_at_a_time, self._database:
+            self._database.execute("BEGIN IMMEDIATE")
+            self._database.executemany("INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?)", rows)
+
+    def kept(self, owner: str, part: Part) -> tuple[HcpMessage, ...]:
+        """Return the messages of a part, in their order; none where nothing was kept.
+
+        Args:
+            owner: Id of a session or of a task.
+            part: One of its parts.
+
+        Raises:
+            JournalFailed: The file cannot be read.
+        """
+        return tuple(decode(each) for each in self._read(owner, part))
+
+    def _read(self, owner: str, part: Part) -> list[bytes]:
+        with sqlite_errors(self._path, "read"), self._one_at_a_time:
+            rows = self._database.execute(SELECT, (owner, part, MESSAGES_MAX)).fetchall()
+        return [data for (data,) in rows]
+
+    def submission(self, task_id: str) -> bytes:
+        """Return the submission of a task; ``b""`` where none was kept. Raises as `kept`."""
+        return next(iter(self._read(task_id, "submission")), b"")
+
+    def answer(self, task_id: str) -> HcpMessage | None:
+        """Return the rejection that a task got on receipt; raises as `kept`."""
+        return next(iter(self.kept(task_id, "answer")), None)
+
+    def on_receipt(self, session_id: str) -> HcpMessage | None:
+        """Return the acceptance that a session got on receipt; raises as `kept`."""
+        told = self.kept(session_id, "created")
+        return told[1] if len(told) > 1 else None
+
+    def acceptance(self, session_id: str) -> HcpMessage | None:
+        """Return the message with a session's token; ``None`` before it is accepted."""
+        kept = self.kept(session_id, "accepted")
+        return kept[0] if kept else self.on_receipt(session_id)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.close()
+
+
+def _make(path: Path) -> None:
+    """Make a file that only this account may read, where there is none.
+
+    A file that exists is not opened: to close it again would end the locks that SQLite has on it
+    for all connections of this process.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def keep_message(home: Path, session_id: str, part: Part, message: HcpMessage) -> None:
+    """Keep one message of a session; raises as `TaskMessages.keep`."""
+    with TaskMessages(home) as messages:
+        messages.keep(session_id, part, message)
+
+
+def told_on_receipt(home: Path, session_id: str) -> HcpMessage | None:
+    """Return the acceptance that a session got on receipt; raises as `TaskMessages.kept`."""
+    if not (home / FILE).exists():
+        return None
+    with TaskMessages(home) as messages:
+        return messages.on_receipt(session_id)
 
 
 def submit_file(home: Path, task_id: str) -> Path:
-    """Return the file of a task's ``task_submit`` message, in the lab's state directory."""
+    """Return the file of a task's submission, which an order of its run names."""
     return home / "tasks" / f"{task_id}.json"
 
 
-def answer_file(home: Path, task_id: str) -> Path:
-    """Return the file of the answer to a task that was rejected before it had a run."""
-    return home / "tasks" / f"{task_id}.answer.json"
+def made_submit_file(home: Path, messages: TaskMessages, task_id: str) -> Path:
+    """Return the file of a task's submission, for an order of its run; it is made if it is absent.
+
+    Raises:
+        JournalFailed: The submission cannot be read.
+        OSError: The disk does not take the file.
+    """
+    path = submit_file(home, task_id)
+    if not path.exists():
+        write_durably(path, messages.submission(task_id))
+    return path

@@ -6,7 +6,7 @@ from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.house import House
 from labharness.lab.house.orders import LineOwnerDoor
-from labharness.lab.house.outgoing import OutgoingFiles
+from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import CONFIDENTIAL
 from labharness.work.admission.token import is_token
@@ -18,15 +18,15 @@ __all__ = ["abort_session", "session_of", "warn_caller"]
 
 
 def abort_session(
-    house: House, files: OutgoingFiles, caller_id: str, session_id: str, token: str, reason: str
+    house: House, kept: TaskMessages, caller_id: str, session_id: str, token: str, reason: str
 ) -> str:
     """Carry out the abort that a caller asks of its session; it sticks to the task.
 
-    A session that waits needs no token (ruling 5).
+    A session whose run has not begun needs no token (ruling 5).
 
     Args:
         house: Keeps the task.
-        files: Keep the message with the session's token.
+        kept: With the message that has the session's token.
         caller_id: The caller, as the broker vouches for it.
         session_id: Of the session.
         token: That it states; ``""`` for none.
@@ -47,8 +47,8 @@ def abort_session(
         return "closed"
     if task.cancel_requested:
         return "asked"
-    accepted = files.kept(session_id, "accepted")
-    if accepted and not _is_token(token, accepted[0]):
+    accepted = kept.acceptance(session_id) if token or run is not None else None
+    if accepted is not None and not _is_token(token, accepted):
         return "token"
     if task.constraints.get("data_classification") in CONFIDENTIAL:
         reason = Text("data.aborted")

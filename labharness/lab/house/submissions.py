@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from labharness.core.files.durable import write_durably
 from labharness.core.files.signing_key import BadKey
 from labharness.journal.chain import canonical
 from labharness.journal.encryption import key_of, keyed_digest, make_run_key
@@ -46,11 +45,10 @@ class Submissions:
         task_id: str,
         data: bytes,
         message: HcpMessage,
-        payload: TaskSubmit,
         was: Task | None,
         rejected: Rejected | None,
-    ) -> dict[str, str]:
-        """Keep a submission that is new; return what the profile of its task says of its inputs.
+    ) -> tuple[bytes, dict[str, str]]:
+        """Return the bytes to keep of a submission, and the part of a task's profile about them.
 
         A confidential one is encrypted; where it is rejected there is nothing to carry out, and its
         inputs are not kept at all.
@@ -59,27 +57,25 @@ class Submissions:
             task_id: Of its task, where it is new.
             data: The message.
             message: The same, read.
-            payload: Of it.
             was: The task that its key has made before; ``None`` where it is new.
             rejected: Why it can never run.
 
         Raises:
             TaskRefused: The lab's key cannot be used.
-            OSError: The disk does not take it.
+            OSError: The disk does not take its key.
         """
-        path = submit_file(self.home, task_id)
-        if not is_confidential(payload):
-            if was is None:
-                write_durably(path, data)
-            return {}
+        payload = message.payload
+        if not isinstance(payload, TaskSubmit) or not is_confidential(payload):
+            return data, {}
         master = self.data_key() if rejected is None else None
+        path = submit_file(self.home, task_id)
         if was is None and master is None:
-            write_durably(path, encode(replace(message, payload=withheld(payload))))
+            data = encode(replace(message, payload=withheld(payload)))
         elif was is None and master is not None:
             with _usable():
                 key = make_run_key(_key_file(path), master, declared_class(payload))
-            write_durably(path, key.file(path.name, data))
-        return _digest(master, payload, was)
+            data = key.file(path.name, data)
+        return data, _digest(master, payload, was)
 
 
 def _digest(master: Path | None, payload: TaskSubmit, was: Task | None) -> dict[str, str]:

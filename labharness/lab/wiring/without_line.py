@@ -33,7 +33,8 @@ from labharness.work.admission.confidential import (
 )
 from labharness.work.desk import LabFacts
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
-from labharness.work.desk.without_line import NoLineDesk, facts_without_line
+from labharness.work.desk.no_line import facts_without_line
+from labharness.work.desk.without_line import NoLineDesk
 
 __all__ = ["NoLineRun", "lineless_facts"]
 
@@ -61,6 +62,7 @@ class NoLineRun:
         session_id: Of the run, where it was minted on receipt; ``None`` mints one here.
         tell: Called with every event.
         accepted: Keeps the message that carries the session's token, for its caller alone.
+        on_receipt: The acceptance that the caller got on receipt, where it got one.
 
     Attributes:
         session_id: Of the run.
@@ -78,6 +80,7 @@ class NoLineRun:
         session_id: str | None = None,
         tell: Callable[[str, Mapping[str, Any]], None] = lambda kind, data: None,
         accepted: Callable[[HcpMessage], None] = lambda message: None,
+        on_receipt: HcpMessage | None = None,
     ) -> None:
         self._plan = plan
         self._facts = facts
@@ -88,6 +91,7 @@ class NoLineRun:
         self.folder = out if out is not None else fresh_folder(self.session_id)
         self._tell = tell
         self._accepted = accepted
+        self._on_receipt = on_receipt
         self._desk: NoLineDesk | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._abort_reason = ""
@@ -197,6 +201,7 @@ class NoLineRun:
                 session_id=self.session_id,
                 tell=self._tell,
                 accepted=self._accepted,
+                told=self._on_receipt,
             )
             loop.call_soon(self._pass_on_abort)
             message = await desk.run(self._submit, self._payload)

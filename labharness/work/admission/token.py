@@ -18,6 +18,7 @@ __all__ = [
     "in_force",
     "is_token",
     "issue",
+    "new_token",
     "revoke",
 ]
 
@@ -54,6 +55,18 @@ class TokenRecord:
     revoked: bool = False
 
 
+def new_token(entropy: Callable[[int], bytes]) -> str:
+    """Return a token that opens nothing yet.
+
+    Raises:
+        ValueError: Entropy is short.
+    """
+    secret = entropy(TOKEN_BYTES)
+    if len(secret) != TOKEN_BYTES:
+        raise ValueError(f"entropy gave {len(secret)} bytes instead of {TOKEN_BYTES}")
+    return base64.urlsafe_b64encode(secret).rstrip(b"=").decode("ascii")
+
+
 def issue(
     entropy: Callable[[int], bytes], scope: Scope, *, running_at: datetime, max_duration_s: float
 ) -> tuple[str, TokenRecord]:
@@ -72,10 +85,7 @@ def issue(
         raise ValueError("running_at has no time zone")
     if not max_duration_s > 0:
         raise ValueError(f"max_duration_s must be above 0 s, got {max_duration_s}")
-    secret = entropy(TOKEN_BYTES)
-    if len(secret) != TOKEN_BYTES:
-        raise ValueError(f"entropy gave {len(secret)} bytes instead of {TOKEN_BYTES}")
-    token = base64.urlsafe_b64encode(secret).rstrip(b"=").decode("ascii")
+    token = new_token(entropy)
     expires_at = running_at + timedelta(seconds=max_duration_s)
     return token, TokenRecord(running_at, expires_at, scope)
 

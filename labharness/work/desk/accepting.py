@@ -1,6 +1,7 @@
 """The acceptance of a task: its session gets a token, and its caller the enforced envelope."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from labharness.core.clock import Chance, Clock, utc_text
@@ -13,7 +14,42 @@ from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.making_safe import ABORT_S_MAX
 from labharness.work.desk.session import Session
 
-__all__ = ["accept"]
+__all__ = ["accept", "acceptance"]
+
+
+def acceptance(
+    session_id: str,
+    in_reply_to: str,
+    weighed: Weighed,
+    facts: LabFacts,
+    token: str,
+    message_id: str,
+    now_utc: datetime,
+) -> HcpMessage:
+    """Return the message that tells a caller of the acceptance of its task.
+
+    Args:
+        session_id: Of the task.
+        in_reply_to: ``message_id`` of the submission.
+        weighed: The task.
+        facts: The lab.
+        token: Of the session.
+        message_id: Of this message.
+        now_utc: Its time.
+    """
+    screened = weighed.admitted.screened
+    return answers.task_accepted(
+        message_id=message_id,
+        timestamp=utc_text(now_utc),
+        session_id=session_id,
+        in_reply_to=in_reply_to,
+        session_token=token,
+        risk_level=weighed.admitted.risk.level,
+        data_classification=screened.data_classification,
+        safety_envelope=facts.safety_envelope,
+        max_duration=format_duration(screened.max_duration_s),
+        abort_timeout=format_duration(ABORT_S_MAX),
+    )
 
 
 def accept(
@@ -24,17 +60,19 @@ def accept(
     clock: Clock,
     chance: Chance,
     keep: Callable[[HcpMessage], None],
+    told: HcpMessage | None = None,
 ) -> dict[str, Any]:
     """Issue a session's token; return the record of its acceptance, which does not hold it.
 
     Args:
-        session: Gets the token, and its scope.
+        session: Gets the token's record, whose time begins now, and its scope.
         in_reply_to: ``message_id`` of the submission.
         weighed: The task.
         facts: The lab.
         clock: Of the token's times.
         chance: Of token and message id.
         keep: Keeps the message for its caller, before the record of the acceptance is written.
+        told: The acceptance that the caller got on receipt; its token is the session's.
     """
     admitted, screened = weighed.admitted, weighed.admitted.screened
     session.scope = Scope(
@@ -50,19 +88,12 @@ def accept(
         running_at=clock.utc(),
         max_duration_s=screened.max_duration_s,
     )
-    message = answers.task_accepted(
-        message_id=chance.uuid4(),
-        timestamp=utc_text(clock.utc()),
-        session_id=session.session_id,
-        in_reply_to=in_reply_to,
-        session_token=token,
-        risk_level=admitted.risk.level,
-        data_classification=screened.data_classification,
-        safety_envelope=facts.safety_envelope,
-        max_duration=format_duration(screened.max_duration_s),
-        abort_timeout=format_duration(ABORT_S_MAX),
-    )
-    keep(message)
+    message = told
+    if message is None:
+        message = acceptance(
+            session.session_id, in_reply_to, weighed, facts, token, chance.uuid4(), clock.utc()
+        )
+        keep(message)
     body = message.payload.model_dump(by_alias=True, exclude_unset=True)
     body["session_token"] = None  # it goes to the caller and nowhere else
     body["risk_reasons"] = list(admitted.risk.reasons)

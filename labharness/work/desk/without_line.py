@@ -7,24 +7,21 @@ There is nothing to arm, to fly before, to make safe or to watch, so none of tha
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from labharness.core.clock import Chance, Clock, utc_text, wall_clock_utc
+from labharness.core.clock import Chance, Clock, utc_text
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.core.vocabulary.durations import format_duration
-from labharness.core.vocabulary.hours import ALWAYS
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.chain import canonical
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
-from labharness.protocols.hcp.messages import TaskSubmit
-from labharness.protocols.hcp.terms import Rejected
-from labharness.safety.kernel import Envelope, Purge
+from labharness.protocols.hcp.messages import TaskAccepted, TaskSubmit
+from labharness.protocols.hcp.terms import RISK_LEVELS, Rejected
 from labharness.work.admission.approval import NotApproved
 from labharness.work.admission.confidential import in_clear, is_confidential, withheld
 from labharness.work.capability import (
@@ -40,6 +37,7 @@ from labharness.work.desk.admitting import Admitting, Weighed
 from labharness.work.desk.closing import SUFFIXES, as_asked, error_of, record_body, unfit
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.folder import ARTIFACTS_NAME, SUBMIT_NAME
+from labharness.work.desk.no_line import NoLine
 from labharness.work.desk.referred import FAILURE, failure, references, remarks, results
 from labharness.work.desk.session import Session
 from labharness.work.plan import (
@@ -51,65 +49,12 @@ from labharness.work.plan import (
     Verb,
 )
 
-__all__ = ["NoLine", "NoLineDesk", "facts_without_line", "screened_without_line"]
+__all__ = ["NoLineDesk"]
 
 LOG = logging.getLogger(__name__)
 
 NO_RULES: Mapping[str, Any] = {"watched": {}, "limits": [], "trips": []}
 TICK_S = 1.0
-
-NO_CHANNEL = Envelope(
-    line="",
-    limits={},
-    interlocks=(),
-    watches={},
-    trips=(),
-    procedures={},
-    purge=Purge(volume_cm3=1.0, inert={}, present={}, outside=""),
-    procedure_of={},
-)
-
-
-@dataclass(frozen=True, slots=True)
-class NoLine:
-    """A line without a channel, for admission: whatever a plan would set is beyond its limits."""
-
-    envelope: Envelope = NO_CHANNEL
-
-    def latched(self) -> str:
-        """Return that there is nothing to latch."""
-        return ""
-
-    def unguarded(self) -> tuple[str, ...]:
-        """Return no link."""
-        return ()
-
-
-def facts_without_line(facts: LabFacts) -> LabFacts:
-    """Return the facts of a lab for tasks that need no line: those capabilities, and no energy.
-
-    Nothing runs that a person would attend, or that another task could share.
-    """
-    offered = {name: each for name, each in facts.capabilities.items() if needs_no_line(each)}
-    return replace(
-        facts,
-        attended=ALWAYS,
-        shared=False,
-        sources=(),
-        on_comm_loss={},
-        capabilities=offered,
-        safety_envelope={},
-        line_facts={name: facts.line_facts[name] for name in offered},
-        watched={},
-        warnings=(),
-        predict=None,
-    )
-
-
-def screened_without_line(facts: LabFacts, payload: TaskSubmit) -> Rejected | None:
-    """Return the rejection of a task that can never run; `facts` are those without a line."""
-    weighed = Admitting(facts=facts, line=NoLine(), utc=wall_clock_utc).weigh(payload)
-    return weighed if isinstance(weighed, Rejected) else None
 
 
 class NoLineOperations:
@@ -167,6 +112,7 @@ class NoLineDesk:
         session_id: Its session.
         tell: Called with every event as it happens.
         accepted: Keeps the one message with the session's token, for its caller alone.
+        told: The acceptance that the caller got on receipt, where it got one.
 
     Attributes:
         session: Its session.
@@ -185,6 +131,7 @@ class NoLineDesk:
         session_id: str,
         tell: Callable[[str, Mapping[str, Any]], None],
         accepted: Callable[[HcpMessage], None],
+        told: HcpMessage | None = None,
     ) -> None:
         self._facts = facts
         self._lab_folder = lab_folder
@@ -197,8 +144,11 @@ class NoLineDesk:
         self._executor: Executor | None = None
         self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
+        self._told = told
         self._confidential = False
-        self._accept = partial(accept, facts=facts, clock=clock, chance=chance, keep=accepted)
+        self._accept = partial(
+            accept, facts=facts, clock=clock, chance=chance, keep=accepted, told=told
+        )
 
     async def run(self, submit: HcpMessage, payload: TaskSubmit) -> HcpMessage:
         """Take a ``task_submit`` to its terminal message.
@@ -234,6 +184,8 @@ class NoLineDesk:
         self.session.event(
             "session_created", {"state": "PENDING", "risk_level": None, "session_token": None}
         )
+        if self._told is not None:
+            self.session.become("RUNNING", "accepted")
         hidden = self._confidential and self._journal.key is None
         kept = withheld(payload) if hidden else payload
         submitted = {
@@ -243,7 +195,7 @@ class NoLineDesk:
         }
         self._journal.append("submitted", submitted, self._clock.now_s())
         admitting = Admitting(facts=self._facts, line=NoLine(), utc=self._clock.utc)
-        weighed = admitting.weigh(payload)
+        weighed = self._still(admitting.weigh(payload))
         if isinstance(weighed, Rejected):
             return self._rejected(submit, weighed)
         self.session.warn_of_ignored(weighed.admitted.screened.ignored)
@@ -257,6 +209,19 @@ class NoLineDesk:
             rejected = Rejected("approval_denied", approved.reason, weighed.admitted.risk.level)
             return self._rejected(submit, rejected)
         return await self._carry_out(submit, payload, weighed)
+
+    def _still(self, weighed: Weighed | Rejected) -> Weighed | Rejected:
+        """Return the task as weighed now, or why it is more than what was accepted on receipt."""
+        told = getattr(self._told, "payload", None)
+        if isinstance(weighed, Rejected) or not isinstance(told, TaskAccepted):
+            return weighed
+        risk = weighed.admitted.risk
+        if RISK_LEVELS.index(risk.level) <= RISK_LEVELS.index(told.risk_level):
+            return weighed
+        reasons = Text("parts", parts=risk.reasons)
+        agreed = told.risk_level
+        text = Text("policy.later", level=risk.level, reasons=reasons, agreed=agreed)
+        return Rejected("risk_too_high", text, risk.level)
 
     def _keep_plan(self, planned: Planned) -> None:
         body = {
@@ -279,7 +244,8 @@ class NoLineDesk:
         self._journal.append("task_accepted", body, self._clock.now_s())
         self._journal.commit()  # a caller is told of nothing that a power cut would undo
         self.session.tell("task_accepted", body)
-        self.session.become("RUNNING", "accepted")
+        if self._told is None:
+            self.session.become("RUNNING", "accepted")
         started_s = self._clock.now_s()
         screened = weighed.admitted.screened
         self._executor = executor = Executor(
@@ -392,6 +358,8 @@ class NoLineDesk:
         if self._confidential:
             self._keep_reason(rejected)
             rejected = in_clear(rejected)
+        if self._told is not None:  # rules have changed since it was accepted on receipt
+            return self._failed("resource_unavailable", rejected.reason_message, "accepted", None)
         message = answers.task_rejected(
             message_id=self._chance.uuid4(),
             timestamp=self._timestamp(),

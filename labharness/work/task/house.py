@@ -14,7 +14,7 @@ from labharness.work.task.facts import TaskFact, fact_from_json, fact_to_json
 from labharness.work.task.fold import folded
 from labharness.work.task.record import Tasks
 
-__all__ = ["HouseJournal", "read_tasks", "told"]
+__all__ = ["Draft", "HouseJournal", "read_tasks", "told"]
 
 KIND: Final = "task_facts"
 """Kind of a record: all facts of one command, so that a cut never leaves a part of them."""
@@ -44,6 +44,33 @@ def told(path: Path) -> Iterator[tuple[str, TaskFact, Tasks, Tasks]]:
     for fact_id, fact in _facts(path):
         before, tasks = tasks, folded((fact,), tasks)
         yield fact_id, fact, before, tasks
+
+
+class Draft:
+    """Commands that are decided one after the other, before their facts are written together.
+
+    Args:
+        tasks: The state that they begin from.
+        now_s: Seconds of world time since 1970, UTC.
+
+    Attributes:
+        tasks: The state that they lead to.
+        facts: Their facts.
+        begun: The state that they began from.
+        now_s: Time of all facts.
+    """
+
+    def __init__(self, tasks: Tasks, now_s: float) -> None:
+        self.begun = self.tasks = tasks
+        self.now_s = now_s
+        self.facts: list[TaskFact] = []
+
+    def give(self, command: TaskCommand, actor: TaskActor) -> tuple[TaskFact, ...]:
+        """Decide a command; return its facts, which the next one is decided by."""
+        made = decide(self.tasks, command, actor, self.now_s)
+        self.tasks = folded(made, self.tasks)
+        self.facts += made
+        return made
 
 
 class HouseJournal:
@@ -89,23 +116,31 @@ class HouseJournal:
         Raises:
             JournalFailed: The facts could not be written, now or before; the state is as it was.
         """
-        self._must_know()
-        return self._kept(self._decided(commands, actor, now_s)[0], now_s)
-
-    def after(self, commands: Iterable[TaskCommand], actor: TaskActor, now_s: float) -> Tasks:
-        """Return the state that commands would lead to; nothing is written."""
-        return self._decided(commands, actor, now_s)[1]
-
-    def _decided(
-        self, commands: Iterable[TaskCommand], actor: TaskActor, now_s: float
-    ) -> tuple[list[TaskFact], Tasks]:
-        facts: list[TaskFact] = []
-        tasks = self.tasks
+        draft = self.draft(now_s)
         for command in commands:
-            made = decide(tasks, command, actor, now_s)
-            tasks = folded(made, tasks)
-            facts += made
-        return facts, tasks
+            draft.give(command, actor)
+        return self.keep(draft)
+
+    def draft(self, now_s: float) -> "Draft":
+        """Return an empty draft: commands are decided in it, and nothing is written.
+
+        Raises:
+            JournalFailed: Facts could not be written before.
+        """
+        self._must_know()
+        return Draft(self.tasks, now_s)
+
+    def keep(self, draft: "Draft") -> tuple[TaskFact, ...]:
+        """Write the facts of a draft as one record; return them, which are then on the disk.
+
+        Raises:
+            JournalFailed: They could not be written, now or before; the state is as it was.
+            ValueError: Other facts came after the draft was begun.
+        """
+        self._must_know()
+        if draft.begun is not self.tasks:
+            raise ValueError("the draft was begun before the newest facts")
+        return self._kept(draft.facts, draft.tasks, draft.now_s)
 
     def expire(self, now_s: float) -> tuple[TaskFact, ...]:
         """Time out what was silent for too long; return the facts, which are then on the disk.
@@ -114,13 +149,16 @@ class HouseJournal:
             JournalFailed: The facts could not be written, now or before; the state is as it was.
         """
         self._must_know()
-        return self._kept(expired(self.tasks, now_s), now_s)
+        facts = expired(self.tasks, now_s)
+        return self._kept(facts, folded(facts, self.tasks), now_s)
 
     def _must_know(self) -> None:
         if self._failure:
             raise JournalFailed(f"nothing is decided since, open it again: {self._failure}")
 
-    def _kept(self, facts: Sequence[TaskFact], now_s: float) -> tuple[TaskFact, ...]:
+    def _kept(
+        self, facts: Sequence[TaskFact], leads_to: Tasks, now_s: float
+    ) -> tuple[TaskFact, ...]:
         if facts:
             body = {"facts": [fact_to_json(each) for each in facts]}
             try:
@@ -129,7 +167,7 @@ class HouseJournal:
             except JournalFailed as why:  # a later commit would write them, unknown to `tasks`
                 self._failure = str(why)
                 raise
-            self.tasks = folded(facts, self.tasks)
+            self.tasks = leads_to
         return tuple(facts)
 
     def close(self) -> None:

@@ -16,8 +16,10 @@ __all__ = [
     "QUEUED_MAX",
     "READY",
     "blockers",
+    "is_full",
     "next_task",
     "reviewed",
+    "reviewed_task",
     "waiting",
     "waits",
 ]
@@ -34,8 +36,17 @@ READY: Final = ("queued", "waiting_resource")
 
 def waiting(tasks: Tasks) -> tuple[Task, ...]:
     """Return the tasks that wait for their turn, the next one first."""
-    found = [each for each in tasks.by_id.values() if each.status in QUEUE and not each.attempts]
+    found = filter(_waits, tasks.by_id.values())
     return tuple(sorted(found, key=lambda each: (_rank(each), each.created_at_s)))
+
+
+def is_full(tasks: Tasks) -> bool:
+    """Return whether no further task may wait."""
+    return sum(map(_waits, tasks.by_id.values())) >= QUEUED_MAX
+
+
+def _waits(task: Task) -> bool:
+    return task.status in QUEUE and not task.attempts
 
 
 def _rank(task: Task) -> int:
@@ -92,12 +103,17 @@ def _told(task: Task, why: str, action: str) -> Iterator[TaskCommand]:
 def reviewed(tasks: Tasks) -> Iterator[TaskCommand]:
     """Return the commands that bring the queue in line with its dependencies."""
     for task in waiting(tasks):
-        if task.status == "draft":
-            yield ReportStatus(task_id=task.task_id, to="accepted")
-        open_ = blockers(tasks, task)
-        if open_ and task.status != "blocked":
-            yield ReportStatus(
-                task_id=task.task_id, to="blocked", reason="dependency", required_action=open_[0]
-            )
-        elif not open_ and task.status not in READY:
-            yield ReportStatus(task_id=task.task_id, to="queued")
+        yield from reviewed_task(tasks, task)
+
+
+def reviewed_task(tasks: Tasks, task: Task) -> Iterator[TaskCommand]:
+    """Return the commands that bring one waiting task in line with its dependencies."""
+    if task.status == "draft":
+        yield ReportStatus(task_id=task.task_id, to="accepted")
+    open_ = blockers(tasks, task)
+    if open_ and task.status != "blocked":
+        yield ReportStatus(
+            task_id=task.task_id, to="blocked", reason="dependency", required_action=open_[0]
+        )
+    elif not open_ and task.status not in READY:
+        yield ReportStatus(task_id=task.task_id, to="queued")

@@ -27,7 +27,7 @@ from labharness.faces.service.inbox import (
     Unanswerable,
     asked,
 )
-from labharness.lab.house.house import TaskRefused
+from labharness.lab.house.made import TaskRefused
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import decode, encode
 from labharness.work.task.queue import QUEUED_MAX
@@ -239,11 +239,12 @@ def test_a_delivery_is_acknowledged_once_it_is_kept_and_given_back_where_it_is_n
         did.append("full" if full else "kept")
         if full:
             raise full
-        return SimpleNamespace(fresh=True)
+        return SimpleNamespace(fresh=True, opening=())
 
     monkeypatch.setattr(amqp, "RETRY_S", 0.0)
     house = SimpleNamespace(submit=submit, lab_id="lab", changed=asyncio.Event())
     queue: Any = Deliveries(did)
     talk = _Talk(house, None, None, None, queue, (None, None))  # type: ignore[arg-type]  # unused
     asyncio.run(talk.take())
-    assert did == ["full", "back True", "kept", "ack"]
+    assert sorted(did) == ["ack", "back True", "full", "kept"]
+    assert did.index("kept") < did.index("ack")

@@ -12,12 +12,17 @@ from labharness.faces.service.outbox import Outgoing
 from labharness.faces.service.positions import Positions
 from labharness.faces.service.post import VIA, Post
 from labharness.journal.chain import Record
-from labharness.protocols.hcp.codec import encode
+from labharness.lab.house.outgoing import TaskMessages
+from labharness.protocols.hcp import answers
+from labharness.protocols.hcp.codec import HcpMessage, encode
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.work.admission.confidential import Way
 from line_world import LineWorld
 from plain_caller import Told, history_faults
 
-SEEDS = (0, 1, 13, 30)  # of 13 and 30 runs die: in the middle, and after their abort was told
+SEEDS = (5, 13, 15, 18)  # of these runs die unbegun, in the middle, and after their abort was told
 NIGHT = range(300)
+OPENING = ["event", "task_accepted"]
 NOW = "2026-01-01T00:00:00.000Z"
 FILLED = {
     "task_completed": {},
@@ -65,11 +70,33 @@ class PostedStory(Story):
         self._places = 0
         self._start_post()
 
+    def receive(
+        self, message_id: str, payload: TaskSubmit, session_id: str, way: Way
+    ) -> HcpMessage | None:
+        """Accept every other task on its receipt."""
+        if self.random.random() < 0.5:
+            return None
+        self.world.accepted.add(session_id)
+        return answers.task_accepted(
+            message_id=self.mint(),
+            timestamp=NOW,
+            session_id=session_id,
+            in_reply_to=message_id,
+            session_token=f"token of {session_id}",
+            risk_level="R1",
+            data_classification="T1",
+            safety_envelope={},
+            max_duration="PT5M",
+            abort_timeout="PT5M",
+        )
+
     def _start_post(self) -> None:
         """Start a service; now and then the file of its positions is lost with the old one."""
         self._places += self.random.random() < 0.2
         positions = Positions(self.home / f"outbox-{self._places}.sqlite")
-        self.post = Post(self.home, Telling(self.world), positions, self.mint, lambda: NOW)
+        self.post = Post(
+            TaskMessages(self.home), Telling(self.world), positions, self.mint, lambda: NOW
+        )
         self.positions = positions
 
     def turn(self) -> None:
@@ -114,6 +141,10 @@ def check(story: PostedStory) -> None:
         for session_id in sessions:
             heard = story.heard[session_id]
             assert history_faults(heard) == [], (task.status, heard)
+            if session_id in story.world.accepted:
+                once = {each["message_id"]: each["type"] for each in heard}
+                assert list(once.values())[:2] == OPENING
+                assert not any(each["type"] == "task_rejected" for each in heard)
         last = story.heard[sessions[-1]][-1]
         if task.status == "completed":
             assert last["type"] == "task_completed"

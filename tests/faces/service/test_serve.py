@@ -34,6 +34,9 @@ PAPER = json.loads((ROOT / "examples" / "document-analysis.json").read_text())["
 CALLERS = ("harness-alpha-001", "mallory")
 CALLEE = "callee"
 SCHEMAS = message_schemas()
+QUEUE = 12
+PLACES = 4
+"""The declared ``concurrent_limit`` of document analysis."""
 
 missing = broker_program() is None and not os.environ.get("CI")
 pytestmark = [
@@ -225,6 +228,46 @@ def test_a_task_that_waits_behind_another_may_be_aborted_without_a_token(
     assert history_faults(mine) == []
 
 
+def test_a_whole_queue_is_accepted_at_once_and_a_killed_house_begins_it_later(
+    serve: Serve, caller: Call
+) -> None:
+    service = serve(SHIPPED, PACED)
+    asks = caller("cvd-mos2-simulated")
+    long = {**PAPER, "caller_id": asks.caller_id}
+    long["inputs"] = {**PAPER["inputs"], "document": "The film reaches 5 nm at 700 K. " * 20_000}
+    sent = [asks.submit(long) for _ in range(QUEUE)]
+    asks.until(lambda _: len(accepted_in(asks.heard)) == QUEUE)
+    accepted = accepted_in(asks.heard)
+    assert [each.payload["in_reply_to"] for each in accepted] == sent
+    ended = [each for each in asks.heard if each["type"] in ("task_completed", "task_failed")]
+    assert len(ended) < QUEUE, "all was read before the house could be killed"
+    asks.abort(accepted[-1]["session_id"], None)
+    asks.until(lambda told: told.is_("session_closed", final_state="ABORTED"))
+    service.kill()
+    service.start()
+    sessions = {each["session_id"] for each in accepted}
+    asks.until(lambda _: {each["session_id"] for each in asks.heard if is_end(each)} == sessions)
+    for session in sessions:
+        assert history_faults([each for each in asks.heard if each["session_id"] == session]) == []
+    assert accepted_in(asks.heard) == accepted
+    ends = Counter(each["type"] for each in asks.heard if is_end(each))
+    assert ends["event"] == 1
+    assert ends["task_failed"] <= PLACES, "no more than were at work when the house died"
+    assert ends["task_completed"] >= QUEUE - PLACES - 1
+
+
+def accepted_in(heard: list[Told]) -> list[Told]:
+    """Return each acceptance once, in its order."""
+    found = {each["message_id"]: each for each in heard if each["type"] == "task_accepted"}
+    return list(found.values())
+
+
+def is_end(told: Told) -> bool:
+    """Return whether a message is the last one of an accepted session."""
+    over = told["type"] in ("task_completed", "task_failed")
+    return over or told.is_("session_closed", final_state="ABORTED")
+
+
 def test_nothing_is_lost_when_broker_caller_and_house_go_away_in_a_run(
     serve: Serve, caller: Call, broker: Broker
 ) -> None:
@@ -349,6 +392,7 @@ def test_card_health_and_numbers_of_a_service_are_those_of_what_it_does(
     asks.ended()
     asks.send_bytes(b"no JSON")
     until(lambda: "dead_lettered_total 1\n" in page(service, "/metrics")[1])
+    until(lambda: 'tasks{status="completed"} 1\n' in page(service, "/metrics")[1])
     text = page(service, "/metrics")[1]
     assert 'labharness_messages_taken_total{kind="submission"} 1\n' in text
     assert "labharness_messages_rejected_total 1\n" in text

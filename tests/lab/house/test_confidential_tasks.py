@@ -14,13 +14,14 @@ from labharness.core.clock import Chance, pause, steady_s, wall_clock_utc
 from labharness.journal.encryption import KeyMissing
 from labharness.lab import read_lab
 from labharness.lab.house.desk_work import DeskWork, LabFiles
-from labharness.lab.house.house import House, TaskRefused
+from labharness.lab.house.house import House
+from labharness.lab.house.made import TaskRefused
 from labharness.lab.house.needs import needs_of
 from labharness.lab.house.orders import RunFolders
-from labharness.lab.house.outgoing import OutgoingFiles, answer_file, submit_file
+from labharness.lab.house.outgoing import TaskMessages, submit_file
 from labharness.lab.house.sessions import abort_session
 from labharness.lab.house.submissions import forget, read_submission
-from labharness.protocols.hcp.codec import NotHcp, decode
+from labharness.protocols.hcp.codec import HcpMessage, NotHcp
 from labharness.work.admission.confidential import Way
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import BadJob
@@ -49,7 +50,7 @@ class Desk:
             lab="lab",
             now_s=lambda: wall_clock_utc().timestamp(),
             new_id=Chance(None).uuid4,
-            screen=self.files.screened,
+            receive=self.files.received,
             data_key=self.files.data_key,
             needs=needs_of(read_lab(self.lab)),
             desk=self.desk,
@@ -73,6 +74,12 @@ class Desk:
             self.house.step()
             pause(0.02)
         return self.house.tasks.by_id[task_id]
+
+    def answer(self, task_id: str) -> HcpMessage:
+        with TaskMessages(self.home) as kept:
+            answer = kept.answer(task_id)
+        assert answer is not None
+        return answer
 
     def found(self) -> list[str]:
         self.desk.leave("over")
@@ -124,7 +131,7 @@ def test_of_a_confidential_task_that_is_rejected_no_input_is_kept(
     desk: Desk, payload: dict[str, Any]
 ) -> None:
     task_id = desk.submit("k", payload)
-    answer = decode(answer_file(desk.home, task_id).read_bytes())
+    answer = desk.answer(task_id)
     assert answer.type == "task_rejected"
     assert desk.house.tasks.by_id[task_id].status == "failed"
     assert desk.found() == []
@@ -146,7 +153,7 @@ def test_over_a_broker_confidential_data_are_refused_that_are_no_reference(
     desk: Desk, way: Way
 ) -> None:
     task_id = desk.submit("k", confidential_task({"document": PAPER}), way)
-    answer = decode(answer_file(desk.home, task_id).read_bytes()).payload.model_dump()
+    answer = desk.answer(task_id).payload.model_dump()
     assert answer["reason_code"] == "forbidden"
     words = {"tls": "references alone", "plain": "without TLS"}
     assert words[way] in answer["reason_message"]
@@ -156,7 +163,7 @@ def test_over_a_broker_confidential_data_are_refused_that_are_no_reference(
 def test_the_reason_of_a_callers_abort_is_not_kept(desk: Desk) -> None:
     task_id = desk.submit("k", INLINE)
     session_id = desk.house.tasks.by_id[task_id].session_id
-    files = OutgoingFiles(desk.home)
+    files = TaskMessages(desk.home)
     accepted = files.kept(session_id, "accepted")
     until_s = steady_s() + 10.0
     while not accepted and steady_s() < until_s:
@@ -210,10 +217,10 @@ def test_a_task_whose_key_is_gone_before_its_turn_has_failed(desk: Desk) -> None
 
 def test_with_a_removed_run_the_key_of_its_submission_goes(desk: Desk) -> None:
     task_id = desk.submit("k", INLINE)
+    run_id = desk.ended(task_id).attempts[0].run_id
     path = submit_file(desk.home, task_id)
     forget(desk.home, desk.house.tasks, "another")
     read_submission(path)
-    run_id = desk.ended(task_id).attempts[0].run_id
     forget(desk.home, desk.house.tasks, run_id)
     with pytest.raises(NotHcp):
         read_submission(path)

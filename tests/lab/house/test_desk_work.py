@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,15 @@ import pytest
 
 from commands import say
 from labharness.core.clock import Chance, pause, steady_s, wall_clock_utc
+from labharness.journal.chain import Record
 from labharness.lab import read_lab
 from labharness.lab.house.desk_work import DeskWork, LabFiles
 from labharness.lab.house.house import House
+from labharness.lab.house.made import Submitted
 from labharness.lab.house.needs import needs_of
 from labharness.lab.house.orders import RunFolders
+from labharness.lab.house.outgoing import TaskMessages
+from labharness.lab.house.sessions import abort_session
 from labharness.protocols.hcp.codec import decode
 from labharness.work.capability.document_analysis import supervised
 from labharness.work.task.commands import CancelTask, TaskActor
@@ -40,8 +45,9 @@ class Desk:
         self.lab = folder / "lab" / "lab.toml"
         if not self.lab.exists():
             shutil.copytree(LAB, self.lab.parent)
-        (folder / "home" / "tasks").mkdir(parents=True, exist_ok=True)
-        self.journal = HouseJournal(folder / "home" / "house.sqlite")
+        self.home = read_lab(self.lab).state_dir
+        (self.home / "tasks").mkdir(parents=True, exist_ok=True)
+        self.journal = HouseJournal(self.home / "house.sqlite")
         self.line = LineWorld(1)
         self.line.up = False
         files = LabFiles(self.lab)
@@ -51,11 +57,11 @@ class Desk:
             self.journal,
             self.line,
             RunFolders(folder / "runs"),
-            folder / "home",
+            self.home,
             lab="lab",
             now_s=lambda: wall_clock_utc().timestamp(),
             new_id=Chance(None).uuid4,
-            screen=files.screened,
+            receive=files.received,
             needs=needs_of(read_lab(self.lab)),
             desk=self.desk,
         )
@@ -67,9 +73,15 @@ class Desk:
         return [each.name for each in (self.folder / "runs").glob("*/answer.json")]
 
     def submit(self, key: str, **changes: Any) -> str:
+        return self.received(key, **changes).task_id
+
+    def received(self, key: str, via: str = "", **changes: Any) -> Submitted:
         body = json.loads(EXAMPLE.read_text("utf-8")) | {"message_id": key}
         body["payload"] |= changes
-        return self.house.submit(json.dumps(body).encode()).task_id
+        return self.house.submit(json.dumps(body).encode(), via=via)
+
+    def records(self, session_id: str) -> list[Record]:
+        return RunFolders(self.folder / "runs").records(session_id, 0)
 
     def status(self, task_id: str) -> str:
         self.house.step()
@@ -126,6 +138,7 @@ def test_a_task_is_completed_while_the_line_owner_is_away(made: Desk) -> None:
 
 def test_the_house_is_told_when_a_run_is_accepted_and_when_it_has_ended(made: Desk) -> None:
     made.submit("one")
+    made.house.step()
     made.until(lambda: len(made.news) == 2)
     assert made.news == [[], ["answer.json"]]
 
@@ -148,8 +161,10 @@ def test_a_task_that_can_never_run_is_rejected_at_once(made: Desk) -> None:
     body = {"document_uri": "file:///etc/passwd"}
     task_id = made.submit("one", inputs=body)
     assert made.status(task_id) == "failed"
-    answer = made.folder / "home" / "tasks" / f"{task_id}.answer.json"
-    assert decode(answer.read_bytes()).payload.model_dump()["reason_code"] == "forbidden"
+    with TaskMessages(made.home) as messages:
+        answer = messages.answer(task_id)
+    assert answer is not None
+    assert answer.payload.model_dump()["reason_code"] == "forbidden"
 
 
 @pytest.mark.promise(61)
@@ -181,6 +196,65 @@ def test_an_order_that_was_kept_and_not_given_is_given_by_the_next_house(
     after.until(lambda: after.status(task_id) == "completed")
     assert len(after.house.tasks.by_id[task_id].attempts) == 1
     after.journal.close()
+
+
+@pytest.mark.promise(64)
+def test_a_task_that_only_waits_for_its_turn_is_accepted_on_receipt(
+    made: Desk, reader: Callable[[str], None]
+) -> None:
+    reader(SLOW)
+    kept = [made.received(str(each), via="amqp") for each in range(PLACES + 2)]
+    for each in kept:
+        created, accepted = each.opening
+        assert created.session_id == accepted.session_id == each.session_id
+        payload = accepted.payload.model_dump()
+        assert (payload["risk_level"], payload["in_reply_to"]) == ("R1", str(kept.index(each)))
+    tokens = {each.opening[1].payload.model_dump()["session_token"] for each in kept}
+    assert len(tokens) == len(kept)
+    made.until(lambda: made.statuses().count("running") == PLACES)
+    last = kept[-1]
+    with TaskMessages(made.home) as messages:
+        told = partial(abort_session, made.house, messages, "harness-local-01", last.session_id)
+        token = last.opening[1].payload.model_dump()["session_token"]
+        assert told(next(iter(tokens - {token})), "enough") == "token"
+        assert told("", "enough") == "asked"  # it is PENDING
+        begun = partial(abort_session, made.house, messages, "harness-local-01", kept[0].session_id)
+        assert begun("", "enough") == "token"
+        assert begun(kept[0].opening[1].payload.model_dump()["session_token"], "") == "asked"
+    assert made.status(last.task_id) == "cancelled"
+
+
+def test_a_run_begins_with_the_acceptance_that_its_caller_has(made: Desk) -> None:
+    kept = made.received("one", via="amqp")
+    made.journal.close()  # a house that dies between acceptance and run
+    after = Desk(made.folder)
+    after.until(lambda: after.status(kept.task_id) == "completed")
+    records = after.records(kept.session_id)
+    with TaskMessages(after.home) as messages:
+        assert messages.acceptance(kept.session_id) == kept.opening[1]
+        assert messages.kept(kept.session_id, "accepted") == ()
+    (accepted,) = [each.body for each in records if each.kind == "task_accepted"]
+    told = kept.opening[1].payload.model_dump()
+    assert {name: accepted[name] for name in ("risk_level", "safety_envelope", "in_reply_to")} == {
+        name: told[name] for name in ("risk_level", "safety_envelope", "in_reply_to")
+    }
+    assert accepted["session_token"] is None
+    assert told["session_token"] not in json.dumps([each.body for each in records])
+    after.desk.leave("over")
+    after.journal.close()
+
+
+def test_what_the_rules_forbid_meanwhile_fails_and_is_not_begun(made: Desk) -> None:
+    kept = made.received("one", via="amqp")
+    callers = made.lab.parent / "callers.toml"
+    callers.write_text(callers.read_text().replace('["document-analysis", ', "["))
+    made.until(lambda: made.status(kept.task_id) == "failed")
+    records = made.records(kept.session_id)
+    assert not [each for each in records if each.kind in ("planned", "step")]
+    (end,) = [each.body for each in records if each.kind == "terminal"]
+    assert (end["type"], end["payload"]["error_code"]) == ("task_failed", "resource_unavailable")
+    states = [each.body["data"].get("to_state") for each in records if each.kind == "event"]
+    assert states == [None, "RUNNING", "FAILED", None]
 
 
 def test_an_edit_of_the_callers_counts_for_the_next_task(made: Desk) -> None:

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from labharness.lab.house.house import House, TaskRefused
+from labharness.lab.house.house import House
 from labharness.lab.house.jobs import job_file
+from labharness.lab.house.made import TaskRefused
 from labharness.lab.house.orders import OwnerStatus
 from labharness.work.task.commands import EndJob
 from labharness.work.task.facts import TaskFact
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import BadJob, standing
 from labharness.work.task.queue import QUEUED_MAX
-from labharness.work.task.record import Job
+from labharness.work.task.record import Job, Tasks
 from line_world import LineWorld, message
 from tasks_alone import OLGA
 
@@ -33,11 +34,13 @@ class Mortal(HouseJournal):
 
     left = -1
 
-    def _kept(self, facts: Sequence[TaskFact], now_s: float) -> tuple[TaskFact, ...]:
+    def _kept(
+        self, facts: Sequence[TaskFact], leads_to: Tasks, now_s: float
+    ) -> tuple[TaskFact, ...]:
         for write in (False, True) if facts else ():
             Mortal.left -= 1
             if write:
-                facts = super()._kept(facts, now_s)
+                facts = super()._kept(facts, leads_to, now_s)
             if Mortal.left == 0:
                 raise Killed
         return tuple(facts)

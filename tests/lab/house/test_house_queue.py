@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from labharness.journal.chain import Record
-from labharness.lab.house.house import LOST_S, House, TaskRefused
+from labharness.lab.house.house import LOST_S, House
+from labharness.lab.house.intake import Intake
+from labharness.lab.house.made import TaskRefused
 from labharness.lab.house.orders import order_from_json
-from labharness.lab.house.outgoing import answer_file
-from labharness.protocols.hcp.codec import decode
+from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import PauseTask, RetryTask, TaskActor
 from labharness.work.task.events import events_of
@@ -39,7 +40,7 @@ class Kept:
             lab="lab",
             now_s=lambda: self.now_s,
             new_id=self.mint,
-            screen=lambda payload, way: self.rejected,
+            receive=lambda message_id, payload, session_id, way: self.rejected,
         )
 
     def mint(self) -> str:
@@ -120,7 +121,7 @@ def test_a_house_that_dies_before_it_ends_a_rejected_task_ends_it_later(
 ) -> None:
     kept.rejected = Rejected("safety_violation", "too hot")
     with monkeypatch.context() as dying:
-        dying.setattr(House, "_end_rejected", lambda self: None)
+        dying.setattr(Intake, "end_rejected", lambda self: None)
         name = kept.house.submit(message("k")).task_id
     kept.restart()
     kept.turn()
@@ -147,7 +148,9 @@ def test_a_task_that_can_never_run_is_answered_at_once_and_alike(kept: Kept) -> 
     kept.turn()
     task = kept.house.tasks.by_id[first.task_id]
     assert (task.status, task.error_code, task.attempts) == ("failed", "safety_violation", ())
-    answer = decode(answer_file(kept.home, first.task_id).read_bytes())
+    with TaskMessages(kept.home) as messages:
+        answer = messages.answer(first.task_id)
+    assert answer is not None
     assert answer.type == "task_rejected"
     assert not kept.world.ends
 

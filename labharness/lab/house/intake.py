@@ -1,0 +1,182 @@
+"""Takes submissions: each is a task on the disk, in its queue, before its sender hears of it.
+
+A task that only waits for its turn is accepted here. One that can never run is rejected here.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, Final
+
+from labharness.core.clock import utc_text
+from labharness.core.vocabulary.texts import Text
+from labharness.lab.house.made import Submitted, TaskRefused, creating, never, opening
+from labharness.lab.house.outgoing import TaskMessages
+from labharness.lab.house.submissions import Submissions, told, told_of
+from labharness.protocols.hcp import answers
+from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.messages import TaskRejected, TaskSubmit
+from labharness.protocols.hcp.terms import Rejected
+from labharness.work.admission.confidential import Way
+from labharness.work.task.commands import CreateTask, LinkTasks, TaskActor
+from labharness.work.task.facts import CommandRefused, TaskFact
+from labharness.work.task.house import HouseJournal
+from labharness.work.task.queue import QUEUED_MAX, is_full, reviewed_task
+
+__all__ = ["RUNTIME", "Intake", "Receive", "must"]
+
+RUNTIME: Final = TaskActor("house", "runtime")
+
+Receive = Callable[[str, TaskSubmit, str, Way], Rejected | HcpMessage | None]
+"""Returns the answer to a submission that can have one at once, from the id of its message, its
+payload, the id of its session and the way it came: the rejection of a task that can never run, or
+the acceptance of one that only waits for its turn."""
+
+
+def must(facts: Iterable[TaskFact]) -> None:
+    """Raise `TaskRefused` where one of the facts is the refusal of a command."""
+    for fact in facts:
+        if isinstance(fact, CommandRefused):
+            why = Text(f"task.{fact.reason}")
+            raise TaskRefused(Text("house.refused", command=fact.command, why=why))
+
+
+class Intake:
+    """The submissions of one lab.
+
+    Args:
+        journal: Of the house.
+        kept: Keeps the submissions, and what is told on receipt.
+        submissions: Makes of each what may be kept.
+        lab: Id of the lab.
+        now_s: World time, in seconds since 1970, UTC.
+        new_id: Mints ids of tasks, sessions and messages.
+        receive: Answers what can be answered at once.
+    """
+
+    def __init__(
+        self,
+        journal: HouseJournal,
+        kept: TaskMessages,
+        submissions: Submissions,
+        *,
+        lab: str,
+        now_s: Callable[[], float],
+        new_id: Callable[[], str],
+        receive: Receive,
+    ) -> None:
+        self._journal = journal
+        self._kept = kept
+        self._submissions = submissions
+        self._lab = lab
+        self._now_s = now_s
+        self._new_id = new_id
+        self._receive = receive
+
+    def submit(
+        self,
+        data: bytes,
+        message: HcpMessage,
+        *,
+        seed: int | None = None,
+        before: tuple[str, ...] = (),
+        owned: Mapping[str, Any] = MappingProxyType({}),
+        via: str = "",
+        way: Way = "local",
+    ) -> Submitted:
+        """Keep a submission as a task; raises as `House.submit`.
+
+        Args:
+            data: The message.
+            message: The same, decoded.
+            seed: Of a simulated run.
+            before: Tasks that must be completed before it.
+            owned: Further fields of the task, of a job that owns it.
+            via: The service that tells its caller; ``""`` where none does.
+            way: How it came.
+        """
+        payload, tasks = message.payload, self._journal.tasks
+        if not isinstance(payload, TaskSubmit):
+            raise TaskRefused(Text("house.no_submit", type=message.type))
+        actor = TaskActor(payload.caller_id, "caller")
+        known = tasks.keys.get((actor.name, message.message_id))
+        if known is None and is_full(tasks):
+            raise TaskRefused(Text("house.full", most=QUEUED_MAX))
+        if missing := [each for each in before if each not in tasks.by_id]:
+            raise TaskRefused(Text("house.unknown_task", task_id=missing[0]))
+        was = None if known is None else tasks.by_id[known[1]]
+        task_id = self._new_id()
+        session_id = self._new_id() if was is None else was.session_id
+        found = self._receive(message.message_id, payload, session_id, way) if not was else None
+        rejected = found if isinstance(found, Rejected) else None
+        kept, described = self._submissions.taken(task_id, data, message, was, rejected)
+        created = creating(task_id, message.message_id, told(payload), self._lab, seed)
+        profile = {**created.profile, **described}
+        if via:
+            profile |= {"via": via, "message_id": message.message_id}
+        command = replace(created, session_id=session_id, profile=profile, **owned)
+        if was is not None:
+            must(self._journal.give(command, actor, self._now_s()))
+            was_rejected = self._kept.answer(was.task_id) is not None
+            return Submitted(task_id=was.task_id, fresh=False, rejected=was_rejected)
+        if rejected is not None:  # its answer is kept first, so that it is never without one
+            answer = self._rejection(message.message_id, told_of(rejected, payload))
+            self._kept.receive(task_id, kept, answer=answer)
+            return self._never(command, actor)
+        accepted = found if isinstance(found, HcpMessage) else None
+        opens = self._opening(session_id, message.message_id, accepted) if via else ()
+        self._kept.receive(task_id, kept, session_id=session_id, told=opens)
+        self._queue(command, actor, before)
+        return Submitted(
+            task_id=task_id,
+            fresh=True,
+            caller_id=payload.caller_id,
+            session_id=session_id,
+            opening=opens,
+        )
+
+    def _never(self, command: CreateTask, actor: TaskActor) -> Submitted:
+        must(self._journal.give(command, actor, self._now_s()))
+        self.end_rejected()
+        return Submitted(task_id=command.task_id, fresh=True, rejected=True)
+
+    def _queue(self, command: CreateTask, actor: TaskActor, before: tuple[str, ...]) -> None:
+        """Keep a task and its place in the queue, in one record; its caller waits for that."""
+        draft = self._journal.draft(self._now_s())
+        made = draft.give(command, actor)
+        if (task := draft.tasks.by_id.get(command.task_id)) is not None:
+            for each in before:
+                link = LinkTasks(task_id=task.task_id, kind="blocked_by", target_id=each)
+                draft.give(link, RUNTIME)
+            for review in reviewed_task(draft.tasks, task):
+                draft.give(review, RUNTIME)
+        self._journal.keep(draft)
+        must(made)
+
+    def _rejection(self, message_id: str, rejected: Rejected) -> HcpMessage:
+        return answers.task_rejected(
+            message_id=self._new_id(),
+            timestamp=self._timestamp(),
+            in_reply_to=message_id,
+            rejected=rejected,
+        )
+
+    def _opening(
+        self, session_id: str, message_id: str, accepted: HcpMessage | None
+    ) -> tuple[HcpMessage, ...]:
+        """Return what a caller is told before there is a run (ruling 2)."""
+        opened = opening(self._new_id(), self._timestamp(), session_id, message_id)
+        return (opened,) if accepted is None else (opened, accepted)
+
+    def _timestamp(self) -> str:
+        return utc_text(datetime.fromtimestamp(self._now_s(), UTC))
+
+    def end_rejected(self) -> None:
+        """End the drafts that have an answer: each was rejected, maybe by a house that died."""
+        drafts = [each for each in self._journal.tasks.by_id.values() if each.status == "draft"]
+        for task in drafts:
+            answer = self._kept.answer(task.task_id)
+            if answer is not None and isinstance(answer.payload, TaskRejected):
+                ended = never(task.task_id, answer.payload.reason_code)
+                self._journal.give_all(ended, RUNTIME, self._now_s())

@@ -1,0 +1,64 @@
+"""The messages that no journal holds, in one file that several processes and threads use."""
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labharness.journal import JournalFailed
+from labharness.lab.house.made import opening
+from labharness.lab.house.outgoing import FILE, TaskMessages, keep_message
+from labharness.protocols.hcp.codec import HcpMessage
+
+LOOKS = """
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as database:
+    database.execute("SELECT * FROM messages").fetchall()
+database.close()
+"""
+NOW = "2026-01-01T00:00:00.000Z"
+
+
+def told(number: int) -> HcpMessage:
+    return opening(f"m{number}", NOW, f"s{number}", "asked")
+
+
+@pytest.mark.promise(65)
+def test_a_second_user_in_one_process_takes_no_lock_from_the_first(tmp_path: Path) -> None:
+    with TaskMessages(tmp_path) as first:
+        first.keep("s1", "accepted", told(1))
+        with TaskMessages(tmp_path):  # opened and closed beside it
+            pass
+        other = [sys.executable, "-c", LOOKS, str(tmp_path / FILE)]
+        subprocess.run(other, check=True)  # a process that is not the last one to use the file
+        assert (tmp_path / f"{FILE}-wal").exists(), "it took itself for the last one"
+
+
+def test_what_is_kept_beside_an_open_file_is_read_by_all(tmp_path: Path) -> None:
+    with TaskMessages(tmp_path) as first:
+        for number in range(20):
+            keep_message(tmp_path, f"s{number}", "accepted", told(number))
+            assert first.kept(f"s{number}", "accepted") == (told(number),)
+    with TaskMessages(tmp_path) as again:
+        assert all(again.acceptance(f"s{number}") == told(number) for number in range(20))
+
+
+def test_only_this_account_may_read_the_tokens(tmp_path: Path) -> None:
+    with TaskMessages(tmp_path) as messages:
+        messages.receive("t", b"asked", session_id="s1", told=(told(1), told(1)))
+        for each in tmp_path.glob(f"{FILE}*"):
+            assert stat.S_IMODE(each.stat().st_mode) == 0o600, each.name
+
+
+def test_a_receipt_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
+    with TaskMessages(tmp_path) as messages:
+        messages._database.execute(
+            "CREATE TRIGGER broken BEFORE INSERT ON messages WHEN new.number = 1"
+            " BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+        with pytest.raises(JournalFailed, match="no"):
+            messages.receive("t", b"asked", session_id="s1", told=(told(1), told(1)))
+        assert messages.submission("t") == b""
+        assert messages.kept("s1", "created") == ()
