@@ -113,8 +113,9 @@ class Talk(ABC):
             await self._refuse(Refusal(found.caller_id, message_id, rejected), data, message_id)
             return
         if kept.opening:
-            await self._open(kept)
-        elif not kept.fresh:
+            await self._open(kept)  # nothing else is due of it yet
+            return
+        if not kept.fresh:
             task = self._house.tasks().by_id[kept.task_id]
             if not self._post.may_tell(task):
                 rejected = Rejected("forbidden", Text("data.again"), None, Text("data.amqps"))

@@ -6,6 +6,7 @@ has left a journal without an end is lost then, and its task has failed.
 
 import json
 import logging
+import math
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -14,7 +15,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Final
 
-from labharness.core.clock import Chance
+from labharness.core.clock import Chance, steady_s
 from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
@@ -33,7 +34,7 @@ from labharness.work.desk import LabFacts
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.desk.no_line import received_without_line
 
-__all__ = ["LEAVE_S", "DeskWork", "LabFiles"]
+__all__ = ["LEAVE_S", "LOOK_S", "DeskWork", "LabFiles"]
 
 LOG = logging.getLogger(__name__)
 
@@ -41,6 +42,10 @@ LEAVE_S: Final = 5.0
 """Longest time (s) that a house which leaves waits for the runs of its desk, which it aborts."""
 
 Signature = tuple[tuple[str, int, int], ...]
+
+
+LOOK_S: Final = 0.05
+"""Longest time (s) until an edit of a lab's files counts: a burst of tasks asks for them once."""
 
 
 class LabFiles:
@@ -56,6 +61,7 @@ class LabFiles:
         self._lab = lab
         self._lock = Lock()
         self._seen: Signature = ()
+        self._seen_s = -math.inf
         self._known: tuple[LabPlan, LabFacts] | None = None
 
     def current(self) -> tuple[LabPlan, LabFacts]:
@@ -65,10 +71,13 @@ class LabFiles:
             BadLabFile: A file cannot be honoured.
         """
         with self._lock:
-            seen = self._signature()
+            if self._known is not None and steady_s() - self._seen_s < LOOK_S:
+                return self._known
+            seen, now_s = self._signature(), steady_s()
             if self._known is None or seen != self._seen:
                 plan = read_lab(self._lab)
                 self._known, self._seen = (plan, lineless_facts(plan)), seen
+            self._seen_s = now_s
             return self._known
 
     def _signature(self) -> Signature:

@@ -103,9 +103,11 @@ class TaskMessages:
         self._write([(session_id, part, number, encode(each)) for number, each in told])
 
     def _write(self, rows: list[tuple[str, str, int, bytes]]) -> None:
-        with sqlite_errors(self._path, "write"), self._one_at_a_time, self._database:
-            self._database.execute("BEGIN IMMEDIATE")
-            self._database.executemany("INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?)", rows)
+        """Write rows in one statement, which is its own transaction: whole, or not at all."""
+        values = ", ".join(["(?, ?, ?, ?)"] * len(rows))
+        insert = f"INSERT OR REPLACE INTO messages VALUES {values}"
+        with sqlite_errors(self._path, "write"), self._one_at_a_time:
+            self._database.execute(insert, [each for row in rows for each in row])
 
     def kept(self, owner: str, part: Part) -> tuple[HcpMessage, ...]:
         """Return the messages of a part, in their order; none where nothing was kept.

@@ -13,7 +13,7 @@ from commands import say
 from labharness.core.clock import Chance, pause, steady_s, wall_clock_utc
 from labharness.journal.chain import Record
 from labharness.lab import read_lab
-from labharness.lab.house.desk_work import DeskWork, LabFiles
+from labharness.lab.house.desk_work import LOOK_S, DeskWork, LabFiles
 from labharness.lab.house.house import House
 from labharness.lab.house.made import Submitted
 from labharness.lab.house.needs import needs_of
@@ -248,6 +248,7 @@ def test_what_the_rules_forbid_meanwhile_fails_and_is_not_begun(made: Desk) -> N
     kept = made.received("one", via="amqp")
     callers = made.lab.parent / "callers.toml"
     callers.write_text(callers.read_text().replace('["document-analysis", ', "["))
+    pause(LOOK_S)
     made.until(lambda: made.status(kept.task_id) == "failed")
     records = made.records(kept.session_id)
     assert not [each for each in records if each.kind in ("planned", "step")]
@@ -264,6 +265,7 @@ def test_an_edit_of_the_callers_counts_for_the_next_task(made: Desk) -> None:
     text = callers.read_text()
     callers.write_text(text.replace('["document-analysis", ', "["))
     assert callers.read_text() != text
+    pause(LOOK_S)
     assert made.status(made.submit("two")) == "failed"
 
 
