@@ -138,6 +138,15 @@ IN_THE_TASKS = (
         detector="verdict",
     ),
     PlantedBug(
+        "damaged run that stops the house",
+        "labharness.lab.house.house:House._follow",
+        "self._unreadable(task, run, status, why)",
+        "raise",
+        "tests/lab/house/test_house_queue.py::test_a_run_whose_journal_cannot_be_read_fails_alone",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
         "order that a dead house leaves ungiven",
         "labharness.lab.house.house:House._not_begun",
         "self._order(task, run)",

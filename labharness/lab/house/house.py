@@ -5,12 +5,14 @@ runs, so that it may die at any instant: it goes on where the facts end. An orde
 the line owner is a fact before it is given, and an order that is given twice makes one run.
 """
 
+import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
+from labharness.journal import JournalFailed
 from labharness.journal.encryption import KeyMissing
 from labharness.lab.house.intake import RUNTIME, Intake, Receive, must
 from labharness.lab.house.jobs import HouseJobs
@@ -67,11 +69,14 @@ __all__ = [
     "House",
 ]
 
+LOG = logging.getLogger(__name__)
+
 CHECKPOINT: Final = "checkpoint:"
 """Beginning of the reference of a checkpoint: its session and its id follow."""
 
 LOST_S: Final = 10.0
-"""World time (s) without an answer of the line owner after which its run counts as lost."""
+"""World time (s) without an answer of the line owner, or without a record of an ended run that can
+be read, after which the run counts as lost."""
 
 WHOLE_LINE: Final = Need(("line",))
 
@@ -119,6 +124,7 @@ class House:
         self._new_id = new_id
         self._needs = needs
         self._heard_s = now_s()  # when the line owner last answered
+        self._unread_s: dict[str, float] = {}  # runs whose journals cannot be read, and since when
         self._speed: float | None = 1.0  # of the line, as its owner said last
         self._tell = tell
         self._kept = TaskMessages(home)
@@ -299,10 +305,10 @@ class House:
     def _follow(self, task: Task, run: Attempt, status: OwnerStatus | None) -> None:
         try:
             records = self._runs.records(run.run_id, read_up_to(run))
-        except KeyMissing:  # of one run; all others go on
-            if status is not None and status.run_id != run.run_id:
-                self._over(task, run, KeyMissing.code)
+        except JournalFailed as why:  # of one run; all others go on
+            self._unreadable(task, run, status, why)
             return
+        self._unread_s.pop(run.run_id, None)
         if run.worker == DESK and status is not None and status.run_id:
             # its answer is on its way to its folder; a line's answer stands there already
             records = [each for each in records if each.kind != "terminal"]
@@ -320,6 +326,19 @@ class House:
             self._not_begun(task, run, status)
         else:
             self._over(task, run)
+
+    def _unreadable(
+        self, task: Task, run: Attempt, status: OwnerStatus | None, why: JournalFailed
+    ) -> None:
+        """End a run that is over, and whose journal could not be read for long enough."""
+        since_s = self._unread_s.setdefault(run.run_id, self._now_s())
+        if status is None:
+            return
+        if status.run_id == run.run_id:
+            self._found(task, run)
+        elif isinstance(why, KeyMissing) or self._now_s() - since_s > LOST_S:
+            LOG.error("the journal of run %s cannot be read: %s", run.run_id, why)
+            self._over(task, run, why.code)
 
     def _doubt(self, task: Task, run: Attempt) -> None:
         """Call a run lost when the line owner is silent for too long; it may be found again."""

@@ -1,9 +1,11 @@
 """Two callers, five tasks of mixed priority, a trip between them, and a house that starts twice."""
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from labharness.journal import JournalDamaged
 from labharness.journal.chain import Record
 from labharness.lab.house.house import LOST_S, House
 from labharness.lab.house.intake import Intake
@@ -232,3 +234,32 @@ def test_a_caller_may_not_pause_and_an_ended_task_is_not_paused(kept: Kept) -> N
         kept.turn()
     assert kept.status(name) == "paused"
     assert not kept.world.ends
+
+
+@pytest.mark.promise(61)
+def test_a_run_whose_journal_cannot_be_read_fails_alone(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.world.random = Random(3)
+    bad = kept.house.submit(message("bad", "urgent")).task_id
+    others = [kept.house.submit(message(f"k{number}")).task_id for number in range(3)]
+    kept.turn()
+    run = kept.house.tasks.by_id[bad].attempts[0]
+    readable = kept.world.records
+
+    def records(run_id: str, after: int) -> list[Record]:
+        if run_id == run.run_id:
+            raise JournalDamaged("record 7 does not fit its hash")
+        return readable(run_id, after)
+
+    monkeypatch.setattr(kept.world, "records", records)
+    unread_s = kept.now_s
+    while kept.status(bad) != "failed":
+        kept.turn()
+        assert kept.now_s < unread_s + 200
+    assert kept.house.tasks.by_id[bad].error_code == "journal_damaged"
+    assert kept.now_s > unread_s + LOST_S
+    for _ in range(100):
+        kept.turn()
+    assert all(kept.status(each) in ("completed", "failed") for each in others)
+    assert len(kept.world.orders) == 4
