@@ -29,6 +29,9 @@ from labharness.lab.house.orders import RunFolders
 from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp.codec import encode
 from labharness.work.desk.folder import JOURNAL_NAME
+from labharness.work.task.commands import CreateTask, ReportStatus, StartTask, TaskActor
+from labharness.work.task.house import Draft
+from labharness.work.task.record import Tasks
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # the broker is the tests' own
@@ -61,22 +64,23 @@ def event(number: int) -> dict[str, Any]:
     }
 
 
-def task_of(session: str) -> SimpleNamespace:
-    """Return what the outbox reads of a task at work."""
-    run = SimpleNamespace(run_id=session, ended_at_s=None)
-    return SimpleNamespace(
-        task_id=session,
-        session_id=session,
-        requested_by=CALLER,
-        status="running",
-        attempts=(run,),
-        profile={"via": VIA, "message_id": "m"},
-    )
+def at_work(sessions: list[str]) -> Tasks:
+    """Return the state of a lab in which each session has its task at work."""
+    draft = Draft(Tasks(), 0.0)
+    caller, house = TaskActor(CALLER, "caller"), TaskActor("house", "runtime")
+    profile = {"via": VIA, "message_id": "m"}
+    for each in sessions:
+        made = CreateTask(task_id=each, objective="grow", session_id=each, profile=profile)
+        draft.give(made, caller)
+        draft.give(ReportStatus(task_id=each, to="accepted"), house)
+        draft.give(StartTask(task_id=each, run_id=each, worker="line"), house)
+        draft.give(ReportStatus(task_id=each, to="running"), house)
+    return draft.tasks
 
 
 async def ours(url: str, folder: Path, sessions: list[str]) -> float:
     """Return events a second of the service's outbox."""
-    tasks = SimpleNamespace(by_id={each: task_of(each) for each in sessions})
+    tasks = at_work(sessions)
     with Positions(folder / f"{uuid.uuid4()}.sqlite") as positions, TaskMessages(folder) as kept:
         post = Post(kept, RunFolders(folder / "runs"), positions, lambda: "", lambda: "")
         house: Any = SimpleNamespace(lab_id=LAB, changed=asyncio.Event(), tasks=lambda: tasks)
@@ -87,7 +91,10 @@ async def ours(url: str, folder: Path, sessions: list[str]) -> float:
             post.sent = counted(post.sent, all_sent)  # type: ignore[assignment]  # to see the end
             begun = time.perf_counter()
             sending = asyncio.ensure_future(talk.send())
-            await all_sent.wait()
+            ended = asyncio.ensure_future(all_sent.wait())
+            await asyncio.wait((ended, sending), return_when=asyncio.FIRST_COMPLETED)
+            if sending.done():  # it ends by an error alone
+                sending.result()
             took_s = time.perf_counter() - begun
             sending.cancel()
     return SESSIONS * EVENTS / took_s

@@ -72,6 +72,16 @@ IN_THE_TASKS = (
         daily=True,
     ),
     PlantedBug(
+        "week of a run that is read at once for a caller that was away",
+        "labharness.lab.house.orders:next_records",
+        "list(islice(runs.records(run_id, after), RECORDS_MAX))",
+        "list(runs.records(run_id, after))",
+        "tests/faces/service/test_a_week_away.py::"
+        "test_what_a_caller_missed_is_sent_in_order_and_in_pieces",
+        promise=65,
+        detector="verdict",
+    ),
+    PlantedBug(
         "end of a lost session that is not kept",
         "labharness.faces.service.post:Post._end",
         'self._kept.keep(session_id, "after", *ends)',

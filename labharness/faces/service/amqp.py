@@ -101,8 +101,8 @@ class AmqpFace:
                 await asyncio.sleep(wait_s)
 
     async def _count_waiting(self, house: HouseAccess, post: Post) -> None:
-        due = await asyncio.to_thread(list, post.due(house.tasks()))
-        self._counts.waiting = sum(len(each.messages) for each in due)
+        due = (len(each.messages) for each in post.due(house.tasks()))
+        self._counts.waiting = await asyncio.to_thread(sum, due)
 
     async def _connected(self, house: HouseAccess, post: Post) -> None:
         """Serve until the connection ends."""

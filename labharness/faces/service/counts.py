@@ -26,7 +26,7 @@ class Counts:
         rejected: Submissions that were refused on receipt, and not kept as tasks.
         dead: Messages that went to the dead letters.
         sent: Messages that the broker confirmed and that reached a queue, by type.
-        waiting: Messages that wait to be sent, as of the last look.
+        waiting: Messages that were read to be sent and still wait, as of the last look.
     """
 
     connected: bool = False

@@ -1,8 +1,9 @@
 """The outbox of a lab: what is to be sent to which caller now, and what was sent."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ from labharness.faces.service.positions import FINISHED, NOTHING_SENT, Positions
 from labharness.journal import JournalFailed
 from labharness.journal.access_log import AccessNotLogged, data_class_of, log_access
 from labharness.journal.chain import Record
-from labharness.lab.house.orders import RunFiles
+from labharness.lab.house.orders import RECORDS_MAX, RunFiles, next_records
 from labharness.lab.house.outgoing import MESSAGES_MAX, TaskMessages
 from labharness.protocols.hcp.terms import OPEN
 from labharness.work.desk.folder import JOURNAL_NAME
@@ -46,6 +47,7 @@ class Batch:
     Attributes:
         reach: Position of the session once all of them are sent.
         since: Its position before.
+        more: Others may stand behind them now.
     """
 
     caller_id: str
@@ -53,6 +55,7 @@ class Batch:
     messages: tuple[Outgoing, ...]
     reach: int
     since: int = NOTHING_SENT
+    more: bool = False
 
 
 class Post:
@@ -86,13 +89,19 @@ class Post:
         self._new_id = new_id
         self._timestamp = timestamp
 
-    def due(self, tasks: Tasks) -> Iterator[Batch]:
+    def due(self, tasks: Tasks, away: Container[str] = ()) -> Iterator[Batch]:
         """Return what is to be sent now, the oldest task first, a session at most once.
 
         A session whose journal cannot be read now, or whose end cannot be kept, waits; the others
-        do not wait for it.
+        do not wait for it. Of one with much to send the next `RECORDS_MAX` records are read.
+
+        Args:
+            tasks: The state of all tasks.
+            away: Callers that nothing can be sent to now; nothing is read for them.
         """
         for task in tasks.by_id.values():
+            if task.requested_by in away:
+                continue
             if task.profile.get("via") == self.via and self.may_tell(task):
                 for session_id, run in _sessions(task):
                     if self._positions.of(session_id) == FINISHED:
@@ -162,9 +171,9 @@ class Post:
         """
         for session_id, run in _sessions(task):
             sent = self._positions.of(session_id)
-            whole = [*self._from(task, session_id, NOTHING_SENT, self._records(session_id, 0))]
+            whole = self._from(task, session_id, NOTHING_SENT, self._whole(session_id))
             if run is None or run.ended_at_s is not None:
-                whole += self._after(session_id)
+                whole = chain(whole, self._after(session_id))
             told = tuple(
                 each
                 for each in (self._rejection(task) or whole)
@@ -175,7 +184,7 @@ class Post:
     def closed_already(self, task: Task, session_id: str) -> Batch:
         """Return the answer to an abort that came after the end of its session (ruling 10b)."""
         after = self._kept.kept(session_id, "after")
-        number = state_after(self._records(session_id, 0), SessionState()).sequence
+        number = state_after(self._whole(session_id), SessionState()).sequence
         number += sum(each.type == "event" for each in after) + 1
         message = closed_already(
             session_id, number, new_id=self._new_id, timestamp=self._timestamp()
@@ -191,23 +200,26 @@ class Post:
         sent = self._positions.of(session_id)
         if rejection := self._rejection(task):
             return Batch(task.requested_by, session_id, rejection, FINISHED, sent)
-        records = self._records(session_id, sent)
+        records = [] if sent >= AFTER else next_records(self._runs, session_id, max(sent, 0))
+        more = len(records) == RECORDS_MAX
         over = task.status in TERMINAL if run is None else run.ended_at_s is not None
-        if over:
+        over = over and not more
+        if over and not any(each.kind == "terminal" for each in records):
             self._end(task, session_id, run)
         messages = [*self._from(task, session_id, sent, records)]
         if over:
             messages += [each for each in self._after(session_id) if each.position > sent]
         reach = records[-1].seq if records else max(sent, 0)
         reach = FINISHED if over else reach
-        return Batch(task.requested_by, session_id, tuple(messages), reach, sent)
+        return Batch(task.requested_by, session_id, tuple(messages), reach, sent, more)
 
-    def _records(self, session_id: str, sent: int) -> list[Record]:
-        return [] if sent >= AFTER else self._runs.records(session_id, max(sent, 0))
+    def _whole(self, session_id: str) -> Iterable[Record]:
+        """Return the records of a run, each as it is asked for: a week of them is never held."""
+        return self._runs.records(session_id, 0)
 
     def _end(self, task: Task, session_id: str, run: Attempt | None) -> None:
         """Keep the end of a session whose run left none, before any of it is sent."""
-        found = state_after(self._records(session_id, 0), SessionState())
+        found = state_after(self._whole(session_id), SessionState())
         if found.ended or self._kept.kept(session_id, "after"):
             return
         ends = end_of_lost(
@@ -222,7 +234,7 @@ class Post:
         self._kept.keep(session_id, "after", *ends)
 
     def _from(
-        self, task: Task, session_id: str, sent: int, records: list[Record]
+        self, task: Task, session_id: str, sent: int, records: Iterable[Record]
     ) -> Iterator[Outgoing]:
         on_receipt = self._kept.kept(session_id, "created")
         if sent < 0:

@@ -8,7 +8,8 @@ import asyncio
 import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from typing import ClassVar, Final
 
@@ -43,6 +44,10 @@ LOOK_S: Final = 0.25
 """Longest time (s) until new records of a run's journal are seen."""
 
 
+TURN_MESSAGES: Final = 8192
+"""Once so many messages are due, no further session is read in a turn."""
+
+
 class Talk(ABC):
     """A house and its callers, as long as what carries their messages is there.
 
@@ -64,6 +69,7 @@ class Talk(ABC):
         self._post = post
         self._counts = counts or Counts()
         self._absent: dict[str, tuple[float, wire.BackOff]] = {}  # callers without a queue
+        self._left: Counter[str] = Counter()  # messages that each caller's queue did not take
         self._opening: set[str] = set()  # sessions whose callers are told of their receipt now
 
     @abstractmethod
@@ -170,21 +176,29 @@ class Talk(ABC):
                 async with asyncio.timeout(LOOK_S):
                     await self._house.changed.wait()
             self._house.changed.clear()
-            due = await asyncio.to_thread(list, self._post.due(self._house.tasks()))
-            sent = await asyncio.gather(*(self._send(each) for each in due if self._present(each)))
-            self._counts.waiting = sum(len(each.messages) for each in due) - sum(sent)
+            away = {name for name, (until_s, _) in self._absent.items() if steady_s() < until_s}
+            due = await asyncio.to_thread(_turn, self._post.due(self._house.tasks(), away))
+            if sum(len(each.messages) for each in due) >= TURN_MESSAGES:
+                self._house.changed.set()  # there may be more
+            sent = await asyncio.gather(*(self._send(each) for each in due))
+            self._count_waiting(away, due, sent)
 
-    def _present(self, batch: Batch) -> bool:
-        if batch.session_id in self._opening or not self._post.is_due(batch):
-            return False  # it is sent elsewhere, or has been since
-        until_s, _ = self._absent.get(batch.caller_id, (0.0, None))
-        return steady_s() >= until_s
+    def _count_waiting(self, away: Container[str], due: Sequence[Batch], sent: list[int]) -> None:
+        """Count what was left, of callers that are away what was left when it was last tried."""
+        left = Counter({name: count for name, count in self._left.items() if name in away})
+        for each, count in zip(due, sent, strict=True):
+            left[each.caller_id] += len(each.messages) - count
+        self._left, self._counts.waiting = left, left.total()
 
     async def _send(self, batch: Batch) -> int:
+        if batch.session_id in self._opening or not self._post.is_due(batch):
+            return 0  # it is sent elsewhere, or has been since
         count = await self._publish_all(batch)
         self._post.sent(batch, count)
         if count == len(batch.messages):
             self._absent.pop(batch.caller_id, None)
+            if batch.more:
+                self._house.changed.set()
         elif batch.messages:
             back_off = self._absent.get(batch.caller_id, (0.0, wire.BackOff()))[1]
             wait_s = back_off.longer()
@@ -221,6 +235,17 @@ CONFIDENTIAL: Final = re.compile(rb'"data_classification"\s*:\s*"T[34]"')
 def says_confidential(data: bytes) -> bool:
     """Return whether a message says that its data are confidential, readable or not."""
     return CONFIDENTIAL.search(data) is not None
+
+
+def _turn(due: Iterable[Batch]) -> list[Batch]:
+    """Return the batches that are sent in one turn, which need not be all."""
+    turn, count = [], 0
+    for batch in due:
+        turn.append(batch)
+        count += len(batch.messages)
+        if count >= TURN_MESSAGES:
+            break
+    return turn
 
 
 def _windows(messages: tuple[Outgoing, ...]) -> Iterable[tuple[Outgoing, ...]]:

@@ -27,12 +27,14 @@ from labharness.lab.house.made import (
     leasing,
 )
 from labharness.lab.house.orders import (
+    RECORDS_MAX,
     DeskDoor,
     LineOwnerDoor,
     OwnerStatus,
     RunFiles,
     RunOrder,
     WorkerDoor,
+    next_records,
 )
 from labharness.lab.house.outgoing import TaskMessages, made_submit_file
 from labharness.lab.house.submissions import Submissions
@@ -303,20 +305,29 @@ class House:
         return run.run_id in self.tasks.leases
 
     def _follow(self, task: Task, run: Attempt, status: OwnerStatus | None) -> None:
-        try:
-            records = self._runs.records(run.run_id, read_up_to(run))
-        except JournalFailed as why:  # of one run; all others go on
-            self._unreadable(task, run, status, why)
-            return
-        self._unread_s.pop(run.run_id, None)
-        if run.worker == DESK and status is not None and status.run_id:
-            # its answer is on its way to its folder; a line's answer stands there already
-            records = [each for each in records if each.kind != "terminal"]
-        self._say(followed(task, run, records))
-        task = self.tasks.by_id[task.task_id]
-        if task.current is None:
-            return
-        if any(each.kind == "terminal" for each in records):
+        """Follow the new records of a run, piece by piece; then see what its worker does."""
+        after, more, ended = read_up_to(run), True, False
+        while more and task.current is not None:
+            try:
+                records = next_records(self._runs, run.run_id, after)
+            except JournalFailed as why:  # of one run; all others go on
+                self._unreadable(task, run, status, why)
+                return
+            self._unread_s.pop(run.run_id, None)
+            more = len(records) == RECORDS_MAX
+            after = records[-1].seq if records else after
+            if run.worker == DESK and status is not None and status.run_id:
+                # its answer is on its way to its folder; a line's answer stands there already
+                records = [each for each in records if each.kind != "terminal"]
+            ended = ended or any(each.kind == "terminal" for each in records)
+            self._say(followed(task, task.current, records))
+            task = self.tasks.by_id[task.task_id]
+        if task.current is not None:
+            self._judge(task, task.current, status, ended=ended)
+
+    def _judge(self, task: Task, run: Attempt, status: OwnerStatus | None, *, ended: bool) -> None:
+        """See what becomes of a run that its records leave open, though they may have its end."""
+        if ended:
             self._say([FailTask(task_id=task.task_id, error_code="unreconciled")])
         elif status is None:
             self._doubt(task, run)

@@ -1,8 +1,10 @@
 """The messages between the house and the line owner, as frozen values and JSON."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -16,6 +18,7 @@ from labharness.work.desk.folder import JOURNAL_NAME
 
 __all__ = [
     "LEFT_NAME",
+    "RECORDS_MAX",
     "BadOrder",
     "DeskDoor",
     "LineOwnerDoor",
@@ -24,6 +27,7 @@ __all__ = [
     "RunFolders",
     "RunOrder",
     "WorkerDoor",
+    "next_records",
     "order_from_json",
 ]
 
@@ -31,6 +35,9 @@ LEFT_NAME: Final = "left.json"
 """Written into a run's folder by its worker when the run is over, however it ended."""
 
 LEFT_BYTES_MAX: Final = 65_536
+
+RECORDS_MAX: Final = 256
+"""Most records of a run's journal that are held at once, though a reader may be a week behind."""
 
 
 class BadOrder(LabError, ValueError, code="bad_order"):
@@ -149,8 +156,8 @@ class RunFiles(Protocol):
         """Return whether the run has left anything: a journal, or the reason why it has none."""
         ...
 
-    def records(self, run_id: str, after: int) -> list[Record]:
-        """Return the committed records of its journal after one."""
+    def records(self, run_id: str, after: int) -> Iterable[Record]:
+        """Return the committed records of its journal after one, each as it is asked for."""
         ...
 
     def left(self, run_id: str) -> str:
@@ -177,17 +184,16 @@ class RunFolders:
         folder = self._root / run_id
         return any((folder / name).exists() for name in (JOURNAL_NAME, LEFT_NAME))
 
-    def records(self, run_id: str, after: int) -> list[Record]:
-        """Return the committed records of its journal after one.
+    def records(self, run_id: str, after: int) -> Iterator[Record]:
+        """Return the committed records of its journal after one, each as it is asked for.
 
         Raises:
             JournalFailed: The journal cannot be read.
         """
         path = self._root / run_id / JOURNAL_NAME
-        try:
-            return list(read_after(path, after)) if path.exists() else []
-        except JournalEmpty:  # its writer has just made the file
-            return []
+        if path.exists():
+            with suppress(JournalEmpty):  # its writer has just made the file
+                yield from read_after(path, after)
 
     def left(self, run_id: str) -> str:
         """Return the code of the error that ended it outside its journal, or ``""``."""
@@ -196,3 +202,12 @@ class RunFolders:
                 return str(json.loads(file.read(LEFT_BYTES_MAX))["error"])
         except (OSError, ValueError, KeyError, TypeError):
             return ""
+
+
+def next_records(runs: RunFiles, run_id: str, after: int) -> list[Record]:
+    """Return the next `RECORDS_MAX` records of a run's journal; fewer are all that there are.
+
+    Raises:
+        JournalFailed: The journal cannot be read.
+    """
+    return list(islice(runs.records(run_id, after), RECORDS_MAX))

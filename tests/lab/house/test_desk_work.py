@@ -81,7 +81,7 @@ class Desk:
         return self.house.submit(json.dumps(body).encode(), via=via)
 
     def records(self, session_id: str) -> list[Record]:
-        return RunFolders(self.folder / "runs").records(session_id, 0)
+        return list(RunFolders(self.folder / "runs").records(session_id, 0))
 
     def status(self, task_id: str) -> str:
         self.house.step()

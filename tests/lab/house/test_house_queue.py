@@ -10,11 +10,12 @@ from labharness.journal.chain import Record
 from labharness.lab.house.house import LOST_S, House
 from labharness.lab.house.intake import Intake
 from labharness.lab.house.made import TaskRefused
-from labharness.lab.house.orders import order_from_json
+from labharness.lab.house.orders import RECORDS_MAX, order_from_json
 from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import PauseTask, RetryTask, TaskActor
 from labharness.work.task.events import events_of
+from labharness.work.task.following import read_up_to
 from labharness.work.task.house import HouseJournal, told
 from labharness.work.task.queue import QUEUED_MAX
 from line_world import LineWorld, message
@@ -105,6 +106,26 @@ def test_each_task_has_its_events_in_order_and_none_is_lost_or_doubled(kept: Kep
         assert own.count("task.attempt.started") == 1
         assert own[-1] == end
         assert own.count(end) == 1
+
+
+def test_what_a_run_wrote_while_no_house_read_it_is_followed_in_one_turn_and_in_pieces(
+    kept: Kept,
+) -> None:
+    name = kept.house.submit(message("k")).task_id
+    while kept.status(name) != "running":
+        kept.turn()
+    (run,) = kept.house.tasks.by_id[name].attempts
+    written = kept.world.disk[run.run_id]
+    for number in range(len(written) + 1, 3 * RECORDS_MAX + 10):
+        progress = {"event_type": "progress", "data": {"stage": "grow", "message": str(number)}}
+        written.append(Record(number, 0.0, "event", progress, ""))
+    kept.restart()
+    kept.house.step()
+    task = kept.house.tasks.by_id[name]
+    assert task.progress.current_step == str(len(written))
+    assert read_up_to(task.attempts[0]) == len(written)
+    places = [int(each.partition(".")[2]) for each, *_ in told(kept.home / "house.sqlite")]
+    assert max(places) < 3 * RECORDS_MAX  # facts that are written together, of one piece
 
 
 @pytest.mark.promise(61)
