@@ -36,6 +36,7 @@ EXTRAS = {
     "pyvisa": Extra("visa", "for links of kind visa"),
     "serial": Extra("serial", "for links of kind serial"),
     "trafilatura": Extra("documents", "for documents in HTML"),
+    "websockets": Extra("websocket", "to serve a lab over WebSockets"),
     "wsproto": Extra("websocket", "for links of kind websocket"),
 }
 """Extras by the module that they install. The example's needs come with labharness itself."""

@@ -97,6 +97,12 @@ COMMANDS: Final = {
         "be the house of a lab for callers over RabbitMQ; starts its line owner if need be",
         LAB,
         flag("--stdio", "without a broker: HCP messages as JSON Lines on stdin and stdout"),
+        option(
+            "--websocket",
+            "PORT",
+            "without a broker: WebSockets on a port of this machine (0 takes any)",
+            type=port,
+        ),
         *BROKER,
         option("--key", "FILE", "key of the certificate, if its file has none", dest="cert_key"),
         option(

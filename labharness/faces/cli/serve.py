@@ -22,11 +22,12 @@ from labharness.faces.service.card import agent_card
 from labharness.faces.service.counts import Counts
 from labharness.faces.service.loopback import LoopbackPages, loopback_socket
 from labharness.faces.service.pages import pages_of
+from labharness.faces.service.sockets import WebSocketFace
 from labharness.faces.service.stdio import StdioFace
 from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lease import Leased
-from labharness.lab.house.access import HouseAccess
+from labharness.lab.house.access import Face, HouseAccess
 from labharness.lab.house.house_process import HouseProcess
 from labharness.lab.house.start import NotUp, bring_up_owner, line_state
 
@@ -47,16 +48,16 @@ OWNER_LOOK_S_MAX: Final = 60.0
 def serve(chosen: argparse.Namespace) -> int:
     """Serve until a stop request; return the exit code."""
     plan = chosen_lab(chosen.lab)
-    broker = None if chosen.stdio else broker_of(chosen)
-    for each in BROKERS if chosen.stdio else ():
-        if getattr(chosen, each) is not None:
-            raise BadUse(Text("serve.stdio_alone", option=f"--{each}"))
+    broker = None if _alone(chosen) else broker_of(chosen)
     with looking(plan.state_dir), ExitStack() as stack:
         plan.must_hold()
-        listening = _listening(chosen.http, stack)
+        listening = _listening("--http", chosen.http, stack)
+        sockets = _listening("--websocket", chosen.websocket, stack)
+        if listening is not None:
+            complain(Text("serve.pages", port=listening.getsockname()[1]))
         stands_by = False
         while True:
-            served = partial(_served, plan, chosen.speed, broker, listening)
+            served = partial(_served, plan, chosen.speed, broker, listening, sockets)
             try:
                 bring_up_owner(plan, chosen.speed)
                 HouseProcess(plan.path.resolve(), Path(chosen.runs), served).run()
@@ -74,11 +75,16 @@ async def _served(
     speed: float | None,
     broker: Broker | None,
     listening: socket.socket | None,
+    sockets: socket.socket | None,
     house: HouseAccess,
 ) -> None:
-    """Serve callers of a house over a broker, or over standard input and output."""
+    """Serve callers of a house over a broker, WebSockets, or standard input and output."""
     counts = Counts()
-    face = StdioFace(complain) if broker is None else AmqpFace(broker, complain, counts)
+    face: Face = StdioFace(complain)
+    if broker is not None:
+        face = AmqpFace(broker, complain, counts)
+    elif sockets is not None:
+        face = WebSocketFace(sockets, complain)
     async with _pages(plan, broker, house, counts, listening):
         keeping = asyncio.ensure_future(_keep_owner(plan, speed))
         try:
@@ -87,8 +93,24 @@ async def _served(
             keeping.cancel()
 
 
-def _listening(port: int | None, stack: ExitStack) -> socket.socket | None:
-    """Take the port of the pages, before anything begins.
+def _alone(chosen: argparse.Namespace) -> bool:
+    """Return whether callers are served without a broker.
+
+    Raises:
+        BadUse: An option beside it is for another way.
+    """
+    ways = {"--stdio": chosen.stdio, "--websocket": chosen.websocket is not None}
+    way = next((name for name, is_on in ways.items() if is_on), "")
+    given = [f"--{each}" for each in BROKERS if getattr(chosen, each) is not None]
+    if all(ways.values()):
+        given.insert(0, "--websocket")
+    if way and given:
+        raise BadUse(Text("serve.alone", way=way, option=given[0]))
+    return bool(way)
+
+
+def _listening(option: str, port: int | None, stack: ExitStack) -> socket.socket | None:
+    """Take a port of this machine, before anything begins.
 
     Raises:
         BadUse: It cannot be had.
@@ -96,11 +118,9 @@ def _listening(port: int | None, stack: ExitStack) -> socket.socket | None:
     if port is None:
         return None
     try:
-        found = stack.enter_context(loopback_socket(port))
+        return stack.enter_context(loopback_socket(port))
     except (OSError, OverflowError) as why:
-        raise BadUse(Text("pair", what=f"--http {port}", why=str(why))) from None
-    complain(Text("serve.pages", port=found.getsockname()[1]))
-    return found
+        raise BadUse(Text("pair", what=f"{option} {port}", why=str(why))) from None
 
 
 @asynccontextmanager

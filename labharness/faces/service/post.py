@@ -158,7 +158,7 @@ class Post:
                 data_class=data_class,
                 of_results=data_class in OPEN,  # of others it names the artifact that holds them
                 reader=batch.caller_id,
-                via=VIA,
+                via=self.via,
                 what=what,
             )
         except AccessNotLogged as why:  # the broker has it already, and the caller its right to it

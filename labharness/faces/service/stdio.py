@@ -18,8 +18,7 @@ from labharness.faces.service.inbox import Unanswerable, claimed
 from labharness.faces.service.pipes import LinesIn, LinesOut
 from labharness.faces.service.positions import OUTBOX_FILE, Positions
 from labharness.faces.service.post import Batch, Post
-from labharness.faces.service.talk import Talk, now_text, says_confidential
-from labharness.journal import JournalFailed
+from labharness.faces.service.talk import Talk, now_text
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
@@ -84,7 +83,7 @@ class _Pipes(Talk):
         """Take all messages, then wait until all is told that they have brought about."""
         async for line in self._in.lines():
             self._caller_id = self._caller_id or claimed(line)
-            while not await self._taken(line):  # noqa: ASYNC110 - a disk tells nothing
+            while not await self.taken(line, self._caller_id):  # noqa: ASYNC110 - a disk tells nothing
                 await asyncio.sleep(RETRY_S)
         while not self._post.all_sent(  # noqa: ASYNC110 - it is another task that sends
             self._house.tasks(), self._caller_id
@@ -97,21 +96,6 @@ class _Pipes(Talk):
             self._house.tasks(), self._caller_id
         ):
             await asyncio.sleep(LOOK_S)
-
-    async def _taken(self, line: bytes) -> bool:
-        """Carry out what a message asks; return whether it is on the disk, or answered."""
-        try:
-            await self.carry_out(line, self._caller_id, None)
-        except BrokenPipeError:
-            raise
-        except (JournalFailed, OSError) as why:
-            LOG.error("a message waits: %s", why)
-            return False
-        except Exception:  # what one message makes fail is not to fail all others
-            shown = not says_confidential(line)  # a traceback may quote it
-            LOG.error("a message was not understood", exc_info=shown)
-            await self.bury(line, None, Unanswerable(Text("hcp.fault")))
-        return True
 
     async def publish(self, batch: Batch, message: HcpMessage) -> bool:
         """Write one message, if it is for the caller at the other end."""

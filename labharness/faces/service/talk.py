@@ -25,6 +25,7 @@ from labharness.faces.service.inbox import (
 )
 from labharness.faces.service.outbox import Outgoing, on_receipt_in_order
 from labharness.faces.service.post import Batch, Post
+from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.made import Submitted, TaskRefused
 from labharness.lab.house.sessions import session_of
@@ -104,6 +105,34 @@ class Talk(ABC):
             await self._refuse(found, data, message_id)
         else:
             await self.bury(data, message_id, found)
+
+    async def taken(self, data: bytes, account: str) -> bool:
+        """Carry out what a message asks; return whether it is on the disk, or answered.
+
+        Args:
+            data: The message, of a caller that no broker brings.
+            account: Of the caller.
+
+        Raises:
+            BrokenPipeError: The caller at the other end of a pipe has gone.
+        """
+        try:
+            await self.carry_out(data, account, None)
+        except BrokenPipeError:
+            raise
+        except (JournalFailed, OSError) as why:
+            LOG.error("a message waits: %s", why)
+            return False
+        except Exception:  # what one message makes fail is not to fail all others
+            shown = not says_confidential(data)  # a traceback may quote it
+            LOG.error("a message was not understood", exc_info=shown)
+            await self.bury(data, None, Unanswerable(Text("hcp.fault")))
+        return True
+
+    def came(self, caller_id: str) -> None:
+        """Tell a caller that has just come what is due, without a wait for the next try."""
+        self._absent.pop(caller_id, None)
+        self._house.changed.set()
 
     async def _submit(self, found: SubmissionAsked, data: bytes) -> None:
         try:

@@ -1,0 +1,174 @@
+"""``labharness serve --websocket`` as a process: the same service without a broker."""
+
+import json
+import signal
+import stat
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
+
+from commands import COMMAND, ROOT, say
+from labharness.faces.service.sockets import ADDRESS_FILE, CONNECTIONS_MAX
+from labharness.lab import read_lab
+from plain_caller import Told, answer_in, history_faults
+from serving import until
+
+SHIPPED = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
+CALLERS = ("harness-local-01", "harness-alpha-001")
+WAIT_S_MAX = 90.0
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
+
+
+Call = AbstractContextManager[ClientConnection]
+
+
+def is_down(lab: Path) -> bool:
+    return json.loads(say("status", "--lab", lab, "--json").out)["line_owner"] is None
+
+
+class Served:
+    """A lab that is served, and the address that it has written down."""
+
+    def __init__(self, folder: Path) -> None:
+        self.place = read_lab(SHIPPED).state_dir / ADDRESS_FILE
+        words = ("serve", "--websocket", "0", "--lab", SHIPPED, "--runs", folder / "runs")
+        with (folder / "err").open("a") as said:
+            self.process = subprocess.Popen(
+                [*COMMAND, *map(str, words), "--speed", "fast"],
+                stdin=subprocess.DEVNULL,
+                stderr=said,
+            )
+        until(lambda: self.place.exists() and bool(self.place.read_text()))
+        self.address: str = json.loads(self.place.read_text())["address"]
+        self.said = folder / "err"
+
+    def calls(self, caller_id: str, origin: str | None = None) -> Call:
+        stated = None if origin is None else Origin(origin)
+        made: Call = connect(f"{self.address}?caller={caller_id}", origin=stated)
+        return made
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            assert self.process.wait(60) == 0, self.said.read_text()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    made = Served(tmp_path)
+    yield made
+    made.end()
+    say("down", "--lab", SHIPPED, "--stop")
+    until(partial(is_down, SHIPPED))
+
+
+def document(caller_id: str, message_id: str) -> str:
+    body = json.loads((ROOT / "examples" / "document-analysis.json").read_text())
+    body["message_id"] = message_id
+    body["payload"]["caller_id"] = caller_id
+    return json.dumps(body)
+
+
+def heard_until(calls: ClientConnection, true: Callable[[Told], bool]) -> list[Told]:
+    heard: list[Told] = []
+    while not heard or not true(heard[-1]):
+        heard.append(Told(json.loads(calls.recv(WAIT_S_MAX))))
+    return heard
+
+
+def is_end(told: Told) -> bool:
+    return told["type"] in ("task_completed", "task_failed", "task_rejected")
+
+
+def test_two_callers_at_once_hear_of_their_own_tasks_and_of_them_again_later(
+    served: Served, tmp_path: Path
+) -> None:
+    with served.calls(CALLERS[0]) as first, served.calls(CALLERS[1]) as second:
+        for each, caller_id in ((first, CALLERS[0]), (second, CALLERS[1])):
+            each.send(document(caller_id, f"of {caller_id}"))
+        told = [heard_until(first, is_end), heard_until(second, is_end)]
+    for heard, caller_id in zip(told, CALLERS, strict=True):
+        assert history_faults(heard) == []
+        assert answer_in(heard, "task_accepted").payload["in_reply_to"] == f"of {caller_id}"
+        assert heard[-1]["type"] == "task_completed"
+    with served.calls(CALLERS[0]) as again:
+        again.send(document(CALLERS[0], f"of {CALLERS[0]}"))
+        repeated = heard_until(again, is_end)
+    assert [each["type"] for each in repeated] == ["task_accepted", "task_completed"]
+    assert all(each in told[0] for each in repeated)
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+def test_a_caller_that_goes_away_hears_the_rest_when_it_comes_again(served: Served) -> None:
+    with served.calls(CALLERS[0]) as calls:
+        calls.send(document(CALLERS[0], "m-1"))
+        told = heard_until(calls, lambda each: each["type"] == "task_accepted")
+    with served.calls(CALLERS[0]) as calls:
+        told += heard_until(calls, is_end)
+    assert history_faults(told) == []
+    assert told[-1]["type"] == "task_completed"
+
+
+def test_the_address_is_a_secret_of_the_account_and_no_browser_uses_it(served: Served) -> None:
+    assert stat.S_IMODE(served.place.stat().st_mode) == 0o600
+    place, _, secret = served.address.rpartition("/")
+    assert secret not in served.said.read_text()
+    refused = {
+        f"{place}/{'0' * len(secret)}?caller=a": 403,
+        f"{place}/?caller=a": 403,
+        f"{place}/%C3%A4?caller=a": 403,
+        served.address: 400,
+        f"{served.address}?caller=a%23": 400,
+        f"{served.address}?caller=a&caller=b": 400,
+    }
+    for address, status in refused.items():
+        with pytest.raises(InvalidStatus) as why, connect(address):
+            pass
+        assert why.value.response.status_code == status, address
+    with (
+        pytest.raises(InvalidStatus) as why,
+        served.calls(CALLERS[0], origin="http://127.0.0.1"),
+    ):
+        pass
+    assert why.value.response.status_code == 403
+    served.end()
+    assert not served.place.exists()
+
+
+def test_bad_messages_stop_nobody_and_no_more_callers_come_than_are_announced(
+    served: Served,
+) -> None:
+    with ExitStack() as stack:
+        calls = stack.enter_context(served.calls(CALLERS[0]))
+        calls.send("no JSON")
+        calls.send(document("mallory", "m-1"))
+        (rejected,) = heard_until(calls, is_end)
+        assert rejected.payload["reason_code"] == "unauthorized"
+        calls.send(document(CALLERS[0], "m-2"))
+        assert heard_until(calls, is_end)[-1]["type"] == "task_completed"
+        for number in range(CONNECTIONS_MAX - 1):
+            stack.enter_context(served.calls(f"other-{number}"))
+        with pytest.raises(InvalidStatus) as why, served.calls("one-more"):
+            pass
+        assert why.value.response.status_code == 503
+        with served.calls(CALLERS[0]) as newest:  # of a caller that is connected
+            newest.send(document(CALLERS[0], "m-2"))
+            assert heard_until(newest, is_end)[-1]["type"] == "task_completed"
+    assert "a message was not taken" in served.said.read_text()
+    assert "Traceback" not in served.said.read_text()
+
+
+def test_ways_without_a_broker_are_not_mixed() -> None:
+    said = say("serve", "--websocket", "0", "--stdio")
+    assert said.code == 64
+    assert "another way" in said.err
+    said = say("serve", "--websocket", "0", "--http", "0")
+    assert said.code == 64
+    assert "--http" in said.err
