@@ -82,6 +82,16 @@ IN_THE_TASKS = (
         detector="verdict",
     ),
     PlantedBug(
+        "session of another attempt that is told to nobody",
+        "labharness.work.task.fold:_attempt_started",
+        "tasks = _opened(tasks, fact.run_id, fact.task_id)",
+        "pass",
+        "tests/faces/service/test_post_killed.py::"
+        "test_each_attempt_of_a_task_is_told_also_one_that_comes_after_its_end",
+        promise=65,
+        detector="verdict",
+    ),
+    PlantedBug(
         "end of a lost session that is not kept",
         "labharness.faces.service.post:Post._end",
         'self._kept.keep(session_id, "after", *ends)',

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,7 @@ from labharness.journal.access_log import AccessNotLogged, data_class_of, log_ac
 from labharness.journal.chain import Record
 from labharness.lab.house.orders import RECORDS_MAX, RunFiles, next_records
 from labharness.lab.house.outgoing import MESSAGES_MAX, TaskMessages
+from labharness.lab.house.sessions import session_of
 from labharness.protocols.hcp.terms import OPEN
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.task.record import Attempt, Task, Tasks
@@ -88,9 +89,11 @@ class Post:
         self._positions = positions
         self._new_id = new_id
         self._timestamp = timestamp
+        self._newest = ""  # of the sessions that were looked at
+        self._untold: dict[str, None] = {}  # sessions that are not known to be finished
 
     def due(self, tasks: Tasks, away: Container[str] = ()) -> Iterator[Batch]:
-        """Return what is to be sent now, the oldest task first, a session at most once.
+        """Return what is to be sent now, the oldest session first, each at most once.
 
         A session whose journal cannot be read now, or whose end cannot be kept, waits; the others
         do not wait for it. Of one with much to send the next `RECORDS_MAX` records are read.
@@ -99,17 +102,29 @@ class Post:
             tasks: The state of all tasks.
             away: Callers that nothing can be sent to now; nothing is read for them.
         """
-        for task in tasks.by_id.values():
-            if task.requested_by in away:
-                continue
-            if task.profile.get("via") == self.via and self.may_tell(task):
-                for session_id, run in _sessions(task):
-                    if self._positions.of(session_id) == FINISHED:
-                        continue
-                    try:
-                        yield self._batch(task, session_id, run)
-                    except (JournalFailed, OSError) as why:
-                        LOG.warning("session %s waits: %s", session_id, why)
+        self._look(tasks)
+        for session_id in list(self._untold):
+            task, run = session_of(tasks, session_id)
+            never = task is None or (run is None and bool(task.attempts))
+            if task is None or never or self._positions.of(session_id) == FINISHED:
+                self._untold.pop(session_id, None)
+            elif task.requested_by not in away and self.may_tell(task):
+                try:
+                    yield self._batch(task, session_id, run)
+                except (JournalFailed, OSError) as why:
+                    LOG.warning("session %s waits: %s", session_id, why)
+
+    def _look(self, tasks: Tasks) -> None:
+        """Note the sessions that were opened since the last look, if they are told this way.
+
+        Those that are finished are looked at once, however many the lab ever had.
+        """
+        new = list(takewhile(lambda each: each != self._newest, reversed(tasks.sessions)))
+        for session_id in reversed(new):
+            task = tasks.by_id[tasks.sessions[session_id]]
+            if task.profile.get("via") == self.via:
+                self._untold[session_id] = None
+        self._newest = new[0] if new else self._newest
 
     def may_tell(self, task: Task) -> bool:
         """Return whether a task is open, or the way is secured; a rejection holds nothing."""

@@ -276,7 +276,7 @@ class House:
         status = self._owner.status()  # before the journals: what it does not run has ended
         if status is not None:
             self._heard_s, self._speed = self._now_s(), status.speed
-        for task in list(self.tasks.by_id.values()):
+        for task in self.tasks.unended_tasks:
             if task.current is not None:
                 self._follow(task, task.current, self._status_of(task.current, status))
         self._journal.expire(self._now_s())  # each fact has its own time: they stand in order

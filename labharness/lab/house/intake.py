@@ -174,7 +174,7 @@ class Intake:
 
     def end_rejected(self) -> None:
         """End the drafts that have an answer: each was rejected, maybe by a house that died."""
-        drafts = [each for each in self._journal.tasks.by_id.values() if each.status == "draft"]
+        drafts = [each for each in self._journal.tasks.unended_tasks if each.status == "draft"]
         for task in drafts:
             answer = self._kept.answer(task.task_id)
             if answer is not None and isinstance(answer.payload, TaskRejected):

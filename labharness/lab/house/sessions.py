@@ -5,6 +5,7 @@ from contextlib import suppress
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.house import House
+from labharness.lab.house.made import attempt_of
 from labharness.lab.house.orders import LineOwnerDoor
 from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp.codec import HcpMessage
@@ -58,13 +59,8 @@ def abort_session(
 
 def session_of(tasks: Tasks, session_id: str) -> tuple[Task | None, Attempt | None]:
     """Return the task and the attempt of a session; no attempt where it has none yet."""
-    for task in tasks.by_id.values():
-        for run in task.attempts:
-            if run.run_id == session_id:
-                return task, run
-        if task.session_id == session_id:
-            return task, None
-    return None, None
+    task = tasks.by_id.get(tasks.sessions.get(session_id, ""))
+    return task, None if task is None else attempt_of(task, session_id)
 
 
 def warn_caller(owner: LineOwnerDoor, session_id: str, code: str) -> None:

@@ -248,8 +248,9 @@ def _attempt(
     reason: str = "",
     input_refs: tuple[str, ...] = (),
 ) -> f.AttemptStarted:
-    known = {run.run_id for task in tasks.by_id.values() for run in task.attempts}
-    require(bool(c.run_id) and c.run_id not in known, "run_exists")
+    of = tasks.by_id.get(tasks.sessions.get(c.run_id, ""))
+    known = of is not None and any(run.run_id == c.run_id for run in of.attempts)
+    require(bool(c.run_id) and not known, "run_exists")
     require(bool(c.worker), "bad_field")
     name = {"task_id": c.task_id, "run_id": c.run_id, "worker": c.worker}
     return f.AttemptStarted(at_s=now_s, reason=reason, input_refs=input_refs, **name)
@@ -423,7 +424,7 @@ _DECIDE: Final[dict[type[TaskCommand], Callable[[Tasks, Any, TaskActor, float], 
 
 def expired(tasks: Tasks, now_s: float) -> tuple[f.TaskFact, ...]:
     """Return the facts of all tasks at work that were silent for longer than their bound."""
-    return tuple(fact for task in tasks.by_id.values() for fact in _silent(task, now_s))
+    return tuple(fact for task in tasks.unended_tasks for fact in _silent(task, now_s))
 
 
 def _silent(task: Task, now_s: float) -> Facts:

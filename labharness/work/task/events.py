@@ -124,8 +124,8 @@ def _delivered(fact: f.TaskDelivered, before: Tasks, after: Tasks) -> Iterator[E
 
 def _edge(fact: f.EdgeSet, before: Tasks, after: Tasks) -> Iterator[Event]:
     task = after.by_id[fact.task_id]
-    name = (fact.task_id, fact.kind, fact.target_id)
-    edges = (e for e in after.edges if (e.source_id, e.kind, e.target_id) == name)
+    mine = after.edges_of[fact.task_id]
+    edges = (e for e in mine if (e.kind, e.target_id) == (fact.kind, fact.target_id))
     body = {**_ids(task), "taskRelationship": edge_of(next(edges))}
     yield "task.dependency.updated", body
     if fact.status == "active" and fact.kind in ("child", "spawned_subagent"):

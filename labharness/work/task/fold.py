@@ -42,14 +42,29 @@ def apply(tasks: Tasks, fact: f.TaskFact) -> Tasks:
 
 def _with(tasks: Tasks, fact: Any, **changes: Any) -> Tasks:  # noqa: ANN401 - fields of a task
     task = replace(tasks.by_id[fact.task_id], updated_at_s=fact.at_s, **changes)
-    return replace(tasks, by_id={**tasks.by_id, task.task_id: task})
+    return _put(tasks, task)
+
+
+def _put(tasks: Tasks, task: Task) -> Tasks:
+    by_id = tasks.by_id.having(task.task_id, task)
+    unended = tasks.unended
+    goes_on = task.status not in TERMINAL or task.current is not None
+    if goes_on and task.task_id not in unended:
+        unended = (*unended, task.task_id)
+    elif not goes_on:
+        unended = tuple(each for each in unended if each != task.task_id)
+    return replace(tasks, by_id=by_id, unended=unended)
+
+
+def _opened(tasks: Tasks, session_id: str, task_id: str) -> Tasks:
+    return replace(tasks, sessions=tasks.sessions.having(session_id, task_id))
 
 
 def _taken(tasks: Tasks, fact: f.CommandTaken) -> Tasks:
     if not fact.key:
         return tasks
     used = (fact.digest, fact.task_id)
-    return replace(tasks, keys={**tasks.keys, (fact.actor, fact.key): used})
+    return replace(tasks, keys=tasks.keys.having((fact.actor, fact.key), used))
 
 
 def _refused(tasks: Tasks, fact: f.CommandRefused) -> Tasks:
@@ -62,7 +77,9 @@ def _created(tasks: Tasks, fact: f.TaskCreated) -> Tasks:
     root = parent.root_task_id if parent else fact.task_id
     given |= dict.fromkeys(("created_at_s", "updated_at_s", "last_activity_s"), fact.at_s)
     task = Task(**given, root_task_id=root)
-    tasks = replace(tasks, by_id={**tasks.by_id, task.task_id: task})
+    tasks = _put(tasks, task)
+    if task.session_id and task.session_id not in tasks.sessions:
+        tasks = _opened(tasks, task.session_id, task.task_id)
     return _owned(tasks, fact) if fact.job_id else tasks
 
 
@@ -114,6 +131,7 @@ def _attempt_started(tasks: Tasks, fact: f.AttemptStarted) -> Tasks:
         reason=fact.reason,
         input_refs=fact.input_refs,
     )
+    tasks = _opened(tasks, fact.run_id, fact.task_id)
     return _with(tasks, fact, attempts=(*before, new), last_activity_s=fact.at_s)
 
 
@@ -165,16 +183,20 @@ def _delivered(tasks: Tasks, fact: f.TaskDelivered) -> Tasks:
 
 
 def _edge_set(tasks: Tasks, fact: f.EdgeSet) -> Tasks:
-    edges = _edged(tasks.edges, fact, fact.task_id, fact.kind, fact.target_id)
+    tasks = _linked(tasks, fact, fact.task_id, fact.kind, fact.target_id)
     if fact.kind in INVERSE and fact.target_id in tasks.by_id:
-        edges = _edged(edges, fact, fact.target_id, INVERSE[fact.kind], fact.task_id)
-    return replace(tasks, edges=edges)
+        tasks = _linked(tasks, fact, fact.target_id, INVERSE[fact.kind], fact.task_id)
+    return tasks
+
+
+def _linked(tasks: Tasks, fact: f.EdgeSet, source: str, kind: str, target: str) -> Tasks:
+    edges = _edged(tasks.edges_of.get(source, ()), fact, (source, kind, target))
+    return replace(tasks, edges_of=tasks.edges_of.having(source, edges))
 
 
 def _edged(
-    edges: tuple[Edge, ...], fact: f.EdgeSet, source: str, kind: str, target: str
+    edges: tuple[Edge, ...], fact: f.EdgeSet, name: tuple[str, str, str]
 ) -> tuple[Edge, ...]:
-    name = (source, kind, target)
     change: Mapping[str, Any] = {"status": fact.status, "reason": fact.reason}
     for i, edge in enumerate(edges):
         if (edge.source_id, edge.kind, edge.target_id) == name:

@@ -94,7 +94,7 @@ def graph_of(tasks: Tasks) -> dict[str, Any]:
 
 def task_of(tasks: Tasks, task: Task) -> dict[str, Any]:
     """Return one task with its attempts and relationships."""
-    mine = [each for each in tasks.edges if each.source_id == task.task_id]
+    mine = tasks.edges_of.get(task.task_id, ())
     artifacts = tasks.targets(task.task_id, "produced_artifact")
     return _said(
         {

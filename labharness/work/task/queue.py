@@ -36,13 +36,13 @@ READY: Final = ("queued", "waiting_resource")
 
 def waiting(tasks: Tasks) -> tuple[Task, ...]:
     """Return the tasks that wait for their turn, the next one first."""
-    found = filter(_waits, tasks.by_id.values())
+    found = filter(_waits, tasks.unended_tasks)
     return tuple(sorted(found, key=lambda each: (_rank(each), each.created_at_s)))
 
 
 def is_full(tasks: Tasks) -> bool:
     """Return whether no further task may wait."""
-    return sum(map(_waits, tasks.by_id.values())) >= QUEUED_MAX
+    return sum(map(_waits, tasks.unended_tasks)) >= QUEUED_MAX
 
 
 def _waits(task: Task) -> bool:

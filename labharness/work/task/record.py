@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
+from labharness.work.task.grown import Grown
+
 __all__ = [
     "ABSENCE",
     "DELIVERY_STATES",
@@ -247,21 +249,36 @@ class Tasks:
     """All tasks of a lab with their edges, jobs and used idempotency keys.
 
     Attributes:
+        unended: Ids of the tasks that have not ended: few, of all that the lab ever had.
+        sessions: Session -> its task, in the order in which sessions were opened.
+        edges_of: Source -> its edges.
         keys: ``(actor, key)`` -> digest of the command and the task that it concerned.
         leases: Of the runs that have one, by their ids.
         refusals: Number of refused commands.
     """
 
-    by_id: Mapping[str, Task] = field(default_factory=dict)
-    edges: tuple[Edge, ...] = ()
+    by_id: Grown[str, Task] = field(default_factory=Grown)
+    unended: tuple[str, ...] = ()
+    sessions: Grown[str, str] = field(default_factory=Grown)
+    edges_of: Grown[str, tuple[Edge, ...]] = field(default_factory=Grown)
     jobs: Mapping[str, Job] = field(default_factory=dict)
-    keys: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    keys: Grown[tuple[str, str], tuple[str, str]] = field(default_factory=Grown)
     leases: Mapping[str, InstrumentLease] = field(default_factory=dict)
     refusals: int = 0
 
+    @property
+    def unended_tasks(self) -> tuple[Task, ...]:
+        """Return the tasks that have not ended, the oldest first."""
+        return tuple(self.by_id[each] for each in self.unended)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """Return all edges, those of one source together."""
+        return tuple(each for of_one in self.edges_of.values() for each in of_one)
+
     def targets(self, task_id: str, kind: str) -> tuple[str, ...]:
         """Return the targets of a task's active edges of one kind."""
-        mine = (each for each in self.edges if each.source_id == task_id and each.kind == kind)
+        mine = (each for each in self.edges_of.get(task_id, ()) if each.kind == kind)
         return tuple(each.target_id for each in mine if each.status == "active")
 
     def descendants(self, task_id: str) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ class Tasks:
     """One task of one caller, as far as the pages look at it."""
 
     def __init__(self) -> None:
-        self.by_id = {"t": self}
+        self.by_id, self.sessions = {"t": self}, {SESSION: "t"}
         self.attempts: tuple[Any, ...] = ()
         self.session_id = SESSION
         self.requested_by = OWNER

@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,17 @@ from labharness.faces.service.outbox import Outgoing
 from labharness.faces.service.positions import Positions
 from labharness.faces.service.post import VIA, Post
 from labharness.journal.chain import Record
+from labharness.lab.house.orders import RunFolders
 from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage, encode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.confidential import Way
+from labharness.work.task.commands import CreateTask, FailTask, ReportStatus, RetryTask, StartTask
+from labharness.work.task.record import RetryPolicy
 from line_world import LineWorld
 from plain_caller import Told, history_faults
+from tasks_alone import ANA, OLGA, TasksAlone
 
 SEEDS = (5, 13, 15, 18)  # of these runs die unbegun, in the middle, and after their abort was told
 NIGHT = range(300)
@@ -156,6 +161,37 @@ def test_a_caller_hears_all_of_its_task_in_order_and_one_end_whatever_dies(
     tmp_path: Path, seed: int
 ) -> None:
     check(play(tmp_path, seed))
+
+
+@pytest.mark.promise(65)
+def test_each_attempt_of_a_task_is_told_also_one_that_comes_after_its_end(tmp_path: Path) -> None:
+    lab = TasksAlone()
+    profile = {"via": VIA, "message_id": "m"}
+    twice = RetryPolicy(attempts_max=2)
+    made = CreateTask(task_id="t", objective="grow", session_id="s", profile=profile, retry=twice)
+    lab(made, ANA)
+    lab(ReportStatus(task_id="t", to="accepted"))
+    lab(StartTask(task_id="t", run_id="s", worker="line"))
+    minted = (f"id-{number}" for number in count())
+    with TaskMessages(tmp_path) as kept, Positions(tmp_path / "outbox.sqlite") as positions:
+        post = Post(kept, RunFolders(tmp_path), positions, lambda: next(minted), lambda: NOW)
+
+        def told() -> list[tuple[str, str]]:
+            """Return what has an end now, and count it as sent."""
+            found = list(post.due(lab.tasks))
+            for each in found:
+                post.sent(each, len(each.messages))
+            return [(each.session_id, m.message.type) for each in found for m in each.messages[-1:]]
+
+        assert told() == []
+        lab(FailTask(task_id="t", error_code="worker_lost"))
+        assert told() == [("s", "task_rejected")]
+        assert told() == []
+        retry = RetryTask(task_id="t", run_id="s2", worker="line", reason="again")
+        assert not lab(retry, OLGA)
+        lab(FailTask(task_id="t", error_code="worker_lost"))
+        assert told() == [("s2", "task_rejected")]
+        assert told() == []
 
 
 @pytest.mark.soak

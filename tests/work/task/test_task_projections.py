@@ -16,7 +16,7 @@ from labharness.work.task.facts import TaskFact, TaskMoved, fact_from_json, fact
 from labharness.work.task.fold import apply, folded
 from labharness.work.task.record import EDGE_KINDS, RetryPolicy, Tasks
 from labharness.work.task.snapshot import snapshot
-from labharness.work.task.states import STATUSES, may_become
+from labharness.work.task.states import STATUSES, TERMINAL, may_become
 from task_schemas import EVENT_TYPES, event_validator, snapshot_validator
 from tasks_alone import ANA, OLGA, RUNTIME, TasksAlone
 
@@ -82,6 +82,15 @@ def emitted(facts: list[TaskFact]) -> list[dict[str, Any]]:
     return made
 
 
+def check_indexes(tasks: Tasks) -> None:
+    """See that what is looked up by is what a look at every task would find."""
+    every = tasks.by_id.values()
+    open_ = [each.task_id for each in every if each.status not in TERMINAL or each.current]
+    assert sorted(tasks.unended) == sorted(open_)
+    runs = {run.run_id: each.task_id for each in every for run in each.attempts}
+    assert {each: tasks.sessions[each] for each in runs} == runs
+
+
 def check_times(found: object) -> None:
     """Read every instant of an object: the validator does not look at formats."""
     if isinstance(found, dict):
@@ -120,6 +129,7 @@ def test_whatever_is_commanded_the_facts_are_true_and_what_is_emitted_validates(
                 assert now.status not in ("completed", "running", "retrying")
     again = [fact_from_json(json.loads(json.dumps(fact_to_json(each)))) for each in lab.facts]
     assert folded(again) == lab.tasks
+    check_indexes(lab.tasks)
     shown = snapshot(lab.tasks, "house", lab.now_s)
     snapshot_validator().validate(json.loads(json.dumps(shown)))
     check_times(shown)
