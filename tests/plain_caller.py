@@ -99,7 +99,12 @@ class PlainCaller:
         return self.send("abort", session_id, payload, str(uuid.uuid4()))
 
     def send(
-        self, kind: str, session_id: str | None, payload: dict[str, Any], message_id: str
+        self,
+        kind: str,
+        session_id: str | None,
+        payload: dict[str, Any],
+        message_id: str,
+        **properties: Any,
     ) -> str:
         now = datetime.now(UTC)
         body = {
@@ -111,7 +116,8 @@ class PlainCaller:
             "payload": payload,
         }
         data = json.dumps(body, ensure_ascii=False).encode()
-        self.send_bytes(data, message_id=message_id, type=kind, correlation_id=session_id)
+        named = {"message_id": message_id, "type": kind, "correlation_id": session_id}
+        self.send_bytes(data, **named, **properties)
         return message_id
 
     def send_bytes(self, data: bytes, **properties: Any) -> None:

@@ -9,6 +9,7 @@ RIGHTS = "tests/faces/service/test_rights.py"
 PROPERTIES = f"{INBOX}::test_what_stands_beside_an_unreadable_property_is_read"
 FATE = f"{INBOX}::test_a_hostile_message_has_a_fate"
 FAULT = f"{INBOX}::test_a_message_that_makes_the_lab_fail_is_a_dead_letter"
+NOBODY = f"{INBOX}::test_a_submission_without_an_account_is_answered_to_nobody"
 NAMES = f"{RIGHTS}::test_an_account_has_the_names_of_the_table_and_none_that_is_like_one"
 TOPICS = f"{RIGHTS}::test_a_caller_binds_its_own_topics_only"
 
@@ -39,6 +40,15 @@ AT_THE_BROKER = (
         "raise",
         FAULT,
         promise=66,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "stranger without an account that is answered to the caller it names",
+        "labharness.faces.service.inbox:_stranger",
+        "if not account:\n    return Unanswerable(Text('hcp.no_account', caller=caller_id))",
+        "account = account or caller_id",
+        NOBODY,
+        promise=67,
         detector="verdict",
     ),
     PlantedBug(

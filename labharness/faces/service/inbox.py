@@ -82,15 +82,18 @@ def claimed(data: bytes) -> str:
         return ""
 
 
-def _stranger(caller_id: str, account: str, message_id: str) -> Refusal | None:
-    """Return the refusal of a caller whose account the broker does not vouch for."""
+def _stranger(caller_id: str, account: str, message_id: str) -> Refusal | Unanswerable | None:
+    """Return what becomes of a submission of a caller that the broker does not vouch for.
+
+    The account is answered and nobody else: the caller that is named may have asked for nothing.
+    """
     if account == caller_id:
         return None
-    why = Text("hcp.no_account" if not account else "hcp.other_account", caller=caller_id)
+    if not account:
+        return Unanswerable(Text("hcp.no_account", caller=caller_id))
+    why = Text("hcp.other_account", caller=caller_id)
     advice = Text("hcp.advice.account", caller=caller_id)
-    # Of two names the one that the broker knows is answered: the other one has asked for nothing.
-    rejected = Rejected("unauthorized", why, suggestion=advice)
-    return Refusal(account or caller_id, message_id, rejected)
+    return Refusal(account, message_id, Rejected("unauthorized", why, suggestion=advice))
 
 
 def _abort(message: HcpMessage, abort: Abort, account: str) -> AbortAsked | Unanswerable:

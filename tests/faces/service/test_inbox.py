@@ -58,7 +58,7 @@ def holds(data: bytes, account: str) -> None:
             rejected=found.rejected,
         )
         assert decode(encode(answer)).payload == answer.payload
-        assert account in ("", found.caller_id)
+        assert account == found.caller_id
     elif isinstance(found, Unanswerable):
         assert found.reason.encode("utf-8")
     elif isinstance(found, SubmissionAsked):
@@ -101,6 +101,16 @@ def read(data: bytes, flags: int) -> Basic.Properties:
 @pytest.mark.promise(66)
 def test_no_bytes_of_properties_raise(data: bytes, flags: int) -> None:
     assert isinstance(read(data, flags & 0xFFFE), Basic.Properties)
+
+
+@pytest.mark.promise(67)
+@pytest.mark.parametrize("payload", [GROWTH, {"caller_id": GROWTH["caller_id"]}])
+def test_a_submission_without_an_account_is_answered_to_nobody(payload: dict[str, Any]) -> None:
+    data = json.dumps({**json.loads(SUBMIT), "payload": payload}).encode()
+    found = asked(data, "")
+    assert isinstance(found, Unanswerable)
+    assert "user_id" in found.reason
+    assert GROWTH["caller_id"] in found.reason
 
 
 @pytest.mark.usefixtures("lenient")

@@ -182,12 +182,16 @@ def test_who_is_not_who_it_says_is_refused(serve: Serve, caller: Call) -> None:
     other.submit({**CURVE, "caller_id": asks.caller_id})
     refused = other.ended().payload
     assert refused["reason_code"] == "unauthorized"
+    payload = {**CURVE, "caller_id": asks.caller_id}
+    other.send("task_submit", None, payload, "without-an-account", user_id=None)
     asks.submit({**CURVE, "caller_id": asks.caller_id})
     session = asks.until(lambda told: told.is_("session_created"))["session_id"]
     other.abort(session, None)
     end = asks.ended()
     assert end["type"] == "task_completed", end.payload
-    assert other.dead_letters() == ["this caller has no such session"]
+    unvouched, unknown = other.dead_letters()
+    assert "no AMQP property user_id" in unvouched
+    assert unknown == "this caller has no such session"
     assert all(each["session_id"] == session for each in asks.heard)
 
 
