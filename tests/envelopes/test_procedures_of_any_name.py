@@ -1,11 +1,13 @@
 """An envelope names its own procedures, and needs no purge where no rule asks for one."""
 
 import re
+from importlib.resources import files
 from pathlib import Path
+from shutil import copytree
 
 from commands import say
 from labharness.core.vocabulary import Cause
-from labharness.lab import read_lab
+from labharness.lab import default_lab_path, read_lab
 from small_lab import OFF, written
 
 SECOND = f"""
@@ -13,6 +15,22 @@ SECOND = f"""
 wire_s_max = 5
 verify_s_max = 10
 steps = [{OFF}]
+"""
+
+
+EXAMPLE_OF_LAYER_3 = """
+[safety_envelope]
+prohibited_actions = ["simultaneous_gas_mixing_without_purge"]
+
+[safety_envelope.parameters]
+temperature = { max = 1000, unit = "celsius", hard_limit = true }
+pressure = { max = 5, unit = "atm", hard_limit = true }
+gas_flow_rate = { max = 200, unit = "sccm", hard_limit = true }
+
+[safety_envelope.emergency_procedures]
+over_temperature = "immediate_shutdown"
+gas_leak_detected = "close_all_valves_and_alert"
+
 """
 
 
@@ -74,3 +92,18 @@ def test_an_interlock_that_asks_for_a_purge_takes_one(tmp_path: Path) -> None:
     edited(tmp_path / "envelope.toml", r"require = \[", asked)
     said = say("lab", "check", "--lab", lab)
     said.is_one_plain_error("interlock 'heat only in flowing gas' asks 'air'")
+
+
+def test_the_example_of_layer_3_loads_as_it_stands_on_the_shipped_line(tmp_path: Path) -> None:
+    shipped = files("labharness_envelopes").joinpath("lines", "cvd_mos2.toml").read_text("utf-8")
+    own = re.compile(r"^\[safety_envelope\].*?(?=^\[(?!safety_envelope))", re.MULTILINE | re.DOTALL)
+    text, count = own.subn(EXAMPLE_OF_LAYER_3, shipped)
+    assert count == 1
+    copytree(default_lab_path().parent, tmp_path / "lab")
+    (tmp_path / "lab" / "line.toml").write_text(text, "utf-8")
+    lab = tmp_path / "lab" / "lab.toml"
+    edited(lab, 'line = "cvd_mos2"', 'line = "line.toml"')
+    answers = read_lab(lab).envelope.procedure_of
+    assert answers[Cause("gas_leak_detected")] == "close_all_valves_and_alert"
+    others = {answers[cause] for cause in Cause if cause is not Cause("gas_leak_detected")}
+    assert others == {"immediate_shutdown"}, "the default procedure of the line"

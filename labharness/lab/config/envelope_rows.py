@@ -274,8 +274,8 @@ class LineFile(_Strict):
     """The envelope file of a whole line.
 
     Attributes:
-        safe_procedure: The procedure that every run begins and ends with. A line with one procedure
-            need not name it: that one is it, and it answers each cause that no other one answers.
+        safe_procedure: The procedure that every run begins and ends with, and that answers each
+            cause without one of its own (ruling 8). A line with one procedure need not name it.
         purge: The way of the purge proof; ``None`` where no rule asks for one.
     """
 
@@ -305,11 +305,11 @@ class LineFile(_Strict):
 
     @property
     def contract(self) -> SafetyEnvelope:
-        """HCP's safety envelope, in which a line's only procedure answers what no other answers."""
-        if not self._only:
+        """HCP's safety envelope, in which the safe procedure answers what no other answers."""
+        if not self.safe:
             return self.safety_envelope
         given = self.safety_envelope.emergency_procedures
-        answers = {cause: given.get(cause, self._only) for cause in Cause}
+        answers = {cause: given.get(cause, self.safe) for cause in Cause}
         return self.safety_envelope.model_copy(update={"emergency_procedures": answers})
 
     @property

@@ -342,11 +342,6 @@ BAD: dict[str, tuple[str, str, str]] = {
         'over_flow = "close_all_valves_and_alert"\nboredom = "immediate_shutdown"',
         "emergency_procedures.boredom: 'boredom' is none of over_pressure",
     ),
-    "an emergency without procedure": (
-        'over_flow = "close_all_valves_and_alert"\n',
-        "",
-        "emergency_procedures has no procedure for 'over_flow'",
-    ),
     "a contact that is asked for what it never shows": (
         VALVE,
         VALVE.replace("at_least = 1 }", "at_least = 10 }"),
