@@ -19,8 +19,9 @@ from jsonschema import Draft202012Validator
 from broker import PASSWORD, Broker, broker_program
 from commands import COMMAND, ROOT, say
 from labharness.core.clock import pause, steady_s
-from labharness.journal.reading import verify_file
+from labharness.journal.reading import read_after, verify_file
 from labharness.protocols.hcp.schemas import message_schemas
+from labharness.work.desk.folder import JOURNAL_NAME
 from plain_caller import PlainCaller, Told, answer_in, history_faults, leaks
 from requested import hot
 from rig import EXAMPLE, SHORT_LINE
@@ -35,6 +36,9 @@ CALLERS = ("harness-alpha-001", "mallory")
 CALLEE = "callee"
 SCHEMAS = message_schemas()
 QUEUE = 12
+REVOKED_S = 1.0
+"""World time (s) within which a token is revoked, from the answer to the operator on."""
+
 PLACES = 4
 """The declared ``concurrent_limit`` of document analysis."""
 
@@ -193,6 +197,39 @@ def test_who_is_not_who_it_says_is_refused(serve: Serve, caller: Call) -> None:
     assert "no AMQP property user_id" in unvouched
     assert unknown == "this caller has no such session"
     assert all(each["session_id"] == session for each in asks.heard)
+
+
+def states(journal: Path) -> list[str]:
+    """Return the states that a session has come to, as its journal has them."""
+    bodies = [each.body for each in read_after(journal, 0) if each.kind == "event"]
+    return [each["data"].get("to_state", "") for each in bodies]
+
+
+@pytest.mark.promise(68)
+def test_an_operator_who_cancels_a_task_revokes_its_token_within_a_second(
+    serve: Serve, caller: Call
+) -> None:
+    service = serve(SHORT_LINE, PACED)
+    asks = caller("short-line")
+    asks.submit(GROWTH)
+    token = asks.until(lambda told: told["type"] == "task_accepted").payload["session_token"]
+    session = asks.heard[0]["session_id"]
+    journal = service.runs / session / JOURNAL_NAME
+    asks.until(lambda told: told.is_("state_changed", to_state="RUNNING"))
+    (task,) = json.loads(say("tasks", "list", "--lab", SHORT_LINE, "--json").out)["tasks"]
+    cancel = ("tasks", "cancel", task["taskId"], "--lab", SHORT_LINE, "--reason", "enough")
+    assert say(*cancel).code == 0
+    end_s = steady_s() + REVOKED_S
+    while "ABORTING" not in states(journal):  # the token ends with that state's beginning
+        assert steady_s() < end_s
+        pause(0.02)
+    asks.until(lambda told: told.is_("state_changed", to_state="ABORTING"))
+    heard = len(asks.heard)
+    asks.abort(session, token)  # it asks for what is under way
+    end = asks.ended()
+    assert end.is_("session_closed", final_state="ABORTED")
+    assert history_faults(asks.heard) == []
+    assert not any(each.is_("state_changed", to_state="RUNNING") for each in asks.heard[heard:])
 
 
 def test_an_abort_needs_the_token_of_its_session_and_ends_it(serve: Serve, caller: Call) -> None:
