@@ -22,6 +22,7 @@ from labharness.faces.cli.brokers import broker_of
 from labharness.faces.cli.commands import COMMANDS
 from labharness.faces.cli.parser import parse
 from labharness.faces.service.amqp import AmqpFace
+from labharness.work.task.record import Tasks
 from plain_caller import PlainCaller, history_faults
 from serving import Service
 
@@ -156,7 +157,7 @@ async def lines_of(options: tuple[str, ...]) -> list[str]:
 
     face = AmqpFace(broker_of(chosen), tell)
     with TemporaryDirectory() as home:
-        tasks = SimpleNamespace(by_id={})
+        tasks = Tasks()
         house = SimpleNamespace(home=Path(home), runs=None, lab_id="lab", tasks=lambda: tasks)
         serving = asyncio.ensure_future(face(house))  # type: ignore[arg-type]  # never reached
         async with asyncio.timeout(30):
