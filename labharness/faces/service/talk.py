@@ -166,7 +166,7 @@ class Talk(ABC):
         told = on_receipt_in_order(kept.opening)
         self._opening.add(kept.session_id)
         try:
-            await self._send(Batch(kept.caller_id, kept.session_id, told, told[-1].position))
+            await self._send_now(Batch(kept.caller_id, kept.session_id, told, told[-1].position))
         finally:
             self._opening.discard(kept.session_id)
 
@@ -222,6 +222,9 @@ class Talk(ABC):
     async def _send(self, batch: Batch) -> int:
         if batch.session_id in self._opening or not self._post.is_due(batch):
             return 0  # it is sent elsewhere, or has been since
+        return await self._send_now(batch)
+
+    async def _send_now(self, batch: Batch) -> int:
         count = await self._publish_all(batch)
         self._post.sent(batch, count)
         if count == len(batch.messages):

@@ -27,7 +27,7 @@ from labharness.faces.service.inbox import (
     Unanswerable,
     asked,
 )
-from labharness.lab.house.made import TaskRefused
+from labharness.lab.house.made import Submitted, TaskRefused, opening
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import decode, encode
 from labharness.work.task.queue import QUEUED_MAX
@@ -182,6 +182,9 @@ def test_what_is_confidential_is_no_dead_letter_and_in_no_traceback(
     assert not traces(caplog.text.encode())
 
 
+NOW = "2026-01-01T00:00:00.000Z"
+
+
 class Events:
     """Stands for the exchange of events."""
 
@@ -207,6 +210,21 @@ def test_a_task_that_a_full_queue_does_not_take_is_rejected_as_resource_unavaila
     assert told["payload"]["in_reply_to"] == "m"
     assert str(QUEUED_MAX) in told["payload"]["reason_message"]
     assert told["payload"]["suggestion"]
+
+
+def test_a_caller_is_told_of_its_acceptance_before_its_submission_is_acknowledged() -> None:
+    accepted = opening("m-2", NOW, "s-1", "m"), opening("m-3", NOW, "s-1", "m")
+
+    async def submit(*_: object) -> Submitted:
+        return Submitted(task_id="t", fresh=True, caller_id="a", session_id="s-1", opening=accepted)
+
+    events = Events()
+    post = SimpleNamespace(is_due=lambda batch: True, sent=lambda batch, count: None)
+    house = SimpleNamespace(submit=submit, lab_id="lab")
+    talk = _Talk(house, post, None, None, None, (events, None))  # type: ignore[arg-type]  # unused
+    sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m")
+    assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
+    assert [each["message_id"] for each in events.told] == ["m-2", "m-3"]
 
 
 class Deliveries:
