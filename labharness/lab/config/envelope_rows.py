@@ -309,7 +309,8 @@ class LineFile(_Strict):
         if not self.safe:
             return self.safety_envelope
         given = self.safety_envelope.emergency_procedures
-        answers = {cause: given.get(cause, self.safe) for cause in Cause}
+        others = {cause: self.safe for cause in Cause if cause not in given}
+        answers = {**given, **others}
         return self.safety_envelope.model_copy(update={"emergency_procedures": answers})
 
     @property
