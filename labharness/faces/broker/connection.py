@@ -2,6 +2,7 @@
 
 import logging
 import ssl
+import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -98,6 +99,9 @@ class Broker:
         import aio_pika
 
         read_what_can_be_read()
+        # aio-pika closes a connection that failed when it is collected, in any thread.
+        never = "coroutine 'Connection.close' was never awaited"
+        warnings.filterwarnings("ignore", never, RuntimeWarning)
         for each in ("aiormq", "aio_pika"):  # all that they log is raised as well
             logging.getLogger(each).setLevel(logging.CRITICAL)
         async with asyncio.timeout(CONNECT_S_MAX):
