@@ -28,6 +28,7 @@ VACUUM, ATMOSPHERE, OVER, BURST = range(4)
 ARGON_SCCM = (0.0, 100.0)
 HYDROGEN_SCCM = (0.0, 10.0)
 NOW_S = 100.0
+LID, ENCLOSURE = "box.lid_shut", "box.enclosure_shut"
 STATES_MAX = 2_000_000
 CAUSES = (None, *Cause)  # by their number in a state
 
@@ -295,18 +296,20 @@ class Model:
         for flushed in (True, False):
             if self._may_be_opened(state, flushed) and not (flushed and state.openable):
                 yield Found("opened by plan, hot or live or not flushed", (str(state),))
+        if state.laser and self._may_be_opened(state, True, ENCLOSURE):
+            yield Found("enclosure opened by plan under a laser that is on", (str(state),))
         for flag, (readings, channel) in ONLY_BEFORE_COMMANDS.items():
             for what in self._commanded(state, readings, lambda _: True, (channel,)):
                 yield Found(f"{flag}, and {what} allowed", (str(state),))
 
-    def _may_be_opened(self, state: State, flushed: bool) -> bool:
-        """Return whether a person would be asked to open the tube."""
+    def _may_be_opened(self, state: State, flushed: bool, contact: str = LID) -> bool:
+        """Return whether a person would be asked to open the tube, or what has this contact."""
         memory = self.load(state)
         memory.proofs.purged.passed_cm3["hydrogen"] *= flushed
         return any(
             isinstance(judge(Command(channel, 0.0, ""), memory, NOW_S), Allowed)
-            for channel in self.envelope.limits
-            if channel.startswith(f"{OPERATOR}.")
+            for channel, limit in self.envelope.limits.items()
+            if channel.startswith(f"{OPERATOR}.") and limit.readback == contact
         )
 
     def _commanded(

@@ -27,7 +27,7 @@ IN_THE_ANSWER = (
     ),
     PlantedBug(
         "line that waits while spectra are judged",
-        "labharness.work.capability.cvd.raman:analyse",
+        "labharness.work.capability.raman_verbs:analyse",
         "await asyncio.to_thread(judge, spots, asked['pl_heights_per_s'], "
         "found['dark_counts'], asked['reference'], asked['threshold'])",
         "judge(spots, asked['pl_heights_per_s'], found['dark_counts'], "

@@ -276,7 +276,7 @@ PLANTED = (
     ),
     PlantedBug(
         "hold with the laser on",
-        "labharness.work.capability.cvd.looking:add_look",
+        "labharness.work.capability.raman_map:add_look",
         "False",
         "True",
         "tests/line/test_operate_by_hand_during_a_run.py::test_no_hold_leaves_the_laser_standing_on_one_spot",

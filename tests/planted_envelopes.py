@@ -59,6 +59,16 @@ IN_THE_ENVELOPES = (
         detector="verdict",
     ),
     PlantedBug(
+        "person asked to open the enclosure of a laser that is on",
+        f"{SHIPPED}:the enclosure is opened only with the laser off",
+        "at_most = 0",
+        "at_most = 1",
+        "tests/envelopes/test_opening.py::test_no_sample_is_put_under_a_laser_that_is_on_"
+        "and_while_it_is_put_there_it_stays_off",
+        promise=9,
+        detector="verdict",
+    ),
+    PlantedBug(
         "hydrogen in the room found ten times too late",
         f"{SHIPPED}:hydrogen in the room",
         "high = 4000",

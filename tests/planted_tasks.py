@@ -13,6 +13,10 @@ EVENTS = (
     "test_each_task_has_its_events_in_order_and_none_is_lost_or_doubled"
 )
 
+MAP_WAITS = (
+    "tests/lab/house/test_desk_work.py::"
+    "test_a_map_waits_for_the_line_and_stored_spectra_are_judged_beside_it"
+)
 LEASES = (
     "tests/work/task/test_task_leases.py::"
     "test_no_instrument_has_two_runs_and_no_capability_more_than_its_limit"
@@ -235,10 +239,28 @@ IN_THE_TASKS = (
     PlantedBug(
         "limit of runs at once that lets one more begin",
         "labharness.work.task.leases:obstacle",
-        "at_work(tasks, task.task_family) >= need.places",
-        "at_work(tasks, task.task_family) > need.places",
+        "at_work(tasks, task) >= need.places",
+        "at_work(tasks, task) > need.places",
         "tests/work/task/test_task_leases.py::"
         "test_a_task_without_instruments_runs_beside_and_passes_one_that_waits",
+        promise=63,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "stored spectra that take the place of a map",
+        "labharness.work.task.leases:_form",
+        "bool(task.profile.get(WITHOUT_LINE))",
+        "False",
+        "tests/work/task/test_task_leases.py::test_each_form_of_a_capability_has_its_own_places",
+        promise=63,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "map that runs without the line's lease",
+        "labharness.lab.house.needs:needs_of.need",
+        "without_line(capability) if task.profile.get(WITHOUT_LINE) else None",
+        "without_line(capability)",
+        MAP_WAITS,
         promise=63,
         detector="verdict",
     ),

@@ -192,6 +192,7 @@ REFUSED: list[tuple[str, float, Readings, Readings]] = [
         )
         for action in ("load", "move_to_microscope")
     ),
+    ("operator.put_under_microscope", 0.0, {}, {"laser.emission": 1.0}),
     ("hydrogen.setpoint", 25.0, {"box.hydrogen_valve": 1.0}, {"sulfur.temperature": 116.0}),
     ("sulfur.setpoint", 110.0, SULFUR_ON, {"hydrogen.setpoint_active": 25.0}),
 ]

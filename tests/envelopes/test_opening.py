@@ -117,4 +117,27 @@ def test_an_opening_names_a_contact_that_is_watched(tmp_path: Path) -> None:
 def test_every_line_that_ships_judges_what_its_plans_ask_a_person_to_open() -> None:
     for path in (SHORT_LINE, default_lab_path()):
         limits = read_lab(path).envelope.limits
-        assert {"operator.load", "operator.move_to_microscope"} <= set(limits)
+        asked = ("load", "move_to_microscope", "put_under_microscope")
+        assert {f"operator.{action}" for action in asked} <= set(limits)
+
+
+@pytest.mark.promise(9)
+def test_no_sample_is_put_under_a_laser_that_is_on_and_while_it_is_put_there_it_stays_off() -> None:
+    async def work(lab: Lab) -> None:
+        for command in (Command("laser.power", 0.0003, "W"), Command("laser.emission", 1.0, "")):
+            assert (await lab.line.perform(command)).ending is Ending.CONFIRMED
+        with pytest.raises(NotOpened, match=r"laser\.emission"):
+            await lab.line.by_hand("put_under_microscope", nobody)
+        await lab.line.perform(Command("laser.emission", 0.0, ""))
+        endings = []
+
+        async def meanwhile() -> str:
+            outcome = await lab.line.perform(Command("laser.emission", 1.0, ""))
+            endings.append(outcome.ending)
+            return "ada"
+
+        await lab.line.by_hand("put_under_microscope", meanwhile)
+        outcome = await lab.line.perform(Command("laser.emission", 1.0, ""))
+        assert [*endings, outcome.ending] == [Ending.REFUSED, Ending.CONFIRMED]
+
+    on_a_running_line(work)

@@ -244,12 +244,41 @@ def test_an_operator_opens_and_shuts() -> None:
         plant.finish("load")
 
 
+def test_a_sample_that_was_grown_may_be_put_under_the_microscope_again() -> None:
+    plant = CvdTube(random.Random(1), samples={"other": {"layers": 3, "coverage": 0.4}})
+    places = [(60.0 * x, 60.0 * y) for x in range(-3, 4) for y in range(-3, 4)]
+
+    def seen(action: str, details: dict[str, object]) -> list[int]:
+        plant.operate(action, details)
+        plant.finish(action)
+        return [plant.layers_at(*place) for place in places]
+
+    seen("load", BOATS)
+    grown = seen("move_to_microscope", {})
+    other = seen("put_under_microscope", {"sample_id": "other"})
+    assert {*other} == {0, 3}
+    assert 0.2 < other.count(3) / len(other) < 0.6
+    assert seen("put_under_microscope", {"sample_id": BOATS["sample_id"]}) == grown
+
+
+def test_the_nominal_line_takes_any_sample_for_a_bare_one() -> None:
+    plant = short_line()
+    relays = plant.parts["relays"]
+    assert isinstance(relays, Relays)
+    assert plant.operate("put_under_microscope", {"sample_id": "any"}) > 0
+    assert relays.inputs == (True, True, False, True)
+    plant.finish("put_under_microscope")
+    assert relays.inputs == (True, True, True, True)
+    assert plant.layers_at(0.0, 0.0) == 0
+
+
 @pytest.mark.parametrize(
     ("action", "details", "message"),
     [
         ("dance", {}, "an operator can"),
         ("move_to_microscope", {}, "no sample in the tube"),
         ("move_to_microscope", {"x": 1}, "takes no details"),
+        ("put_under_microscope", {}, "takes .'sample_id',"),
         ("load", {}, "'load' takes"),
         ("load", {**BOATS, "moo3_mass_mg": -1.0}, "moo3_mass_mg -1.0"),
         ("load", {**BOATS, "sulfur_mass_mg": float("nan")}, "sulfur_mass_mg nan"),

@@ -48,6 +48,7 @@ from labharness.protocols.hcp.codec import (
 )
 from labharness.protocols.hcp.messages import ResumeFrom
 from labharness.work.desk.checkpoint import checkpoints
+from labharness.work.desk.no_line import is_without_line
 
 __all__ = ["run"]
 
@@ -78,7 +79,7 @@ def run(chosen: argparse.Namespace) -> int:
         out = Path(chosen.out) if chosen.out else None
         facts = lineless_facts(plan)
         task: TaskRun | NoLineRun
-        if payload.capability in facts.capabilities:
+        if is_without_line(facts, payload):
             task = NoLineRun(plan, facts, submit, payload, out=out, tell=told.tell)
         else:
             task = TaskRun(

@@ -123,10 +123,23 @@ class OperatorRow(Strict):
 
 
 class PlantRow(Strict):
-    """The simulated plant behind loopback ports."""
+    """The simulated plant behind loopback ports.
+
+    Attributes:
+        samples: Samples that lie ready in it, by their ids, as the plant describes them: what was
+            not made in the simulated lab itself has to come from somewhere.
+    """
 
     kind: str
     settings: dict[str, StrictBool | StrictFloat] = Field(default_factory=dict)
+    samples: dict[str, dict[str, StrictBool | StrictInt | StrictFloat | str]] = Field(
+        default_factory=dict
+    )
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """Its settings and its samples, as its class takes them; a plant may take no samples."""
+        return {**self.settings, **({"samples": self.samples} if self.samples else {})}
 
 
 def _is_websocket(url: str) -> bool:

@@ -68,8 +68,8 @@ def check_plant(file: LabFile) -> None:
     if kind not in known:
         raise BadLabFile(Text("settings.plant", kind=kind, known=", ".join(sorted(known))))
     try:
-        check_fitting(known[kind], file.plant.settings, given=1)
-        parts = known[kind](None, **file.plant.settings).parts
+        check_fitting(known[kind], file.plant.stated, given=1)
+        parts = known[kind](None, **file.plant.stated).parts
     except (TypeError, ValueError) as why:
         raise BadLabFile(Text("settings.plant_settings", why=str(why))) from None
     for row in file.instrument:

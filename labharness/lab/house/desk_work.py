@@ -32,7 +32,7 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.confidential import Way, refused_on_way
 from labharness.work.desk import LabFacts
 from labharness.work.desk.folder import JOURNAL_NAME
-from labharness.work.desk.no_line import received_without_line
+from labharness.work.desk.no_line import is_without_line, received_without_line
 
 __all__ = ["LEAVE_S", "LOOK_S", "DeskWork", "LabFiles"]
 
@@ -89,6 +89,10 @@ class LabFiles:
         """Return the file of the key for confidential data; raises as `current`."""
         return self.current()[0].data_key
 
+    def needs_no_line(self, payload: TaskSubmit) -> bool:
+        """Return whether a task needs no line; raises as `current`."""
+        return is_without_line(self.current()[1], payload)
+
     def received(
         self, message_id: str, payload: TaskSubmit, session_id: str, way: Way
     ) -> Rejected | HcpMessage | None:
@@ -101,7 +105,7 @@ class LabFiles:
             BadLabFile: A file cannot be honoured.
         """
         _, facts = self.current()
-        if payload.capability in facts.capabilities:
+        if is_without_line(facts, payload):
             found = received_without_line(facts, message_id, payload, session_id, Chance(None))
         else:
             found = screened(read_lab(self._lab), payload)

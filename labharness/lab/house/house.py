@@ -39,6 +39,7 @@ from labharness.lab.house.orders import (
 from labharness.lab.house.outgoing import TaskMessages, made_submit_file
 from labharness.lab.house.submissions import Submissions
 from labharness.protocols.hcp.codec import HcpMessage, decode
+from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.confidential import Way
 from labharness.work.task.commands import (
     FailTask,
@@ -96,7 +97,8 @@ class House:
         new_id: Mints ids of tasks and sessions.
         receive: Answers a submission that can have an answer at once.
         data_key: Returns the file of the key for confidential data; ``None`` for none.
-        needs: Returns what a run of a capability needs; by default the whole line, alone.
+        needs_no_line: Returns whether a submission needs no line.
+        needs: Returns what a run of a task needs; by default the whole line, alone.
         tell: Tells people of failed background work; not where lab time has another speed.
         desk: Carries out tasks without instruments; ``None`` where the line has them all.
     """
@@ -113,7 +115,8 @@ class House:
         new_id: Callable[[], str],
         receive: Receive = lambda message_id, payload, session_id, way: None,
         data_key: Callable[[], Path | None] = lambda: None,
-        needs: Needs = lambda capability: WHOLE_LINE,
+        needs_no_line: Callable[[TaskSubmit], bool] = lambda payload: False,
+        needs: Needs = lambda task: WHOLE_LINE,
         tell: Callable[[str], None] = lambda text: None,
         desk: DeskDoor | None = None,
     ) -> None:
@@ -138,6 +141,7 @@ class House:
             now_s=now_s,
             new_id=new_id,
             receive=receive,
+            needs_no_line=needs_no_line,
         )
         self._jobs = HouseJobs(
             journal, self._submit_run, home, now_s=now_s, new_id=new_id, tell=self._told
@@ -299,7 +303,7 @@ class House:
 
     def _lease(self, task: Task, run: Attempt) -> bool:
         """Return whether a run has its lease, which it takes now if it can."""
-        need = self._needs(task.task_family)
+        need = self._needs(task)
         if run.run_id not in self.tasks.leases and not obstacle(self.tasks, task, need):
             self._say([leasing(task.task_id, run.run_id, need)])
         return run.run_id in self.tasks.leases
@@ -401,7 +405,7 @@ class House:
             return
         draft, begun = self._journal.draft(self._now_s()), []
         for task in filter(self._is_for_desk, waiting(self.tasks)):
-            need = self._needs(task.task_family)
+            need = self._needs(task)
             if task.status in READY and not obstacle(draft.tasks, task, need):
                 for command in self._starting(task, DESK):
                     draft.give(command, RUNTIME)
@@ -414,7 +418,7 @@ class House:
         """Return the commands that begin a task with its lease."""
         known = "" if task.attempts else task.session_id
         start = StartTask(task_id=task.task_id, run_id=known or self._new_id(), worker=worker)
-        return start, leasing(task.task_id, start.run_id, self._needs(task.task_family))
+        return start, leasing(task.task_id, start.run_id, self._needs(task))
 
     def _order_of(self, task_id: str) -> None:
         task = self.tasks.by_id[task_id]
@@ -422,7 +426,7 @@ class House:
             self._order(task, task.current)
 
     def _is_for_desk(self, task: Task) -> bool:
-        return self._desk is not None and not self._needs(task.task_family).instruments
+        return self._desk is not None and not self._needs(task).instruments
 
     def _worker(self, run: Attempt) -> WorkerDoor:
         return self._desk if run.worker == DESK and self._desk is not None else self._owner

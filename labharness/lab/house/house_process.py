@@ -267,6 +267,7 @@ class HouseProcess:
             new_id=Chance(None).uuid4,
             receive=self._files.received,
             data_key=self._files.data_key,
+            needs_no_line=self._files.needs_no_line,
             needs=needs_of(plan),
             tell=WorkAlerts(plan),
             desk=self._desk,

@@ -22,6 +22,7 @@ from labharness.work.admission.confidential import Way
 from labharness.work.task.commands import CreateTask, LinkTasks, TaskActor
 from labharness.work.task.facts import CommandRefused, TaskFact
 from labharness.work.task.house import HouseJournal
+from labharness.work.task.leases import WITHOUT_LINE
 from labharness.work.task.queue import QUEUED_MAX, is_full, reviewed_task
 
 __all__ = ["RUNTIME", "Intake", "Receive", "must"]
@@ -53,6 +54,7 @@ class Intake:
         now_s: World time, in seconds since 1970, UTC.
         new_id: Mints ids of tasks, sessions and messages.
         receive: Answers what can be answered at once.
+        needs_no_line: Returns whether a submission needs no line.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Intake:
         now_s: Callable[[], float],
         new_id: Callable[[], str],
         receive: Receive,
+        needs_no_line: Callable[[TaskSubmit], bool],
     ) -> None:
         self._journal = journal
         self._kept = kept
@@ -73,6 +76,7 @@ class Intake:
         self._now_s = now_s
         self._new_id = new_id
         self._receive = receive
+        self._needs_no_line = needs_no_line
 
     def submit(
         self,
@@ -113,6 +117,9 @@ class Intake:
         kept, described = self._submissions.taken(task_id, data, message, was, rejected)
         created = creating(task_id, message.message_id, told(payload), self._lab, seed)
         profile = {**created.profile, **described}
+        # of a repeated key as it was, so that it is the same command whatever the lab offers now
+        if self._needs_no_line(payload) if was is None else was.profile.get(WITHOUT_LINE):
+            profile[WITHOUT_LINE] = True
         if via:
             profile |= {"via": via, "message_id": message.message_id}
         command = replace(created, session_id=session_id, profile=profile, **owned)

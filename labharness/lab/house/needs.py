@@ -1,11 +1,13 @@
-"""The instruments that a run of each capability needs, and how many of them run at once."""
+"""The instruments that a run of a task needs, and how many of them run at once."""
 
 import logging
 
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.work.task.leases import Need, Needs
+from labharness.work.capability import without_line
+from labharness.work.task.leases import WITHOUT_LINE, Need, Needs
+from labharness.work.task.record import Task
 
 __all__ = ["needs_of"]
 
@@ -13,7 +15,7 @@ LOG = logging.getLogger(__name__)
 
 
 def needs_of(plan: LabPlan) -> Needs:
-    """Return the needs of a lab's capabilities.
+    """Return the needs of the tasks of a lab.
 
     A run with physical resources has all instruments of the line: they are armed, polled and made
     safe together. A capability that cannot be read needs them all, alone.
@@ -25,10 +27,12 @@ def needs_of(plan: LabPlan) -> Needs:
         LOG.warning("each task needs the whole line, alone: %s", why)
         known = {}
 
-    def need(capability: str) -> Need:
-        if capability not in known:
+    def need(task: Task) -> Need:
+        capability = known.get(task.task_family)
+        if capability is None:
             return Need(every)
-        declared = known[capability].declaration
+        alone = without_line(capability) if task.profile.get(WITHOUT_LINE) else None
+        declared = (alone or capability).declaration
         physical = declared.safety.involves_physical_resources
         return Need(every if physical else (), declared.constraints.concurrent_limit)
 

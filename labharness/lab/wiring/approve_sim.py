@@ -1,4 +1,4 @@
-"""Signs the standing approval of a simulated lab again, after an edit of its files.
+"""Signs the standing approvals of a simulated lab again, after an edit of its files.
 
 Run as ``python -m labharness.lab.wiring.approve_sim [LAB_FILE ...]``; ``make approve-sim`` does it
 for the labs in the repository.
@@ -17,25 +17,30 @@ from labharness.work.admission.approval import StandingApproval, read_approval, 
 __all__ = ["approve", "main"]
 
 
-def approve(plan: LabPlan) -> Path:
-    """Write the first standing approval of a lab anew, signed over its files as they are.
+def approve(plan: LabPlan) -> tuple[Path, ...]:
+    """Write the standing approvals of a lab anew, signed over its files as they are.
+
+    The first one is made where it is missing.
 
     Raises:
         BadLabFile: The lab names no approval, or has a link that is not a loopback.
     """
     if plan.real_ports or not plan.file.lab.approvals:
         raise BadLabFile(Text("approval.loopback_only", path=str(plan.path)))
-    path = plan.beside(plan.file.lab.approvals[0])
-    given = read_approval(read_text(path)) if path.exists() else _first(plan)
-    bound = replace(given, envelope_digest=plan.envelope_digest, lab_digest=plan.lab_digest)
-    path.write_text(write_approval(sign(bound, repository_key())), "utf-8")
-    return path
+    first, *others = map(plan.beside, plan.file.lab.approvals)
+    paths = (first, *(each for each in others if each.exists()))
+    for path in paths:
+        given = read_approval(read_text(path)) if path.exists() else _first(plan)
+        bound = replace(given, envelope_digest=plan.envelope_digest, lab_digest=plan.lab_digest)
+        path.write_text(write_approval(sign(bound, repository_key())), "utf-8")
+    return paths
 
 
 def main(arguments: list[str]) -> int:
     """Approve each lab file named, or the one that ships."""
     for path in [Path(each) for each in arguments] or [default_lab_path()]:
-        sys.stdout.write(f"signed {approve(read_lab(path))}\n")
+        for signed in approve(read_lab(path)):
+            sys.stdout.write(f"signed {signed}\n")
     return 0
 
 

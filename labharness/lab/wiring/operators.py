@@ -28,9 +28,17 @@ class SimulatedOperator:
         self._delay_s = delay_s
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
-        """Do the step and confirm it."""
+        """Do the step and confirm it.
+
+        Raises:
+            LinkLost: The simulated lab has not what the step takes.
+        """
         await asyncio.sleep(self._delay_s)
-        await asyncio.sleep(self._sim_lab.operate(action, details))
+        try:
+            takes_s = self._sim_lab.operate(action, details)
+        except ValueError as why:
+            raise LinkLost(Text("operator.cannot", action=action, why=str(why))) from None
+        await asyncio.sleep(takes_s)
         self._sim_lab.finish(action)
         return "simulated operator"
 

@@ -121,13 +121,13 @@ class SimulatedLab:
 
 def _at_its_ambient(
     make_plant: Callable[..., Any], file: LabFile, *, nominal: bool
-) -> dict[str, bool | float]:
+) -> dict[str, Any]:
     """Return a plant's settings, with the room's pressure as the lab file states it.
 
     A plant may stand in another room, as if the statement were wrong: the nominal one, on which
     plans are flown, stands in the room of the lab file.
     """
-    settings = dict(file.plant.settings) if file.plant else {}
+    settings = file.plant.stated if file.plant else {}
     stated = file.lab.ambient_torr
     if stated is not None and "ambient_torr" in signature(make_plant).parameters:
         settings = (

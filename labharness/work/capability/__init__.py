@@ -31,7 +31,9 @@ __all__ = [
     "ReasonCode",
     "Settings",
     "Surroundings",
+    "form_of",
     "needs_no_line",
+    "without_line",
 ]
 
 ReasonCode = Literal["invalid_input", "safety_violation", "resource_unavailable", "forbidden"]
@@ -194,11 +196,12 @@ class Capability(Protocol):
         formats: Names of its output formats.
         verbs: The verb of each action in its plans.
 
-    It may have four more: ``settings``, the model of its table in a lab file (without it the table
+    It may have five more: ``settings``, the model of its table in a lab file (without it the table
     has no keys); ``log``, the name of its process log; ``moved``: former tables of a lab file,
     each with its present place in the table of the capability; and ``so_far``, which takes the
     records of a run that came to no end and each ``QueryResult`` of it, and returns
-    ``PartialResults`` (without it the measured values are one artifact, as they are).
+    ``PartialResults`` (without it the measured values are one artifact, as they are); and
+    ``without_line``, its form for tasks that need no line, of the same name (`form_of`).
     """
 
     declaration: Declaration
@@ -235,12 +238,25 @@ class Capability(Protocol):
 class NoLineCapability(Capability, Protocol):
     """A capability without physical resources, whose tasks need no line.
 
-    Its ``verbs`` are those of each task.
+    Its ``verbs`` are those of each task. One that is the form of another capability says by
+    ``takes``, from the inputs of a task, whether the task is one of its own.
     """
 
     def bound(self, inputs: Mapping[str, Any], around: Surroundings) -> Mapping[str, Verb]:
         """Return the verbs of one task."""
         ...
+
+
+def form_of(capability: Capability, inputs: Mapping[str, Any]) -> Capability:
+    """Return a capability as a task with these inputs uses it: on its line, or without one."""
+    other: Any = getattr(capability, "without_line", None)
+    return other if other is not None and other.takes(inputs) else capability
+
+
+def without_line(capability: Capability) -> NoLineCapability | None:
+    """Return the capability, or its form, that needs no line; ``None`` where it has none."""
+    found: Capability = getattr(capability, "without_line", capability)
+    return found if needs_no_line(found) else None
 
 
 def needs_no_line(capability: Capability) -> TypeGuard[NoLineCapability]:

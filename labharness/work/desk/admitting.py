@@ -32,7 +32,7 @@ from labharness.work.admission.risk import (
     common_name,
     safe_in_time,
 )
-from labharness.work.capability import CannotDo, Capability, Planned
+from labharness.work.capability import CannotDo, Capability, Planned, form_of
 from labharness.work.desk.energised import BadPlan, energised, least_duration_s, stated
 from labharness.work.desk.facts import ApprovalRequest, LabFacts
 from labharness.work.plan import Prediction
@@ -106,17 +106,18 @@ class Admitting:
         """Check all that needs no instrument: caller, inputs, plan, its limits and its risk."""
         facts = self._facts
         submission = submission_of(payload)
+        offered = {name: form_of(each, payload.inputs) for name, each in facts.capabilities.items()}
         screened = screen(
             submission,
             caller=self._caller(payload.caller_id),
-            declarations=[each.declaration for each in facts.capabilities.values()],
-            formats=[name for each in facts.capabilities.values() for name in each.formats],
+            declarations=[each.declaration for each in offered.values()],
+            formats=[name for each in offered.values() for name in each.formats],
             callers=facts.callers or {},
             encrypts=facts.encrypts,
         )
         if isinstance(screened, Rejected):
             return screened
-        capability = facts.capabilities[screened.declaration.name]
+        capability = offered[screened.declaration.name]
         constraints = {"confidence_threshold": screened.confidence_threshold}
         try:
             planned = capability.plan(
@@ -360,7 +361,8 @@ class Admitting:
         )
         reasons = []
         expired = edited = False
-        for standing in facts.approvals:
+        meant = [each for each in facts.approvals if each.capability == asked.capability]
+        for standing in meant or facts.approvals:
             verdict = approvals.verify(standing, asked, facts.approval_key, self._utc())
             if isinstance(verdict, approvals.Approved):
                 return verdict

@@ -1,6 +1,8 @@
 """A lab without its line, for admission: its facts, its limits, and the answer on receipt."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from labharness.core.clock import Chance, wall_clock_utc
 from labharness.core.vocabulary.hours import ALWAYS
@@ -10,12 +12,12 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.kernel import Envelope, Purge
 from labharness.work.admission.approval import NotApproved
 from labharness.work.admission.token import new_token
-from labharness.work.capability import needs_no_line
+from labharness.work.capability import without_line
 from labharness.work.desk.accepting import acceptance
 from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.facts import LabFacts
 
-__all__ = ["NoLine", "facts_without_line", "received_without_line"]
+__all__ = ["NoLine", "facts_without_line", "is_without_line", "received_without_line"]
 
 NO_CHANNEL = Envelope(
     line="",
@@ -49,7 +51,9 @@ def facts_without_line(facts: LabFacts) -> LabFacts:
 
     Nothing runs that a person would attend, or that another task could share.
     """
-    offered = {name: each for name, each in facts.capabilities.items() if needs_no_line(each)}
+    offered = {
+        name: form for name, each in facts.capabilities.items() if (form := without_line(each))
+    }
     return replace(
         facts,
         attended=ALWAYS,
@@ -63,6 +67,18 @@ def facts_without_line(facts: LabFacts) -> LabFacts:
         warnings=(),
         predict=None,
     )
+
+
+def is_without_line(facts: LabFacts, payload: TaskSubmit) -> bool:
+    """Return whether a task needs no line.
+
+    Args:
+        facts: The lab without its line (`facts_without_line`).
+        payload: Of the submission.
+    """
+    offered = facts.capabilities.get(payload.capability)
+    takes: Callable[[Mapping[str, Any]], bool] = getattr(offered, "takes", lambda inputs: True)
+    return offered is not None and takes(payload.inputs)
 
 
 def received_without_line(

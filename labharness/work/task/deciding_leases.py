@@ -28,7 +28,7 @@ def _lease(tasks: Tasks, c: LeaseInstruments, actor: TaskActor, now_s: float) ->
     task = tasks.by_id[c.task_id]
     require(task.current is not None and task.current.run_id == c.run_id, "no_attempt")
     require(not leased(tasks).keys() & set(c.instruments), "leased")
-    require(at_work(tasks, task.task_family) < c.places, "no_place")
+    require(at_work(tasks, task) < c.places, "no_place")
     name = {"task_id": c.task_id, "run_id": c.run_id}
     yield f.InstrumentsLeased(at_s=now_s, instruments=c.instruments, **name)
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from labharness.core.vocabulary.texts import Text
 from labharness.work.task.record import InstrumentLease, Task, Tasks
 
-__all__ = ["Need", "Needs", "at_work", "leased", "obstacle"]
+__all__ = ["WITHOUT_LINE", "Need", "Needs", "at_work", "leased", "obstacle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,11 @@ class Need:
     places: int = 1
 
 
-Needs = Callable[[str], Need]
-"""The need of a capability, by its name."""
+Needs = Callable[[Task], Need]
+"""The need of a run of a task."""
+
+WITHOUT_LINE: Final = "without_line"
+"""Key of the profile of a task that needs no line, of a capability that also works on one."""
 
 
 def leased(tasks: Tasks) -> dict[str, InstrumentLease]:
@@ -31,15 +35,19 @@ def leased(tasks: Tasks) -> dict[str, InstrumentLease]:
     return {name: lease for lease in tasks.leases.values() for name in lease.instruments}
 
 
-def at_work(tasks: Tasks, capability: str) -> int:
-    """Return how many runs of a capability have a place."""
-    runs = tasks.leases.values()
-    return sum(tasks.by_id[each.task_id].task_family == capability for each in runs)
+def at_work(tasks: Tasks, task: Task) -> int:
+    """Return how many runs of a task's capability, in the same form, have a place."""
+    runs = (tasks.by_id[each.task_id] for each in tasks.leases.values())
+    return sum(_form(each) == _form(task) for each in runs)
+
+
+def _form(task: Task) -> tuple[str, bool]:
+    return task.task_family, bool(task.profile.get(WITHOUT_LINE))
 
 
 def obstacle(tasks: Tasks, task: Task, need: Need) -> str:
     """Return why a run of a task can have no lease now; ``""`` where it can."""
-    if at_work(tasks, task.task_family) >= need.places:
+    if at_work(tasks, task) >= need.places:
         return Text("queue.no_place", capability=task.task_family, places=need.places)
     if taken := sorted(leased(tasks).keys() & set(need.instruments)):
         return Text("queue.leased", names=", ".join(taken))

@@ -65,10 +65,10 @@ def next_task(tasks: Tasks, needs: Needs) -> Task | None:
 
     Args:
         tasks: The state of all tasks.
-        needs: Of each capability.
+        needs: Of each task.
     """
     ready = (each for each in waiting(tasks) if each.status in READY)
-    return next((t for t in ready if not obstacle(tasks, t, needs(t.task_family))), None)
+    return next((t for t in ready if not obstacle(tasks, t, needs(t))), None)
 
 
 def waits(tasks: Tasks, needs: Needs, held: str = "") -> Iterator[TaskCommand]:
@@ -76,13 +76,13 @@ def waits(tasks: Tasks, needs: Needs, held: str = "") -> Iterator[TaskCommand]:
 
     Args:
         tasks: The state of all tasks.
-        needs: Of each capability.
+        needs: Of each task.
         held: Why the line takes no run now; it concerns the next task alone.
     """
     first = next_task(tasks, needs)
     for task in waiting(tasks):
         if task.status in READY:
-            why = held if task is first else obstacle(tasks, task, needs(task.task_family))
+            why = held if task is first else obstacle(tasks, task, needs(task))
             yield from _told(task, why, "line" if task is first else "lease")
 
 

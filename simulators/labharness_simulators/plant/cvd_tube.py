@@ -4,6 +4,7 @@ import math
 import random
 from collections import deque
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from labharness_simulators.plant.faults import Faults
 from labharness_simulators.plant.film import Film
@@ -30,7 +31,8 @@ from labharness_simulators.plant.relays import (
     VENT,
     Relays,
 )
-from labharness_simulators.plant.sample import Sample, draw_sample
+from labharness_simulators.plant.sample import draw_sample
+from labharness_simulators.plant.shelf import Lying, Shelf
 from labharness_simulators.plant.spectrum import Light
 from labharness_simulators.plant.spot import spot_light
 from labharness_simulators.plant.stage import MicroscopeStage
@@ -71,6 +73,7 @@ class CvdTube:
         sulfur_mass_factor: heat capacity of the sulfur heater, relative to the default.
         vented: the vent is open, as after the last shutdown; without power it is shut, and the open
             bypass then fills the tube.
+        samples: the samples that lie ready beside the microscope, by their ids: see `Shelf`.
         ambient_torr: the room's pressure; 626 (83.5 kPa) at 1,600 m (ISO 2533).
 
     Attributes:
@@ -88,6 +91,7 @@ class CvdTube:
         sulfur_mass_factor: float = 1.0,
         vented: bool = False,
         ambient_torr: float = 760.0,
+        samples: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
     ) -> None:
         for name, value in (
             ("tube_volume_l", tube_volume_l),
@@ -104,6 +108,7 @@ class CvdTube:
         self._noise = _branch(chance)
         self._sample_chance = _branch(chance)
         errors = _branch(chance)
+        self._shelf = Shelf(samples, _branch(chance))
 
         def error(sd: float) -> float:
             return 0.0 if errors is None else errors.normalvariate(0.0, sd)
@@ -160,9 +165,7 @@ class CvdTube:
         }
         self._in_hand: str | None = None
         self._hot = HotZone()
-        self._on_stage: Sample | None = None
-        self._film: Film | None = None
-        self._film_coverage = (0.0,) * LAYERS
+        self._on_stage: Lying | None = None
         self._spots: deque[tuple[float, float, int]] = deque(maxlen=SPOTS_MAX)
         self._peak_pressure_pa = self._gas.pressure_pa
         self._opened_h2_fraction = 0.0
@@ -296,7 +299,8 @@ class CvdTube:
         """Begin an operator's manual step; return the seconds until `finish` is due.
 
         `load` opens the lid and puts in new boats and a new substrate; `move_to_microscope` opens
-        lid and enclosure and moves the sample to the stage, where its film no longer changes.
+        lid and enclosure and moves the sample to the stage, where its film no longer changes;
+        `put_under_microscope` opens the enclosure and puts a sample there that lies ready.
 
         Raises:
             ValueError: an unknown action, another action in hand, missing or unknown details, a
@@ -310,8 +314,11 @@ class CvdTube:
             if details:
                 raise ValueError(f"CvdTube: {action!r} takes no details; got {sorted(details)}")
             return self._begin_move()
+        if action == "put_under_microscope":
+            return self._begin_put(details)
         raise ValueError(
-            f"CvdTube: asked to {action!r}; an operator can 'load' or 'move_to_microscope'"
+            f"CvdTube: asked to {action!r}; an operator can 'load', 'move_to_microscope' or "
+            "'put_under_microscope'"
         )
 
     @property
@@ -347,11 +354,27 @@ class CvdTube:
         sample, growth = self._hot.unload()
         self._open_lid("move_to_microscope")
         self._relays.enclosure_held_open = True
-        self._film = Film(growth.nuclei_per_m2, growth.extended_area, sample.film_seed)
-        self._film_coverage = growth.coverage
-        self._on_stage = sample
-        self._spots.clear()
+        film = Film(growth.nuclei_per_m2, growth.extended_area, sample.film_seed)
+        self._lay(Lying(sample, film, growth.coverage))
         return TO_MICROSCOPE_S
+
+    def _begin_put(self, details: Mapping[str, object]) -> float:
+        if sorted(details) != ["sample_id"]:
+            raise ValueError(
+                "CvdTube: 'put_under_microscope' takes ('sample_id',); "
+                f"got {tuple(sorted(details))}"
+            )
+        lying = self._shelf.find(str(details["sample_id"]))
+        self._in_hand = "put_under_microscope"
+        self._relays.enclosure_held_open = True
+        self._lay(lying)
+        return TO_MICROSCOPE_S
+
+    def _lay(self, lying: Lying) -> None:
+        """Lay a sample on the stage; whatever lay there goes back, and both may be had again."""
+        self._shelf.put(lying)
+        self._on_stage = lying
+        self._spots.clear()
 
     def _open_lid(self, action: str) -> None:
         self._in_hand = action
@@ -362,9 +385,9 @@ class CvdTube:
     def _look(self, exposure_s: float) -> Light | None:
         """Return the light of the spot under the laser; None without beam or sample."""
         power_w = self._laser.output_w
-        sample, film = self._on_stage, self._film
-        if power_w <= 0.0 or sample is None or film is None:
+        if power_w <= 0.0 or self._on_stage is None:
             return None
+        sample, film = self._on_stage.sample, self._on_stage.film
         x_um, y_um, _ = position_um = self._stage.position_um
         if power_w > BURNING_W:
             film.burn(x_um, y_um)
@@ -389,8 +412,11 @@ class CvdTube:
         Without one there, coverage and mean belong to the film on the stage.
         """
         gas, growth, in_tube = self._gas, self._hot.growth, self._hot.sample
-        coverage = growth.coverage if in_tube is not None else self._film_coverage
-        sample = in_tube or self._on_stage
+        stage = self._on_stage
+        coverage = (0.0,) * LAYERS if stage is None else stage.coverage
+        if in_tube is not None:
+            coverage = growth.coverage
+        sample = in_tube or (stage and stage.sample)
         return {
             "time_s": self.time_s,
             "furnace_heater_c": self._furnace.heater_k - ZERO_C_K,
@@ -436,7 +462,7 @@ class CvdTube:
 
     def layers_at(self, x_um: float, y_um: float) -> int:
         """Return the true layers under a stage position in um, 0 without a film; for referees."""
-        return 0 if self._film is None else self._film.layers_at(x_um, y_um)
+        return 0 if self._on_stage is None else self._on_stage.film.layers_at(x_um, y_um)
 
 
 def _branch(chance: random.Random | None) -> random.Random | None:

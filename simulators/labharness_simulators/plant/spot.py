@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from labharness_simulators.plant.film import Film
 from labharness_simulators.plant.sample import Sample
+from labharness_simulators.plant.shelf import SeenFilm
 from labharness_simulators.plant.spectrum import Light, light_of, with_disorder
 
 __all__ = ["FOCUS_UM", "WAIST_UM", "layers_under", "spot_light"]
@@ -43,14 +43,14 @@ def places(x_um: float, y_um: float, radius_um: float) -> Iterator[tuple[float, 
             )
 
 
-def layers_under(film: Film, x_um: float, y_um: float, radius_um: float) -> dict[int, float]:
+def layers_under(film: SeenFilm, x_um: float, y_um: float, radius_um: float) -> dict[int, float]:
     """Return the share of a spot's light that falls on each number of layers, 0 for bare."""
     counts = Counter(film.layers_at(x, y) for x, y in places(x_um, y_um, radius_um))
     return {layers: count / POINTS for layers, count in sorted(counts.items())}
 
 
 def spot_light(
-    film: Film,
+    film: SeenFilm,
     sample: Sample,
     position_um: tuple[float, float, float],
     laser_mw: float,

@@ -52,6 +52,7 @@ class Desk:
             new_id=Chance(None).uuid4,
             receive=self.files.received,
             data_key=self.files.data_key,
+            needs_no_line=self.files.needs_no_line,
             needs=needs_of(read_lab(self.lab)),
             desk=self.desk,
         )

@@ -62,6 +62,7 @@ class Desk:
             now_s=lambda: wall_clock_utc().timestamp(),
             new_id=Chance(None).uuid4,
             receive=files.received,
+            needs_no_line=files.needs_no_line,
             needs=needs_of(read_lab(self.lab)),
             desk=self.desk,
         )
@@ -122,6 +123,28 @@ def made(tmp_path: Path, reader: object) -> Iterator[Desk]:
     yield desk
     desk.desk.leave("over")
     desk.journal.close()
+
+
+@pytest.mark.promise(63)
+def test_a_map_waits_for_the_line_and_stored_spectra_are_judged_beside_it(made: Desk) -> None:
+    asks: dict[str, Any] = {"capability": "raman-characterization", "caller_id": "operator"}
+    asks |= {"intent": "how many layers", "constraints": {}, "expected_output": {}}
+    maps = [
+        made.submit(f"map {name}", **asks, inputs={"measure": {"sample_id": name}})
+        for name in ("a", "b")
+    ]
+    flat = {"raman_shift": [float(x) for x in range(300, 600)], "intensity": [1.0] * 300}
+    stored = made.submit("stored", **asks, inputs={"spectra": [flat]})
+    made.until(lambda: made.status(stored) == "failed")  # there is no film in it
+    assert [made.status(each) for each in maps] == ["queued", "queued"]
+    made.line.up = True
+    made.until(lambda: made.status(maps[0]) != "queued")
+    assert made.status(maps[1]) == "waiting_resource"
+    (lease,) = made.house.tasks.leases.values()
+    assert {"laser", "spectrometer", "stage", "furnace"} <= set(lease.instruments)
+    beside = made.submit("beside", **asks, inputs={"spectra": [flat]})
+    made.until(lambda: made.status(beside) == "failed")
+    assert made.status(maps[1]) == "waiting_resource"
 
 
 @pytest.mark.promise(64)

@@ -8,7 +8,7 @@ import pytest
 
 from labharness.work.capability import Answer, NoAnswer
 from labharness.work.capability.cvd.answer import compose
-from labharness.work.capability.cvd.verdict import (
+from labharness.work.capability.raman_verdict import (
     judge,
     peak_over_background,
     raman_shift,

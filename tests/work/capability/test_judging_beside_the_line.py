@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from labharness.core.clock import VirtualLoop, run
-from labharness.work.capability.cvd import raman
+from labharness.work.capability import raman_verbs as raman
 from labharness.work.plan import Instruction, RunningStep
 
 LONG_S, BEAT_S = 0.4, 0.01

@@ -17,8 +17,8 @@ from labharness.journal.access_log import accesses
 from labharness.journal.artifacts import Artifacts
 from labharness.lab import read_lab
 from labharness.lab.wiring.without_line import NoLineRun, lineless_facts
-from labharness.work.capability.cvd.verdict import raman_shift
 from labharness.work.capability.raman_characterization.spectra import spectrum_fault
+from labharness.work.capability.raman_verdict import raman_shift
 from labharness_simulators.plant import Sample, Spectrometer
 from labharness_simulators.plant.spectrum import Light, light_of
 from rig import HERE, as_submit
@@ -133,7 +133,7 @@ RAMP = [float(each) for each in range(10)]
 @pytest.mark.parametrize(
     ("inputs", "says"),
     [
-        ({}, "either spectra or spectra_uri"),
+        ({}, "one of spectra, spectra_uri and measure"),
         ({"spectra": [], "spectra_uri": "hcp://x"}, "spectra"),
         (
             {"spectra": [{"raman_shift": RAMP, "intensity": RAMP[:-1]}]},

@@ -17,7 +17,7 @@ from labharness.work.task.commands import (
     StartTask,
     TaskActor,
 )
-from labharness.work.task.leases import Need, leased, obstacle
+from labharness.work.task.leases import WITHOUT_LINE, Need, leased, obstacle
 from labharness.work.task.projected import task_of
 from labharness.work.task.queue import PRIORITIES, next_task, reviewed, waiting, waits
 from labharness.work.task.record import RetryPolicy, Task
@@ -39,17 +39,20 @@ class Lab:
         self.alone, self.runs = TasksAlone(), 0
         self.offers = offers
 
-    def need(self, capability: str) -> Need:
-        instruments, places = self.offers[capability]
+    def need(self, task: Task) -> Need:
+        if task.profile.get(WITHOUT_LINE):
+            return Need((), 2)
+        instruments, places = self.offers[task.task_family]
         return Need(tuple(sorted(instruments)), places)
 
-    def queue(self, capability: str, priority: str) -> None:
+    def queue(self, capability: str, priority: str, **profile: bool) -> None:
         name = f"t{len(self.alone.tasks.by_id)}"
         create = CreateTask(
             task_id=name,
             objective="do it",
             task_family=capability,
             priority=priority,
+            profile=profile,
             retry=RetryPolicy(attempts_max=9),
         )
         assert not self.alone(create, ANA)
@@ -74,7 +77,7 @@ class Lab:
     def lease(self, name: str) -> str:
         task = self.alone[name]
         assert task.current is not None
-        need = self.need(task.task_family)
+        need = self.need(task)
         return self.alone(
             LeaseInstruments(
                 task_id=name,
@@ -110,7 +113,7 @@ class Lab:
             )
             if self.alone(retry, OLGA):
                 return
-            why = obstacle(self.alone.tasks, task, self.need(task.task_family))
+            why = obstacle(self.alone.tasks, task, self.need(task))
             assert bool(self.lease(task.task_id)) == bool(why)
             self.review()
 
@@ -136,17 +139,13 @@ def test_no_instrument_has_two_runs_and_no_capability_more_than_its_limit(
         elif move == "begin":
             before = lab.alone.tasks
             task = lab.begin()
-            able = [
-                each
-                for each in waiting(before)
-                if not obstacle(before, each, lab.need(each.task_family))
-            ]
+            able = [each for each in waiting(before) if not obstacle(before, each, lab.need(each))]
             assert task == (able[0] if able else None)  # never behind one that could begin
         else:
             getattr(lab, move)(random)
         lab.check()
         for each in waiting(lab.alone.tasks):
-            why = obstacle(lab.alone.tasks, each, lab.need(each.task_family))
+            why = obstacle(lab.alone.tasks, each, lab.need(each))
             assert each.status == ("waiting_resource" if why else "queued")
             assert each.status_reason == why
 
@@ -162,6 +161,15 @@ def test_a_task_without_instruments_runs_beside_and_passes_one_that_waits() -> N
     assert {each.status for each in waiting_now.values()} == {"waiting_resource"}
     assert "grow" in waiting_now["t1"].status_reason
     assert "2" in waiting_now["t4"].status_reason
+
+
+@pytest.mark.promise(63)
+def test_each_form_of_a_capability_has_its_own_places() -> None:
+    lab = Lab({"map": (frozenset({"laser"}), 1)})
+    for without_line in (True, False, True, False, True):
+        lab.queue("map", "normal", **{WITHOUT_LINE: without_line})
+    begun = [task.task_id for _ in range(5) if (task := lab.begin())]
+    assert begun == ["t0", "t1", "t2"]
 
 
 def test_what_holds_the_line_is_told_of_the_next_task_once_however_it_is_worded() -> None:

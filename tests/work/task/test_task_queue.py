@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from labharness.work.task.commands import CompleteTask, CreateTask, FailTask, LinkTasks, StartTask
 from labharness.work.task.leases import Need
 from labharness.work.task.queue import PRIORITIES, next_task, reviewed, waiting
+from labharness.work.task.record import Task
 from tasks_alone import ANA, TasksAlone
 
 
-def line(capability: str) -> Need:
+def line(task: Task) -> Need:
     return Need(("line",))
 
 

@@ -1,6 +1,7 @@
 """Growth of MoS2 by chemical vapour deposition, with Raman spectroscopy of the film."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from labharness.work.capability import (
@@ -12,14 +13,14 @@ from labharness.work.capability import (
     Planned,
     QueryResult,
 )
-from labharness.work.capability.cvd.answer import compose
+from labharness.work.capability.cvd.answer import compose, growth_log
 from labharness.work.capability.cvd.declaration import DECLARATION
-from labharness.work.capability.cvd.partial import partial_results
 from labharness.work.capability.cvd.planner import plan_growth
-from labharness.work.capability.cvd.raman import RAMAN_VERBS
 from labharness.work.capability.cvd.recipe import growth_misfits, make_recipe
 from labharness.work.capability.cvd.settings import CvdSettings, growth_line
 from labharness.work.capability.cvd.ways_out import ways_out
+from labharness.work.capability.raman_partial import spectra_so_far
+from labharness.work.capability.raman_verbs import RAMAN_VERBS
 from labharness.work.plan import PHYSICAL_VERBS, StepRecord, Verb
 
 __all__ = ["CAPABILITY", "CvdSynthesis"]
@@ -70,7 +71,8 @@ class CvdSynthesis:
         self, records: Sequence[StepRecord], measured: Sequence[QueryResult]
     ) -> PartialResults:
         """Return growth log and spectra of a run that came to no end."""
-        return partial_results(records, measured)
+        found = spectra_so_far(records, measured)
+        return replace(found, outputs={"growth_log": growth_log(records), **found.outputs})
 
 
 def _threshold(constraints: Mapping[str, Any]) -> float:

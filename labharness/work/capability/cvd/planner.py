@@ -6,9 +6,9 @@ from dataclasses import asdict
 
 from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Planned
-from labharness.work.capability.cvd.looking import add_look
 from labharness.work.capability.cvd.recipe import Recipe, growth_facts
 from labharness.work.capability.cvd.settings import GrowthFacts
+from labharness.work.capability.raman_map import add_look
 from labharness.work.capability.steps import Steps
 from labharness.work.plan import InstructionKind
 
@@ -72,7 +72,7 @@ def plan_growth(recipe: Recipe, facts: GrowthFacts, threshold: float) -> Planned
     _grow(steps, recipe)
     _cool(steps, recipe, facts, growth)
     _transfer(steps, growth)
-    add_look(steps, facts, threshold)
+    add_look(steps, facts.laser_nm, facts.raman_reference, threshold)
     # over hot sulfur, which every plan has, hydrogen makes hydrogen sulfide
     more = ("hydrogen", "hydrogen sulfide") if recipe.hydrogen_sccm > 0 else ()
     gases = ("argon", "nitrogen", *more)

@@ -1,59 +1,31 @@
-"""The lab's table of growths: microscope, calibration, and its own values of a recipe."""
+"""The lab's table of growths: its microscope, and its own values of a recipe."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Any, Self
 
 from pydantic import Field, StrictFloat, model_validator
 
 from labharness.core.vocabulary.units import ATMOSPHERE_TORR
-from labharness.work.capability import LineFacts, Settings
+from labharness.work.capability import LineFacts
+from labharness.work.capability.raman_settings import LaserNm, MicroscopeSettings
 
 __all__ = ["CvdSettings", "GrowthFacts", "growth_line"]
 
 
-class CalibrationRow(Settings):
-    """A calibration of this microscope with a known monolayer.
-
-    Attributes:
-        value: Ratio of heights.
-        uncertainty: One standard deviation of the value: other spots, other days, focus.
-        date: When it was measured.
-        on: The sample, with its oxide.
-    """
-
-    value: StrictFloat = Field(gt=0)
-    uncertainty: StrictFloat = Field(gt=0)
-    date: date
-    on: str = Field(min_length=1, max_length=200)
-
-    def told(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return {**self.model_dump(), "date": self.date.isoformat()}
-
-
-class CvdSettings(Settings):
+class CvdSettings(MicroscopeSettings):
     """The table ``[capability.cvd-material-synthesis]``.
 
     Attributes:
         laser_nm: Wavelength of the Raman laser.
-        a1g_si: Calibration of A1g over silicon. Without it the ratio counts as a broad prior.
-        pl_raman: Calibration of photoluminescence over A1g; likewise.
         a1g_si_monolayer: A value without uncertainty, date and sample, with its ``source``: no
             calibration, but the middle of that prior.
-        objective: As people write it, ``100x, NA 0.9``; it is told in the report.
-        grating: Likewise.
         growth: This line's own values for a growth; what it does not name has a default.
     """
 
-    laser_nm: StrictFloat = Field(gt=300, lt=1100)
-    a1g_si: CalibrationRow | None = None
-    pl_raman: CalibrationRow | None = None
+    laser_nm: LaserNm
     a1g_si_monolayer: StrictFloat | None = Field(default=None, gt=0)
     source: str | None = None
-    objective: str | None = Field(default=None, min_length=1, max_length=80)
-    grating: str | None = Field(default=None, min_length=1, max_length=80)
     growth: dict[str, StrictFloat] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -66,20 +38,10 @@ class CvdSettings(Settings):
 
     def reference(self) -> dict[str, dict[str, Any]]:
         """Return the known ratios of this microscope, for a planner."""
-        found = {
-            name: row.told()
-            for name, row in (("a1g_si", self.a1g_si), ("pl_raman", self.pl_raman))
-            if row is not None
-        }
+        found = super().reference()
         if self.a1g_si_monolayer is not None:
             found["a1g_si"] = {"value": self.a1g_si_monolayer, "on": self.source}
         return found
-
-    def recorded(self) -> dict[str, Any]:
-        """Return objective and grating of the microscope, if stated."""
-        stated = {"objective": self.objective, "grating": self.grating}
-        found = {name: text for name, text in stated.items() if text is not None}
-        return {"raman": found} if found else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ judged there are sentences (`findings`) with their quantities (`quantities`).
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
@@ -32,6 +32,7 @@ from labharness.work.capability.document_analysis.source import (
     source_fault,
 )
 from labharness.work.capability.document_analysis.supervised import DocumentUnreadable, read_apart
+from labharness.work.capability.no_line import WithoutLine
 from labharness.work.plan import (
     FailureKind,
     Instruction,
@@ -128,21 +129,11 @@ DECLARATION = Declaration(
 )
 
 
-class DocumentAnalysis:
+class DocumentAnalysis(WithoutLine):
     """The capability ``document-analysis``."""
 
     declaration = DECLARATION
     settings = DocumentSettings
-    formats: tuple[str, ...] = ()
-    verbs: Mapping[str, Verb] = {}
-
-    def misfits(self, facts: LineFacts) -> Iterator[str]:
-        """Return nothing: no value of a lab file prevents every task."""
-        yield from ()
-
-    def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
-        """Return nothing: another document is another task."""
-        yield from ()
 
     def plan(
         self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts

@@ -1,4 +1,4 @@
-"""Phrases of the report of stored spectra, in English and Chinese."""
+"""Phrases of the report of a Raman characterisation, in English and Chinese."""
 
 from typing import Final
 
@@ -6,5 +6,7 @@ __all__ = ["PHRASES"]
 
 PHRASES: Final[dict[str, tuple[str, str]]] = {
     "phase.spectra": ("spectra", "光谱"),
+    "phase.transfer": ("transfer", "转移"),
+    "phase.characterisation": ("characterisation", "表征"),
     "phase.analysis": ("analysis", "分析"),
 }

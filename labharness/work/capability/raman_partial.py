@@ -6,35 +6,34 @@ from statistics import median
 from typing import Any
 
 from labharness.work.capability import ArtifactContent, PartialResults, QueryResult
-from labharness.work.capability.cvd.answer import AXIS, growth_log
-from labharness.work.capability.cvd.raman import DARK, GLOW, MAP, SURVEY
-from labharness.work.capability.cvd.verdict import raman_shift
+from labharness.work.capability.raman_answer import AXIS
+from labharness.work.capability.raman_verbs import DARK, GLOW, MAP, SURVEY
+from labharness.work.capability.raman_verdict import raman_shift
 from labharness.work.plan import StepRecord
 
-__all__ = ["partial_results"]
+__all__ = ["spectra_so_far"]
 
 
-def partial_results(
+def spectra_so_far(
     records: Sequence[StepRecord], measured: Sequence[QueryResult]
 ) -> PartialResults:
-    """Return the growth log, the number of spectra of each kind, and the spectra.
+    """Return the number of spectra of each kind, and the spectra.
 
     Args:
         records: State and result of each instruction.
         measured: Every result of a query, as the journal holds it.
     """
-    outputs: dict[str, Any] = {"growth_log": growth_log(records)}
     spectra = [each for each in measured if each.about.get("of") in (DARK, SURVEY, MAP, GLOW)]
     if not spectra:
-        return PartialResults(outputs)
+        return PartialResults({})
     kinds = [each.about["of"] for each in spectra]
-    outputs["spectra"] = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+    counted = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
     laser_nm = next(
         each.instruction.parameters["laser_nm"]
         for each in records
         if each.instruction.action == "survey"
     )
-    return PartialResults(outputs, (_artifact(spectra, float(laser_nm)),))
+    return PartialResults({"spectra": counted}, (_artifact(spectra, float(laser_nm)),))
 
 
 def _artifact(spectra: Sequence[QueryResult], laser_nm: float) -> ArtifactContent:

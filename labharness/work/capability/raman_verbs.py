@@ -8,7 +8,7 @@ from typing import Any
 
 from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.texts import Text
-from labharness.work.capability.cvd.verdict import (
+from labharness.work.capability.raman_verdict import (
     judge,
     peak_over_background,
     raman_shift,

@@ -1,11 +1,13 @@
-"""The part of the plan that measures the film: survey, Raman, photoluminescence, verdict."""
+"""The part of a plan that measures a film: survey, Raman map, photoluminescence, verdict."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from labharness.core.vocabulary.texts import Text
-from labharness.work.capability.cvd.settings import GrowthFacts
 from labharness.work.capability.steps import Steps
 from labharness.work.plan import InstructionKind
 
-__all__ = ["SPOTS", "SPOTS_MAX", "add_look"]
+__all__ = ["MAP_CHANNELS", "SPOTS", "SPOTS_MAX", "add_look"]
 
 LASER_W = 0.0003
 """Below 0.5 mW a 100x objective heats MoS2 by less than 5 K."""
@@ -25,6 +27,12 @@ FILM_PLACES_SEEN_MIN = 16
 LASER_ON = ["laser.emission", 1, ""]
 """The setting of these steps that adds energy."""
 
+MAP_CHANNELS = (
+    *("laser.power", "laser.emission", "spectrometer.wavelength", "spectrometer.exposure"),
+    *("spectrometer.acquire", "stage.x", "stage.y"),
+)
+"""The channels that a map sets."""
+
 GRATING_S_MAX = 120.0
 """Longest time of a turn of the grating."""
 
@@ -33,9 +41,21 @@ SPOT_S = 40.0
 """Usual time of one place of a survey and of one spot of a map: stage, exposure, read-out."""
 
 
-def add_look(steps: Steps, facts: GrowthFacts, threshold: float) -> None:
-    """Add the steps from the survey to the verdict; the laser is on only inside of them."""
-    raman_nm = round(1e7 / (1e7 / facts.laser_nm - RAMAN_CENTRE_CM1), 2)
+def add_look(
+    steps: Steps,
+    laser_nm: float,
+    reference: Mapping[str, Mapping[str, Any]],
+    threshold: float,
+) -> None:
+    """Add the steps from the survey to the verdict; the laser is on only inside of them.
+
+    Args:
+        steps: The plan so far: the sample is under the microscope.
+        laser_nm: Wavelength of the Raman laser.
+        reference: Ratios of a monolayer on this microscope, see `judge`.
+        threshold: Confidence below which more spots are measured.
+    """
+    raman_nm = round(1e7 / (1e7 / laser_nm - RAMAN_CENTRE_CM1), 2)
     steps.stage = "characterisation"
     steps.set("laser_power", "laser.power", LASER_W, "W", Text("step.power"))
 
@@ -50,7 +70,7 @@ def add_look(steps: Steps, facts: GrowthFacts, threshold: float) -> None:
         Text("step.survey"),
         {
             "sets": [LASER_ON],
-            "laser_nm": facts.laser_nm,
+            "laser_nm": laser_nm,
             "film_places": SPOTS_MAX,
             "places_min": FILM_PLACES_SEEN_MIN,
         },
@@ -93,7 +113,7 @@ def add_look(steps: Steps, facts: GrowthFacts, threshold: float) -> None:
             "survey": "${dependencies.survey.result}",
             "spots_max": SPOTS_MAX,
             "threshold": threshold,
-            "reference": {name: dict(row) for name, row in facts.raman_reference.items()},
+            "reference": {name: dict(row) for name, row in reference.items()},
         },
         expected_s=10.0,
         timeout_s=7200.0,

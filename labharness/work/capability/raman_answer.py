@@ -1,0 +1,111 @@
+"""From the steps of a measured film to its outputs: flat fields, their evidence, the spectra."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from labharness.core.vocabulary import share_text
+from labharness.core.vocabulary.texts import Text
+from labharness.work.capability import Answer, ArtifactContent, NoAnswer
+from labharness.work.capability.raman_verdict import distribution
+from labharness.work.plan import StepRecord
+
+__all__ = ["AXIS", "film_answer", "raman_analysis", "why_not"]
+
+SIX_OR_MORE = 6
+AXIS = "Raman shift in cm-1 as the instrument states it; counts as the camera gave them"
+
+MORE_FILM = Text("advice.more_film")
+CALIBRATE = Text("advice.calibrate")
+EVENER = Text("advice.evener")
+LOOK_AT_SPECTRA = Text("advice.spectra")
+"""Suggestions, one for each reason to have no answer."""
+
+
+def film_answer(records: Sequence[StepRecord], threshold: float) -> Answer | NoAnswer:
+    """Return the answer of the steps of `add_look`, or why there is none.
+
+    Args:
+        records: State and result of each instruction of the run.
+        threshold: Least confidence that the caller accepts.
+    """
+    results = {each.instruction.instruction_id: each.result for each in records if each.result}
+    found, analysis = results.get("survey"), results.get("analysis")
+    if found is None or analysis is None:
+        return NoAnswer(Text("answer.too_early"), {})
+    verdict = analysis["verdict"]
+    film = distribution(found, verdict)
+    seen = {"film": film, "raman_analysis": raman_analysis(found, verdict)}
+    spectra = _raw_spectra(analysis, results.get("photoluminescence"), found)
+    reason, way_out = why_not(found, verdict, film, threshold)
+    if reason:
+        return NoAnswer(reason, seen, (spectra,), way_out)
+    best = analysis["spots"][verdict["best_spot"]]
+    offset_cm1 = verdict["spots"][verdict["best_spot"]]["silicon_offset_cm1"] or 0.0
+    outputs = {
+        "peak_distance": round(verdict["peak_distance_cm1"], 3),
+        "layer_count": verdict["layer_count"],
+        "confidence": verdict["confidence"],
+        "film": film,
+        "spectrum_data": {
+            "raman_shift": [round(value + offset_cm1, 3) for value in best["raman_shift"]],
+            "intensity": list(best["counts"]),
+        },
+        "raman_analysis": seen["raman_analysis"],
+    }
+    warnings = [note for note in verdict["notes"] if note.code != "note.six"]
+    if verdict["layer_count"] == SIX_OR_MORE:
+        warnings.append(Text("answer.six"))
+    return Answer(outputs, (spectra,), tuple(warnings), film["headline"])
+
+
+def why_not(
+    found: Mapping[str, Any], verdict: Mapping[str, Any], film: Mapping[str, Any], threshold: float
+) -> tuple[str, str]:
+    """Return why there is no answer, and a suggestion; both empty if there is one."""
+    if not found["film"]:
+        return Text("answer.no_film", places=found["places"]), MORE_FILM
+    spots = len(verdict["spots"])
+    if verdict["layer_count"] is None:
+        return Text("answer.undetermined", spots=spots, reasons=tuple(verdict["reasons"])), (
+            CALIBRATE if verdict["claim"] is not None else LOOK_AT_SPECTRA
+        )
+    if verdict["confidence"] < threshold:
+        sure = share_text(verdict["confidence"])
+        reason = Text(
+            "answer.unsure",
+            confidence=sure,
+            layers=verdict["layer_count"],
+            threshold=threshold,
+            spots=spots,
+            headline=film["headline"],
+        )
+        return reason, EVENER if film["claim"] == "mixed" else CALIBRATE
+    return "", ""
+
+
+def raman_analysis(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the verdict in full, with what was surveyed: ``places``, ``film``."""
+    best = verdict["best_spot"]
+    row = None if best is None else verdict["spots"][best]
+    return {
+        **{name: value for name, value in verdict.items() if name != "covered_spots"},
+        "calibration_offset_cm1": None if row is None else row["silicon_offset_cm1"],
+        "covered_fraction": len(found["film"]) / found["places"],
+        "places_surveyed": found["places"],
+        "places_with_film": len(found["film"]),
+    }
+
+
+def _raw_spectra(
+    analysis: Mapping[str, Any], glow: Mapping[str, Any] | None, found: Mapping[str, Any]
+) -> ArtifactContent:
+    content = {
+        "laser_nm": found["laser_nm"],
+        "dark_counts": found["dark_counts"],
+        "axis": AXIS,
+        "raman": analysis["spots"],
+        "photoluminescence": [] if glow is None else glow["spectra"],
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return ArtifactContent("raw_spectrum", "application/json", text.encode())

@@ -1,0 +1,9 @@
+"""The table ``[capability.raman-characterization]`` of a lab file."""
+
+from labharness.work.capability.raman_settings import MicroscopeSettings
+
+__all__ = ["RamanSettings"]
+
+
+class RamanSettings(MicroscopeSettings):
+    """The microscope. One without ``laser_nm`` takes no spectra: only stored ones are judged."""
