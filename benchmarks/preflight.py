@@ -13,7 +13,7 @@ from labharness.lab.wiring.preflight import predict
 from labharness.work.capability import CannotDo
 
 PLANS = 20
-PER_HUNDRED_S_MAX = 60.0
+PER_HUNDRED_S_MAX = 45.0
 FROM_C = 650.0
 RECIPES = {"argon": {}, "argon and hydrogen": {"hydrogen_sccm": 10.0}}
 

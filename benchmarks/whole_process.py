@@ -13,7 +13,7 @@ from labharness.journal.reading import read
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "mos2-monolayer.json"
 ROUNDS = 3
-SPEED_MIN = 1000.0  # lab seconds a wall second, polled at 1 Hz
+SPEED_MIN = 1500.0  # lab seconds a wall second, polled at 1 Hz
 MEMORY_MB_MAX = 250.0
 KB_PER_UNIT = 1 / 1024 if sys.platform == "darwin" else 1  # macOS counts bytes
 
@@ -28,6 +28,7 @@ def grow(folder: Path) -> tuple[float, float, float]:
     command = [sys.executable, "-m", "labharness.faces.cli", "run", str(EXAMPLE)]
     command += ["--out", str(folder / "run"), "--json"]
     env = {**os.environ, "LABHARNESS_STATE": str(folder / "state")}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed harness is not compiled at each start
     started, used_s = time.perf_counter(), children_cpu_s()
     subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=True)
     wall_s, cpu_s = time.perf_counter() - started, children_cpu_s() - used_s

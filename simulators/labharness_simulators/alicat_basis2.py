@@ -59,6 +59,7 @@ class Simulator(ModbusFace):
             UNITS: 0,
         }
         self._words = {WATCHDOG: 0, AUTOTARE: 0, SOURCE: UNSAVED, SETPOINT_HIGH: 0, SETPOINT_LOW: 0}
+        self._known = dict(self._fixed)
         self._set_by_modbus = False
         self._heard_us = env.now
         self._watching = False
@@ -123,7 +124,8 @@ class Simulator(ModbusFace):
     def _snapshot(self) -> dict[int, int]:
         part = self._part
         flow = min(part.flow_sccm, part.full_scale_sccm * CEILING)
-        words = self._words | self._fixed
+        words = self._known  # one table, brought up to date: it is read twice a second
+        words.update(self._words)
         words[GAS] = GAS_NUMBERS[part.gas]
         words[STATUS] = int(part.flow_sccm >= part.full_scale_sccm * CEILING)
         words[TEMPERATURE] = round(part.gas_temperature_c * 100) & 0xFFFF

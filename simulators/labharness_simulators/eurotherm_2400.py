@@ -148,11 +148,9 @@ class Simulator(ModbusFace):
         self._output_percent = min(max(percent, low), high)
         self._part.power_fraction = min(max(self._output_percent / 100, 0.0), 1.0)
 
-    def answer(self, pdu: bytes) -> bytes:
-        """Answer function 07, which has no data, here; pass on the others."""
-        if pdu == b"\x07":
-            return bytes([7, self._status() & 0xFF])
-        return super().answer(pdu)
+    def exception_status(self) -> int:
+        """Return the fast status byte."""
+        return self._status() & 0xFF
 
     def read_registers(self, function: int, start: int, count: int) -> Sequence[int]:
         """Read words; a parameter that is not configured reads an undefined value."""

@@ -315,7 +315,7 @@ def test_controllers_are_called_with_the_time_that_passes() -> None:
     plant.step(1.0)
     plant.step(7.0)
     assert sum(seconds) == pytest.approx(8.0)
-    assert max(seconds) <= 2.0
+    assert max(seconds) <= 5.0
 
 
 def test_long_steps_and_short_ones_agree() -> None:

@@ -88,6 +88,12 @@ def crc16_modbus(data: bytes) -> int:
     return crc
 
 
+@lru_cache(maxsize=1024)
+def ends_with_crc16(frame: bytes) -> bool:
+    """Return whether a Modbus RTU frame ends with its checksum; cached, as the checksum is."""
+    return crc16_modbus(frame[:-2]) == frame[-2] | frame[-1] << 8
+
+
 @dataclass(frozen=True, slots=True)
 class Until:
     """An ASCII reply: starts with ``prefix``, ends with ``end``, at most ``bytes_max`` long."""
@@ -164,7 +170,7 @@ class Rtu:
             raise BadReply(f"reply of {len(buffer)} bytes, expected {length}")
         if function == self.function and not reads and buffer[2:-2] != self.echo:
             raise BadReply(f"write echoed as {buffer.hex(' ')}")
-        if crc16_modbus(buffer[:-2]) != buffer[-2] | buffer[-1] << 8:
+        if not ends_with_crc16(buffer):
             raise BadReply(f"checksum of {buffer.hex(' ')} is wrong")
         return length
 

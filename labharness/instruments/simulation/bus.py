@@ -14,8 +14,23 @@ GAP_S_MIN = 0.00175  # MODBUS over Serial Line V1.02, 2.5.1.1: t3.5 above 19200 
 FRAME_BYTES_MAX = 65_536
 
 
+class _Noted:
+    """Faults with a note of whether any is set: each frame asks for that alone."""
+
+    __slots__ = ("present",)
+    present: bool
+
+    def __setattr__(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+        of_now = (getattr(self, each, 0) for each in self.__slots__ if each not in NO_FAULTS)
+        object.__setattr__(self, "present", any(of_now))
+
+
+NO_FAULTS = ("injected", "late_s_max")  # a memory of faults, and the size of one
+
+
 @dataclass(slots=True)
-class BusFaults:
+class BusFaults(_Noted):
     """Faults of the wires, set by a scenario; none by default.
 
     Attributes:
@@ -36,6 +51,7 @@ class BusFaults:
         doubled_share: Share of the replies that arrive twice, within ``late_s_max``.
         reordered_share: Share of the replies that are held until the next reply has passed.
         late_s_max: Longest extra delay of a late or doubled reply.
+        present: Whether any is set now.
     """
 
     cut: bool = False
@@ -62,9 +78,7 @@ class BusFaults:
 
     def any_ever(self) -> bool:
         """Return whether this bus was ever disturbed."""
-        self.injected |= self.cut or self.reply_late_s > 0
-        self.injected |= self.reply_lost > 0 or self.reply_garbled > 0 or self.noisy
-        self.injected |= self.write_lost > 0 or self.write_refused > 0 or self.writes_refused
+        self.injected |= self.present
         return self.injected
 
 
@@ -122,9 +136,11 @@ class SimulatedBus:
 
     def transmit(self, data: bytes, deliver: Callable[[bytes], None]) -> None:
         """Take bytes from the harness; ``deliver`` gets each reply when it arrives."""
-        faults = self.faults
-        if faults.cut:
-            faults.injected = True
+        if self.faults.cut:
+            self.faults.injected = True
+            return
+        if not self._buffer and 0 < self._faces[0].frame_length(data) == len(data):
+            self._ask(data, deliver)  # mostly one whole frame
             return
         buffer = data
         if self._buffer and not self._silence_ended_it():
@@ -147,11 +163,11 @@ class SimulatedBus:
     def _ask(self, frame: bytes, deliver: Callable[[bytes], None]) -> None:
         self._env.sync()
         faults = self.faults
-        if faults.lost_share and self._chance.random() < faults.lost_share:
-            faults.injected = True
-            return
         refusal = None
-        if faults.write_lost or faults.write_refused or faults.writes_refused:
+        if faults.present:
+            if faults.lost_share and self._chance.random() < faults.lost_share:
+                faults.injected = True
+                return
             refusal = self._refusal(frame)
             if refusal is not None and faults.write_lost:
                 faults.write_lost -= 1
@@ -162,12 +178,18 @@ class SimulatedBus:
             reply = face.receive(frame) if refusal is None else refusal
             if reply is not None:
                 delay_s = (len(frame) + len(reply)) * self._byte_s + face.latency_s
-                self._reply(reply, delay_s, deliver)
+                if faults.present or self._held is not None:
+                    self._reply(reply, delay_s, deliver)
+                else:
+                    self._before = reply
+                    self._deliver(reply, delay_s, deliver)
                 return
 
     def _refusal(self, frame: bytes) -> bytes | None:
         """Return the refusal of a setting frame while such a fault is set, else ``None``."""
         faults = self.faults
+        if not (faults.write_lost or faults.write_refused or faults.writes_refused):
+            return None
         refusals = (face.refusal(frame) for face in self._faces)
         refusal = next((each for each in refusals if each is not None), None)
         if refusal is not None:
@@ -196,11 +218,10 @@ class SimulatedBus:
             self._deliver(reply, delay_s, deliver)
 
     def _deliver(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
-        loop = self._env.loop
-        at_s = loop.time() + delay_s
+        at_s = self._env.loop.time() + delay_s
         if self.record is not None:
             self.record.passed.append((at_s, False, reply))
-        loop.call_at(at_s, deliver, reply)
+        self._env.post_at(at_s, deliver, reply)
 
     def _disturb(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
         """Draw each disturbance by its share; one reply may get several."""

@@ -1,9 +1,12 @@
 """A SimPy environment driven by the event loop's clock, virtual or real."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import simpy
+
+from labharness.core.clock import VirtualLoop
 
 __all__ = ["LoopEnvironment"]
 
@@ -16,11 +19,16 @@ class LoopEnvironment(simpy.Environment):
     One timer of the loop is set for the head of SimPy's queue. ``sync`` runs all due events. Code
     that touches a simulated instrument calls it first, so that the plant never lags behind the
     clock.
+
+    Attributes:
+        post_at: Has the loop call a function with one argument at a time; it is not cancelled.
     """
+
+    post_at: Callable[[float, Callable[[bytes], None], bytes], object]
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(0)
-        self._loop = loop
+        self._begin_on(loop)
         self._start_s = loop.time()
         self._armed: asyncio.TimerHandle | None = None
         self._armed_tick = 0
@@ -39,8 +47,12 @@ class LoopEnvironment(simpy.Environment):
         if self._armed is not None:
             self._armed.cancel()
             self._armed = None
-        self._loop = loop
+        self._begin_on(loop)
         self._arm()
+
+    def _begin_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.post_at = loop.post_at if isinstance(loop, VirtualLoop) else loop.call_at
 
     def seconds(self, delay_s: float) -> simpy.Event:
         """Return an event after ``delay_s``, for a plant's process to yield."""

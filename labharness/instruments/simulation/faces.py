@@ -119,6 +119,10 @@ class ModbusFace(Face):
         """Switch coils from ``start``."""
         raise WireRefusal(2)
 
+    def exception_status(self) -> int:
+        """Return the eight bits of function 07."""
+        raise WireRefusal(1)
+
     def frame_length(self, buffer: bytes) -> int:
         """Return the length of a request by its function code; an unknown one takes all bytes."""
         if len(buffer) < 2:
@@ -143,7 +147,7 @@ class ModbusFace(Face):
         reply = self.answer(frame[1:-2])
         if frame[0] == 0:
             return None  # a broadcast is obeyed and not answered
-        reply = bytes([self.unit]) + reply
+        reply = frame[:1] + reply
         return reply + checksum(reply)
 
     def refusal(self, frame: bytes) -> bytes | None:
@@ -165,8 +169,15 @@ class ModbusFace(Face):
 
     def _dispatch(self, function: int, pdu: bytes) -> bytes:
         if len(pdu) < 5:
+            if function == 7:
+                return bytes([self.exception_status()])
             raise WireRefusal(3)
         start, count = _SPAN.unpack_from(pdu, 1)
+        if function in (3, 4):  # first, because most are
+            if not 1 <= count <= 125:
+                raise WireRefusal(3)
+            words: bytes = _WORDS[count](2 * count, *self.read_registers(function, start, count))
+            return words
         if function in (1, 2):
             if not 1 <= count <= 2000:
                 raise WireRefusal(3)
@@ -175,11 +186,6 @@ class ModbusFace(Face):
                 packed |= int(state) << i
             size = (count + 7) // 8
             return bytes([size]) + packed.to_bytes(size, "little")
-        if function in (3, 4):
-            if not 1 <= count <= 125:
-                raise WireRefusal(3)
-            words: bytes = _WORDS[count](2 * count, *self.read_registers(function, start, count))
-            return words
         if function == 5:
             if count not in (0, 0xFF00):
                 raise WireRefusal(3)

@@ -82,7 +82,10 @@ def _safe(plan: LabPlan) -> dict[str, float]:
 
 def _spec(plan: LabPlan, channel: str) -> Channel:
     name, _, own = channel.partition(".")
-    return next(each.driver.channels[own] for each in plan.instruments if each.name == name)
+    for each in plan.instruments:  # without a generator: asked a hundred times a step of a flight
+        if each.name == name:
+            return each.driver.channels[own]
+    raise LookupError(channel)
 
 
 def _shown(plan: LabPlan, channel: str, latest: Latest) -> float:

@@ -10,7 +10,7 @@ they are expected to.
 import asyncio
 import math
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
@@ -50,7 +50,9 @@ from labharness.work.plan import (
 __all__ = ["COARSE_TICK_S", "flights", "predict", "predict_in_thread"]
 
 COARSE_TICK_S = 20.0
+STATES_TICK_S = 60.0  # not a temperature, flow, pressure or setting
 TICK_S_PER_CM3 = 0.01  # 500 sccm then change a shut tube by less than 0.1 atm from poll to poll
+SETTINGS_TICK_S = 120.0  # nothing nominal changes a setting, and each command reads its own back
 FINE_TICK_S = 1.0  # of the plan's own commands there is no coarser one
 TRAJECTORY_POINTS_MAX = 400  # of one channel; enough for a page, little enough for a record
 EXPECT = "expect"
@@ -117,10 +119,12 @@ def predict(
         readings: The line's read-back state, from which the plant begins.
     """
     tube_s = _tube_s(lab)
-    polls_s = _polls_s(lab, instructions, tube_s)
+    watchdogs_s = _watchdogs_s(lab, instructions)
     paces_s = {
-        each.name: _paces_s(each, lab, polls_s[each.name], tube_s) for each in lab.instruments
+        each.name: _paces_s(each, lab, tube_s, watchdogs_s.get(each.name, math.inf))
+        for each in lab.instruments
     }
+    tick_s = min(tube_s, *(pace_s for each in paces_s.values() for pace_s in each.values()))
     with TemporaryDirectory(prefix="labharness-preflight-") as folder:
         nominal = replace(
             lab,
@@ -128,7 +132,7 @@ def predict(
             instruments=tuple(_sparing(each, paces_s[each.name]) for each in lab.instruments),
             state_dir=Path(folder),
         )
-        flight = _Flight(nominal, instructions, readings, min(polls_s.values()), tube_s)
+        flight = _Flight(nominal, instructions, readings, tick_s, tube_s)
         return run(flight.fly(), flight.loop)
 
 
@@ -317,12 +321,12 @@ def _tube_s(lab: LabPlan) -> float:
     return min(COARSE_TICK_S, max(FINE_TICK_S, TICK_S_PER_CM3 * lab.file.tube.volume_cm3))
 
 
-def _polls_s(lab: LabPlan, instructions: InstructionSet, tube_s: float) -> dict[str, float]:
-    """Choose how often each instrument is asked: coarsely, but twice within its own watchdog.
+def _watchdogs_s(lab: LabPlan, instructions: InstructionSet) -> dict[str, float]:
+    """Return how often an instrument must be asked: twice within its own watchdog.
 
     A watchdog counts where the plan energises its channels.
     """
-    polls_s = {each.name: _coarse_s(each, tube_s) for each in lab.instruments}
+    asked_s: dict[str, float] = {}
     drivers: dict[str, Driver] = {each.name: each.driver for each in lab.instruments}
     energising = (
         split_channel(command.channel)
@@ -334,30 +338,39 @@ def _polls_s(lab: LabPlan, instructions: InstructionSet, tube_s: float) -> dict[
         spec = drivers[name].channels.get(channel) if name in drivers else None
         within_s = None if spec is None else safe_within_s(spec.on_comm_loss)
         if within_s is not None:
-            polls_s[name] = min(polls_s[name], max(FINE_TICK_S, math.floor(within_s / 2)))
-    return polls_s
-
-
-def _coarse_s(instrument: Instrument, tube_s: float) -> float:
-    """Return the coarse poll: flows and pressures are read as often as the tube is looked at."""
-    return COARSE_TICK_S if TUBE_CHANNELS.isdisjoint(instrument.driver.channels) else tube_s
+            poll_s = max(FINE_TICK_S, math.floor(within_s / 2))
+            asked_s[name] = min(asked_s.get(name, poll_s), poll_s)
+    return asked_s
 
 
 def _paces_s(
-    instrument: Instrument, lab: LabPlan, poll_s: float, tube_s: float
+    instrument: Instrument, lab: LabPlan, tube_s: float, watchdog_s: float
 ) -> dict[str, float]:
     """Choose how often each scan that the kernel watches is polled.
 
-    One scan, the first of those that are polled most, answers a watchdog: the others are coarse.
+    One answers a watchdog: of those that read more than settings, the first that is polled most.
     """
-    watched = {
-        scan.name: (instrument.polls or {}).get(scan.name, scan.period_s) or math.inf
-        for scan in instrument.driver.scans()
-        if any(f"{instrument.name}.{each}" in lab.envelope.watches for each in scan.channels)
-    }
-    answers = min(watched, key=lambda name: watched[name], default="")
-    coarse_s = _coarse_s(instrument, tube_s)
-    return {name: poll_s if name == answers else coarse_s for name in watched}
+    specs, polls = instrument.driver.channels, instrument.polls or {}
+    paces_s: dict[str, float] = {}
+    most_polled: dict[tuple[bool, float], str] = {}
+    for scan in instrument.driver.scans():
+        watched = {c for c in scan.channels if f"{instrument.name}.{c}" in lab.envelope.watches}
+        if watched:
+            settings = all(specs[channel].settable for channel in watched)
+            paces_s[scan.name] = SETTINGS_TICK_S if settings else _pace_s(watched, tube_s)
+            period_s = polls.get(scan.name, scan.period_s) or math.inf
+            most_polled.setdefault((settings, period_s), scan.name)
+    if most_polled:
+        answers = most_polled[min(most_polled)]
+        paces_s[answers] = min(paces_s[answers], watchdog_s)
+    return paces_s
+
+
+def _pace_s(watched: Set[str], tube_s: float) -> float:
+    """Return the coarse poll: flows and pressures are read as often as the tube is looked at."""
+    if not TUBE_CHANNELS.isdisjoint(watched):
+        return tube_s
+    return STATES_TICK_S if watched.isdisjoint(PROCESS_CHANNELS) else COARSE_TICK_S
 
 
 def _patient(lab: LabPlan, paces_s: Mapping[str, Mapping[str, float]]) -> Envelope:

@@ -102,8 +102,8 @@ class LoopGuard(Tells):
     def ready(self, port: str) -> bool:
         """Return whether an exchange may begin on a port that the caller owns."""
         state = self.core.ports[port]
-        if state.state is DRAIN:
-            state.expire(self._loop.time())  # perhaps no user waited for the end of its quiet
+        if state.state is DRAIN and state.due_s <= (now := self._loop.time()):
+            state.expire(now)  # perhaps no user waited for the end of its quiet
         return state.state is IDLE and not state.safe and not self._closed
 
     def trip(self, trip: Trip) -> None:

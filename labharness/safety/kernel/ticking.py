@@ -61,8 +61,8 @@ def _implausible(window: Window, now: float) -> tuple[Trip, ...]:
     A window begins when the row counts: its reading is fresh and its states are proven. It ends
     when it is over, when something is wrong, and when the row counts no more.
     """
-    row, track = window.row, window.track
-    if now - track.at_s > track.stale_s or lacking(window.during, now) is not None:
+    row, track, during = window.row, window.track, window.during
+    if now - track.at_s > track.stale_s or (during and lacking(during, now) is not None):
         window.since_s = math.inf
         return ()
     value, age_s = track.value, now - window.since_s

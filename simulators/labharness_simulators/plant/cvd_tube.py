@@ -49,7 +49,8 @@ COIL_OF = {
 }
 """Relays whose state a line may read back, by their names in the shipped line."""
 
-SUBSTEP_S_MAX = 2.0
+SUBSTEP_S_MAX = 5.0
+HOT_SUBSTEP_S_MAX = 2.0  # while a film grows
 STEP_S_MAX = 3_600.0
 BURNING_W = 5e-3
 SPOTS_MAX = 1_000  # measured spots remembered for `truth`
@@ -198,7 +199,7 @@ class CvdTube:
             self._sulfur.boat_k = sulfur_c + ZERO_C_K
 
     def step(self, dt_s: float) -> None:
-        """Advance all physics by `dt_s`, in substeps of at most 2 s.
+        """Advance all physics by `dt_s`, in substeps of at most 5 s, or 2 s while it is hot.
 
         Each heater's `controller(dt_s)` is called before each substep.
 
@@ -207,10 +208,10 @@ class CvdTube:
         """
         if not 0.0 < dt_s <= STEP_S_MAX:
             raise ValueError(f"CvdTube: asked to step {dt_s} s; allowed above 0 to {STEP_S_MAX} s")
-        if dt_s <= SUBSTEP_S_MAX:
+        if dt_s <= HOT_SUBSTEP_S_MAX:
             self._substep(dt_s)
             return
-        count = math.ceil(dt_s / SUBSTEP_S_MAX)
+        count = math.ceil(dt_s / (HOT_SUBSTEP_S_MAX if self._is_hot() else SUBSTEP_S_MAX))
         for _ in range(count):
             self._substep(dt_s / count)
 
@@ -254,8 +255,11 @@ class CvdTube:
         self._laser.step(dt_s)
         self._stage.advance_to(now_s)
         self._spectrometer.advance_to(now_s)
-        if furnace.tube_k > GROWTH_ONSET_K or sulfur.boat_k > HOT_SULFUR_K:
+        if self._is_hot():
             self._hot.step(dt_s, furnace.tube_k, sulfur.boat_k, inflow_sccm, gas)
+
+    def _is_hot(self) -> bool:
+        return self._furnace.tube_k > GROWTH_ONSET_K or self._sulfur.boat_k > HOT_SULFUR_K
 
     def _bypass_sccm(self) -> float:
         shut = self._relays.contacts[NITROGEN_BYPASS]
