@@ -13,6 +13,10 @@ NOBODY = f"{INBOX}::test_a_submission_without_an_account_is_answered_to_nobody"
 NAMES = f"{RIGHTS}::test_an_account_has_the_names_of_the_table_and_none_that_is_like_one"
 TOPICS = f"{RIGHTS}::test_a_caller_binds_its_own_topics_only"
 
+SPANS = (
+    "tests/faces/service/test_traces.py::"
+    "test_spans_lie_within_their_parents_and_hold_no_word_of_a_caller"
+)
 AT_THE_BROKER = (
     PlantedBug(
         "property that cannot be read ends the connection",
@@ -68,6 +72,35 @@ AT_THE_BROKER = (
         'rf"^{escaped(wire.word(user))}"',
         TOPICS,
         promise=67,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "span that waits for its collector",
+        "labharness.faces.service.traces:Traces.put",
+        "self._queue.put_nowait((context, span))",
+        "self._queue.put((context, span), timeout=0.01)",
+        "tests/faces/service/test_traces.py::"
+        "test_a_collector_that_hangs_holds_up_nothing_and_what_does_not_fit_is_counted",
+        promise=72,
+        detector="deadline",
+    ),
+    PlantedBug(
+        "word of a caller in a span",
+        "labharness.faces.service.spans:_word",
+        "re.fullmatch('[A-Za-z0-9_.-]*', text) and len(text) <= WORD_CHARACTERS",
+        "True",
+        SPANS,
+        promise=72,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "capability of a task that was never accepted in a span",
+        "labharness.faces.service.spans:spans_of",
+        "_word(task.task_family) if seen.risk_level else ''",
+        "task.task_family",
+        SPANS,
+        promise=72,
         detector="verdict",
     ),
 )

@@ -206,6 +206,8 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "trip.event": ("{cause}: {why}", "{cause}：{why}"),
     "schema.unknown": ("there is no schema {name!s}; there are {known}", "没有 {name!s} 的模式；可用：{known}"),
     "serve.pages": ("agent card, health and metrics at http://127.0.0.1:{port:d}", "代理名片、健康状态和指标位于 http://127.0.0.1:{port:d}"),
+    "traces.url": ("{url!r} is not the address of a collector, such as http://127.0.0.1:4318", "{url!r} 不是收集器的地址，例如 http://127.0.0.1:4318"),
+    "traces.away": ("the collector takes no traces; they are dropped, and counted by /metrics", "收集器不接收追踪；这些追踪被丢弃，并计入 /metrics"),
     "serve.alone": ("{way!s} is without a broker, and {option!s} is for another way", "{way!s} 不使用消息代理，而 {option!s} 用于另一种方式"),
     "websocket.address": ("WebSockets on 127.0.0.1, port {port:d}; {path!s} holds the address with its secret", "WebSocket 位于 127.0.0.1 端口 {port:d}；带密钥的地址保存在 {path!s}"),
     "websocket.forbidden": ("the address is not the one that the lab has written down, or a page in a browser asks", "地址不是实验室写下的地址，或请求来自浏览器页面"),

@@ -31,6 +31,7 @@ EXTRAS = {
     "dbos": Extra("jobs", "for campaigns over several labs"),
     "h5py": Extra("formats", "for HDF5 files"),
     "numba": Extra("fast", "to fit large maps by machine code"),
+    "opentelemetry": Extra("telemetry", "to send traces of tasks"),
     "pyarrow": Extra("formats", "for Parquet files"),
     "pypdf": Extra("documents", "for documents in PDF"),
     "pyvisa": Extra("visa", "for links of kind visa"),

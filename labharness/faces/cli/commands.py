@@ -111,6 +111,7 @@ COMMANDS: Final = {
             "port of this machine with agent card, health and metrics (default: none; 0 takes any)",
             type=port,
         ),
+        option("--traces", "URL", "OpenTelemetry collector of the tasks' traces (OTLP over HTTP)"),
         SPEED,
         RUNS,
     ),

@@ -24,6 +24,13 @@ from labharness.faces.service.loopback import LoopbackPages, loopback_socket
 from labharness.faces.service.pages import pages_of
 from labharness.faces.service.sockets import WebSocketFace
 from labharness.faces.service.stdio import StdioFace
+from labharness.faces.service.traces import (
+    BadCollector,
+    Collector,
+    TracedHouse,
+    Traces,
+    collector_of,
+)
 from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lease import Leased
@@ -49,6 +56,7 @@ def serve(chosen: argparse.Namespace) -> int:
     """Serve until a stop request; return the exit code."""
     plan = chosen_lab(chosen.lab)
     broker = None if _alone(chosen) else broker_of(chosen)
+    collector = None if chosen.traces is None else _collector(chosen.traces, plan)
     with looking(plan.state_dir), ExitStack() as stack:
         plan.must_hold()
         listening = _listening("--http", chosen.http, stack)
@@ -57,7 +65,7 @@ def serve(chosen: argparse.Namespace) -> int:
             complain(Text("serve.pages", port=listening.getsockname()[1]))
         stands_by = False
         while True:
-            served = partial(_served, plan, chosen.speed, broker, listening, sockets)
+            served = partial(_served, plan, chosen.speed, broker, listening, sockets, collector)
             try:
                 bring_up_owner(plan, chosen.speed)
                 HouseProcess(plan.path.resolve(), Path(chosen.runs), served).run()
@@ -76,6 +84,7 @@ async def _served(
     broker: Broker | None,
     listening: socket.socket | None,
     sockets: socket.socket | None,
+    collector: Collector | None,
     house: HouseAccess,
 ) -> None:
     """Serve callers of a house over a broker, WebSockets, or standard input and output."""
@@ -85,12 +94,44 @@ async def _served(
         face = AmqpFace(broker, complain, counts)
     elif sockets is not None:
         face = WebSocketFace(sockets, complain)
-    async with _pages(plan, broker, house, counts, listening):
+    async with (
+        _traced(house, collector, counts) as house,
+        _pages(plan, broker, house, counts, listening),
+    ):
         keeping = asyncio.ensure_future(_keep_owner(plan, speed))
         try:
             await face(house)
         finally:
             keeping.cancel()
+
+
+def _collector(url: str, plan: LabPlan) -> Collector:
+    """Return the collector of the traces, before anything begins.
+
+    Raises:
+        BadUse: Its address cannot be used, or the extra is not installed.
+    """
+    try:
+        return Collector(collector_of(url), plan.file.lab.id)
+    except BadCollector as why:
+        raise BadUse(Text("pair", what="--traces", why=str(why))) from None
+
+
+@asynccontextmanager
+async def _traced(
+    house: HouseAccess, collector: Collector | None, counts: Counts
+) -> AsyncIterator[HouseAccess]:
+    """Have the tasks of a house traced, where that is asked for."""
+    if collector is None:
+        yield house
+        return
+    traces = Traces(collector.take, counts, complain)
+    following = asyncio.ensure_future(traces.follow(house))
+    try:
+        yield TracedHouse.of(house, traces)
+    finally:
+        following.cancel()
+        await asyncio.to_thread(traces.end, house)
 
 
 def _alone(chosen: argparse.Namespace) -> bool:

@@ -199,7 +199,9 @@ class _Talk(Talk):
         from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
 
         try:
-            await self.carry_out(delivery.body, delivery.user_id or "", delivery.message_id)
+            stated = (delivery.headers or {}).get("traceparent")
+            account = delivery.user_id or ""
+            await self.carry_out(delivery.body, account, delivery.message_id, stated)
         except (AMQPError, ChannelInvalidStateError, ConnectionError, TimeoutError):
             raise  # the connection has ended, and the delivery comes again
         except (JournalFailed, OSError) as why:

@@ -27,6 +27,7 @@ class Counts:
         dead: Messages that went to the dead letters.
         sent: Messages that the broker confirmed and that reached a queue, by type.
         waiting: Messages that were read to be sent and still wait, as of the last look.
+        spans: Spans of traces that a collector has taken (``sent``) or that were ``dropped``.
     """
 
     connected: bool = False
@@ -35,6 +36,7 @@ class Counts:
     dead: int = 0
     sent: Counter[str] = field(default_factory=Counter)
     waiting: int = 0
+    spans: Counter[str] = field(default_factory=lambda: Counter(sent=0, dropped=0))
 
 
 def exposed(counts: Counts, tasks: Mapping[str, int], sessions: int, line: str) -> str:
@@ -60,6 +62,7 @@ def _rows(counts: Counts, tasks: Mapping[str, int], sessions: int, line: str) ->
     )
     yield from _each("messages_sent_total", "counter", "Messages confirmed.", "type", counts.sent)
     yield from _one("outbox_waiting", "gauge", "Messages that wait to be sent.", counts.waiting)
+    yield from _each("trace_spans_total", "counter", "Spans of traces.", "end", counts.spans)
     yield from _one("sessions", "gauge", "Sessions that have not ended.", sessions)
     yield from _each("tasks", "gauge", "Tasks by status.", "status", tasks)
     states = {each: int(each == line) for each in LINE_STATES}

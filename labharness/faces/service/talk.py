@@ -83,13 +83,16 @@ class Talk(ABC):
 
     # ---- what is asked
 
-    async def carry_out(self, data: bytes, account: str, message_id: str | None) -> None:
+    async def carry_out(
+        self, data: bytes, account: str, message_id: str | None, traceparent: object = None
+    ) -> None:
         """Carry out what a message asks; at the end it is on the disk, or answered.
 
         Args:
             data: The message.
             account: Of its sender, as what carries it vouches for.
             message_id: Of the message as what carries it says, for a dead letter.
+            traceparent: The trace that it is a part of, as its caller says, if it does.
 
         Raises:
             JournalFailed: It could not be kept, and is to come again.
@@ -98,7 +101,7 @@ class Talk(ABC):
         found = asked(data, account)
         self._counts.taken[KINDS[type(found)]] += 1
         if isinstance(found, SubmissionAsked):
-            await self._submit(found, data)
+            await self._submit(found, data, traceparent)
         elif isinstance(found, AbortAsked):
             await self._abort(found, data, message_id)
         elif isinstance(found, Refusal):
@@ -134,9 +137,9 @@ class Talk(ABC):
         self._absent.pop(caller_id, None)
         self._house.changed.set()
 
-    async def _submit(self, found: SubmissionAsked, data: bytes) -> None:
+    async def _submit(self, found: SubmissionAsked, data: bytes, traceparent: object) -> None:
         try:
-            kept = await self._house.submit(data, found.message, self.via, self.way)
+            kept = await self._house.submit(data, found.message, self.via, self.way, traceparent)
         except TaskRefused as why:
             reused = self._house.tasks().keys.get((found.caller_id, found.message.message_id))
             rejected = (

@@ -43,8 +43,13 @@ class HouseAccess:
     tasks: Callable[[], Tasks]
     changed: asyncio.Event
 
-    async def submit(self, data: bytes, decoded: HcpMessage, via: str, way: Way) -> Submitted:
-        """Keep a submission; raises as `House.submit`."""
+    async def submit(
+        self, data: bytes, decoded: HcpMessage, via: str, way: Way, traceparent: object = None
+    ) -> Submitted:
+        """Keep a submission; raises as `House.submit`.
+
+        A caller's ``traceparent`` is of use where tasks are traced alone.
+        """
         return await self.with_house(
             lambda house: house.submit(data, via=via, way=way, decoded=decoded)
         )

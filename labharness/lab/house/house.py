@@ -163,6 +163,7 @@ class House:
         via: str = "",
         way: Way = "local",
         decoded: HcpMessage | None = None,
+        traceparent: str = "",
     ) -> Submitted:
         """Keep a ``task_submit`` message as a task; it is on the disk before this returns.
 
@@ -173,6 +174,7 @@ class House:
             via: The service that sends its sessions' messages to the caller; ``""`` for none.
             way: How it came, which decides about confidential data.
             decoded: The message as it was read before, so that it is not read twice.
+            traceparent: The trace of its caller that its own is a part of, where tasks are traced.
 
         Raises:
             NotHcp: The bytes are not an HCP message.
@@ -181,7 +183,10 @@ class House:
             JournalFailed: It could not be written.
         """
         message = decoded or decode(data)
-        return self._intake.submit(data, message, seed=seed, before=tuple(links), via=via, way=way)
+        traced = {"traceparent": traceparent} if traceparent else {}
+        return self._intake.submit(
+            data, message, seed=seed, before=tuple(links), via=via, way=way, noted=traced
+        )
 
     def create_job(
         self,

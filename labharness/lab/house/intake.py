@@ -24,8 +24,12 @@ from labharness.work.task.facts import CommandRefused, TaskFact
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.leases import WITHOUT_LINE
 from labharness.work.task.queue import QUEUED_MAX, is_full, reviewed_task
+from labharness.work.task.record import Task
 
 __all__ = ["RUNTIME", "Intake", "Receive", "must"]
+
+NOTED: Final = (WITHOUT_LINE, "traceparent")
+"""Keys of a task's profile that follow from no part of its submission."""
 
 RUNTIME: Final = TaskActor("house", "runtime")
 
@@ -88,6 +92,7 @@ class Intake:
         owned: Mapping[str, Any] = MappingProxyType({}),
         via: str = "",
         way: Way = "local",
+        noted: Mapping[str, str] = MappingProxyType({}),
     ) -> Submitted:
         """Keep a submission as a task; raises as `House.submit`.
 
@@ -99,6 +104,7 @@ class Intake:
             owned: Further fields of the task, of a job that owns it.
             via: The service that tells its caller; ``""`` where none does.
             way: How it came.
+            noted: More of its profile, which a repetition does not change.
         """
         payload, tasks = message.payload, self._journal.tasks
         if not isinstance(payload, TaskSubmit):
@@ -117,8 +123,8 @@ class Intake:
         kept, described = self._submissions.taken(task_id, data, message, was, rejected)
         created = creating(task_id, message.message_id, told(payload), self._lab, seed)
         profile = {**created.profile, **described}
-        # of a repeated key as it was, so that it is the same command whatever the lab offers now
-        if self._needs_no_line(payload) if was is None else was.profile.get(WITHOUT_LINE):
+        profile |= dict(noted) if was is None else _as_noted(was)
+        if was is None and self._needs_no_line(payload):
             profile[WITHOUT_LINE] = True
         if via:
             profile |= {"via": via, "message_id": message.message_id}
@@ -187,3 +193,8 @@ class Intake:
             if answer is not None and isinstance(answer.payload, TaskRejected):
                 ended = never(task.task_id, answer.payload.reason_code)
                 self._journal.give_all(ended, RUNTIME, self._now_s())
+
+
+def _as_noted(was: Task) -> dict[str, Any]:
+    """Return what the house noted when a task came, so that a repetition is the same command."""
+    return {name: was.profile[name] for name in NOTED if name in was.profile}

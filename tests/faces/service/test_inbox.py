@@ -156,7 +156,7 @@ def test_a_message_that_makes_the_lab_fail_is_a_dead_letter(fault: Exception) ->
     house = SimpleNamespace(submit=failing, lab_id="lab")
     letters = Letters()
     talk = _Talk(house, None, None, None, None, (None, letters))  # type: ignore[arg-type]  # unused
-    sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m")
+    sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", headers={})
     assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
     assert letters.reasons == [str(Text("hcp.fault"))]
 
@@ -174,7 +174,7 @@ def test_what_is_confidential_is_no_dead_letter_and_in_no_traceback(
     house = SimpleNamespace(submit=failing, lab_id="lab")
     talk = _Talk(house, None, None, None, None, (None, letters))  # type: ignore[arg-type]  # unused
     for body in (whole, whole[:-1], whole.replace(b'"1.0"', b'"2.0"')):
-        sent = SimpleNamespace(body=body, user_id=GROWTH["caller_id"], message_id="m")
+        sent = SimpleNamespace(body=body, user_id=GROWTH["caller_id"], message_id="m", headers={})
         assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
     assert letters.bodies == [b"", b"", b""]
     assert not any(traces(each.encode()) for each in letters.reasons)
@@ -202,7 +202,7 @@ def test_a_task_that_a_full_queue_does_not_take_is_rejected_as_resource_unavaila
     house = SimpleNamespace(submit=full, lab_id="lab", tasks=lambda: SimpleNamespace(keys={}))
     events = Events()
     talk = _Talk(house, None, None, None, None, (events, None))  # type: ignore[arg-type]  # unused
-    sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m")
+    sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", headers={})
     assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
     (told,) = events.told
     assert (told["type"], told["session_id"]) == ("task_rejected", None)
@@ -222,7 +222,7 @@ def test_a_caller_is_told_of_its_acceptance_before_its_submission_is_acknowledge
     post = SimpleNamespace(is_due=lambda batch: True, sent=lambda batch, count: None)
     house = SimpleNamespace(submit=submit, lab_id="lab")
     talk = _Talk(house, post, None, None, None, (events, None))  # type: ignore[arg-type]  # unused
-    sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m")
+    sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", headers={})
     assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
     assert [each["message_id"] for each in events.told] == ["m-2", "m-3"]
 
@@ -252,7 +252,12 @@ class Deliveries:
 
         for _ in range(2):
             yield SimpleNamespace(
-                body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", ack=ack, nack=nack
+                body=SUBMIT,
+                user_id=GROWTH["caller_id"],
+                message_id="m",
+                headers={},
+                ack=ack,
+                nack=nack,
             )
 
 

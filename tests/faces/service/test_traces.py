@@ -1,0 +1,234 @@
+"""Traces: made of a session's records, sent beside the work, and without a word of a caller."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from threading import Event
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector import Collector, collecting
+from commands import ROOT, Said, say
+from labharness.core.clock import steady_s
+from labharness.core.errors import LabError
+from labharness.faces.service.counts import Counts, exposed
+from labharness.faces.service.spans import Span, context_of, spans_of, traceparent_of
+from labharness.faces.service.traces import (
+    BATCH_SPANS,
+    FLUSH_S_MAX,
+    SPANS_MAX,
+    Traces,
+    collector_of,
+)
+from labharness.faces.service.traces import Collector as Exporter
+from labharness.journal.chain import Record
+from labharness.work.task.record import Attempt, Task
+from serving import until
+
+SHIPPED = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"  # of the specification
+CANARY = "canary-7f3a"
+PUT_S_MAX = 1.0
+
+
+# ---- pure
+
+
+HEX = "0123456789abcdef"
+
+
+@given(
+    st.text(HEX, min_size=32, max_size=32),
+    st.text(HEX, min_size=16, max_size=16),
+    st.integers(0, 255),
+)
+def test_a_callers_trace_is_taken_as_it_states_it(trace: str, span: str, flags: int) -> None:
+    stated = f"00-{trace}-{span}-{flags:02x}"
+    found = traceparent_of(stated)
+    if not (int(trace, 16) and int(span, 16)):
+        assert found == ""
+        return
+    assert found == stated
+    context = context_of("s", found)
+    assert (context.trace_id, context.parent_id) == (int(trace, 16), int(span, 16))
+    assert context.sampled is bool(flags & 1)
+
+
+@given(st.none() | st.integers() | st.text(max_size=60) | st.binary(max_size=60))
+def test_what_is_no_trace_is_passed_over(stated: object) -> None:
+    assert traceparent_of(stated) == ""
+    assert context_of("s", "").parent_id == 0
+
+
+@pytest.mark.parametrize("wrong", [TRACE.upper(), f"{TRACE}-x", f"ff{TRACE[2:]}", f"{TRACE}0"])
+def test_a_trace_that_the_specification_forbids_is_passed_over(wrong: str) -> None:
+    assert traceparent_of(TRACE) == TRACE
+    assert traceparent_of(wrong) == ""
+    assert traceparent_of(f"cc{TRACE[2:]}-more") == TRACE, "a higher version may have more"
+
+
+WORDS = st.text(max_size=8).map(lambda text: f"{CANARY} {text}")
+EVENTS = st.builds(
+    lambda kind, stage, words: (
+        "event",
+        {"event_type": kind, "data": {"stage": stage, "message": words, "reason": words}},
+    ),
+    st.sampled_from(["progress", "warning", "state_changed"]),
+    st.sampled_from(["growth", "awaiting_approval", "arming", f"{CANARY} x", f"{CANARY}/x"]),
+    WORDS,
+)
+OTHERS = st.builds(
+    lambda kind, words: (kind, {"payload": {"intent": words}, "risk_level": words}),
+    st.sampled_from(["submitted", "planned", "prediction", "approved", "task_accepted", "step"]),
+    WORDS,
+)
+ENDS = st.sampled_from(["task_completed", "task_failed", "task_rejected"]).map(
+    lambda kind: ("terminal", {"type": kind, "payload": {"error_message": CANARY}})
+)
+TIMES = st.lists(st.floats(0.0, 50.0), min_size=12, max_size=12)
+
+
+@pytest.mark.promise(72)
+@given(st.lists(EVENTS | OTHERS, max_size=10), ENDS, TIMES, st.booleans())
+def test_spans_lie_within_their_parents_and_hold_no_word_of_a_caller(
+    middle: list[tuple[str, dict[str, Any]]],
+    end: tuple[str, dict[str, Any]],
+    waits: list[float],
+    virtual: bool,
+) -> None:
+    first = {"event_type": "session_created", "data": {}}
+    first["timestamp"] = "2025-01-15T09:00:00Z" if virtual else "2026-11-01T12:00:01Z"
+    at_s, records = 0.0, []
+    for seq, ((kind, body), wait_s) in enumerate(
+        zip([("event", first), *middle, end], waits, strict=False)
+    ):
+        at_s += wait_s
+        records.append(Record(seq=seq, at_s=at_s, kind=kind, body=body, hash=""))
+    began_s = 1_793_534_400.0  # 2026-11-01T12:00:00Z
+    run = Attempt("s", 1, "completed", "line", began_s, ended_at_s=began_s + 1.0)
+    task = Task(
+        task_id="t",
+        objective=CANARY,
+        requested_by=CANARY,
+        created_at_s=began_s - 1.0,
+        updated_at_s=began_s,
+        last_activity_s=began_s,
+        root_task_id="t",
+        title=CANARY,
+        task_family=f"{CANARY} family",
+        constraints={"data_classification": CANARY},
+        attempts=(run,),
+    )
+    context = context_of("s", TRACE)
+    found = spans_of(task, "s", run, records, context)
+    root, *children = found
+    assert (root.name, root.parent_id) == ("task", context.parent_id)
+    known = {each.span_id: each for each in found}
+    assert len(known) == len(found)
+    for each in children:
+        above = known[each.parent_id]
+        assert above.begin_s - 1e-6 <= each.begin_s <= each.end_s <= above.end_s + 1e-6
+    assert CANARY not in repr(found)
+    assert found == spans_of(task, "s", run, records, context), "sent again it is the same"
+    assert root.begin_s == task.created_at_s
+
+
+# ---- on their way
+
+
+CONTEXT = context_of("s", "")
+
+
+def some(count: int) -> list[Span]:
+    return [Span(f"n{number}", number + 1, 0, 1.0, 2.0) for number in range(count)]
+
+
+@pytest.mark.promise(72)
+def test_a_collector_that_hangs_holds_up_nothing_and_what_does_not_fit_is_counted() -> None:
+    over, counts = Event(), Counts()
+    told: list[str] = []
+
+    def hangs(spans: Sequence[object]) -> bool:
+        return over.wait(60) and False
+
+    traces = Traces(hangs, counts, told.append)
+    more = 1_000
+    begun_s = steady_s()
+    traces.put(CONTEXT, some(SPANS_MAX + BATCH_SPANS + more))
+    assert steady_s() - begun_s < PUT_S_MAX
+    assert more <= counts.spans["dropped"] <= more + BATCH_SPANS
+    begun_s = steady_s()
+    traces.end(NO_HOUSE)
+    assert steady_s() - begun_s < FLUSH_S_MAX + PUT_S_MAX
+    over.set()
+    until(lambda: counts.spans["dropped"] == SPANS_MAX + BATCH_SPANS + more)
+    assert len(told) == 1, "people are told once"
+    assert 'labharness_trace_spans_total{end="sent"} 0\n' in exposed(counts, {}, 0, "idle")
+
+
+class NoHouse:
+    def tasks(self) -> object:
+        raise LabError("there is none")
+
+
+NO_HOUSE: Any = NoHouse()
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with collecting() as kept:
+        yield kept
+
+
+def test_a_collector_gets_each_span_as_it_is_and_what_it_refuses_is_dropped(
+    collector: Collector,
+) -> None:
+    counts = Counts()
+    told: list[str] = []
+    exporter = Exporter(collector_of(collector.url), "lab")
+    traces = Traces(exporter.take, counts, told.append)
+    span = Span("task", 7, 9, 1.5, 2.25, {"hcp.attempt": 1, "hcp.end": "task_failed"}, "error")
+    context = context_of("s", TRACE)
+    traces.put(context, [span])
+    traces.put(context_of("s", f"{TRACE[:-2]}00"), [span])  # its caller samples it out
+    until(lambda: counts.spans["sent"] == 1)
+    (seen,) = collector.spans
+    assert (seen.name, seen.trace_id.hex()) == ("task", TRACE[3:35])
+    assert (int.from_bytes(seen.span_id), int.from_bytes(seen.parent_span_id)) == (7, 9)
+    assert (seen.start_time_unix_nano, seen.end_time_unix_nano) == (1_500_000_000, 2_250_000_000)
+    assert seen.status.code == 2
+    assert {e.key: e.value.string_value or e.value.int_value for e in seen.attributes} == dict(
+        span.attributes
+    )
+    assert collector.paths == ["/v1/traces"]
+    about = collector.resources[0]
+    assert (about["service.name"], about["labharness.lab"]) == ("labharness", "lab")
+    collector.status = 400
+    traces.put(context, [span])
+    until(lambda: counts.spans["dropped"] == 1)
+    collector.status = 200
+    traces.put(context, [span])
+    traces.end(NO_HOUSE)
+    assert counts.spans == {"sent": 2, "dropped": 1}
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("url", ["", "localhost:4318", "ftp://x", "http://", "http://x:99999"])
+def test_an_address_that_is_none_is_one_plain_error(url: str) -> None:
+    said = say("serve", "--lab", SHIPPED, "--stdio", "--traces", url)
+    said.is_one_plain_error("--traces", "http://127.0.0.1:4318")
+
+
+def test_without_the_extra_it_is_one_plain_error_that_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['opentelemetry'] = None; "
+        "from labharness.faces.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    words = ("serve", "--lab", SHIPPED, "--stdio", "--traces", "http://127.0.0.1:4318")
+    words_of = [sys.executable, "-c", code, *map(str, words)]
+    done = subprocess.run(words_of, capture_output=True, text=True, timeout=60, check=False)
+    said = Said(done.returncode, done.stdout, done.stderr)
+    said.is_one_plain_error("pip install 'labharness[telemetry]'")
