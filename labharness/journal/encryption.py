@@ -10,7 +10,8 @@ import hmac
 import json
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -31,6 +32,7 @@ __all__ = [
     "KEY_VARIABLE",
     "KeyMissing",
     "RunKey",
+    "in_use",
     "kept",
     "key_of",
     "keyed_digest",
@@ -143,6 +145,27 @@ def make_run_key(place: Path, master: Path, data_class: str) -> RunKey:
     return RunKey(data_class, place, key)
 
 
+_IN_USE: Final[dict[Path, RunKey]] = {}
+"""The keys of the runs that this process carries out, by their files."""
+
+
+@contextmanager
+def in_use(key: RunKey | None) -> Iterator[None]:
+    """Keep the key of a run at hand while it is carried out.
+
+    Its files may be lost meanwhile; its own process still reads what it has written, so that a run
+    comes to its answer, and its line is watched, without them.
+    """
+    if key is None:
+        yield
+        return
+    _IN_USE[key.place.absolute()] = key
+    try:
+        yield
+    finally:
+        _IN_USE.pop(key.place.absolute(), None)
+
+
 def key_of(place: Path) -> RunKey | None:
     """Return the key of a run; ``None`` of a run that is not encrypted.
 
@@ -152,6 +175,8 @@ def key_of(place: Path) -> RunKey | None:
     Raises:
         KeyMissing: The master key is not there or is another one, or the file was changed.
     """
+    if (held := _IN_USE.get(place.absolute())) is not None:
+        return held
     said = _stated(place)
     if said is None:
         return None

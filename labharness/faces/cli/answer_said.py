@@ -13,6 +13,7 @@ from labharness.faces.report.answer_face import face_of
 from labharness.journal.encryption import stated_class
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
+from labharness.work.desk.referred import referred_in
 
 __all__ = ["EXITS", "print_answer", "print_files", "print_message", "print_rejected", "report_run"]
 
@@ -64,6 +65,8 @@ def print_message(message: HcpMessage, capability: str) -> None:
         say(Text("cli.failed", code=body["error_code"], why=body["error_message"]))
         if body.get("suggestion"):
             say(Text("cli.suggestion", text=body["suggestion"]))
+    elif uri := referred_in(body["outputs"]):
+        say(Text("cli.completed_confidential", uri=uri))
     else:
         face = face_of({"capability": capability})
         for line in face.lines(body["outputs"], body.get("execution_summary", {})):

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.digests import digest_of
+from labharness.faces.report.confided import whole_answer, whole_events
 from labharness.faces.report.facts import (
     ArtifactState,
     InstrumentFacts,
@@ -23,7 +24,7 @@ from labharness.faces.report.happenings import happenings, unshown
 from labharness.journal import JournalFailed
 from labharness.journal.artifacts import ArtifactRefused, resolve
 from labharness.journal.chain import Record
-from labharness.journal.encryption import KeyMissing, kept
+from labharness.journal.encryption import KeyMissing, kept, stated_class
 from labharness.journal.reading import about, read, run_header, samples, verify_file
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, SUBMIT_NAME
 from labharness.work.desk.rules_record import RecordedRules, read_rules
@@ -51,7 +52,8 @@ def read_run(journal: Path) -> RunFacts:
     """
     folder = journal.parent
     chain = verify_file(journal)
-    records = [each for each in read(journal, chain.head.seq) if each.kind != "samples"]
+    read_to = read(journal, chain.head.seq)
+    records = whole_events(each for each in read_to if each.kind != "samples")
     origin_s = records[0].at_s if records else 0.0
     kinds = _by_kind(records)
     plan = _first(kinds["planned"])
@@ -62,6 +64,8 @@ def read_run(journal: Path) -> RunFacts:
         ending, answer = _ended(_message(folder / ANSWER_NAME))
     submitted = _first(kinds["submitted"]) or _message(folder / SUBMIT_NAME)
     artifacts = folder / ARTIFACTS_NAME
+    if stated_class(folder):
+        answer = whole_answer(answer, lambda uri: _bytes(uri, artifacts))
     held = tuple(_kept(row, artifacts) for row in answer.get("artifacts", ()))
     steps = _steps(plan, kinds["step"], origin_s)
     end_s = records[-1].at_s - origin_s if records else 0.0

@@ -23,15 +23,18 @@ from labharness.core.clock import PacedLoop
 from labharness.core.clock import run as run_on
 from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
+from labharness.core.files.signing_key import BadKey
 from labharness.core.vocabulary.texts import Text
+from labharness.journal.encryption import KeyMissing
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.config.lease import Lease
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, RunOrder, order_from_json
 from labharness.lab.house.outgoing import keep_message
+from labharness.lab.house.submissions import read_submission
 from labharness.lab.wiring.control import ControlSocket
+from labharness.lab.wiring.runs import BadOutput
 from labharness.lab.wiring.tasks import TaskRun
-from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, decode
 from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
 from labharness.work.desk.folder import JOURNAL_NAME
 
@@ -43,6 +46,9 @@ OWNER_SOCKET: Final = "owner.sock"
 OWNER_LOCK: Final = "owner.lock"
 HAND_S_MAX: Final = 10.0
 """Longest real time (s) for a hold or a resume to be answered."""
+
+OF_FILES: Final = (BadKey, KeyMissing, BadLabFile, BadOutput)
+"""Errors of a run before anything is armed; they name files, and quote no input."""
 
 WARNINGS: Final = ("token_refused",)
 """Codes of the warnings that an event of the session may tell a caller."""
@@ -135,21 +141,26 @@ class LineOwnerProcess:
             self._task = self._task_of(order)
             self._task.execute()
         except Exception as why:
-            LOG.exception("run %s ended by an error", order.run_id)
+            told = self._may_tell(why)
+            LOG.error("run %s ended by an error", order.run_id, exc_info=why if told else None)
             code = why.code if isinstance(why, LabError) else "internal_error"
-            left |= {"error": code, "why": str(why)}
+            left |= {"error": code, "why": str(why) if told else ""}
         folder = Path(order.folder)
         with suppress(OSError):  # a full disk: the house finds no end, and says that it is lost
             folder.mkdir(parents=True, exist_ok=True)
             write_durably(folder / LEFT_NAME, json.dumps(left))
         loop.call_soon_threadsafe(self._over)
 
+    def _may_tell(self, why: Exception) -> bool:
+        """Return whether an error may be written in clear: it may quote a confidential input."""
+        confidential = self._task is not None and self._task.confidential
+        return not confidential or isinstance(why, OF_FILES)
+
     def _task_of(self, order: RunOrder) -> TaskRun:
         plan = read_lab(self._lab)
         if plan.file.operator.kind == "terminal":
             raise BadLabFile(Text("order.terminal", path=str(self._lab)))
-        with Path(order.submit).open("rb") as file:
-            message = decode(file.read(MESSAGE_BYTES_MAX + 1))
+        message = read_submission(Path(order.submit))
         if not isinstance(message.payload, TaskSubmit):
             raise BadOrder(Text("order.wrong", name="submit"))
         payload = message.payload

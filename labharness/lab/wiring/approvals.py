@@ -1,19 +1,21 @@
 """Persons' agreement to one plan: asked for, given, and used once, as files of the lab's state.
 
 A request is one JSON file that holds all that a person is shown: the compiled plan, the result of
-pre-flight, requester and risk. Decisions are appended to a file beside it, and are bound to the
-digest of plan, envelope and lab file: one changed byte voids them. A run that begins with an
-agreement uses it up: ``approvals.jsonl`` says so before the run begins, and is asked before an
-agreement counts.
+pre-flight, requester and risk. That of a confidential task is encrypted under the key of its run.
+Decisions are appended to a file beside it, and are bound to the digest of plan, envelope and lab
+file: one changed byte voids them. A run that begins with an agreement uses it up:
+``approvals.jsonl`` says so before the run begins, and is asked before an agreement counts.
 """
 
 import asyncio
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from labharness.core.clock import Clock, utc_text, wall_clock_utc
 from labharness.core.errors import LabError
@@ -21,6 +23,7 @@ from labharness.core.files.durable import append_durably, sync_folder, write_dur
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.persons import bad_name, same_person
 from labharness.core.vocabulary.texts import Text
+from labharness.journal.encryption import KeyMissing, RunKey, key_of
 from labharness.lab.wiring.approval_log import ASKED, ApprovalLog, BadLog, Entry
 from labharness.protocols.hcp.terms import ReasonCode, Rejected
 from labharness.work.admission.approval import Approved, PersonalApproval, verify_personal
@@ -35,6 +38,8 @@ REQUESTS_MAX = 100
 DECISIONS_MAX = 20  # on one request; two persons are ever needed
 TEXT_MAX = 500  # characters of a name or a reason
 ID_LENGTH = 12
+KEY_FILE, HIDDEN = "key_file", "encrypted"
+"""In the file of a confidential request: where its key is, and all that persons are shown."""
 
 
 class BadDecision(LabError, ValueError, code="bad_decision"):
@@ -94,6 +99,7 @@ class ApprovalFolder:
         state_dir: The lab's state directory.
         now: World time.
         approvers: The persons who may approve, with their keys; ``None`` takes names on trust.
+        key: Encrypts the request of a confidential run.
     """
 
     def __init__(
@@ -101,11 +107,13 @@ class ApprovalFolder:
         state_dir: Path,
         now: Callable[[], datetime] = wall_clock_utc,
         approvers: Mapping[str, Approver] | None = None,
+        key: RunKey | None = None,
     ) -> None:
         self._folder = state_dir / "approvals"
         self._log = ApprovalLog(state_dir / "approvals.jsonl")
         self._now = now
         self._approvers = approvers
+        self._key = key
 
     @property
     def by_key(self) -> bool:
@@ -132,9 +140,19 @@ class ApprovalFolder:
         known = self._read_log().get(name)
         if known is None or not known.ticket or known.request != bound:
             self._append({"at": at, "id": name, "became": ASKED, "request": bound})
-        body = {"asked_at": at, **asdict(request)}
+        body = {"asked_at": at, **self._stored(name, request)}
         write_durably(self._path(name), json.dumps(body, ensure_ascii=False, indent=1))
         return name
+
+    def _stored(self, name: str, request: ApprovalRequest) -> dict[str, object]:
+        """Return what the file says of a request; of a confidential one who asks for what."""
+        whole = asdict(request)
+        if self._key is None:
+            return whole
+        hidden = self._key.encrypt(_use(name), json.dumps(whole).encode())
+        told = {each: whole[each] for each in ("requester", "capability", "risk_level")}
+        place = str(self._key.place.absolute())
+        return {**told, KEY_FILE: place, HIDDEN: b64encode(hidden).decode()}
 
     def pending(self) -> tuple[Pending, ...]:
         """Return the requests that wait, the oldest first; older than a day they wait no more.
@@ -164,11 +182,14 @@ class ApprovalFolder:
         try:
             body = json.loads(path.read_text("utf-8"))
             asked_at = body.pop("asked_at")
+            body = _read_stored(name, body)
             listed = {name: tuple(body[name]) for name in ("risk_reasons", "hazards")}
             request = ApprovalRequest(**{**body, **listed})
             old, bound = _age_s(asked_at, self._now()) > VALID_S, _bound(request)
         except FileNotFoundError:
             raise BadDecision(self._unknown(name)) from None
+        except KeyMissing as why:
+            raise BadDecision(str(why)) from None
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as why:
             raise BadDecision(Text("file.unreadable", path=str(path), why=str(why))) from None
         if old:
@@ -417,16 +438,28 @@ class Persons:
 
     def _way_out(self, name: str, request: ApprovalRequest) -> str:
         if request.edited and self._sign_again:
-            return (
-                "The lab's files were edited since they were approved: read what was edited, then "
-                f"sign again: {self._sign_again}"
-            )
-        lab = self._lab_option
-        return (
-            "A person other than the requester looks at it (labharness approvals show "
-            f"{name}{lab}) and agrees (labharness approvals approve {name} --name WHO --reason WHY"
-            f"{lab}); then run it again"
-        )
+            return Text("approvals.sign", command=self._sign_again)
+        return Text("approvals.agree", name=name, lab=self._lab_option)
+
+
+def _use(name: str) -> str:
+    return f"approval {name}"
+
+
+def _read_stored(name: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Return the whole of a request, as its file has it.
+
+    Raises:
+        KeyMissing: It is confidential, and its key cannot be had.
+    """
+    if KEY_FILE not in body:
+        return body
+    place = Path(str(body[KEY_FILE]))
+    key = key_of(place)
+    if key is None:
+        raise KeyMissing(Text("encrypted.destroyed", path=str(place.parent), name=place.name))
+    whole = json.loads(key.decrypt(_use(name), b64decode(body[HIDDEN], validate=True)))
+    return dict(whole)
 
 
 def _bound(request: ApprovalRequest) -> str:

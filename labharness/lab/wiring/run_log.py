@@ -12,9 +12,10 @@ from pathlib import Path
 
 from labharness.core.clock import utc_text
 
-__all__ = ["run_log"]
+__all__ = ["no_log", "run_log"]
 
 LOG_NAME = "run.log"
+NOTHING = logging.CRITICAL + 1
 LINE = "{utc} {lab_s:12.6f} {levelname:7} {name}: {message}"
 
 
@@ -47,6 +48,23 @@ def run_log(folder: Path, level: str, loop: asyncio.AbstractEventLoop) -> Iterat
         logger.removeHandler(handler)
         logger.setLevel(before)
         handler.close()
+
+
+@contextmanager
+def no_log() -> Iterator[None]:
+    """Let `labharness` log nothing: a frame holds a setpoint, and a traceback may quote an input.
+
+    A run whose task is confidential tells by its journal alone, which is encrypted.
+    """
+    loggers = [logging.getLogger(each) for each in ("labharness", "asyncio")]
+    before = [each.level for each in loggers]
+    for each in loggers:
+        each.setLevel(NOTHING)
+    try:
+        yield
+    finally:
+        for each, level in zip(loggers, before, strict=True):
+            each.setLevel(level)
 
 
 class _LogFile(logging.FileHandler):

@@ -17,6 +17,7 @@ from labharness.core.files.named import open_own
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.journal.artifacts import Artifacts
+from labharness.journal.encryption import in_use
 from labharness.lab.config.lab_facts import approvers_of, lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
@@ -27,7 +28,8 @@ from labharness.lab.wiring.control import served
 from labharness.lab.wiring.heads import head_keeper
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.preflight import flights
-from labharness.lab.wiring.run_log import run_log
+from labharness.lab.wiring.run_cover import RunCover, kept_of
+from labharness.lab.wiring.run_log import no_log, run_log
 from labharness.lab.wiring.runs import (
     BadOutput,
     about_process,
@@ -39,13 +41,13 @@ from labharness.lab.wiring.runs import (
 from labharness.lab.wiring.simulated import SimulatedLab
 from labharness.line import LineAlarms
 from labharness.protocols.hcp import answers
-from labharness.protocols.hcp.codec import HcpMessage, encode
+from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.guard import LatchUnreadable
 from labharness.safety.guard.latch import LatchedElsewhere
 from labharness.work.admission.approval import StandingApproval
-from labharness.work.admission.confidential import is_confidential, withheld
+from labharness.work.admission.confidential import is_confidential
 from labharness.work.desk import ByHand, Desk, LabFacts
 from labharness.work.desk.cooling import Cooled
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
@@ -124,9 +126,9 @@ class TaskRun:
         accepted: Callable[[HcpMessage], None] = lambda message: None,
     ) -> None:
         self._plan = plan
-        if is_confidential(payload):  # it is refused, and not to be kept in clear before that
-            payload = withheld(payload)
-            submit = replace(submit, payload=payload)
+        payload = kept_of(plan, payload)
+        submit = replace(submit, payload=payload)
+        self._cover = RunCover()
         self._submit = submit
         self._payload = payload
         self.seed = seed_of(plan, seed)
@@ -158,6 +160,7 @@ class TaskRun:
         Raises:
             BadLabFile: The lab's files cannot be honoured.
             BadOutput: The output folder cannot take the run.
+            BadKey: It is confidential, and the lab's key cannot be used; nothing was sent.
         """
         loop = make_loop(self._speed, self._plan)
         try:
@@ -165,7 +168,8 @@ class TaskRun:
         except BaseException:
             loop.close()
             raise
-        with run_log(self.folder, self._log_level, loop):
+        log = run_log(self.folder, self._log_level, loop)
+        with no_log() if self.confidential else log:
             return self._run(work, loop)
 
     def _run(
@@ -185,7 +189,7 @@ class TaskRun:
                 timestamp=utc_text(wall_clock_utc()),
                 session_id=self.session_id,
                 error_code="internal_error",
-                error_message=f"{type(why).__name__}: {why}",
+                error_message=type(why).__name__ + ("" if self.confidential else f": {why}"),
             )
             return RunResult(message, self.folder, "")
 
@@ -208,7 +212,8 @@ class TaskRun:
         if self._plan.file.has_a_plant:
             facts = replace(facts, predict=flights(self._plan, loop))
         try:
-            (self.folder / SUBMIT_NAME).write_bytes(encode(self._submit) + b"\n")
+            self._cover = RunCover.made(self.folder, self._plan, self._payload)
+            (self.folder / SUBMIT_NAME).write_bytes(self._cover.message(SUBMIT_NAME, self._submit))
         except OSError as why:
             with suppress(OSError):  # half of it would block the next try
                 (self.folder / SUBMIT_NAME).unlink()
@@ -226,6 +231,11 @@ class TaskRun:
         except OSError as why:
             text = Text("state_dir.shut", folder=str(self._plan.state_dir), why=why.strerror)
             raise BadLabFile(text) from None
+
+    @property
+    def confidential(self) -> bool:
+        """Whether nothing of its task may be written in clear."""
+        return is_confidential(self._payload)
 
     def abort(self, reason: str) -> None:
         """Ask for an abort, from a signal handler or another thread; too early counts too."""
@@ -278,6 +288,10 @@ class TaskRun:
             self._alarms.give_up()
 
     async def _main(self, facts: LabFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
+        with in_use(self._cover.key):
+            return await self._led(facts, loop)
+
+    async def _led(self, facts: LabFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
         clock = Clock(loop)
         stated = facts.line_facts.get(self._payload.capability)
         run = {
@@ -288,6 +302,7 @@ class TaskRun:
             "ambient_torr": self._plan.file.lab.ambient_torr,
             "epoch": utc_text(VIRTUAL_EPOCH) if clock.virtual else utc_text(clock.utc()),
             **(stated.settings.recorded() if stated is not None else {}),
+            **self._cover.header(),
         }
         try:
             journal = SqliteJournal(
@@ -297,6 +312,7 @@ class TaskRun:
                 block_s=block_lab_s(clock.speed),
                 speed=clock.speed,
                 heads=head_keeper(self._plan, clock),
+                key=self._cover.key,
             )
             journal.commit()
         except JournalFailed as why:
@@ -333,7 +349,7 @@ class TaskRun:
 
     def _keep(self, message: HcpMessage) -> None:
         try:
-            write_durably(self.folder / ANSWER_NAME, encode(message).decode() + "\n")
+            write_durably(self.folder / ANSWER_NAME, self._cover.message(ANSWER_NAME, message))
         except OSError as why:  # the asking side is answered all the same
             where, reason = str(self.folder / ANSWER_NAME), why.strerror or str(why)
             self._warn(Text("file.unwritable", path=where, why=reason))
@@ -369,7 +385,7 @@ class TaskRun:
                     chance=self._ids,
                     journal=journal,
                     session_id=self.session_id,
-                    artifacts=Artifacts(self.folder / ARTIFACTS_NAME, self.session_id),
+                    artifacts=self._artifacts(),
                     tell=self._tell,
                     earlier=None if self._earlier is None else self._earlier / JOURNAL_NAME,
                     accepted=self._accepted,
@@ -388,6 +404,9 @@ class TaskRun:
         except JournalFailed as why:  # before the line was opened: nothing was sent
             raise BadOutput(Text("output.journal", why=str(why))) from None
 
+    def _artifacts(self) -> Artifacts:
+        return Artifacts(self.folder / ARTIFACTS_NAME, self.session_id, self._cover.key)
+
     def _warn(self, text: str) -> None:
         self._tell("warning", {"message": text})
 
@@ -400,7 +419,9 @@ class TaskRun:
             if wait_s:
                 self._tell("approval_asked", {"id": name, "wait_s": wait_s})
 
-        folder = ApprovalFolder(self._plan.state_dir, approvers=approvers_of(self._plan))
+        folder = ApprovalFolder(
+            self._plan.state_dir, approvers=approvers_of(self._plan), key=self._cover.key
+        )
         return Persons(
             folder,
             clock,

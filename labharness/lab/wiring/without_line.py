@@ -14,23 +14,18 @@ from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import Artifacts
-from labharness.journal.chain import ENCRYPTED
-from labharness.journal.encryption import KEY_NAME, RunKey, make_run_key
+from labharness.journal.encryption import in_use
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.heads import head_keeper
+from labharness.lab.wiring.run_cover import RunCover, kept_of
 from labharness.lab.wiring.runs import BadOutput, about_process, fresh_folder, make_folder
 from labharness.lab.wiring.tasks import RunResult
 from labharness.protocols.hcp import answers
-from labharness.protocols.hcp.codec import HcpMessage, encode
+from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
-from labharness.protocols.hcp.terms import CONFIDENTIAL
-from labharness.work.admission.confidential import (
-    declared_class,
-    is_confidential,
-    withheld,
-)
+from labharness.work.admission.confidential import is_confidential
 from labharness.work.desk import LabFacts
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
 from labharness.work.desk.no_line import facts_without_line
@@ -95,7 +90,7 @@ class NoLineRun:
         self._desk: NoLineDesk | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._abort_reason = ""
-        self._key: RunKey | None = None  # of a confidential run
+        self._cover = RunCover()
 
     def execute(self) -> RunResult:
         """Run to the terminal message, and write it beside the journal.
@@ -112,8 +107,9 @@ class NoLineRun:
             raise BadLabFile(text) from None
         make_folder(self.folder)
         try:
-            self._key = self._made_key()
-            (self.folder / SUBMIT_NAME).write_bytes(self._hidden(SUBMIT_NAME, self._kept_submit()))
+            self._cover = RunCover.made(self.folder, self._plan, self._payload)
+            kept = replace(self._submit, payload=kept_of(self._plan, self._payload))
+            (self.folder / SUBMIT_NAME).write_bytes(self._cover.message(SUBMIT_NAME, kept))
         except OSError as why:
             folder, reason = str(self.folder), why.strerror
             raise BadOutput(
@@ -121,7 +117,8 @@ class NoLineRun:
             ) from None
         self._loop = PacedLoop(1.0)
         try:
-            return run_on(self._main(self._loop), self._loop)
+            with in_use(self._cover.key):
+                return run_on(self._main(self._loop), self._loop)
         except BadOutput:
             raise
         except Exception as why:  # a traceback is for the log alone, and may quote an input
@@ -135,22 +132,6 @@ class NoLineRun:
                 error_message=type(why).__name__,
             )
             return RunResult(message, self.folder, "")
-
-    def _made_key(self) -> RunKey | None:
-        """Make the key of a confidential run; of a lab without one the task is rejected."""
-        declared, master = declared_class(self._payload), self._plan.data_key
-        if declared not in CONFIDENTIAL or master is None:
-            return None
-        return make_run_key(self.folder / KEY_NAME, master, declared)
-
-    def _kept_submit(self) -> bytes:
-        hidden = self._key is None and is_confidential(self._payload)
-        payload = withheld(self._payload) if hidden else self._payload
-        return encode(replace(self._submit, payload=payload)) + b"\n"
-
-    def _hidden(self, name: str, data: bytes) -> bytes:
-        """Return what is written into a file of the run."""
-        return data if self._key is None else self._key.file(name, data)
 
     def abort(self, reason: str) -> None:
         """Ask for an abort, from a signal handler or another thread; too early counts too."""
@@ -175,16 +156,15 @@ class NoLineRun:
             "lab_digest": self._plan.lab_digest,
             "envelope_digest": self._plan.envelope_digest,
             "epoch": utc_text(clock.utc()),
+            **self._cover.header(),
         }
-        if self._key is not None:
-            run[ENCRYPTED] = self._key.data_class
         try:
             journal = SqliteJournal(
                 self.folder / JOURNAL_NAME,
                 run=run,
                 about=about_process(self._plan),
                 heads=head_keeper(self._plan, clock),
-                key=self._key,
+                key=self._cover.key,
             )
         except JournalFailed as why:
             raise BadOutput(Text("output.no_journal", why=str(why))) from None
@@ -197,7 +177,7 @@ class NoLineRun:
                 clock=clock,
                 chance=self._ids,
                 journal=journal,
-                artifacts=Artifacts(self.folder / ARTIFACTS_NAME, self.session_id, self._key),
+                artifacts=Artifacts(self.folder / ARTIFACTS_NAME, self.session_id, self._cover.key),
                 session_id=self.session_id,
                 tell=self._tell,
                 accepted=self._accepted,
@@ -215,8 +195,7 @@ class NoLineRun:
 
     def _keep(self, message: HcpMessage) -> None:
         try:
-            answer = self._hidden(ANSWER_NAME, encode(message) + b"\n")
-            write_durably(self.folder / ANSWER_NAME, answer)
+            write_durably(self.folder / ANSWER_NAME, self._cover.message(ANSWER_NAME, message))
         except OSError as why:  # the asking side is answered all the same
             where, reason = str(self.folder / ANSWER_NAME), why.strerror or str(why)
             text = Text("file.unwritable", path=where, why=reason)

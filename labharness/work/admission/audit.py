@@ -70,7 +70,7 @@ RANGE_CHARACTERS_MAX: Final = 64
 
 CALLERS_SHOWN_MAX: Final = 20
 
-_UNDECLARED: Final[DataClass] = "T2"
+UNDECLARED: Final[DataClass] = "T2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +333,7 @@ def _data_class(
     """Return the data class; a right like that to a capability, it is asked before the inputs."""
     declared = submission.data_classification
     if declared is None:
-        declared = _UNDECLARED
+        declared = UNDECLARED
     found = next((one for one in DATA_CLASSES if one == declared), None)
     if found is None:
         raise _Reject(
@@ -344,10 +344,6 @@ def _data_class(
     if found in CONFIDENTIAL and not encrypts:
         way_out = Text("data.at_most", most=OPEN[-1])
         raise _Reject("forbidden", Text("data.encryption", found=found), way_out)
-    if found in CONFIDENTIAL and declaration.safety.involves_physical_resources:
-        way_out = Text("data.at_most", most=OPEN[-1])
-        why = Text("data.line", found=found, capability=declaration.name)
-        raise _Reject("forbidden", why, way_out)
     if DATA_CLASSES.index(found) > DATA_CLASSES.index(caller.data_class_max):
         said = "" if submission.data_classification else Text("data.taken")
         raise _Reject(

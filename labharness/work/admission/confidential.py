@@ -1,7 +1,7 @@
 """Confidential data (T3, T4): by which way a task of them comes, and what is told in clear."""
 
-from collections.abc import Iterable
-from typing import Final, Literal
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Literal
 
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.messages import Constraints, TaskSubmit
@@ -23,7 +23,11 @@ Way = Literal["local", "tls", "plain"]
 CLASS_CHARACTERS_MAX: Final = 16
 """Of a class that is not known, so that it is refused by its name."""
 
-TOLD: Final = ("data.", "caller.", "capability.", "choose.", "policy.")
+TOLD: Final = (
+    *("data.", "caller.", "capability.", "choose.", "policy.", "reference."),
+    *("approvals.agree", "approvals.sign", "line.latched", "line.unusable"),
+    *("advice.reset_it", "advice.which_instrument", "advice.loopback"),
+)
 """Beginnings of the codes of texts that quote no input."""
 
 
@@ -87,15 +91,25 @@ def withheld(payload: TaskSubmit) -> TaskSubmit:
 
 def in_clear(rejected: Rejected) -> Rejected:
     """Return a rejection without the texts that may quote an input."""
-    if _quotes_nothing(rejected.reason_message):
-        return rejected
+    reason = rejected.reason_message
+    told = _quotes_nothing(reason)
+    ways = [each for each in _parts(rejected.suggestion) if _quotes_nothing(each)]
+    if not ways and not (told and rejected.suggestion is None):
+        ways = [Text("data.explain")]
     return Rejected(
         rejected.reason_code,
-        Text("data.reason_withheld"),
+        reason if told else Text("data.reason_withheld"),
         rejected.assessed_risk_level,
-        Text("data.explain"),
+        ways[0] if ways else None,
     )
 
 
-def _quotes_nothing(text: str) -> bool:
+def _parts(text: str | None) -> Sequence[Any]:
+    """Return the sentences of a text."""
+    if isinstance(text, Text) and text.code == "sentences":
+        return tuple(text.params["parts"])  # type: ignore[arg-type]  # as `Text` was made
+    return () if text is None else (text,)
+
+
+def _quotes_nothing(text: str | None) -> bool:
     return isinstance(text, Text) and text.code.startswith(TOLD)

@@ -105,6 +105,8 @@ class Admitting:
     def weigh(self, payload: TaskSubmit) -> Weighed | Rejected:
         """Check all that needs no instrument: caller, inputs, plan, its limits and its risk."""
         facts = self._facts
+        if facts.refused is not None:
+            return facts.refused
         submission = submission_of(payload)
         offered = {name: form_of(each, payload.inputs) for name, each in facts.capabilities.items()}
         screened = screen(

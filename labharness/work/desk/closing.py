@@ -18,6 +18,7 @@ from labharness.line import HoldTooLong, Line, Tripped
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import Rejected, Submission
+from labharness.work.admission.confidential import in_clear
 from labharness.work.admission.schemas import closed_to, output_fault
 from labharness.work.capability import (
     PROCESS_LOG,
@@ -30,6 +31,7 @@ from labharness.work.capability import (
 from labharness.work.desk.checkpoint import Checkpoints
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.process_log import process_log
+from labharness.work.desk.referred import FAILURE, bare, failure, references, remarks, results
 from labharness.work.desk.risk_events import risk_events
 from labharness.work.desk.session import Session
 from labharness.work.desk.so_far import so_far
@@ -124,16 +126,26 @@ class Closing:
     def keep(self, found: Sequence[ArtifactContent]) -> None:
         """Store the artifacts of an answer."""
         for each in found:
-            name = f"{each.name}.{SUFFIXES[each.media_type]}"
             try:
-                self._artifacts.put(each.name, name, each.media_type, each.content)
+                self._put(each)
             except OSError as why:
-                text = Text("pair", what=name, why=why.strerror)
+                text = Text("pair", what=_file_of(each), why=why.strerror)
                 said = {"code": "artifact_lost", "message": text, "details": {}}
                 self._session.event("warning", said)
 
+    def _put(self, found: ArtifactContent) -> str:
+        """Store a file; return its address. Raises ``OSError``."""
+        name = _file_of(found)
+        return self._artifacts.put(found.name, name, found.media_type, found.content).uri
+
     def rejected(self, message_id: str, rejected: Rejected) -> HcpMessage:
-        """Return the rejection of a task, with its suggestion."""
+        """Return the rejection of a task, with its suggestion.
+
+        Of a confidential one the key alone reads the reason, where it may quote an input.
+        """
+        if self._session.confidential:
+            self._keep_reason(rejected)
+            rejected = in_clear(rejected)
         return self._record(
             answers.task_rejected(
                 message_id=self._chance.uuid4(),
@@ -145,15 +157,18 @@ class Closing:
 
     def completed(self, answer: Answer, summary_: dict[str, Any]) -> HcpMessage:
         """Return the results."""
-        summary_["warnings"] += answer.warnings
-        if answer.finding:
-            summary_["finding"] = answer.finding
         self._keep_logs(f"{self.log}_csv", f"{self.log}.csv")
+        outputs, summary_["warnings"] = answer.outputs, [*summary_["warnings"], *answer.warnings]
+        if self._session.confidential:
+            outputs = references(outputs, self._put(results(outputs)))
+            summary_ = self._bare(answer.finding, summary_)
+        elif answer.finding:
+            summary_["finding"] = answer.finding
         message = answers.task_completed(
             message_id=self._chance.uuid4(),
             timestamp=self._timestamp(),
             session_id=self._session.session_id,
-            outputs=answer.outputs,
+            outputs=outputs,
             artifacts=self._listed(),
             execution_summary=summary_,
         )
@@ -173,6 +188,10 @@ class Closing:
         rows = self._keep_partial_logs()
         partial = self._so_far(records) if answer is None else dict(answer.partial_outputs)
         partial.setdefault(self.log, {"entries_before_failure": rows})
+        if self._session.confidential:
+            self.keep([failure(why, answer)])
+            partial, summary_ = self._referred(partial), self._bare("", summary_)
+            why, answer = Text("data.failed", name=FAILURE), None
         way_out = suggestion(ended, answer, self._facts.lab_option)
         recoverable = self._checkpoints.recoverable()
         if recoverable:
@@ -206,6 +225,8 @@ class Closing:
         Steps of its safe state that could not be verified are named under ``warnings``, and its
         measurements under ``artifacts``.
         """
+        if self._session.confidential:
+            reason = Text("data.aborted")
         self._keep_partial_logs()
         logs = self._listed()
         self._so_far(records)
@@ -225,6 +246,25 @@ class Closing:
                 },
             )
         )
+
+    def _referred(self, partial: Mapping[str, Any]) -> dict[str, Any]:
+        """Return where partial outputs stand; none where the disk does not take them."""
+        try:
+            return dict(references(partial, self._put(results(partial))))
+        except OSError as why:
+            self._session.tell("warning", {"code": "artifact_lost", "message": str(why)})
+            return {}
+
+    def _bare(self, finding: str, said: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep what a summary says of a confidential task, and return the rest of it."""
+        self.keep([remarks(finding, said["warnings"], said["risk_events"])])
+        return bare(said)
+
+    def _keep_reason(self, rejected: Rejected) -> None:
+        if self._journal.key is not None:
+            told = {"reason": rejected.reason_message, "suggestion": rejected.suggestion}
+            with suppress(JournalFailed):  # the record of the rejection meets the same
+                self._journal.append("withheld", told, self._clock.now_s())
 
     def _so_far(self, records: Sequence[StepRecord]) -> dict[str, Any]:
         """Store the files of all that was measured, and return the outputs that it makes."""
@@ -290,6 +330,10 @@ class Closing:
 
     def _timestamp(self) -> str:
         return utc_text(self._clock.utc())
+
+
+def _file_of(found: ArtifactContent) -> str:
+    return f"{found.name}.{SUFFIXES[found.media_type]}"
 
 
 def record_body(message: HcpMessage) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.kernel import Mode
 from labharness.work.admission.approval import Approved, NotApproved
+from labharness.work.admission.confidential import is_confidential
 from labharness.work.capability import Answer, NoAnswer, Planned
 from labharness.work.desk.accepting import accept
 from labharness.work.desk.admitting import Admitting, Weighed
@@ -34,16 +35,11 @@ from labharness.work.desk.facts import Approvers, LabFacts
 from labharness.work.desk.making_safe import MakingSafe
 from labharness.work.desk.operations import LineOperations
 from labharness.work.desk.progress_reporter import ProgressReporter
-from labharness.work.desk.resuming import RECOVERED, NotResumable, Resumption, look_up
+from labharness.work.desk.resuming import NotResumable, Resumption, look_up
 from labharness.work.desk.rules_record import rules_record
 from labharness.work.desk.session import Session
-from labharness.work.plan import (
-    Executor,
-    FailureKind,
-    Operator,
-    StepFailed,
-    StepRecord,
-)
+from labharness.work.desk.told import ACCEPTED, RECOVERED
+from labharness.work.plan import Executor, FailureKind, Operator, StepFailed, StepRecord
 
 __all__ = ["Desk"]
 
@@ -132,6 +128,8 @@ class Desk:
         """
         self._running = asyncio.current_task()
         self._line.events.on_warning = self._reporter.warned
+        if is_confidential(payload):
+            self.session.confide(encrypted=self._journal.key is not None)
         try:
             message = await self._ended(submit, payload)
             answered(message)
@@ -257,7 +255,7 @@ class Desk:
         self._journal.append("task_accepted", body, self._clock.now_s())
         self.session.tell("task_accepted", body)
         resumption = self._resumption
-        self.session.become("RUNNING", "accepted" if resumption is None else RECOVERED)
+        self.session.become("RUNNING", ACCEPTED if resumption is None else RECOVERED)
         planned, started_s = weighed.planned, self._clock.now_s()
         commands = weighed.commands
         done: tuple[StepRecord, ...] = ()

@@ -91,6 +91,7 @@ class LabFacts:
         warnings: Warnings on the lab, such as unverified drivers.
         encrypts: It has a key for confidential data.
         lab_option: The option of commands for this lab, as in advice: `` --lab FILE``.
+        refused: Why the inputs that a task refers to cannot be had; ``None`` where it has them.
         predict: Flies a plan on the nominal plant, from the line's readings; ``None`` where the
             lab has no simulated plant.
     """
@@ -114,4 +115,5 @@ class LabFacts:
     warnings: tuple[str, ...]
     lab_option: str
     encrypts: bool = False
+    refused: Rejected | None = None
     predict: Callable[[InstructionSet, Mapping[str, float]], Awaitable[Prediction]] | None = None

@@ -10,15 +10,14 @@ from labharness.core.vocabulary.texts import Text, several
 from labharness.journal import JournalFailed
 from labharness.journal.reading import read, run_header, verify_file
 from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
-from labharness.protocols.hcp.terms import ReasonCode, Rejected
+from labharness.protocols.hcp.terms import DATA_CLASSES, ReasonCode, Rejected
+from labharness.work.admission.audit import UNDECLARED
+from labharness.work.admission.confidential import declared_class
 from labharness.work.desk.checkpoint import Checkpoint, checkpoints, heated_since
 from labharness.work.desk.facts import LabFacts
 from labharness.work.plan import InstructionSet, ResumePoint, Status, StepRecord
 
-__all__ = ["RECOVERED", "NotResumable", "Resumption", "look_up"]
-
-RECOVERED = "recovered_from_checkpoint"
-"""HCP's reason of the change of state of a session that goes on after a checkpoint."""
+__all__ = ["NotResumable", "Resumption", "look_up"]
 
 
 class NotResumable(LabError, RuntimeError, code="not_resumable"):
@@ -159,11 +158,19 @@ def _other_task(payload: TaskSubmit, journal: Path, asked: ResumeFrom) -> Reject
     )
     if before.get("caller_id") != payload.caller_id:
         return _refused("forbidden", Text("resume.foreign"))
+    if _class_of(before) > DATA_CLASSES.index(declared_class(payload) or UNDECLARED):
+        return _refused("forbidden", Text("resume.class"))
     if any(before.get(name) != getattr(payload, name) for name in ("capability", "inputs")):
         return _refused("invalid_input", Text("resume.inputs"))
     if any(each.body.get("type") == "task_completed" for each in records):
         return _refused("invalid_input", Text("resume.completed"))
     return None
+
+
+def _class_of(before: Mapping[str, Any]) -> int:
+    """Return the place of an earlier run's data class: its results come into the new one."""
+    constraints = before.get("constraints") or {}
+    return DATA_CLASSES.index(constraints.get("data_classification") or UNDECLARED)
 
 
 def _not_covered(

@@ -18,8 +18,12 @@ from labharness.protocols.hcp.session import (
     next_state,
 )
 from labharness.work.admission.token import Scope, TokenRecord, beyond, in_force, revoke
+from labharness.work.desk.told import told_in_clear
 
-__all__ = ["Session"]
+__all__ = ["WHOLE", "Session"]
+
+WHOLE: Final = "whole_event"
+"""The record of all that an event of a confidential task would say; it takes the key to read it."""
 
 IGNORED_MAX: Final = 20
 """Most unknown names of one submission that are warned of, each by itself."""
@@ -43,6 +47,7 @@ class Session:
         token: Its token; ``None`` before it is accepted.
         scope: The work that it does; ``None`` before it is accepted.
         metadata: Further facts of it, for example the id of its submission.
+        confidential: What it tells quotes nothing of its task.
     """
 
     def __init__(
@@ -65,6 +70,7 @@ class Session:
         self.token: TokenRecord | None = None
         self.scope: Scope | None = None
         self.metadata: dict[str, str] = {}
+        self.confidential = self._encrypted = False
         self._created_at = self._updated_at = utc_text(utc())
 
     def properties(self) -> dict[str, Any]:
@@ -86,6 +92,20 @@ class Session:
         """Whether the session has ended."""
         return self.state in TERMINAL
 
+    def confide(self, *, encrypted: bool) -> None:
+        """Tell nothing of the task from now on that may quote its data.
+
+        Args:
+            encrypted: The journal is, and holds the whole of each event beside what is told.
+        """
+        tell = self.tell
+
+        def told(kind: str, data: Mapping[str, Any]) -> None:
+            if (clear := told_in_clear(kind, data)) is not None:
+                tell(kind, clear)
+
+        self.confidential, self._encrypted, self.tell = True, encrypted, told
+
     def event(self, event_type: str, data: Mapping[str, Any]) -> None:
         """Record an event, then report it, even if the journal is lost."""
         self.sequence += 1
@@ -95,11 +115,18 @@ class Session:
             "sequence": self.sequence,
             "message_id": self._new_id(),  # kept, so that an event told again is the same message
             "timestamp": self._updated_at,
-            "data": dict(data),
+            "data": self._clear(event_type, data),
         }
         with suppress(JournalFailed):  # the line has tripped on it, and its answer says so
             self._journal.append("event", body, self._now_s())
+            if self._encrypted and body["data"] != data:
+                whole = {"sequence": self.sequence, "data": dict(data)}
+                self._journal.append(WHOLE, whole, self._now_s())
         self.tell(event_type, data)
+
+    def _clear(self, event_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the data of an event as everybody may know it."""
+        return (told_in_clear(event_type, data) or {}) if self.confidential else dict(data)
 
     def warn_of_ignored(self, names: Sequence[str]) -> None:
         """Record a warning for each name that only a higher minor version of HCP knows."""

@@ -310,7 +310,7 @@ class NoLineDesk:
         summary, outputs = self._summary(started_s), answer.outputs
         if self._confidential:
             outputs = references(outputs, self._kept(results(outputs)))
-            self._kept(remarks(answer))
+            self._kept(remarks(answer.finding, answer.warnings))
         else:
             summary["warnings"] += answer.warnings
             if answer.finding:
