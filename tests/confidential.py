@@ -1,14 +1,27 @@
 """A lab that takes confidential data, and submissions with a canary in all that they hold."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from canary import CANARY, NUMBER
 from labharness.core.files.data_key import make_data_key
-from rig import HERE
+from labharness.lab import LabPlan
+from rig import EXAMPLE, HERE, approved_copy
 
-__all__ = ["CALLEE_ID", "CALLER", "PAPER", "SPECTRA", "confidential_lab", "confidential_task"]
+__all__ = [
+    "CALLEE_ID",
+    "CALLER",
+    "DWELL_S",
+    "GROWER",
+    "PAPER",
+    "SPECTRA",
+    "confidential_growth",
+    "confidential_lab",
+    "confidential_line",
+    "confidential_task",
+]
 
 IV = HERE.parent / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 CALLEE_ID = "iv-bench-simulated"
@@ -19,12 +32,18 @@ The film of {CANARY} grew at 750 °C for 10 min and reached a coverage of 85 % o
 """
 SPECTRA = [{"raman_shift": [380.0, 400.0, NUMBER], "intensity": [1.0, NUMBER, 2.0]}]
 
+GROWER = "harness-alpha-001"
+DWELL_S = 901.7319
+"""A canary among the inputs of a growth; its plan, and the texts of its steps, quote it."""
+
 CALLERS = """
 [callers.{name}]
-capabilities = ["iv-curve", "document-analysis", "raman-characterization"]
+capabilities = [{may}]
 risk_max = "R3"
 data_class_max = "T4"
 """
+
+ON_BENCH = ["iv-curve", "document-analysis", "raman-characterization"]
 
 OFFERED = """
 [capability.document-analysis]
@@ -34,7 +53,9 @@ folders = [{docs}]
 """
 
 
-def confidential_lab(folder: Path, *, keyed: bool = True, docs: Path | None = None) -> Path:
+def confidential_lab(
+    folder: Path, *, keyed: bool = True, docs: Path | None = None, inputs: Path | None = None
+) -> Path:
     """Write a lab whose caller may submit restricted data; return its file."""
     folder.mkdir(parents=True)
     head = f'callers = "callers.toml"\nstate_dir = {json.dumps(str(folder.parent / "state"))}\n'
@@ -42,8 +63,11 @@ def confidential_lab(folder: Path, *, keyed: bool = True, docs: Path | None = No
     text += OFFERED.format(docs=json.dumps(str(docs or folder / "docs")))
     if keyed:
         make_data_key(folder / "data.key")
-        text += '\n[data]\nkey = "data.key"\n'
-    (folder / "callers.toml").write_text(CALLERS.format(name=CALLER), "utf-8")
+        folders = json.dumps([] if inputs is None else [str(inputs)])
+        text += f'\n[data]\nkey = "data.key"\nfolders = {folders}\n'
+    (folder / "callers.toml").write_text(
+        CALLERS.format(name=CALLER, may=json.dumps(ON_BENCH)[1:-1]), "utf-8"
+    )
     (folder / "lab.toml").write_text(text, "utf-8")
     return folder / "lab.toml"
 
@@ -63,3 +87,37 @@ def confidential_task(
         "constraints": {"data_classification": data_class},
         **changes,
     }
+
+
+def confidential_line(folder: Path, *, keyed: bool = True, inputs: Path | None = None) -> LabPlan:
+    """Write the short line with a key, and an approval of it; return it, read.
+
+    Args:
+        folder: Where; its state directory stands beside it.
+        keyed: It has a key for confidential data.
+        inputs: A folder of files with inputs.
+    """
+    folder.mkdir(parents=True)
+    make_data_key(folder / "data.key")
+    named = GROWER, '"cvd-material-synthesis"'
+    (folder / "callers.toml").write_text(CALLERS.format(name=named[0], may=named[1]), "utf-8")
+    home = json.dumps(str(folder.parent / "state"))
+    head = f'callers = "callers.toml"\nstate_dir = {home}'
+    folders = json.dumps([] if inputs is None else [str(inputs)])
+
+    def edited(text: str) -> str:
+        if 'id = "short-line"' not in text:
+            return text
+        data = f'\n[data]\nkey = "data.key"\nfolders = {folders}\n' if keyed else ""
+        return re.sub(r'^callers = ".*"$', lambda _: head, text, flags=re.M) + data
+
+    return approved_copy(folder, edit=edited)
+
+
+def confidential_growth(data_class: str = "T3", **changes: Any) -> dict[str, Any]:
+    """Return the payload of the example's growth, with canaries in all that its caller may say."""
+    payload: dict[str, Any] = json.loads(EXAMPLE.read_text("utf-8"))["payload"]
+    payload["constraints"]["data_classification"] = data_class
+    recipe = {"dwell_s": DWELL_S, "sample_id": CANARY}
+    payload["inputs"]["recipe"] = recipe
+    return {**payload, "intent": f"Grow {CANARY}", "context": {"project": CANARY}, **changes}

@@ -22,7 +22,7 @@ def whole_events(records: Iterable[Record]) -> list[Record]:
 
 
 def _whole(record: Record, told: Mapping[int, Any]) -> Record:
-    if record.kind != "event" or record.body["sequence"] not in told:
+    if record.kind != "event" or record.body.get("sequence") not in told:
         return record
     return replace(record, body={**record.body, "data": told[record.body["sequence"]]})
 

@@ -20,6 +20,7 @@ from labharness.faces.service.positions import FINISHED, NOTHING_SENT, Positions
 from labharness.journal import JournalFailed
 from labharness.journal.access_log import AccessNotLogged, data_class_of, log_access
 from labharness.journal.chain import Record
+from labharness.journal.encryption import KeyMissing
 from labharness.lab.house.orders import RECORDS_MAX, RunFiles, next_records
 from labharness.lab.house.outgoing import MESSAGES_MAX, TaskMessages
 from labharness.lab.house.sessions import session_of
@@ -215,12 +216,14 @@ class Post:
         sent = self._positions.of(session_id)
         if rejection := self._rejection(task):
             return Batch(task.requested_by, session_id, rejection, FINISHED, sent)
+        if run is not None and run.error_code == KeyMissing.code:
+            return self._unreadable(task, session_id, run, sent)
         records = [] if sent >= AFTER else next_records(self._runs, session_id, max(sent, 0))
         more = len(records) == RECORDS_MAX
         over = task.status in TERMINAL if run is None else run.ended_at_s is not None
         over = over and not more
         if over and not any(each.kind == "terminal" for each in records):
-            self._end(task, session_id, run)
+            self._end(task, session_id, run, state_after(self._whole(session_id), SessionState()))
         messages = [*self._from(task, session_id, sent, records)]
         if over:
             messages += [each for each in self._after(session_id) if each.position > sent]
@@ -228,13 +231,24 @@ class Post:
         reach = FINISHED if over else reach
         return Batch(task.requested_by, session_id, tuple(messages), reach, sent, more)
 
+    def _unreadable(self, task: Task, session_id: str, run: Attempt, sent: int) -> Batch:
+        """Return the end of a confidential session whose journal takes a key that is lost.
+
+        Its events stay untold. The number of a record is never lower than that of an event before
+        it, so that the events of this end come behind all that were told.
+        """
+        accepted = self._kept.acceptance(session_id) is not None
+        found = SessionState("RUNNING" if accepted else "PENDING", max(sent, 1))
+        self._end(task, session_id, run, found)
+        after = tuple(each for each in self._after(session_id) if each.position > sent)
+        return Batch(task.requested_by, session_id, after, FINISHED, sent)
+
     def _whole(self, session_id: str) -> Iterable[Record]:
         """Return the records of a run, each as it is asked for: a week of them is never held."""
         return self._runs.records(session_id, 0)
 
-    def _end(self, task: Task, session_id: str, run: Attempt | None) -> None:
+    def _end(self, task: Task, session_id: str, run: Attempt | None, found: SessionState) -> None:
         """Keep the end of a session whose run left none, before any of it is sent."""
-        found = state_after(self._whole(session_id), SessionState())
         if found.ended or self._kept.kept(session_id, "after"):
             return
         ends = end_of_lost(

@@ -306,9 +306,11 @@ class DataTable(Strict):
 
     Attributes:
         key: Path of the master key's file.
+        folders: Beside the lab file or absolute, below which files with inputs may lie.
     """
 
     key: str = Field(min_length=1)
+    folders: tuple[str, ...] = Field(default=(), max_length=16)
 
 
 class LabFile(Strict):

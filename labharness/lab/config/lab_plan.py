@@ -189,6 +189,11 @@ class LabPlan:
         """The file of the master key for confidential data; ``None`` where the lab has none."""
         return None if self.file.data is None else self.beside(self.file.data.key)
 
+    @property
+    def input_folders(self) -> tuple[str, ...]:
+        """The folders of files that a task may refer to for its inputs."""
+        return () if self.file.data is None else self.file.data.folders
+
     def beside(self, path: str) -> Path:
         """Return the path of a file that the lab file names."""
         return self.path.parent / path

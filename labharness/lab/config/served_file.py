@@ -67,7 +67,8 @@ def served_text(plan: LabPlan, links: ServedLinks) -> str:
         if name in head and (name != "line" or head[name].endswith(".toml")):
             head[name] = str(plan.beside(head[name]).resolve())
     if plan.data_key is not None:
-        body["data"]["key"] = str(plan.data_key.resolve())
+        folders = [str(plan.beside(each).resolve()) for each in plan.input_folders]
+        body["data"] = {"key": str(plan.data_key.resolve()), "folders": folders}
     if plan.file.operator.kind == "simulated":
         body["operator"].update(kind="served", control=links.control)
     for row in body.get("alert", ()):

@@ -20,6 +20,7 @@ from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.encryption import KeyMissing
+from labharness.lab.config.kinds import capabilities
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, OwnerStatus, RunOrder
 from labharness.lab.house.outgoing import keep_message, told_on_receipt
@@ -111,7 +112,7 @@ class LabFiles:
             found = screened(read_lab(self._lab), payload)
         if isinstance(found, Rejected):
             return found
-        declared = [each.declaration for each in facts.capabilities.values()]
+        declared = [each.declaration for each in capabilities().values()]
         return refused_on_way(payload, way, declared) or found
 
 

@@ -2,17 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
 
 from labharness.core.clock import wall_clock_utc
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.wiring.referring import referred
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.kernel import Envelope
+from labharness.work.capability.referred_inputs import is_artifact, refers
 from labharness.work.desk import Admitting
 from labharness.work.plan import InstructionSet, Prediction
 
 __all__ = ["screened"]
+
+
+SOUGHT: Final = Rejected("resource_unavailable", Text("reference.sought"))
+"""Of inputs in an artifact: they are looked for when the task has the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,12 @@ def screened(plan: LabPlan, payload: TaskSubmit) -> Rejected | None:
         BadLabFile: The lab's callers or approvals cannot be honoured.
     """
     facts = lab_facts_of(plan)
+    sought = refers(payload.inputs) and is_artifact(payload.inputs)
+    found = SOUGHT if sought else referred(plan, payload, Path())
+    if isinstance(found, Rejected):
+        facts = replace(facts, refused=found)
+    else:
+        payload = found
     if plan.file.has_a_plant:  # the pre-flight decides later how long it takes
         facts = replace(facts, predict=_later)
     weighed = Admitting(facts=facts, line=LineOnFile(plan.envelope), utc=wall_clock_utc).weigh(

@@ -14,6 +14,7 @@ from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.operators import TerminalOperator
 from labharness.lab.wiring.preflight import flights
+from labharness.lab.wiring.referring import referred
 from labharness.lab.wiring.runs import SIMULATED_SEED
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
@@ -52,6 +53,10 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
     """
     if not plan.file.has_a_plant:
         raise BadLabFile(Text("forecast.no_plant", path=str(plan.path)))
+    found = referred(plan, payload, Path("runs").absolute())
+    if isinstance(found, Rejected):
+        return found
+    payload = found
     loop = VirtualLoop()
     facts = replace(lab_facts_of(plan), predict=flights(plan, loop))
     unknown = _hidden(plan)

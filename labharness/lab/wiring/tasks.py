@@ -28,6 +28,7 @@ from labharness.lab.wiring.control import served
 from labharness.lab.wiring.heads import head_keeper
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.preflight import flights
+from labharness.lab.wiring.referring import referred
 from labharness.lab.wiring.run_cover import RunCover, kept_of
 from labharness.lab.wiring.run_log import no_log, run_log
 from labharness.lab.wiring.runs import (
@@ -206,6 +207,11 @@ class TaskRun:
             raise BadLabFile(Text("resume.plant"))
         facts = lab_facts_of(self._plan)
         facts = replace(facts, approvals=facts.approvals + self._approvals)
+        found = referred(self._plan, self._payload, self.folder.resolve().parent)
+        if isinstance(found, Rejected):
+            facts = replace(facts, refused=found)
+        else:
+            self._payload = found
         self._try_state_dir()
         make_folder(self.folder)
         self._loop = loop

@@ -61,7 +61,7 @@ def refused_on_way(
     if way == "plain":
         return Rejected("forbidden", Text("data.plain", found=found), None, Text("data.amqps"))
     known = next((each for each in declarations if each.name == payload.capability), None)
-    may = () if known is None else known.references
+    may = () if known is None else known.by_reference
     inline = [name for name in payload.inputs if name not in may]
     if not inline and not payload.context:
         return None

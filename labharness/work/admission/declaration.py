@@ -9,6 +9,7 @@ from labharness.core.vocabulary.durations import parse_duration
 from labharness.protocols.hcp.terms import RISK_LEVELS, RiskLevel
 
 __all__ = [
+    "INPUTS_URI",
     "Declaration",
     "DeclaredConstraints",
     "Safety",
@@ -16,6 +17,9 @@ __all__ = [
 ]
 
 SideEffects = Literal["none", "sandboxed"]
+
+INPUTS_URI: Final = "inputs_uri"
+"""The input that every task on a line may have in the place of all others: their address."""
 
 
 # semver.org 2.0.0, without its build metadata: two builds of one version would not be told apart.
@@ -56,9 +60,10 @@ class Declaration:
     """A capability as callers see it.
 
     `references` names the inputs that say where data are and hold none: of confidential data these
-    alone may pass through a broker. `temperature_input` names the input that bounds its
-    temperature: an object of `min`, `max` and `unit`. It is ``""`` for a capability without one.
-    Neither is part of HCP's JSON.
+    alone may pass through a broker. A task on a line may refer to all of them by `INPUTS_URI`.
+    `temperature_input` names the input that bounds its temperature: an object of `min`, `max` and
+    `unit`. It is ``""`` for a capability without one, and not part of HCP's JSON; the names of
+    references are an extension of it.
 
     Raises:
         ValueError: A field is outside what HCP allows; the message names it.
@@ -92,6 +97,12 @@ class Declaration:
         """The longest a task may run, in seconds."""
         return parse_duration(self.constraints.max_duration)
 
+    @property
+    def by_reference(self) -> tuple[str, ...]:
+        """The inputs that hold no data, and say where they are."""
+        whole = (INPUTS_URI,) if self.safety.involves_physical_resources else ()
+        return (*self.references, *whole)
+
     def produces(self) -> frozenset[str]:
         """Return the names of the outputs that the capability can produce."""
         return frozenset(self.output_schema.get("properties", {}))
@@ -118,5 +129,6 @@ class Declaration:
                     "max_duration": self.constraints.max_duration,
                     "concurrent_limit": self.constraints.concurrent_limit,
                 },
+                **({"references": list(self.by_reference)} if self.by_reference else {}),
             }
         }

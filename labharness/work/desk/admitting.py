@@ -105,8 +105,6 @@ class Admitting:
     def weigh(self, payload: TaskSubmit) -> Weighed | Rejected:
         """Check all that needs no instrument: caller, inputs, plan, its limits and its risk."""
         facts = self._facts
-        if facts.refused is not None:
-            return facts.refused
         submission = submission_of(payload)
         offered = {name: form_of(each, payload.inputs) for name, each in facts.capabilities.items()}
         screened = screen(
@@ -117,6 +115,8 @@ class Admitting:
             callers=facts.callers or {},
             encrypts=facts.encrypts,
         )
+        if facts.refused is not None and not _of_rights(screened):
+            return facts.refused
         if isinstance(screened, Rejected):
             return screened
         capability = offered[screened.declaration.name]
@@ -444,3 +444,8 @@ class Admitting:
             return False
         flown = await self.predict(weighed, {})
         return not (isinstance(flown, Rejected) or refused(flown[0]))
+
+
+def _of_rights(screened: Screened | Rejected) -> bool:
+    """Return whether a caller may not ask at all; it is told nothing of the inputs then."""
+    return isinstance(screened, Rejected) and screened.reason_code in ("unauthorized", "forbidden")

@@ -13,8 +13,8 @@ __all__ = [
     "RESULTS",
     "bare",
     "failure",
-    "referred_in",
     "references",
+    "referred_in",
     "remarks",
     "results",
 ]

@@ -74,4 +74,4 @@ def sentence(text: object) -> str:
     """
     if isinstance(text, Text):
         return text if not text.params and text.code in TEXTS else Text("data.withheld")
-    return str(text) if text in FIXED else Text("data.withheld")
+    return text if isinstance(text, str) and text in FIXED else Text("data.withheld")

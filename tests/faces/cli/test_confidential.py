@@ -18,6 +18,7 @@ from commands import COMMAND, Said, say
 from confidential import PAPER, SPECTRA, confidential_lab, confidential_task
 from labharness.core.clock import pause, steady_s
 from labharness.journal.encryption import KEY_VARIABLE
+from labharness.journal.reading import read
 
 EXITS = {"task_completed": 0, "task_failed": 1, "task_rejected": 2}
 
@@ -38,7 +39,8 @@ class Place:
 
     def __init__(self, folder: Path, *, keyed: bool = True) -> None:
         self.folder = folder
-        self.lab = confidential_lab(folder / "lab", keyed=keyed)
+        self.inputs = folder / "inputs"
+        self.lab = confidential_lab(folder / "lab", keyed=keyed, inputs=self.inputs)
         (folder / "tasks").mkdir()
         self.searched = [folder / "lab", folder / "state", folder / "runs", folder / "tmp"]
 
@@ -77,6 +79,7 @@ INLINE: dict[str, Any] = {
     "intent": f"Find {CANARY}",
     "context": {"project": CANARY},
 }
+SWEEP: dict[str, Any] = {"start_v": 0.0, "stop_v": 0.7, "points": 11, "junction_c": NUMBER / 100}
 TASKS = {
     "t3": (confidential_task({"document": PAPER}, **INLINE), "task_completed"),
     "t4": (confidential_task({"document": PAPER}, "T4", **INLINE), "task_completed"),
@@ -92,6 +95,12 @@ TASKS = {
     "unknown": (confidential_task({CANARY: 1}), "task_rejected"),
     "misnamed": (confidential_task({"document": CANARY}, "T5"), "task_rejected"),
     "line": (confidential_task({"note": CANARY}, capability="iv-curve"), "task_rejected"),
+    "sweep": (confidential_task(SWEEP, capability="iv-curve", **INLINE), "task_completed"),
+    "sweep4": (confidential_task(SWEEP, "T4", capability="iv-curve", **INLINE), "task_completed"),
+    "beyond": (
+        confidential_task({**SWEEP, "stop_v": NUMBER}, capability="iv-curve", **INLINE),
+        "task_rejected",
+    ),
 }
 
 
@@ -118,10 +127,46 @@ def test_a_lab_without_a_key_refuses_confidential_data_and_keeps_none(
     assert found_in(place.folder / "runs", place.folder / "state") == []
 
 
-def test_a_task_with_instruments_takes_no_confidential_data_yet(place: Place) -> None:
-    _, answer = place.run("line", TASKS["line"][0])
-    assert answer["payload"]["reason_code"] == "forbidden"
-    assert "without instruments alone" in answer["payload"]["reason_message"]
+@pytest.mark.promise(71)
+def test_a_task_on_a_line_refers_to_its_inputs_and_keeps_none_of_them_in_clear(
+    place: Place,
+) -> None:
+    place.inputs.mkdir()
+    asked = place.inputs / "sweep.json"
+    asked.write_text(json.dumps(SWEEP), "utf-8")
+    referred = confidential_task({"inputs_uri": asked.as_uri()}, capability="iv-curve")
+    _, answer = place.run("sweep", referred)
+    assert answer["type"] == "task_completed", answer
+    shown = list(read(place.folder / "runs" / "sweep" / "journal.sqlite"))
+    kept = next(each for each in shown if each.kind == "submitted").body["payload"]["inputs"]
+    assert kept == SWEEP, "what the file held then is a fact of the run"
+    uri = next(e["uri"] for e in answer["payload"]["artifacts"] if e["name"] == "iv_curve")
+    for name, data_class, says in (
+        ("again", "T3", "no JSON object"),
+        ("open", "T2", "no artifact at inputs_uri"),
+    ):
+        task = confidential_task({"inputs_uri": uri}, data_class, capability="iv-curve")
+        _, refused = place.run(name, task)
+        assert refused["type"] == "task_rejected"
+        assert says in refused["payload"]["reason_message"]
+    asked.write_text("[1]", "utf-8")
+    (place.lab.parent / "else.json").write_text(json.dumps(SWEEP), "utf-8")
+    for number, (given, says) in enumerate(
+        (
+            ({"inputs_uri": asked.as_uri()}, "no JSON object"),
+            ({"inputs_uri": asked.as_uri(), **SWEEP}, "in the place of all other"),
+            ({"inputs_uri": (place.lab.parent / "else.json").as_uri()}, "not below a folder"),
+            ({"inputs_uri": f"{place.inputs.as_uri()}/../lab/else.json"}, "not below a folder"),
+            ({"inputs_uri": (place.inputs / CANARY).as_uri()}, "no file at inputs_uri"),
+            ({"inputs_uri": f"https://localhost/{CANARY}"}, "no address that begins with"),
+            ({"inputs_uri": [CANARY]}, "no address that begins with"),
+        )
+    ):
+        _, refused = place.run(f"no{number}", confidential_task(given, capability="iv-curve"))
+        assert refused["type"] == "task_rejected"
+        assert says in refused["payload"]["reason_message"], refused
+    place.searched.remove(place.folder / "lab")
+    assert found_in(*place.searched) == []
 
 
 def test_the_search_finds_what_an_open_task_leaves(place: Place) -> None:

@@ -45,7 +45,9 @@ def test_a_declaration_speaks_the_words_of_layer_three() -> None:
         "output_schema",
         "safety",
         "constraints",
+        "references",
     ]
+    assert capability["references"] == ["inputs_uri"]
     assert capability["safety"] == {
         "risk_ceiling": "R4",
         "requires_human_approval": True,

@@ -1,124 +1,34 @@
 """A failed run goes on from its checkpoint on the same sample; nothing is heated a second time."""
 
-import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from attempts import Attempts, body, going_on
 from commands import ROOT, Said, say
 from journal_rows import changed, records
-from labharness.core.clock import Chance, Clock, VirtualLoop
-from labharness.core.clock.loops import begin, finish
+from labharness.core.clock.loops import finish
 from labharness.core.vocabulary import Cause
 from labharness.core.vocabulary.texts import Text, coded
 from labharness.core.vocabulary.trips import Trip
 from labharness.journal import SqliteJournal
-from labharness.journal.chain import Record, canonical
-from labharness.journal.reading import read, run_header, samples, verify_file
-from labharness.lab import Lab, LabPlan, read_lab
+from labharness.journal.chain import canonical
+from labharness.journal.reading import read, samples, verify_file
+from labharness.lab import Lab, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.wiring.operators import SimulatedOperator
-from labharness.lab.wiring.simulated import SimulatedLab
-from labharness.lab.wiring.tasks import RunResult, TaskRun
-from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.guard import Latch
 from labharness.work.desk import LabFacts
-from labharness.work.desk.checkpoint import checkpoints
 from labharness.work.desk.resuming import NotResumable, Resumption, look_up
 from labharness.work.plan import Instruction, InstructionSet, ResumePoint
 from rig import EXAMPLE, SAFE_TABLE, SHORT_LINE, Injection, as_submit, cut, submission
 
 ANNEALING = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "annealing_furnace" / "lab.toml"
-
-Submit = tuple[HcpMessage, TaskSubmit]
-
-
-@dataclass
-class Attempts:
-    """Runs one after the other on one simulated lab, which outlives each of them."""
-
-    plan: LabPlan
-    folder: Path
-    loop: VirtualLoop = field(default_factory=VirtualLoop)
-    events: dict[str, list[tuple[str, Mapping[str, Any]]]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.task: TaskRun | None = None
-        self.sim_lab = SimulatedLab(self.plan.file, Clock(self.loop), Chance(1))
-
-    def run(
-        self,
-        name: str,
-        submit: Submit,
-        *,
-        earlier: str = "",
-        inject: tuple[Injection, ...] = (),
-        prepare: Callable[[Lab], None] = lambda lab: None,
-    ) -> RunResult:
-        """Carry out one attempt, in a folder of its own."""
-        labs: list[Lab] = []
-        waiting = list(inject)
-        told = self.events.setdefault(name, [])
-
-        def built(lab: Lab) -> None:
-            labs.append(lab)
-            prepare(lab)
-
-        def tell(kind: str, data: Mapping[str, Any]) -> None:
-            told.append((kind, data))
-            for each in tuple(waiting) if kind == "progress" else ():
-                if each.stage == data["stage"]:
-                    waiting.remove(each)
-                    each.begin(labs[0])
-
-        self.task = task = TaskRun(
-            self.plan,
-            *submit,
-            speed=None,
-            seed=len(self.events),
-            out=self.folder / name,
-            tell=tell,
-            prepare=built,
-            sim_lab=self.sim_lab,
-            earlier=self.folder / earlier if earlier else None,
-        )
-        asyncio.set_event_loop(self.loop)
-        result = self.loop.run_until_complete(begin(task.work(self.loop), self.loop))
-        left = asyncio.all_tasks(self.loop)
-        for each in left:
-            each.cancel()
-        if left:
-            self.loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        assert not waiting, "a fault that never came proves nothing"
-        return result
-
-    def mend(self) -> None:
-        """Join every cut wire."""
-        for bus in self.sim_lab.buses.values():
-            bus.faults.cut = False
-
-    def records(self, name: str) -> list[Record]:
-        return list(read(self.folder / name / "journal.sqlite"))
-
-
-def body(result: RunResult) -> dict[str, Any]:
-    return result.message.payload.model_dump(by_alias=True, exclude_unset=True)
-
-
-def going_on(submit: Submit, folder: Path, checkpoint: str = "") -> Submit:
-    """Return the same task, to go on from the newest checkpoint of a run or from another one."""
-    journal = folder / "journal.sqlite"
-    newest = [each.checkpoint_id for each in checkpoints(journal)][-1]
-    session = run_header(journal)["session_id"]
-    point = ResumeFrom(session_id=session, checkpoint_id=checkpoint or newest)
-    message, payload = submit
-    payload = payload.model_copy(update={"resume_from": point})
-    return replace(message, payload=payload), payload
 
 
 def hottest_c(journal: Path) -> float:

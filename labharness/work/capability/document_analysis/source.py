@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from labharness.core.errors import LabError
+from labharness.core.files.allowed import allowed_file, path_of
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import CannotDo, Surroundings
@@ -59,7 +60,7 @@ def source_fault(inputs: Mapping[str, Any], settings: DocumentSettings) -> Canno
     if scheme == "hcp":
         return None
     if scheme == "file":
-        path = _path_of(uri)
+        path = path_of(uri)
         if path is not None and any(path.is_relative_to(each) for each in _lexical(settings)):
             return None
         return CannotDo("forbidden", Text("document.no_folder"), Text("document.other_source"))
@@ -76,15 +77,6 @@ def _lexical(settings: DocumentSettings) -> tuple[Path, ...]:
     """Return the absolute folders; which folder a relative one is, only the reader knows."""
     absolute = tuple(Path(os.path.normpath(each)) for each in settings.folders)
     return tuple(each if each.is_absolute() else Path("/") for each in absolute)
-
-
-def _path_of(uri: str) -> Path | None:
-    """Return the path of a ``file:`` address of this machine, without any step upwards."""
-    parts = urlsplit(uri)
-    path = unquote(parts.path)
-    if parts.netloc not in ("", "localhost") or "\x00" in path or not path.startswith("/"):
-        return None
-    return Path(os.path.normpath(path))
 
 
 def document_of(inputs: Mapping[str, Any], around: Surroundings) -> Document:
@@ -126,15 +118,12 @@ def _kind(name: str, data: bytes, said: str) -> str:
 
 
 def _of_file(uri: str, around: Surroundings, settings: DocumentSettings) -> Path:
-    path = _path_of(uri)
     folders = [(around.lab_folder / each).resolve() for each in settings.folders]
     try:
-        found = path.resolve(strict=True) if path is not None else None
-    except (OSError, RuntimeError):
-        if path is not None and any(path.is_relative_to(each) for each in folders):
-            raise DocumentRefused(Text("document.not_there")) from None
-        found = None
-    if found is None or not any(found.is_relative_to(each) for each in folders):
+        found = allowed_file(uri, folders)
+    except FileNotFoundError:
+        raise DocumentRefused(Text("document.not_there")) from None
+    if found is None:
         raise DocumentRefused(Text("document.no_folder"))  # the same whether it is there or not
     return found
 

@@ -1,0 +1,40 @@
+"""Puts the inputs that a task refers to in the place of their address."""
+
+from pathlib import Path
+
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.terms import DATA_CLASSES, Rejected
+from labharness.work.admission.audit import UNDECLARED
+from labharness.work.admission.confidential import declared_class
+from labharness.work.capability import CannotDo, Settings, Surroundings
+from labharness.work.capability.referred_inputs import inputs_of, refers
+from labharness.work.desk.folder import ARTIFACTS_NAME, SUBMIT_NAME
+
+__all__ = ["referred"]
+
+
+def referred(plan: LabPlan, payload: TaskSubmit, runs: Path) -> TaskSubmit | Rejected:
+    """Return a submission with its inputs, wherever they stood, or why they cannot be had.
+
+    Args:
+        plan: The lab's files.
+        payload: The submission.
+        runs: Where the folders of the runs are.
+    """
+    if not refers(payload.inputs):
+        return payload
+    declared = declared_class(payload) or UNDECLARED
+    around = Surroundings(
+        settings=Settings(),
+        lab_folder=plan.path.resolve().parent,
+        runs=runs,
+        artifacts=ARTIFACTS_NAME,
+        submit=SUBMIT_NAME,
+        caller_id=payload.caller_id,
+        data_classification=next((each for each in DATA_CLASSES if each == declared), UNDECLARED),
+    )
+    found = inputs_of(payload.inputs, around, plan.input_folders)
+    if isinstance(found, CannotDo):
+        return Rejected(found.reason_code, found.message, None, found.suggestion)
+    return payload.model_copy(update={"inputs": dict(found)})
