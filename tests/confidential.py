@@ -17,6 +17,7 @@ __all__ = [
     "GROWER",
     "PAPER",
     "SPECTRA",
+    "confidential_furnace",
     "confidential_growth",
     "confidential_lab",
     "confidential_line",
@@ -35,6 +36,8 @@ SPECTRA = [{"raman_shift": [380.0, 400.0, NUMBER], "intensity": [1.0, NUMBER, 2.
 GROWER = "harness-alpha-001"
 DWELL_S = 901.7319
 """A canary among the inputs of a growth; its plan, and the texts of its steps, quote it."""
+
+FLUSH_S = 3.0
 
 CALLERS = """
 [callers.{name}]
@@ -112,6 +115,26 @@ def confidential_line(folder: Path, *, keyed: bool = True, inputs: Path | None =
         return re.sub(r'^callers = ".*"$', lambda _: head, text, flags=re.M) + data
 
     return approved_copy(folder, edit=edited)
+
+
+def confidential_furnace(folder: Path, inputs: Path) -> Path:
+    """Write a furnace with a key and without an approval, which flushes for seconds only."""
+    folder.mkdir(parents=True)
+    make_data_key(folder / "data.key")
+    callers = CALLERS.format(name=GROWER, may='"annealing"').replace('"R3"', '"R4"')
+    (folder / "callers.toml").write_text(callers, "utf-8")
+    shipped = IV.parent.parent / "annealing_furnace"
+    (folder / "hazards.toml").write_text((shipped / "hazards.toml").read_text("utf-8"), "utf-8")
+    text = (shipped / "lab.toml").read_text("utf-8")
+    for old, new in (
+        ('approvals = ["approval.toml"]\n', f"state_dir = {json.dumps(str(folder / 'state'))}\n"),
+        ("[capability.annealing]\n", f"[capability.annealing]\nflush_s = {FLUSH_S}\n"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    text += f'\n[data]\nkey = "data.key"\nfolders = {json.dumps([str(inputs)])}\n'
+    (folder / "lab.toml").write_text(text, "utf-8")
+    return folder / "lab.toml"
 
 
 def confidential_growth(data_class: str = "T3", **changes: Any) -> dict[str, Any]:

@@ -7,6 +7,11 @@ __all__ = ["OF_CONFIDENTIAL_DATA"]
 CLI = "tests/faces/cli/test_confidential.py::"
 HOUSE = "tests/lab/house/test_confidential_tasks.py::"
 SERVICE = "tests/faces/service/test_confidential_service.py::"
+LINE = "tests/lab/wiring/test_confidential_lines.py::"
+GROWN = LINE + "test_nothing_of_a_confidential_growth_is_kept_in_clear"
+TRIPPED = LINE + "test_a_trip_makes_the_line_safe_and_is_recorded_though_the_key_is_lost"
+TOLD = LINE + "test_what_is_told_of_a_confidential_task_is_named_in_the_table"
+REFERRED = CLI + "test_a_task_on_a_line_refers_to_its_inputs_and_keeps_none_of_them_in_clear"
 KEPT = CLI + "test_nothing_of_a_confidential_task_is_kept_in_clear"
 TAKEN = HOUSE + "test_a_house_carries_a_confidential_task_out_and_keeps_none_of_it_in_clear"
 
@@ -32,8 +37,8 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "request beside the journal in clear",
-        "labharness.lab.wiring.without_line:NoLineRun._hidden",
-        "self._key.file(name, data)",
+        "labharness.lab.wiring.run_cover:RunCover.file",
+        "self.key.file(name, data)",
         "data",
         f"{KEPT}[t3]",
         promise=71,
@@ -51,7 +56,7 @@ OF_CONFIDENTIAL_DATA = (
     PlantedBug(
         "reason of a rejection that quotes a confidential input",
         "labharness.work.admission.confidential:in_clear",
-        "_quotes_nothing(rejected.reason_message)",
+        "_quotes_nothing(reason)",
         "True",
         HOUSE + "test_of_a_confidential_task_that_is_rejected_no_input_is_kept",
         promise=71,
@@ -59,10 +64,10 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "task that is refused for its class, and kept in clear before",
-        "labharness.lab.wiring.tasks:TaskRun.__init__",
-        "is_confidential(payload)",
+        "labharness.lab.wiring.run_cover:kept_of",
+        "is_confidential(payload) and _master(plan, payload) is None",
         "False",
-        f"{KEPT}[line]",
+        CLI + "test_a_lab_without_a_key_refuses_confidential_data_and_keeps_none[line]",
         promise=71,
         detector="verdict",
     ),
@@ -166,5 +171,106 @@ OF_CONFIDENTIAL_DATA = (
         CLI + "test_where_a_lab_has_approvers_one_of_them_signs_for_the_reader",
         promise=71,
         detector="verdict",
+    ),
+    PlantedBug(
+        "run of a line whose key is not made",
+        "labharness.lab.wiring.run_cover:RunCover.made",
+        "cls(make_run_key(folder / KEY_NAME, master, declared_class(payload)))",
+        "cls()",
+        f"{KEPT}[sweep]",
+        promise=71,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "sentence with a value in it, told",
+        "labharness.work.desk.told:sentence",
+        "not text.params and text.code in TEXTS",
+        "True",
+        TOLD,
+        promise=71,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "event that no table names, told",
+        "labharness.work.desk.told:told_in_clear",
+        "AS_IT_IS.get(kind)",
+        "AS_IT_IS.get(kind, tuple(data))",
+        TOLD,
+        promise=71,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "event of a line that house and broker keep as it is",
+        "labharness.work.desk.session:Session._clear",
+        "self.confidential",
+        "False",
+        SERVICE + "test_no_byte_of_a_confidential_growth_is_kept_in_clear",
+        promise=71,
+        detector="verdict",
+        dear=True,
+    ),
+    PlantedBug(
+        "results of a line by value",
+        "labharness.work.desk.closing:Closing.completed",
+        "references(outputs, self._put(results(outputs)))",
+        "outputs",
+        GROWN,
+        promise=71,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "log of a run that is confidential",
+        "labharness.lab.wiring.tasks:TaskRun.execute",
+        "no_log() if self.confidential else log",
+        "log",
+        GROWN,
+        promise=71,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "request for approval in clear",
+        "labharness.lab.wiring.approvals:ApprovalFolder._stored",
+        "self._key is None",
+        "True",
+        LINE + "test_the_request_of_a_confidential_plan_is_shown_with_the_key_alone",
+        promise=71,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "value of a trip told to its caller",
+        "labharness.work.desk.closing:Closing._bare",
+        "bare(said)",
+        "dict(said)",
+        TRIPPED,
+        promise=71,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "run that cannot read itself once its key is lost",
+        "labharness.journal.encryption:key_of",
+        "_IN_USE.get(place.absolute())",
+        "None",
+        TRIPPED,
+        promise=71,
+        detector="journal audit",
+    ),
+    PlantedBug(
+        "inputs from any folder of the machine",
+        "labharness.core.files.allowed:allowed_file",
+        "found if any((found.is_relative_to(each) for each in folders)) else None",
+        "found",
+        REFERRED,
+        promise=71,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "results that go on into a lower class",
+        "labharness.work.desk.resuming:_other_task",
+        "_class_of(before) > DATA_CLASSES.index(declared_class(payload) or UNDECLARED)",
+        "False",
+        LINE + "test_a_confidential_run_goes_on_from_its_checkpoint_and_into_no_lower_class",
+        promise=71,
+        detector="verdict",
+        dear=True,
     ),
 )

@@ -5,25 +5,34 @@ import http.client
 import json
 import os
 import re
-import ssl
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from broker import PASSWORD, Broker, broker_program, free_port
+from broker import PASSWORD, broker_program
 from canary import CANARY, found_in, traces
-from certificates import Authority
 from commands import COMMAND, say
-from confidential import CALLEE_ID, CALLER, PAPER, confidential_lab, confidential_task
+from confidential import (
+    CALLEE_ID,
+    CALLER,
+    DWELL_S,
+    GROWER,
+    PAPER,
+    confidential_growth,
+    confidential_lab,
+    confidential_line,
+    confidential_task,
+)
 from documents import pdf
 from plain_caller import PlainCaller, Told, answer_in, history_faults, leaks
+from secured import CALLEE, Secured, secured_broker
 from serving import Service, until
 
-CALLEE = "callee"
+OPEN = {"target_material": "MoS2", "substrate": "SiO2/Si"}
+LINE_CANARIES = (CANARY, str(DWELL_S))
 OTHER = "Zeisig9025K"
 """A canary that a caller sends over the broker, which keeps it, although the lab does not."""
 
@@ -35,35 +44,10 @@ pytestmark = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Secured:
-    """A broker that speaks TLS on one port, and none on another."""
-
-    broker: Broker
-    port: int
-    ca: Path
-
-    def url(self, account: str) -> str:
-        return f"amqps://{account}:{PASSWORD}@127.0.0.1:{self.port}/%2Fhcp"
-
-
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    folder = tmp_path_factory.mktemp("tls")
-    authority = Authority(folder, "lab")
-    server = authority.pair("server")
-    made = Broker(folder / "b", (CALLEE, CALLER))
-    port = free_port()
-    made.configure(
-        f"listeners.ssl.1 = 127.0.0.1:{port}",
-        f"ssl_options.cacertfile = {authority.file}",
-        f"ssl_options.certfile = {server.cert}",
-        f"ssl_options.keyfile = {server.key}",
-        "ssl_options.verify = verify_none",
-    )
-    made.start()
-    yield Secured(made, port, authority.file)
-    made.stop()
+    with secured_broker(tmp_path_factory.mktemp("tls")) as made:
+        yield made
 
 
 class Place:
@@ -93,13 +77,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return made
 
 
-def fetched(service: Service, uri: str, **headers: str) -> tuple[int, bytes]:
+def fetched(service: Service, uri: str, caller: str = CALLER, **headers: str) -> tuple[int, bytes]:
     """The artifact of an address, as its caller gets it over HTTP."""
     found = re.search(r"http://(127\.0\.0\.1:\d+)", service.said())
     assert found is not None, service.said()
     asking = http.client.HTTPConnection(found[1], timeout=30)
     session, _, name = uri.removeprefix("hcp://session-").split("/")
-    account = base64.b64encode(f"{CALLER}:{PASSWORD}".encode()).decode()
+    account = base64.b64encode(f"{caller}:{PASSWORD}".encode()).decode()
     asking.request(
         "GET",
         f"/artifacts/{session}/{name}",
@@ -111,8 +95,7 @@ def fetched(service: Service, uri: str, **headers: str) -> tuple[int, bytes]:
 
 def asked_of(secured: Secured, *payloads: dict[str, Any]) -> tuple[PlainCaller, list[list[Told]]]:
     """Submit over TLS; return the caller, and what it has heard of each."""
-    tls = ssl.create_default_context(cafile=secured.ca)
-    asks = PlainCaller(secured.url(CALLER), CALLER, CALLEE_ID, tls=tls)
+    asks = secured.caller(CALLER, CALLEE_ID)
     heard = []
     for each in payloads:
         before = len(asks.heard)
@@ -181,6 +164,87 @@ def test_no_byte_of_a_confidential_task_is_kept_in_clear(secured: Secured, place
         secured.broker.start()
 
 
+class Line:
+    """The short line, which takes confidential growths whose inputs stand in a file of the lab."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.inputs = folder / "inputs"
+        self.inputs.mkdir()
+        self.lab = confidential_line(folder / "lab", inputs=self.inputs).path
+        (folder / "tmp").mkdir()
+
+    def growth(self, name: str = "growth", data_class: str = "T3") -> dict[str, Any]:
+        """A growth by reference: its inputs are the caller's and stay where they are."""
+        whole = confidential_growth(data_class)
+        file = self.inputs / f"{name}.json"
+        file.write_text(json.dumps(whole["inputs"]), "utf-8")
+        inputs = {"inputs_uri": file.as_uri()}
+        bare = {name: each for name, each in whole.items() if name != "context"}
+        return {**bare, "intent": "Grow what the file says", "inputs": inputs}
+
+    def found(self, *beside: Path) -> list[str]:
+        kept = [self.folder / each for each in ("lab", "state", "runs", "tmp", "serve.log")]
+        return [name for each in LINE_CANARIES for name in found_in(*kept, *beside, canary=each)]
+
+
+@pytest.fixture
+def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Line:
+    made = Line(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    return made
+
+
+@pytest.mark.promise(71)
+def test_no_byte_of_a_confidential_growth_is_kept_in_clear(secured: Secured, line: Line) -> None:
+    """In house and line owner, their folders and logs, temporary files, and the broker's store."""
+    runs = line.folder / "runs"
+    options = ("--ca", str(secured.ca), "--http", "0")
+    service = Service(line.lab, secured.url(CALLEE), runs, "fast", *options)
+    plain = secured.broker.url(GROWER)
+    try:
+        asks = secured.caller(GROWER, "short-line")
+        asks.submit(line.growth())
+        completed = asks.ended()
+        assert completed["type"] == "task_completed", completed
+        assert history_faults(asks.heard) == []
+        uris = {each["name"]: each["uri"] for each in completed.payload["artifacts"]}
+        assert completed.payload["outputs"]["layer_count"] == f"{uris['results']}#/layer_count"
+        status, body = fetched(service, uris["results"], GROWER)
+        assert status == 200
+        assert json.loads(body)["layer_count"] == 1
+        for changes, says in (
+            ({"inputs": OPEN}, "references alone: inputs inputs_uri"),
+            ({"inputs": {"inputs_uri": (line.lab.parent / "x").as_uri()}}, "not below a folder"),
+        ):
+            asks.submit({**line.growth(), **changes})
+            assert says in asks.ended().payload["reason_message"]
+        told = json.dumps(asks.heard)
+        assert not any(each in told for each in LINE_CANARIES)
+        asks.purge()
+        asks.close()
+        listed = say("tasks", "list", "--lab", line.lab, "--json").out
+        assert not any(each in listed for each in LINE_CANARIES)
+        service.end()
+        service.env["LABHARNESS_BROKER"] = plain
+        service._options = ("--speed", "fast")
+        service.start()
+        asks = PlainCaller(plain, GROWER, "short-line")
+        asks.submit(line.growth())
+        rejected = asks.ended()
+        assert rejected.payload["reason_code"] == "forbidden"
+        assert "without TLS" in rejected.payload["reason_message"]
+        asks.purge()
+        asks.close()
+    finally:
+        service.down()
+    secured.broker.stop()
+    try:
+        assert line.found(secured.broker.home) == []
+    finally:
+        secured.broker.start()
+
+
 @pytest.mark.promise(71)
 def test_a_lab_without_tls_refuses_confidential_tasks_and_tells_nothing_of_them(
     secured: Secured, place: Place
@@ -210,8 +274,7 @@ def test_what_was_taken_over_tls_is_not_told_without_it(secured: Secured, place:
     runs = place.folder / "runs"
     service = Service(place.lab, secured.url(CALLEE), runs, "fast", "--ca", str(secured.ca))
     try:
-        tls = ssl.create_default_context(cafile=secured.ca)
-        asks = PlainCaller(secured.url(CALLER), CALLER, CALLEE_ID, tls=tls)
+        asks = secured.caller(CALLER, CALLEE_ID)
         sent = asks.submit(confidential_task({"document_uri": place.uri("paper.md")}))
         asks.ended()
         asks.close()

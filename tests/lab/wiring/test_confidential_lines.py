@@ -84,6 +84,7 @@ def test_nothing_of_a_confidential_growth_is_kept_in_clear(place: Place) -> None
     assert payload["outputs"]["layer_count"] == f"{uris['results']}#/layer_count"
     assert place.found() == []
     run = place.folder / "runs" / "t3"
+    assert not (run / "run.log").exists(), "a frame holds a setpoint"
     results = json.loads(say("artifact", uris["results"], "--runs", run, "--cat").out)
     assert results["layer_count"] == 1
     assert say("report", run, "--out", place.folder / "r.html").code == 0
@@ -96,6 +97,7 @@ def test_nothing_of_a_confidential_growth_is_kept_in_clear(place: Place) -> None
     assert {"samples", "queried", "checkpoint", "prediction", "whole_event"} <= kinds
 
 
+@pytest.mark.thorough
 def test_the_search_finds_what_an_open_growth_leaves(place: Place) -> None:
     """A control: the same task of the class T2 shows its canaries in each file of its run."""
     payload = confidential_growth("T2")
@@ -209,6 +211,10 @@ def test_a_trip_makes_the_line_safe_and_is_recorded_though_the_key_is_lost(alone
     assert "terminal" in kinds
     verified = [each.body["complete"] for each in records if each.kind == "verified"]
     assert verified[-1]
+    uri = payload["partial_outputs"]["growth_log"].partition("#")[0]
+    runs = ("--runs", alone.folder / "runs" / "a")
+    partial = json.loads(say("artifact", uri, *runs, "--cat").out)
+    assert [each["phase"] for each in partial["growth_log"]][-1] == "ramp", "it read itself"
     assert alone.found() == []
     latch = json.loads((alone.folder / "state" / "latch.json").read_text("utf-8"))
     assert latch, "why the line is latched is read without a key"
