@@ -49,8 +49,8 @@ IN_DOCUMENTS = (
     ),
     PlantedBug(
         "link that leads out of the folder of documents",
-        f"{HERE}.source:_of_file",
-        "path.resolve(strict=True) if path is not None else None",
+        "labharness.core.files.allowed:allowed_file",
+        "path.resolve(strict=True)",
         "path",
         SOURCES + "test_a_file_is_read_below_its_folder_and_a_link_out_of_it_is_not",
         promise=64,

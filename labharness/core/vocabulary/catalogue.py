@@ -357,7 +357,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "data.no_input": ("none", "无"),
     "data.refer": ("Name a file or an artifact of the lab in the place of the data, and write nothing confidential in the intent", "以实验室的文件或工件代替数据本身，且不要在 intent 中写机密内容"),
     "reference.alone": ("inputs_uri stands in the place of all other inputs", "inputs_uri 代替其他全部输入"),
-    "reference.scheme": ("inputs_uri is no address that begins with file: or hcp://", "inputs_uri 不是以 file: 或 hcp:// 开头的地址"),
+    "reference.scheme": ("inputs_uri does not begin with file: or hcp://", "inputs_uri 不是以 file: 或 hcp:// 开头的地址"),
     "reference.no_folder": ("the file of inputs_uri is not below a folder from which this lab reads inputs", "inputs_uri 所指文件不在本实验室读取输入的文件夹之下"),
     "reference.not_there": ("there is no file at inputs_uri that can be read", "inputs_uri 处没有可读的文件"),
     "reference.no_artifact": ("there is no artifact at inputs_uri that this caller may read", "inputs_uri 处没有此调用方可读的产物"),

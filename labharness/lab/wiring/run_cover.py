@@ -1,4 +1,4 @@
-"""What a run writes beside its journal: encrypted where its task is confidential."""
+"""The files of a run beside its journal: encrypted where its task is confidential."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -47,7 +47,7 @@ class Session:
         token: Its token; ``None`` before it is accepted.
         scope: The work that it does; ``None`` before it is accepted.
         metadata: Further facts of it, for example the id of its submission.
-        confidential: What it tells quotes nothing of its task.
+        confidential: Its events quote nothing of its task.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Session:
         return self.state in TERMINAL
 
     def confide(self, *, encrypted: bool) -> None:
-        """Tell nothing of the task from now on that may quote its data.
+        """Keep all that may quote the data of its task out of its events, from now on.
 
         Args:
             encrypted: The journal is, and holds the whole of each event beside what is told.

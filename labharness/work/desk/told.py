@@ -1,4 +1,4 @@
-"""What is told of a confidential task while it runs: no text and no number that may quote its data.
+"""The events of a confidential task, without each text and number that may quote its data.
 
 A table names what is told of each kind of event; what it does not name is not told. A sentence is
 told if nothing was put into it. So what is added to an event later stays untold until it is named.

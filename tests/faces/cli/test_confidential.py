@@ -158,8 +158,8 @@ def test_a_task_on_a_line_refers_to_its_inputs_and_keeps_none_of_them_in_clear(
             ({"inputs_uri": (place.lab.parent / "else.json").as_uri()}, "not below a folder"),
             ({"inputs_uri": f"{place.inputs.as_uri()}/../lab/else.json"}, "not below a folder"),
             ({"inputs_uri": (place.inputs / CANARY).as_uri()}, "no file at inputs_uri"),
-            ({"inputs_uri": f"https://localhost/{CANARY}"}, "no address that begins with"),
-            ({"inputs_uri": [CANARY]}, "no address that begins with"),
+            ({"inputs_uri": f"https://localhost/{CANARY}"}, "does not begin with file: or hcp://"),
+            ({"inputs_uri": [CANARY]}, "does not begin with file: or hcp://"),
         )
     ):
         _, refused = place.run(f"no{number}", confidential_task(given, capability="iv-curve"))
