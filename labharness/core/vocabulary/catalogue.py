@@ -362,6 +362,8 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "reference.not_there": ("there is no file at inputs_uri that can be read", "inputs_uri 处没有可读的文件"),
     "reference.no_artifact": ("there is no artifact at inputs_uri that this caller may read", "inputs_uri 处没有此调用方可读的产物"),
     "reference.no_object": ("at inputs_uri stands no JSON object of inputs with {most} bytes at most", "inputs_uri 处没有至多 {most} 字节的 JSON 输入对象"),
+    "reference.no_line": ("the inputs at inputs_uri are those of a task without a line, which has none by inputs_uri", "inputs_uri 处的输入属于不用产线的任务，此类任务不能使用 inputs_uri"),
+    "reference.itself": ("Write these inputs into the task; an address of data among them may stay one", "将这些输入直接写入任务；其中的数据地址可保持不变"),
     "reference.sought": ("its inputs are looked for when it has the line", "轮到它使用产线时再查找其输入"),
     "reference.form": ("Put the inputs as one JSON object into a file of the lab (its operator names the folder), or into an artifact of a run of yours", "将输入作为一个 JSON 对象放入实验室的文件（文件夹由操作员指定），或放入自己某次运行的工件"),
     "data.withheld": ("confidential", "机密"),

@@ -2,12 +2,20 @@
 
 from pathlib import Path
 
+from labharness.core.vocabulary.texts import Text
+from labharness.lab.config.kinds import capabilities
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import DATA_CLASSES, Rejected
 from labharness.work.admission.audit import UNDECLARED
 from labharness.work.admission.confidential import declared_class
-from labharness.work.capability import CannotDo, Settings, Surroundings
+from labharness.work.capability import (
+    CannotDo,
+    Settings,
+    Surroundings,
+    form_of,
+    needs_no_line,
+)
 from labharness.work.capability.referred_inputs import inputs_of, refers
 from labharness.work.desk.folder import ARTIFACTS_NAME, SUBMIT_NAME
 
@@ -37,4 +45,7 @@ def referred(plan: LabPlan, payload: TaskSubmit, runs: Path) -> TaskSubmit | Rej
     found = inputs_of(payload.inputs, around, plan.input_folders)
     if isinstance(found, CannotDo):
         return Rejected(found.reason_code, found.message, None, found.suggestion)
+    known = capabilities().get(payload.capability)
+    if known is not None and needs_no_line(form_of(known, found)):
+        return Rejected("invalid_input", Text("reference.no_line"), None, Text("reference.itself"))
     return payload.model_copy(update={"inputs": dict(found)})

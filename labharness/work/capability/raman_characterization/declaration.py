@@ -92,6 +92,7 @@ DECLARATION = Declaration(
         hazards_by=(("laser", f"inputs.{MEASURE}"),),
     ),
     constraints=DeclaredConstraints(max_duration="PT24H"),
+    references=("spectra_uri",),
 )
 
 BY_STORED_SPECTRA = replace(
@@ -111,5 +112,4 @@ BY_STORED_SPECTRA = replace(
         side_effects="none",
     ),
     constraints=DeclaredConstraints(max_duration="PT30M", concurrent_limit=2),
-    references=("spectra_uri",),
 )

@@ -26,6 +26,7 @@ from labharness.work.capability.raman_characterization.spectra import (
     spectrum_fault,
 )
 from labharness.work.capability.raman_verdict import distribution, judge, sees_film
+from labharness.work.capability.referred_inputs import refers
 from labharness.work.capability.steps import Steps
 from labharness.work.plan import FailureKind, InstructionKind, RunningStep, StepRecord, Verb
 
@@ -46,7 +47,7 @@ class StoredSpectra(WithoutLine):
 
     def takes(self, inputs: Mapping[str, Any]) -> bool:
         """Return whether a task with these inputs is one of this form."""
-        return MEASURE not in inputs
+        return MEASURE not in inputs and not refers(inputs)
 
     def plan(
         self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
