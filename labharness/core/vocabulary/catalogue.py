@@ -373,6 +373,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "data.failed": ("the task has no answer; the reason is in the artifact {name}", "任务没有结果；原因见工件 {name}"),
     "data.aborted": ("aborted", "已中止"),
     "data.job": ("{found} data are not taken in a job: its tasks are kept in clear", "作业以明文保存其任务，不接收 {found} 数据"),
+    "data.campaign": ("{found} data are not taken in a campaign: its points are kept in clear", "系列以明文保存其各点，不接收 {found} 数据"),
     "data.at_most": ("Declare {most} at most, if the data allow it", "若数据允许，至多声明 {most}"),
     "data.taken": (" (taken when none is declared)", "（未声明时取此值）"),
     "data.above": ("{found} data{taken} are above the {most} of caller {caller!r}", "{found} 数据{taken}高于调用方 {caller!r} 的 {most}"),

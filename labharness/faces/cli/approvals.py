@@ -16,6 +16,8 @@ from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.plan import prediction_lines
 from labharness.faces.cli.show import BadUse, CommandFailed, account, chosen_lab, looking, say
+from labharness.journal.access_log import log_access
+from labharness.journal.encryption import stated_class
 from labharness.lab.config.lab_facts import approvers_of
 from labharness.lab.wiring.approvals import ApprovalFolder, Pending
 
@@ -36,12 +38,27 @@ def approvals(chosen: argparse.Namespace) -> int:
         if chosen.verb == "list":
             lines = _listed(folder.pending())
         elif chosen.verb == "show":
-            lines = _shown(folder.read(chosen.id))
+            lines = _shown(_read(folder, chosen.id))
         else:
             lines = _decided(folder, chosen)
         for line in lines:
             say(line)
     return EXIT_COMPLETED
+
+
+def _read(folder: ApprovalFolder, name: str) -> Pending:
+    """Return a request; that of a confidential task is logged as a read of its run."""
+    pending, run = folder.read(name), folder.run_of(name)
+    if run is not None:
+        log_access(
+            run,
+            data_class=stated_class(run),
+            reader=account(),
+            via=f"labharness {TERMINAL.command}",
+            what="request",
+            of_results=False,  # the requester's words, which an approver must know
+        )
+    return pending
 
 
 def _make_key(name: str, path: Path) -> int:

@@ -19,6 +19,7 @@ from labharness.lab.campaign.durable import campaign_id, carried_out, course_so_
 from labharness.lab.campaign.houses import look_at, submit_to
 from labharness.lab.campaign.plan import BadCampaign, Campaign, read_campaign
 from labharness.protocols.hcp.codec import encode
+from labharness.protocols.hcp.terms import OPEN
 from labharness.work.task.jobs import varied
 
 __all__ = ["campaign"]
@@ -55,7 +56,7 @@ class _Moves:
         message, _ = read_submit(found.task)
         self._body: dict[str, Any] = json.loads(encode(message))
         for point in found.course.points:  # a misspelt path is told before the first task
-            varied(self._body["payload"], point.values)
+            _must_be_open(varied(self._body["payload"], point.values))
 
     def __call__(self, what: str, asked: Mapping[str, Any]) -> Outcome:
         homes = self._found.homes
@@ -65,6 +66,13 @@ class _Moves:
         payload = varied(self._body["payload"], point.values)
         body = self._body | {"message_id": f"{self._id}/{point.number}", "payload": payload}
         return submit_to(homes[asked["lab"]], json.dumps(body, ensure_ascii=False), self._seed)
+
+
+def _must_be_open(payload: Mapping[str, Any]) -> None:
+    """Refuse a campaign of confidential tasks: its course is kept in clear."""
+    declared = (payload.get("constraints") or {}).get("data_classification")
+    if declared not in (None, *OPEN):
+        raise BadCampaign(Text("data.campaign", found=str(declared)))
 
 
 def _doing(found: Campaign, folder: Path, seed: int | None) -> Any:  # noqa: ANN401 - for DBOS

@@ -176,6 +176,14 @@ class ApprovalFolder:
         """
         return self._pending(name, self._read_log())
 
+    def run_of(self, name: str) -> Path | None:
+        """Return the folder of the confidential run that asks; ``None`` where a request is open."""
+        try:
+            place = json.loads(self._path(name).read_text("utf-8")).get(KEY_FILE)
+        except (OSError, ValueError, AttributeError):
+            return None
+        return Path(place).parent if isinstance(place, str) else None
+
     def _pending(self, name: str, log: Mapping[str, Entry]) -> Pending:
         path = self._path(name)
         entry = log.get(name)

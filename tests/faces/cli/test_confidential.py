@@ -345,6 +345,23 @@ def test_where_a_lab_has_approvers_one_of_them_signs_for_the_reader(
     assert "signed" in say("journal", "access", run).out
 
 
+def test_a_campaign_takes_no_confidential_task(place: Place) -> None:
+    task = place.folder / "tasks" / "task.json"
+    task.write_text(json.dumps(message("m", TASKS["sweep"][0])), "utf-8")
+    series = 'name = "{}"\ntask = "task.json"\nlabs = {{ one = "{}" }}\n[vary]\n"{}" = ["{}"]\n'
+    for name, path, value in (
+        ("one", "intent", CANARY),
+        ("two", "constraints.data_classification", "T4"),
+    ):
+        file = task.with_name("campaign.toml")
+        file.write_text(series.format(name, place.lab, path, value), "utf-8")
+        said = say("campaign", "run", file)
+        assert said.code != 0
+        assert "not taken in a campaign" in said.err, said
+        assert not traces((said.out + said.err).encode())
+    assert found_in(*place.searched, *task.parent.glob("*.campaign")) == []
+
+
 def test_a_report_of_a_confidential_run_is_written_where_it_is_asked_for(place: Place) -> None:
     place.run("t3", TASKS["t3"][0])
     run = place.folder / "runs" / "t3"

@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from labharness.faces.service.outbox import Outgoing
 from labharness.faces.service.positions import Positions
 from labharness.faces.service.post import VIA, Post
 from labharness.journal.chain import Record
+from labharness.journal.encryption import KeyMissing
 from labharness.lab.house.orders import RunFolders
 from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp import answers
@@ -192,6 +194,52 @@ def test_each_attempt_of_a_task_is_told_also_one_that_comes_after_its_end(tmp_pa
         lab(FailTask(task_id="t", error_code="worker_lost"))
         assert told() == [("s2", "task_rejected")]
         assert told() == []
+
+
+class Unreadable(RunFolders):
+    """Runs whose journals take a key that is gone."""
+
+    def records(self, run_id: str, after: int) -> Iterator[Record]:
+        raise KeyMissing(f"{run_id}: its key cannot be had")
+
+
+@pytest.mark.promise(71)
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_caller_whose_run_can_no_longer_be_read_hears_its_end_all_the_same(
+    tmp_path: Path, accepted: bool
+) -> None:
+    lab = TasksAlone()
+    profile = {"via": VIA, "message_id": "m"}
+    lab(CreateTask(task_id="t", objective="grow", session_id="s", profile=profile), ANA)
+    lab(ReportStatus(task_id="t", to="accepted"))
+    lab(StartTask(task_id="t", run_id="s", worker="line"))
+    minted = (f"id-{number}" for number in count())
+    with TaskMessages(tmp_path) as kept, Positions(tmp_path / "outbox.sqlite") as positions:
+        post = Post(kept, Unreadable(tmp_path), positions, lambda: next(minted), lambda: NOW)
+        positions.move({"s": 17})  # the record of the newest event that its caller has
+        if accepted:
+            answer = answers.task_accepted(
+                message_id="a",
+                timestamp=NOW,
+                session_id="s",
+                in_reply_to="m",
+                session_token="t",
+                risk_level="R3",
+                data_classification="T3",
+                safety_envelope={},
+                max_duration="PT5M",
+                abort_timeout="PT5M",
+            )
+            kept.keep("s", "accepted", answer)
+        assert list(post.due(lab.tasks)) == [], "while it runs, the key may come back"
+        lab(FailTask(task_id="t", error_code="key_missing"))
+        (batch,) = post.due(lab.tasks)
+        post.sent(batch, len(batch.messages))
+        told = [Told(json.loads(encode(each.message))) for each in batch.messages]
+        assert told[-1]["type"] == ("task_failed" if accepted else "task_rejected")
+        numbers = [each.payload["sequence"] for each in told if each["type"] == "event"]
+        assert numbers == [*range(18, 18 + len(numbers))], "behind all that were told"
+        assert list(post.due(lab.tasks)) == []
 
 
 @pytest.mark.soak

@@ -140,6 +140,9 @@ def test_the_request_of_a_confidential_plan_is_shown_with_the_key_alone(place: P
     shown = say("approvals", "show", request, "--lab", place.lab)
     assert CANARY in shown.out
     assert NUMBER in shown.out
+    logged = say("journal", "access", place.folder / "runs" / "asked").out
+    assert "approvals" in logged
+    assert "T3" in logged
     place.key.rename(place.key.with_name("moved"))
     hidden = say("approvals", "show", request, "--lab", place.lab)
     assert (hidden.code, hidden.out) == (1, "")
@@ -255,6 +258,7 @@ def data_of(kind: str) -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(hidden, said)
 
 
+@pytest.mark.promise(71)
 @given(st.data())
 def test_what_is_told_of_a_confidential_task_is_named_in_the_table(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from([*AS_IT_IS, "tick", "else"]))
