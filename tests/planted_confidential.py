@@ -273,4 +273,14 @@ OF_CONFIDENTIAL_DATA = (
         detector="verdict",
         dear=True,
     ),
+    PlantedBug(
+        "end that waits for a key that is lost",
+        "labharness.faces.service.post:Post._batch",
+        "run is not None and run.error_code == KeyMissing.code",
+        "False",
+        "tests/faces/service/test_post_killed.py::"
+        "test_a_caller_whose_run_can_no_longer_be_read_hears_its_end_all_the_same",
+        promise=71,
+        detector="verdict",
+    ),
 )
