@@ -75,7 +75,7 @@ def test_an_agreement_counts_with_the_key_of_its_person(tmp_path: Path) -> None:
         lambda said: {**said, "at": "2026-01-01T11:00:00.000Z"},
         lambda said: {**said, "account": "root"},
         lambda said: {**said, "signature": ""},
-        lambda said: {**said, "signature": said["signature"][:-2] + "00"},
+        lambda said: {**said, "signature": said["signature"][:-2] + "ff"},
         lambda said: {**said, "signature": "no digits"},
         lambda said: {**said, "agrees": True, "reason": "better"},
     ],
