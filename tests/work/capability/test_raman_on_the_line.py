@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands import say
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.testing.bench import Bench, Ran
@@ -118,6 +119,19 @@ def test_a_disordered_film_is_told_from_a_perfect_one(tmp_path: Path, lab_state:
     perfect = mapped(tmp_path / "a", lab_state, layers=1, disorder=0.0)
     broken = mapped(tmp_path / "b", lab_state, layers=1, disorder=20.0)
     assert disorder(broken) > disorder(perfect)
+
+
+@pytest.mark.parametrize("sample", ["mine", "other"])
+def test_the_report_of_a_map_shows_its_film_or_that_there_is_none(
+    tmp_path: Path, lab_state: Path, sample: str
+) -> None:
+    plan = replace(with_samples(mine={"layers": 1}), state_dir=lab_state / "lab")
+    ran = Bench(plan, tmp_path, state=lab_state).run(task(sample))
+    page = tmp_path / "report.html"
+    assert say("report", ran.result.folder, "--out", page).code == 0
+    text = page.read_text("utf-8")
+    assert ("Map of the layer count" in text) is (sample == "mine")
+    assert "CVD" not in text.partition("Conditions")[2].partition("Traces")[0]
 
 
 def planned(capability: Any, inputs: Mapping[str, Any], lab: LabPlan = SHIPPED) -> Any:

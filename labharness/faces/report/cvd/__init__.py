@@ -1,4 +1,4 @@
-"""The face of a growth's answer: layers, film and spectra."""
+"""The face of an answer about a film, grown or only measured: layers, film and spectra."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ SERIES = frozenset(
 
 
 class GrowthFace(AnswerFace):
-    """Shows the grown film."""
+    """Shows the film."""
 
     series = SERIES
 
