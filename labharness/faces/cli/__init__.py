@@ -55,6 +55,7 @@ USAGE_CODES = frozenset(
         "bad_arming",
         "bad_campaign",
         "bad_channel",
+        "bad_collector",
         "bad_file",
         "bad_key",
         "bad_lab_file",

@@ -68,7 +68,7 @@ Waiting = tuple[Context, Span]
 
 
 class BadCollector(LabError, ValueError, code="bad_collector"):
-    """The address of a collector cannot be used; the message says why."""
+    """The address of a collector of traces cannot be used; the message says why."""
 
 
 class Collector:
