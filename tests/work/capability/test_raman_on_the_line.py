@@ -10,19 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attempts import Attempts, body, going_on
 from commands import say
+from labharness.core.clock.loops import finish
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.testing.bench import Bench, Ran
 from labharness.journal import reading
-from labharness.lab import default_lab_path, read_lab
+from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of, line_facts
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.work.capability import CannotDo, Planned, form_of, needs_no_line, without_line
 from labharness.work.capability.cvd import CAPABILITY as GROWTH
 from labharness.work.capability.raman_characterization import CAPABILITY, RamanSettings
 from labharness.work.desk.checkpoint import checkpoints
-from rig import EXAMPLE, accepted
+from rig import EXAMPLE, Injection, accepted, as_submit, cut
 
 SHIPPED = read_lab(default_lab_path())
 NAME = CAPABILITY.declaration.name
@@ -132,6 +134,47 @@ def test_the_report_of_a_map_shows_its_film_or_that_there_is_none(
     text = page.read_text("utf-8")
     assert ("Map of the layer count" in text) is (sample == "mine")
     assert "CVD" not in text.partition("Conditions")[2].partition("Traces")[0]
+
+
+@pytest.mark.promise(60)
+def test_a_map_that_failed_goes_on_with_the_sample_that_lies_there(tmp_path: Path) -> None:
+    plan = replace(with_samples(mine={"layers": 1}), state_dir=tmp_path / "state")
+    attempts = Attempts(plan, tmp_path)
+    submit = as_submit(task("mine"))
+    fault = Injection("characterisation", 60.0, cut("spectrometer"))
+    try:
+        first = attempts.run("first", submit, inject=(fault,))
+        assert first.message.type == "task_failed"
+        assert body(first)["error_details"]["last_checkpoint"] == "ckpt-001"
+        assert body(first)["partial_outputs"]["spectra"]["survey"] > 0
+        attempts.mend()
+        asked = going_on(submit, attempts.folder / "first")
+        on = attempts.run("on", asked, earlier="first")
+        assert on.message.type == "task_completed", body(on)
+        assert body(on)["outputs"]["layer_count"] == 1
+        assert not [each for each in attempts.records("on") if each.kind == "opening"]
+    finally:
+        finish(attempts.loop)
+
+
+def test_a_map_that_is_aborted_leaves_the_laser_off(tmp_path: Path) -> None:
+    plan = replace(with_samples(mine={"layers": 1}), state_dir=tmp_path / "state")
+    attempts = Attempts(plan, tmp_path)
+
+    def stop(lab: Lab) -> None:
+        assert lab.simulated is not None
+        assert lab.simulated.plant.truth()["laser_on"] is True
+        assert attempts.task is not None
+        attempts.task.abort("enough")
+
+    try:
+        fault = Injection("characterisation", 61.5, stop)
+        ended = attempts.run("first", as_submit(task("mine")), inject=(fault,))
+        assert ended.message.type == "event"
+        assert body(ended)["data"]["final_state"] == "ABORTED"
+        assert attempts.sim_lab.plant.truth()["laser_on"] is False
+    finally:
+        finish(attempts.loop)
 
 
 def planned(capability: Any, inputs: Mapping[str, Any], lab: LabPlan = SHIPPED) -> Any:
