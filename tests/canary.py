@@ -10,7 +10,7 @@ import sqlite3
 import struct
 import zlib
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 __all__ = ["CANARY", "NUMBER", "found_in", "needles", "traces"]
@@ -31,8 +31,14 @@ def needles(canary: str = CANARY) -> tuple[bytes, ...]:
     coded = [_in_base64(text, shift) for shift in range(3)]
     wide = [canary.encode(each) for each in ("utf-16-le", "utf-16-be")]
     hexed = [text.hex().encode(), text.hex().upper().encode()]
-    numbers = [repr(NUMBER).encode(), struct.pack("<d", NUMBER), struct.pack(">d", NUMBER)]
+    numbers = [repr(NUMBER).encode(), *_packed(NUMBER)]
+    with suppress(ValueError):  # a number of a test's own is searched for as one, too
+        numbers += _packed(float(canary))
     return (text, *coded, *wide, *hexed, *numbers)
+
+
+def _packed(number: float) -> list[bytes]:
+    return [struct.pack(order, number) for order in ("<d", ">d")]
 
 
 def _in_base64(text: bytes, shift: int) -> bytes:

@@ -1,8 +1,12 @@
 """Confidential tasks on a line: nothing in clear, and a line that is safe whatever the key does."""
 
 import json
+import os
 import shutil
+import signal
+import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +16,20 @@ from hypothesis import strategies as st
 
 from attempts import Attempts, Submit, body, going_on
 from canary import CANARY, found_in, traces
-from commands import Said, say
+from commands import COMMAND, Said, say
 from confidential import DWELL_S, confidential_growth, confidential_line
+from labharness.core.clock import pause, steady_s
 from labharness.core.clock.loops import finish
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.encryption import KeyMissing
+from labharness.journal.layout import JournalEmpty
 from labharness.journal.reading import read, verify_file
 from labharness.lab import Lab
 from labharness.work.desk.told import AS_IT_IS, told_in_clear
 from rig import Injection, as_submit, cut, plant_fault
 
 NUMBER = str(DWELL_S)
-SAFE = ("verified", "make_safe", "safe_frame")
+KILLS = 12
 
 
 def message(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,7 +103,7 @@ def test_nothing_of_a_confidential_growth_is_kept_in_clear(place: Place) -> None
     assert {"samples", "queried", "checkpoint", "prediction", "whole_event"} <= kinds
 
 
-@pytest.mark.thorough
+@pytest.mark.soak
 def test_the_search_finds_what_an_open_growth_leaves(place: Place) -> None:
     """A control: the same task of the class T2 shows its canaries in each file of its run."""
     payload = confidential_growth("T2")
@@ -152,6 +158,38 @@ def test_the_request_of_a_confidential_plan_is_shown_with_the_key_alone(place: P
     assert say("approvals", "approve", request, *agreed).code == 0
     assert place.run("again", confidential_growth()).code == 0
     assert place.found() == []
+
+
+@pytest.mark.promise(71)
+@pytest.mark.soak
+def test_a_confidential_growth_that_is_killed_at_any_instant_has_left_nothing_in_clear(
+    place: Place,
+) -> None:
+    """In the flight before it too, whose folder stays when its process is killed."""
+    task = place.folder / "t.json"
+    task.write_text(json.dumps(message(confidential_growth())), "utf-8")
+    ended, reached = 0, set[str]()
+    for number in range(KILLS):
+        out = place.folder / "runs" / str(number)
+        words = ("run", task, "--lab", place.lab, "--out", out, "--speed", "40")
+        with (place.folder / "tmp" / "said").open("ab") as said:
+            run = subprocess.Popen(
+                [*COMMAND, *map(str, words)], stdout=said, stderr=said, start_new_session=True
+            )
+        until_s = steady_s() + 30.0
+        while run.poll() is None and not (out / "journal.sqlite").exists():
+            assert steady_s() < until_s
+        pause(0.5 * number)
+        ended += run.poll() is not None
+        with suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+        run.wait(30)
+        assert place.found() == [], number
+        with suppress(JournalEmpty):
+            reached |= {each.kind for each in read(out / "journal.sqlite")}
+        shutil.rmtree(place.folder / "state")  # else the next finds a latched line
+    assert ended < KILLS, "some were killed at their work"
+    assert {"planned", "armed"} <= reached
 
 
 class Alone:
