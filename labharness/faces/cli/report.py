@@ -28,6 +28,7 @@ from labharness.journal import JournalFailed
 from labharness.journal.access_log import AccessNotLogged
 from labharness.journal.encryption import stated_class
 from labharness.work.desk.folder import JOURNAL_NAME, REPORT_NAME
+from labharness.work.desk.referred import referred_in
 
 __all__ = ["is_another", "report", "write_report"]
 
@@ -164,6 +165,8 @@ def _by_hand(summary: Mapping[str, Any]) -> str:
 def _answer(answer: Mapping[str, Any]) -> str:
     outputs = answer.get("outputs")
     if isinstance(outputs, Mapping):
+        if referred_in(outputs):
+            return Text("data.withheld")
         shown = [
             output_text(name, value)
             for name, value in outputs.items()

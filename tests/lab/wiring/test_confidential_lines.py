@@ -97,6 +97,9 @@ def test_nothing_of_a_confidential_growth_is_kept_in_clear(place: Place) -> None
     page = (place.folder / "r.html").read_text("utf-8")
     assert NUMBER in page, "with the key the report quotes its steps"
     assert "the film" in page
+    listed = say("history", "--runs", run.parent).out
+    assert "confidential" in listed
+    assert "hcp://" not in listed
     records = list(read(run / "journal.sqlite"))
     assert CANARY in str([each.body for each in records if each.kind == "submitted"])
     kinds = {each.kind for each in records}
