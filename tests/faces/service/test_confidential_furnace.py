@@ -66,6 +66,12 @@ class Furnace:
         }
         self.asks.submit(payload)
         opened = self.asks.until(lambda told: told.is_("session_created"))
+        waits = self.asks.until(
+            lambda told: (
+                told["type"] == "task_rejected" or told.is_("progress", stage="awaiting_approval")
+            )
+        )
+        assert waits["type"] == "event", waits
         until(lambda: "R3" in say("approvals", "list", "--lab", self.lab).out)
         approve(self.lab)
         self.asks.until(lambda told: told.is_("state_changed", to_state="RUNNING"))
