@@ -4,6 +4,7 @@ from planted_bug import PlantedBug
 
 __all__ = ["IN_THE_TASKS"]
 
+QUEUE = "tests/lab/house/test_house_queue.py"
 KILLED = (
     "tests/lab/house/test_house_killed.py::"
     "test_a_house_that_dies_at_any_instant_loses_no_task_and_begins_no_run_twice"
@@ -130,6 +131,24 @@ IN_THE_TASKS = (
         "tests/lab/house/test_task_messages.py::"
         "test_a_second_user_in_one_process_takes_no_lock_from_the_first",
         promise=65,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "tasks that are kept before their submissions",
+        "labharness.lab.house.intake:Intake.submit_all",
+        "self._kept.receive(*receipts)",
+        "self._journal.keep(draft); self._kept.receive(*receipts); return found",
+        f"{QUEUE}::test_no_task_is_without_its_submission",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "submission that takes those beside it with it",
+        "labharness.lab.house.intake:Intake.submit_all",
+        "found.append(why); continue",
+        "raise",
+        f"{QUEUE}::test_one_that_fails_takes_none_of_the_others_with_it",
+        promise=61,
         detector="verdict",
     ),
     PlantedBug(

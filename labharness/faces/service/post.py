@@ -93,7 +93,9 @@ class Post:
         self._newest = ""  # of the sessions that were looked at
         self._untold: dict[str, None] = {}  # sessions that are not known to be finished
 
-    def due(self, tasks: Tasks, away: Container[str] = ()) -> Iterator[Batch]:
+    def due(
+        self, tasks: Tasks, away: Container[str] = (), opening: Container[str] = ()
+    ) -> Iterator[Batch]:
         """Return what is to be sent now, the oldest session first, each at most once.
 
         A session whose journal cannot be read now, or whose end cannot be kept, waits; the others
@@ -102,6 +104,7 @@ class Post:
         Args:
             tasks: The state of all tasks.
             away: Callers that nothing can be sent to now; nothing is read for them.
+            opening: Sessions that are told of their receipt now, elsewhere.
         """
         self._look(tasks)
         for session_id in list(self._untold):
@@ -109,11 +112,21 @@ class Post:
             never = task is None or (run is None and bool(task.attempts))
             if task is None or never or self._positions.of(session_id) == FINISHED:
                 self._untold.pop(session_id, None)
-            elif task.requested_by not in away and self.may_tell(task):
+            elif (
+                task.requested_by not in away
+                and session_id not in opening
+                and not self._only_waits(task, session_id, run)
+                and self.may_tell(task)
+            ):
                 try:
                     yield self._batch(task, session_id, run)
                 except (JournalFailed, OSError) as why:
                     LOG.warning("session %s waits: %s", session_id, why)
+
+    def _only_waits(self, task: Task, session_id: str, run: Attempt | None) -> bool:
+        """Return whether all there is of a session was sent, because its run has not begun."""
+        sent = self._positions.of(session_id)
+        return run is None and sent > NOTHING_SENT and task.status not in TERMINAL
 
     def _look(self, tasks: Tasks) -> None:
         """Note the sessions that were opened since the last look, if they are told this way.
@@ -224,7 +237,8 @@ class Post:
         over = over and not more
         if over and not any(each.kind == "terminal" for each in records):
             self._end(task, session_id, run, state_after(self._whole(session_id), SessionState()))
-        messages = [*self._from(task, session_id, sent, records)]
+        told = records or sent == NOTHING_SENT
+        messages = [*self._from(task, session_id, sent, records)] if told else []
         if over:
             messages += [each for each in self._after(session_id) if each.position > sent]
         reach = records[-1].seq if records else max(sent, 0)

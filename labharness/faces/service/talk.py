@@ -209,7 +209,8 @@ class Talk(ABC):
                     await self._house.changed.wait()
             self._house.changed.clear()
             away = {name for name, (until_s, _) in self._absent.items() if steady_s() < until_s}
-            due = await asyncio.to_thread(_turn, self._post.due(self._house.tasks(), away))
+            to_send = self._post.due(self._house.tasks(), away, self._opening)
+            due = await asyncio.to_thread(_turn, to_send)
             if sum(len(each.messages) for each in due) >= TURN_MESSAGES:
                 self._house.changed.set()  # there may be more
             sent = await asyncio.gather(*(self._send(each) for each in due))

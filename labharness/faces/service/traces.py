@@ -32,6 +32,7 @@ from labharness.faces.service.spans import (
 )
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
+from labharness.lab.house.intake import ReceivedSubmission
 from labharness.lab.house.made import Submitted
 from labharness.lab.house.sessions import session_of
 from labharness.protocols.hcp.codec import HcpMessage
@@ -289,9 +290,9 @@ class TracedHouse(HouseAccess):
         """Keep a submission; raises as `House.submit`."""
         stated = traceparent_of(traceparent)
         began, began_s = wall_clock_utc().timestamp(), steady_s()
-        kept = await self.with_house(
-            lambda house: house.submit(data, via=via, way=way, decoded=decoded, traceparent=stated)
-        )
+        noted = {TRACEPARENT: stated} if stated else {}
+        asked = ReceivedSubmission(data, decoded, via=via, way=way, noted=noted)
+        kept = await self.submitting.submit(asked)
         if kept.fresh:
             session_id = self.tasks().by_id[kept.task_id].session_id
             span = receipt_span(session_id, began, began + steady_s() - began_s)

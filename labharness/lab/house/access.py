@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from labharness.lab.house.house import House
+from labharness.lab.house.intake import ReceivedSubmission
 from labharness.lab.house.made import Submitted
 from labharness.lab.house.orders import LineOwnerDoor, RunFiles
 from labharness.lab.house.outgoing import TaskMessages
@@ -15,9 +17,53 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.work.admission.confidential import Way
 from labharness.work.task.record import Tasks
 
-__all__ = ["Face", "HouseAccess"]
+__all__ = ["Face", "HouseAccess", "Submitting"]
 
 T = TypeVar("T")
+
+
+WithHouse = Callable[[Callable[[House], T]], Awaitable[T]]
+
+TOGETHER_MAX: Final = 32
+"""Most submissions that the house keeps in one go."""
+
+
+class Submitting:
+    """Has the house keep together what came together, so that a disk is waited for once.
+
+    Args:
+        with_house: As of `HouseAccess`.
+    """
+
+    def __init__(self, with_house: WithHouse[list[Submitted | Exception]]) -> None:
+        self._with_house = with_house
+        self._waiting: list[tuple[ReceivedSubmission, asyncio.Future[Submitted]]] = []
+        self._at_work: asyncio.Future[None] | None = None
+
+    async def submit(self, submission: ReceivedSubmission) -> Submitted:
+        """Keep a submission, with those that come while the house keeps others."""
+        kept: asyncio.Future[Submitted] = asyncio.get_running_loop().create_future()
+        self._waiting.append((submission, kept))
+        if self._at_work is None or self._at_work.done():
+            self._at_work = asyncio.ensure_future(self._work())
+        return await kept
+
+    async def _work(self) -> None:
+        while self._waiting:
+            now, self._waiting = self._waiting[:TOGETHER_MAX], self._waiting[TOGETHER_MAX:]
+            submissions = [submission for submission, _ in now]
+            found: list[Submitted | Exception]
+            try:
+                found = await self._with_house(partial(House.submit_all, submissions=submissions))
+            except Exception as why:  # noqa: BLE001 - each that waits raises it
+                found = [why] * len(now)
+            for (_, kept), each in zip(now, found, strict=True):
+                if kept.done():  # its connection has ended, and the submission comes again
+                    continue
+                if isinstance(each, Exception):
+                    kept.set_exception(each)
+                else:
+                    kept.set_result(each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +79,7 @@ class HouseAccess:
             returns; the next turn of the house follows at once.
         tasks: Returns the tasks as they are.
         changed: Set whenever something may have changed; the face clears it.
+        submitting: Has the house keep submissions.
     """
 
     lab_id: str
@@ -42,6 +89,7 @@ class HouseAccess:
     with_house: Callable[[Callable[[House], T]], Awaitable[T]]
     tasks: Callable[[], Tasks]
     changed: asyncio.Event
+    submitting: Submitting
 
     async def submit(
         self, data: bytes, decoded: HcpMessage, via: str, way: Way, traceparent: object = None
@@ -50,9 +98,7 @@ class HouseAccess:
 
         A caller's ``traceparent`` is of use where tasks are traced alone.
         """
-        return await self.with_house(
-            lambda house: house.submit(data, via=via, way=way, decoded=decoded)
-        )
+        return await self.submitting.submit(ReceivedSubmission(data, decoded, via=via, way=way))
 
     async def abort(self, caller_id: str, session_id: str, token: str, reason: str) -> str:
         """Carry out the abort of a session by its caller; as `abort_session`."""

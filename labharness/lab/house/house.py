@@ -14,7 +14,7 @@ from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.journal.encryption import KeyMissing
-from labharness.lab.house.intake import RUNTIME, Intake, Receive, must
+from labharness.lab.house.intake import RUNTIME, Intake, Receive, ReceivedSubmission, must
 from labharness.lab.house.jobs import HouseJobs
 from labharness.lab.house.made import (
     ATTEMPTS_MAX,
@@ -38,7 +38,7 @@ from labharness.lab.house.orders import (
 )
 from labharness.lab.house.outgoing import TaskMessages, made_submit_file
 from labharness.lab.house.submissions import Submissions
-from labharness.protocols.hcp.codec import HcpMessage, decode
+from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.confidential import Way
 from labharness.work.task.commands import (
@@ -162,8 +162,6 @@ class House:
         links: Iterable[str] = (),
         via: str = "",
         way: Way = "local",
-        decoded: HcpMessage | None = None,
-        traceparent: str = "",
     ) -> Submitted:
         """Keep a ``task_submit`` message as a task; it is on the disk before this returns.
 
@@ -173,8 +171,6 @@ class House:
             links: Tasks that must be completed before it.
             via: The service that sends its sessions' messages to the caller; ``""`` for none.
             way: How it came, which decides about confidential data.
-            decoded: The message as it was read before, so that it is not read twice.
-            traceparent: The trace of its caller that its own is a part of, where tasks are traced.
 
         Raises:
             NotHcp: The bytes are not an HCP message.
@@ -182,11 +178,12 @@ class House:
             TaskRefused: The queue is full, a task before it is not known, or the key was used.
             JournalFailed: It could not be written.
         """
-        message = decoded or decode(data)
-        traced = {"traceparent": traceparent} if traceparent else {}
-        return self._intake.submit(
-            data, message, seed=seed, before=tuple(links), via=via, way=way, noted=traced
-        )
+        asked = ReceivedSubmission(data, decode(data), seed, tuple(links), via=via, way=way)
+        return self._intake.submit(asked)
+
+    def submit_all(self, submissions: Iterable[ReceivedSubmission]) -> list[Submitted | Exception]:
+        """Keep submissions that came together; as `Intake.submit_all`."""
+        return self._intake.submit_all(submissions)
 
     def create_job(
         self,
@@ -225,7 +222,7 @@ class House:
         owned = {"job_id": job.job_id, "job_run": run}
         if title:
             owned["title"] = title[:TITLE_CHARACTERS]
-        self._intake.submit(data, decode(data), seed=job.seed, owned=owned)
+        self._intake.submit(ReceivedSubmission(data, decode(data), job.seed, owned=owned))
 
     def give(self, command: TaskCommand, actor: TaskActor) -> None:
         """Carry out a command of a person or a caller on a task.
@@ -290,7 +287,6 @@ class House:
                 self._follow(task, task.current, self._status_of(task.current, status))
         self._journal.expire(self._now_s())  # each fact has its own time: they stand in order
         self._release(status)
-        self._intake.end_rejected()
         self._jobs.step()
         self._say(reviewed(self.tasks))
         held = self._begin_next() if status is not None and not status.run_id else ""

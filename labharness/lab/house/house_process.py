@@ -26,7 +26,7 @@ from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.config.lease import Lease
 from labharness.lab.config.lock import LineBusy, LineLock
-from labharness.lab.house.access import Face, HouseAccess
+from labharness.lab.house.access import Face, HouseAccess, Submitting
 from labharness.lab.house.alerts import WorkAlerts
 from labharness.lab.house.desk_work import DeskWork, LabFiles
 from labharness.lab.house.house import House
@@ -228,6 +228,7 @@ class HouseProcess:
             self._with_house,
             lambda: self._house.tasks,
             self._changed,
+            Submitting(self._with_house),
         )
         serving = asyncio.ensure_future(self._face(access))
         serving.add_done_callback(lambda _: self._leave())

@@ -4,29 +4,28 @@ A task that only waits for its turn is accepted here. One that can never run is 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any, Final
 
 from labharness.core.clock import utc_text
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.made import Submitted, TaskRefused, creating, never, opening
-from labharness.lab.house.outgoing import TaskMessages
+from labharness.lab.house.outgoing import Receipt, TaskMessages
 from labharness.lab.house.submissions import Submissions, told, told_of
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
-from labharness.protocols.hcp.messages import TaskRejected, TaskSubmit
+from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.confidential import Way
-from labharness.work.task.commands import CreateTask, LinkTasks, TaskActor
+from labharness.work.task.commands import LinkTasks, TaskActor
 from labharness.work.task.facts import CommandRefused, TaskFact
-from labharness.work.task.house import HouseJournal
+from labharness.work.task.house import Draft, HouseJournal
 from labharness.work.task.leases import WITHOUT_LINE
 from labharness.work.task.queue import QUEUED_MAX, is_full, reviewed_task
 from labharness.work.task.record import Task
 
-__all__ = ["RUNTIME", "Intake", "Receive", "must"]
+__all__ = ["RUNTIME", "Intake", "Receive", "ReceivedSubmission", "must"]
 
 NOTED: Final = (WITHOUT_LINE, "traceparent")
 """Keys of a task's profile that follow from no part of its submission."""
@@ -45,6 +44,31 @@ def must(facts: Iterable[TaskFact]) -> None:
         if isinstance(fact, CommandRefused):
             why = Text(f"task.{fact.reason}")
             raise TaskRefused(Text("house.refused", command=fact.command, why=why))
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedSubmission:
+    """A submission as it came.
+
+    Attributes:
+        data: The message.
+        message: The same, decoded.
+        seed: Of a simulated run.
+        before: Tasks that must be completed before it.
+        owned: Further fields of the task, of a job that owns it.
+        via: The service that tells its caller; ``""`` where none does.
+        way: How it came.
+        noted: More of its profile, which a repetition does not change.
+    """
+
+    data: bytes
+    message: HcpMessage
+    seed: int | None = None
+    before: tuple[str, ...] = ()
+    owned: Mapping[str, Any] = field(default_factory=dict)
+    via: str = ""
+    way: Way = "local"
+    noted: Mapping[str, str] = field(default_factory=dict)
 
 
 class Intake:
@@ -82,90 +106,97 @@ class Intake:
         self._receive = receive
         self._needs_no_line = needs_no_line
 
-    def submit(
-        self,
-        data: bytes,
-        message: HcpMessage,
-        *,
-        seed: int | None = None,
-        before: tuple[str, ...] = (),
-        owned: Mapping[str, Any] = MappingProxyType({}),
-        via: str = "",
-        way: Way = "local",
-        noted: Mapping[str, str] = MappingProxyType({}),
-    ) -> Submitted:
-        """Keep a submission as a task; raises as `House.submit`.
+    def submit(self, submission: ReceivedSubmission) -> Submitted:
+        """Keep one submission as a task; raises as `House.submit`."""
+        (found,) = self.submit_all((submission,))
+        if isinstance(found, Exception):
+            raise found
+        return found
 
-        Args:
-            data: The message.
-            message: The same, decoded.
-            seed: Of a simulated run.
-            before: Tasks that must be completed before it.
-            owned: Further fields of the task, of a job that owns it.
-            via: The service that tells its caller; ``""`` where none does.
-            way: How it came.
-            noted: More of its profile, which a repetition does not change.
+    def submit_all(self, submissions: Iterable[ReceivedSubmission]) -> list[Submitted | Exception]:
+        """Keep submissions as tasks, with one write to each file: a disk is waited for once.
+
+        Returns:
+            Of each what was kept, or why it was not, as `House.submit` raises it.
+
+        Raises:
+            JournalFailed: None of them could be written.
         """
-        payload, tasks = message.payload, self._journal.tasks
+        draft, receipts = self._journal.draft(self._now_s()), []
+        found: list[Submitted | Exception] = []
+        for each in submissions:
+            own = Draft(draft.tasks, draft.now_s)
+            try:
+                submitted, receipt = self._taken(each, own)
+                receipts += [] if receipt is None else [receipt]
+                found.append(submitted)
+            except TaskRefused as why:
+                found.append(why)  # and a refusal that is a fact is kept
+            except Exception as why:  # noqa: BLE001 - what makes one fail is not to fail others
+                found.append(why)
+                continue
+            draft.take(own)
+        # first, so that no task is without its submission, and none that can never run without why
+        self._kept.receive(*receipts)
+        self._journal.keep(draft)
+        return found
+
+    def _taken(self, asked: ReceivedSubmission, draft: Draft) -> tuple[Submitted, Receipt | None]:
+        """Decide about a submission; return what is kept of it, and the messages to keep."""
+        message, tasks = asked.message, draft.tasks
+        payload = message.payload
         if not isinstance(payload, TaskSubmit):
             raise TaskRefused(Text("house.no_submit", type=message.type))
         actor = TaskActor(payload.caller_id, "caller")
         known = tasks.keys.get((actor.name, message.message_id))
         if known is None and is_full(tasks):
             raise TaskRefused(Text("house.full", most=QUEUED_MAX))
-        if missing := [each for each in before if each not in tasks.by_id]:
+        if missing := [each for each in asked.before if each not in tasks.by_id]:
             raise TaskRefused(Text("house.unknown_task", task_id=missing[0]))
         was = None if known is None else tasks.by_id[known[1]]
         task_id = self._new_id()
         session_id = self._new_id() if was is None else was.session_id
-        found = self._receive(message.message_id, payload, session_id, way) if not was else None
-        rejected = found if isinstance(found, Rejected) else None
-        kept, described = self._submissions.taken(task_id, data, message, was, rejected)
-        created = creating(task_id, message.message_id, told(payload), self._lab, seed)
+        answer = None if was else self._receive(message.message_id, payload, session_id, asked.way)
+        rejected = answer if isinstance(answer, Rejected) else None
+        kept, described = self._submissions.taken(task_id, asked.data, message, was, rejected)
+        created = creating(task_id, message.message_id, told(payload), self._lab, asked.seed)
         profile = {**created.profile, **described}
-        profile |= dict(noted) if was is None else _as_noted(was)
+        profile |= dict(asked.noted) if was is None else _as_noted(was)
         if was is None and self._needs_no_line(payload):
             profile[WITHOUT_LINE] = True
-        if via:
-            profile |= {"via": via, "message_id": message.message_id}
-        command = replace(created, session_id=session_id, profile=profile, **owned)
+        if asked.via:
+            profile |= {"via": asked.via, "message_id": message.message_id}
+        command = replace(created, session_id=session_id, profile=profile, **asked.owned)
+        made = draft.give(command, actor)
+        must(made)
         if was is not None:
-            must(self._journal.give(command, actor, self._now_s()))
             was_rejected = self._kept.answer(was.task_id) is not None
-            return Submitted(task_id=was.task_id, fresh=False, rejected=was_rejected)
-        if rejected is not None:  # its answer is kept first, so that it is never without one
-            answer = self._rejection(message.message_id, told_of(rejected, payload))
-            self._kept.receive(task_id, kept, answer=answer)
-            return self._never(command, actor)
-        accepted = found if isinstance(found, HcpMessage) else None
-        opens = self._opening(session_id, message.message_id, accepted) if via else ()
-        self._kept.receive(task_id, kept, session_id=session_id, told=opens)
-        self._queue(command, actor, before)
-        return Submitted(
+            return Submitted(task_id=was.task_id, fresh=False, rejected=was_rejected), None
+        if rejected is not None:
+            for ends in never(task_id, rejected.reason_code):
+                draft.give(ends, RUNTIME)
+            why = self._rejection(message.message_id, told_of(rejected, payload))
+            never_runs = Submitted(task_id=task_id, fresh=True, rejected=True)
+            return never_runs, Receipt(task_id, kept, answer=why)
+        accepted = answer if isinstance(answer, HcpMessage) else None
+        opens = self._opening(session_id, message.message_id, accepted) if asked.via else ()
+        self._queue(draft.tasks.by_id[task_id], draft, asked.before)
+        submitted = Submitted(
             task_id=task_id,
             fresh=True,
             caller_id=payload.caller_id,
             session_id=session_id,
             opening=opens,
         )
+        return submitted, Receipt(task_id, kept, session_id=session_id, told=opens)
 
-    def _never(self, command: CreateTask, actor: TaskActor) -> Submitted:
-        must(self._journal.give(command, actor, self._now_s()))
-        self.end_rejected()
-        return Submitted(task_id=command.task_id, fresh=True, rejected=True)
-
-    def _queue(self, command: CreateTask, actor: TaskActor, before: tuple[str, ...]) -> None:
-        """Keep a task and its place in the queue, in one record; its caller waits for that."""
-        draft = self._journal.draft(self._now_s())
-        made = draft.give(command, actor)
-        if (task := draft.tasks.by_id.get(command.task_id)) is not None:
-            for each in before:
-                link = LinkTasks(task_id=task.task_id, kind="blocked_by", target_id=each)
-                draft.give(link, RUNTIME)
-            for review in reviewed_task(draft.tasks, task):
-                draft.give(review, RUNTIME)
-        self._journal.keep(draft)
-        must(made)
+    def _queue(self, task: Task, draft: Draft, before: tuple[str, ...]) -> None:
+        """Decide about a task's place in the queue."""
+        for each in before:
+            link = LinkTasks(task_id=task.task_id, kind="blocked_by", target_id=each)
+            draft.give(link, RUNTIME)
+        for review in reviewed_task(draft.tasks, task):
+            draft.give(review, RUNTIME)
 
     def _rejection(self, message_id: str, rejected: Rejected) -> HcpMessage:
         return answers.task_rejected(
@@ -184,15 +215,6 @@ class Intake:
 
     def _timestamp(self) -> str:
         return utc_text(datetime.fromtimestamp(self._now_s(), UTC))
-
-    def end_rejected(self) -> None:
-        """End the drafts that have an answer: each was rejected, maybe by a house that died."""
-        drafts = [each for each in self._journal.tasks.unended_tasks if each.status == "draft"]
-        for task in drafts:
-            answer = self._kept.answer(task.task_id)
-            if answer is not None and isinstance(answer.payload, TaskRejected):
-                ended = never(task.task_id, answer.payload.reason_code)
-                self._journal.give_all(ended, RUNTIME, self._now_s())
 
 
 def _as_noted(was: Task) -> dict[str, Any]:

@@ -9,7 +9,9 @@ ends a session whose run has died.
 
 import os
 import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Final, Literal, Self
@@ -21,6 +23,7 @@ from labharness.protocols.hcp.codec import HcpMessage, decode, encode
 __all__ = [
     "MESSAGES_MAX",
     "Part",
+    "Receipt",
     "TaskMessages",
     "keep_message",
     "made_submit_file",
@@ -48,6 +51,33 @@ TABLE: Final = (
 SELECT: Final = "SELECT data FROM messages WHERE owner = ? AND part = ? ORDER BY number LIMIT ?"
 
 
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A submission, and the messages of its receipt.
+
+    Attributes:
+        task_id: The task that it makes.
+        submission: Its bytes.
+        session_id: The session of the task.
+        told: The message that opens the session, and maybe the acceptance.
+        answer: The rejection of a task that can never run.
+    """
+
+    task_id: str
+    submission: bytes
+    session_id: str = ""
+    told: tuple[HcpMessage, ...] = ()
+    answer: HcpMessage | None = None
+
+    def rows(self) -> Iterator[tuple[str, Part, int, bytes]]:
+        """Return its rows in the file."""
+        yield self.task_id, "submission", 0, self.submission
+        for number, each in enumerate(self.told):
+            yield self.session_id, "created", number, encode(each)
+        if self.answer is not None:
+            yield self.task_id, "answer", 0, encode(self.answer)
+
+
 class TaskMessages:
     """The messages of one lab. Several processes and threads may use them at once.
 
@@ -70,39 +100,21 @@ class TaskMessages:
             self._database.execute("PRAGMA synchronous=FULL")
             self._database.execute(TABLE)
 
-    def receive(
-        self,
-        task_id: str,
-        submission: bytes,
-        *,
-        session_id: str = "",
-        told: tuple[HcpMessage, ...] = (),
-        answer: HcpMessage | None = None,
-    ) -> None:
-        """Keep a submission and the messages of its receipt; on return all are on the disk.
-
-        Args:
-            task_id: The task that it makes.
-            submission: Its bytes.
-            session_id: The session of the task.
-            told: The message that opens the session, and maybe the acceptance.
-            answer: The rejection of a task that can never run.
+    def receive(self, *receipts: Receipt) -> None:
+        """Keep submissions with the messages of their receipt; on return all are on the disk.
 
         Raises:
             JournalFailed: The disk does not take them.
         """
-        rows = [(task_id, "submission", 0, submission)]
-        rows += [(session_id, "created", number, encode(each)) for number, each in enumerate(told)]
-        if answer is not None:
-            rows.append((task_id, "answer", 0, encode(answer)))
-        self._write(rows)
+        if rows := [row for each in receipts for row in each.rows()]:
+            self._write(rows)
 
     def keep(self, session_id: str, part: Part, *messages: HcpMessage) -> None:
         """Keep the messages of a part, instead of others; raises as `receive`."""
         told = enumerate(messages[:MESSAGES_MAX])
         self._write([(session_id, part, number, encode(each)) for number, each in told])
 
-    def _write(self, rows: list[tuple[str, str, int, bytes]]) -> None:
+    def _write(self, rows: Sequence[tuple[str, str, int, bytes]]) -> None:
         """Write rows in one statement, which is its own transaction: whole, or not at all."""
         values = ", ".join(["(?, ?, ?, ?)"] * len(rows))
         insert = f"INSERT OR REPLACE INTO messages VALUES {values}"

@@ -5,7 +5,6 @@ Nothing is done here. A refusal is a fact too, with the code of its reason, so t
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from typing import Any, Final
 
 from labharness.core.vocabulary.digests import digest_of
@@ -43,6 +42,7 @@ from labharness.work.task.record import (
     VISIBILITIES,
     Task,
     Tasks,
+    plain_fields,
 )
 from labharness.work.task.refusing import _Refuse, require
 from labharness.work.task.states import ACTIVE, TERMINAL, may_become
@@ -126,7 +126,7 @@ def _taken(command: TaskCommand, name: str, actor: TaskActor, now_s: float) -> f
 
 
 def _digest(command: TaskCommand) -> str:
-    body = asdict(command)
+    body = plain_fields(command)
     body.pop(_MINTED.get(type(command), ""), None)
     named = [COMMANDS[type(command)], body]
     return digest_of(json.dumps(named, sort_keys=True, default=str).encode())

@@ -1,11 +1,11 @@
 """The facts of tasks: codes with typed parameters, which a journal keeps as JSON."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, get_type_hints
 
 from labharness.core.errors import LabError
-from labharness.work.task.record import RetryPolicy
+from labharness.work.task.record import RetryPolicy, plain_fields
 
 __all__ = [
     "FACTS",
@@ -308,7 +308,7 @@ _HINTS: Final = {kind: get_type_hints(kind) for kind in FACTS.values()}
 
 def fact_to_json(fact: TaskFact) -> dict[str, Any]:
     """Return a fact as a JSON object with its code."""
-    return {"code": _CODES[type(fact)], **asdict(fact)}
+    return {"code": _CODES[type(fact)], **plain_fields(fact)}
 
 
 def fact_from_json(body: Mapping[str, Any]) -> TaskFact:

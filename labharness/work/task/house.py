@@ -72,6 +72,11 @@ class Draft:
         self.facts += made
         return made
 
+    def take(self, other: "Draft") -> None:
+        """Go on from the end of a draft that was begun where this one has come to."""
+        self.tasks = other.tasks
+        self.facts += other.facts
+
 
 class HouseJournal:
     """The tasks of a lab, which outlive the process.

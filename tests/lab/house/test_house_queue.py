@@ -1,22 +1,32 @@
 """Two callers, five tasks of mixed priority, a trip between them, and a house that starts twice."""
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from labharness.journal import JournalDamaged
+from labharness.journal import JournalDamaged, JournalFailed
 from labharness.journal.chain import Record
+from labharness.journal.reading import read
 from labharness.lab.house.house import LOST_S, House
-from labharness.lab.house.intake import Intake
-from labharness.lab.house.made import TaskRefused
+from labharness.lab.house.intake import ReceivedSubmission
+from labharness.lab.house.made import Submitted, TaskRefused
 from labharness.lab.house.orders import RECORDS_MAX, order_from_json
 from labharness.lab.house.outgoing import TaskMessages
+from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.terms import Rejected
-from labharness.work.task.commands import PauseTask, RetryTask, TaskActor
+from labharness.work.task.commands import (
+    PauseTask,
+    ReportStatus,
+    RetryTask,
+    TaskActor,
+    TaskCommand,
+)
 from labharness.work.task.events import events_of
+from labharness.work.task.facts import TaskFact
 from labharness.work.task.following import read_up_to
-from labharness.work.task.house import HouseJournal, told
+from labharness.work.task.house import Draft, HouseJournal, told
 from labharness.work.task.queue import QUEUED_MAX
 from line_world import LineWorld, message
 from tasks_alone import OLGA
@@ -139,16 +149,99 @@ def test_the_same_key_is_one_task_and_another_content_of_it_is_refused(kept: Kep
     assert kept.house.submit(message("k", caller="ben")).fresh
 
 
-def test_a_house_that_dies_before_it_ends_a_rejected_task_ends_it_later(
+def asked_for(key: str, caller: str = "ana") -> ReceivedSubmission:
+    data = message(key, caller=caller)
+    return ReceivedSubmission(data, decode(data), via="amqp")
+
+
+@pytest.mark.promise(61)
+def test_submissions_that_come_together_are_one_record_and_each_is_what_it_is_alone(
+    kept: Kept,
+) -> None:
+    kept.house.submit(message("known", "low"))
+    first, twice, reused, other, strange = kept.house.submit_all(
+        [
+            asked_for("k"),
+            asked_for("k"),
+            asked_for("known"),  # with another content
+            asked_for("k", "ben"),
+            replace(asked_for("k2"), before=("nobody",)),
+        ]
+    )
+    assert isinstance(first, Submitted)
+    assert first.fresh
+    assert isinstance(twice, Submitted)
+    assert (twice.task_id, twice.fresh) == (first.task_id, False)
+    assert "key" in str(reused)
+    assert isinstance(other, Submitted)
+    assert "nobody" in str(strange)
+    tasks = {name: task.status for name, task in kept.house.tasks.by_id.items()}
+    kept.restart()
+    assert {name: task.status for name, task in kept.house.tasks.by_id.items()} == tasks
+    assert tasks[first.task_id] == tasks[other.task_id] == "queued"
+    assert len(list(read(kept.home / "house.sqlite"))) == 2, "one of the first, one of all others"
+    with TaskMessages(kept.home) as messages:
+        assert messages.submission(first.task_id) == asked_for("k").data
+        assert messages.submission(other.task_id) == asked_for("k", "ben").data
+
+
+@pytest.mark.promise(61)
+def test_one_that_fails_takes_none_of_the_others_with_it(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept.rejected = Rejected("safety_violation", "too hot")
-    with monkeypatch.context() as dying:
-        dying.setattr(Intake, "end_rejected", lambda self: None)
-        name = kept.house.submit(message("k")).task_id
+    def draft_ends(draft: Draft, command: TaskCommand, actor: TaskActor) -> tuple[TaskFact, ...]:
+        made = give(draft, command, actor)
+        if isinstance(command, ReportStatus) and "bad" in repr(draft.facts):
+            raise ZeroDivisionError  # a fault of ours, in the middle of its facts
+        return made
+
+    give = Draft.give
+    with monkeypatch.context() as faulty:
+        faulty.setattr(Draft, "give", draft_ends)
+        good, bad, better = kept.house.submit_all([asked_for(key) for key in ("k", "bad", "l")])
+    assert isinstance(bad, ZeroDivisionError)
     kept.restart()
-    kept.turn()
+    assert isinstance(good, Submitted)
+    assert isinstance(better, Submitted)
+    assert set(kept.house.tasks.by_id) == {good.task_id, better.task_id}
+
+
+@pytest.mark.promise(61)
+def test_no_task_is_without_its_submission(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: TaskMessages, *receipts: object) -> None:
+        raise JournalFailed("the disk is full")
+
+    with monkeypatch.context() as dying:
+        dying.setattr(TaskMessages, "receive", full)
+        with pytest.raises(JournalFailed, match="full"):
+            kept.house.submit_all([asked_for("k")])
+    kept.restart()
+    assert not kept.house.tasks.by_id
+
+
+def test_none_of_them_is_a_task_where_the_journal_does_not_take_them(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: HouseJournal, draft: object) -> None:
+        raise JournalFailed("the disk is full")
+
+    with monkeypatch.context() as dying:
+        dying.setattr(HouseJournal, "keep", full)
+        with pytest.raises(JournalFailed, match="full"):
+            kept.house.submit_all([asked_for("k"), asked_for("l")])
+    kept.restart()
+    assert not kept.house.tasks.by_id
+    (again,) = kept.house.submit_all([asked_for("k")])
+    assert isinstance(again, Submitted)
+    assert again.fresh
+
+
+def test_a_rejected_task_has_ended_as_soon_as_it_is_one(kept: Kept) -> None:
+    kept.rejected = Rejected("safety_violation", "too hot")
+    name = kept.house.submit(message("k")).task_id
+    kept.restart()
     assert kept.status(name) == "failed"
+    kept.turn()
     assert not kept.world.ends
 
 

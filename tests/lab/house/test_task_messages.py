@@ -9,7 +9,7 @@ import pytest
 
 from labharness.journal import JournalFailed
 from labharness.lab.house.made import opening
-from labharness.lab.house.outgoing import FILE, TaskMessages, keep_message
+from labharness.lab.house.outgoing import FILE, Receipt, TaskMessages, keep_message
 from labharness.protocols.hcp.codec import HcpMessage
 
 LOOKS = """
@@ -47,7 +47,7 @@ def test_what_is_kept_beside_an_open_file_is_read_by_all(tmp_path: Path) -> None
 
 def test_only_this_account_may_read_the_tokens(tmp_path: Path) -> None:
     with TaskMessages(tmp_path) as messages:
-        messages.receive("t", b"asked", session_id="s1", told=(told(1), told(1)))
+        messages.receive(Receipt("t", b"asked", session_id="s1", told=(told(1), told(1))))
         for each in tmp_path.glob(f"{FILE}*"):
             assert stat.S_IMODE(each.stat().st_mode) == 0o600, each.name
 
@@ -59,6 +59,6 @@ def test_a_receipt_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
             " BEGIN SELECT RAISE(ABORT, 'no'); END"
         )
         with pytest.raises(JournalFailed, match="no"):
-            messages.receive("t", b"asked", session_id="s1", told=(told(1), told(1)))
+            messages.receive(Receipt("t", b"asked", session_id="s1", told=(told(1), told(1))))
         assert messages.submission("t") == b""
         assert messages.kept("s1", "created") == ()
