@@ -10,6 +10,7 @@ Rules of the virtual loop, each held by its tests:
 """
 
 import asyncio
+import gc
 import heapq
 import math
 import selectors
@@ -36,6 +37,9 @@ CANCELLED_MAX = 100  # timers cancelled and still in the queue, as in asyncio, o
 REAL_SELECT_S_MAX = 0.05  # longest sleep of a paced loop between two looks at the clock
 # a busy thread gives up the interpreter after this time; Python's default is 5 ms
 SWITCH_S = 0.00025
+# Objects made, less those that ended, until the collector looks at the young ones; Python's default
+# is 700. A loop makes few cycles, and each look takes its time from all that waits.
+YOUNG_MAX = 20_000
 
 
 class Deadlock(LabError, RuntimeError, code="deadlock"):
@@ -358,6 +362,8 @@ def run(main: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
     asyncio.set_event_loop(loop)
     task = begin(main, loop)
     broken = _FAILURES[loop]
+    threshold = gc.get_threshold()
+    gc.set_threshold(max(YOUNG_MAX, threshold[0]), *threshold[1:])
     try:
         try:
             result = loop.run_until_complete(task)
@@ -369,6 +375,7 @@ def run(main: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
             raise broken[0]
         return result
     finally:
+        gc.set_threshold(*threshold)
         finish(loop)
 
 

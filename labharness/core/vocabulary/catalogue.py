@@ -93,6 +93,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "raman.busy": ("the spectrometer is still busy {late}", "光谱仪仍然忙：{late}"),
     "raman.no_spectrum": ("the spectrometer gave no spectrum", "光谱仪没有给出光谱"),
     "raman.unjudged": ("a spectrum cannot be judged: {why}", "光谱无法判断：{why}"),
+    "raman.exposing": ("the exposure", "曝光"),
     "raman.still_moves": ("{channel} is near {value_um:g} um and still moves", "{channel!s} 接近 {value_um:g} um，仍在移动"),
     "raman.survey": ("survey at {x_um:g}, {y_um:g} um: {why}", "在 {x_um:g}, {y_um:g} um 处勘察：{why}"),
     "raman.glow": ("photoluminescence: {why}", "光致发光：{why}"),

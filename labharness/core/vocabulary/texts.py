@@ -11,7 +11,17 @@ from typing import Any, Final
 from labharness.core.languages import ENGLISH, LANGUAGES
 from labharness.core.vocabulary.catalogue import TEXTS, WORDS
 
-__all__ = ["ENGLISH", "LANGUAGES", "Text", "coded", "in_language", "revived", "several", "texts_in"]
+__all__ = [
+    "ENGLISH",
+    "LANGUAGES",
+    "Param",
+    "Text",
+    "coded",
+    "in_language",
+    "revived",
+    "several",
+    "texts_in",
+]
 
 SEPARATORS: Final = (", ", "、")
 CAPITAL: Final = "C"

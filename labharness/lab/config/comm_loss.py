@@ -114,8 +114,10 @@ def _flows(plan: LabPlan, latest: Latest) -> Iterator[tuple[str, float]]:
     """Return, for each gas that flows, the channel that sets it and the measured flow."""
     for each in plan.instruments:
         for name, spec in each.driver.channels.items():
-            measured = latest(f"{each.name}.flow")
             bounded = f"{each.name}.{name}" in plan.envelope.limits
-            if spec.settable and bounded and spec.unit == FLOW and measured > FLOW_SCCM_MIN:
+            if not (spec.settable and bounded and spec.unit == FLOW):
+                continue
+            measured = latest(f"{each.name}.flow")
+            if measured > FLOW_SCCM_MIN:
                 yield f"{each.name}.{name}", measured
                 break

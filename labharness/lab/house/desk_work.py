@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Final
@@ -31,6 +31,7 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.confidential import Way, refused_on_way
+from labharness.work.admission.declaration import Declaration
 from labharness.work.desk import LabFacts
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.desk.no_line import is_without_line, received_without_line
@@ -112,8 +113,12 @@ class LabFiles:
             found = screened(read_lab(self._lab), payload)
         if isinstance(found, Rejected):
             return found
-        declared = [each.declaration for each in capabilities().values()]
-        return refused_on_way(payload, way, declared) or found
+        return refused_on_way(payload, way, self._declared) or found
+
+    @cached_property
+    def _declared(self) -> list[Declaration]:
+        """Those of the installed packages, which stay for as long as the process."""
+        return [each.declaration for each in capabilities().values()]
 
 
 class DeskWork:

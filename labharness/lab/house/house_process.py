@@ -5,6 +5,7 @@ so that a slow disk or line owner delays an answer and loses no connection.
 """
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -62,9 +63,9 @@ FILE_BYTES_MAX: Final = 65_536
 TURN_S: Final = 0.25
 """World time (s) between two turns of the house."""
 
-QUIET_S: Final = 0.02
-"""World time (s) without news before a turn: who waits for an acceptance has it before the work of
-others goes on."""
+QUIET_S: Final = 0.05
+"""World time (s) without a request before a turn: who waits for an acceptance has it before the
+work of others goes on."""
 
 NEWS_S_MAX: Final = 1.0
 """Longest world time (s) of such a wait for quiet; a whole queue is accepted within it."""
@@ -167,6 +168,7 @@ class HouseProcess:
         self._leaving = asyncio.Event()
         self._news = asyncio.Event()
         self._changed = asyncio.Event()
+        self._requests = 0  # of a face, in progress
         self._failure = ""
         self._files = LabFiles(lab)
         self._desk = DeskWork(self._files, self._wake, self._tell_face)
@@ -198,6 +200,10 @@ class HouseProcess:
         with ThreadPoolExecutor(1, "house") as pool:
             self._pool = pool
             await self._in_house(self._open, plan)
+            # Most objects that are there by now stay. A full collection would walk them while all
+            # callers wait 40 ms.
+            gc.collect()
+            gc.freeze()
             try:
                 async with (
                     ControlSocket(
@@ -241,9 +247,11 @@ class HouseProcess:
 
     async def _with_house(self, work: Callable[[House], T]) -> T:
         """Do something with the house for a face, and take the house's next turn."""
+        self._requests += 1
         try:
             return await self._in_house(lambda: work(self._house))
         finally:
+            self._requests -= 1
             self._news.set()
 
     def _leave(self) -> None:
@@ -314,7 +322,7 @@ class HouseProcess:
             async with asyncio.timeout(most_s):
                 await self._news.wait()
             async with asyncio.timeout(NEWS_S_MAX):
-                while not self._leaving.is_set() and self._news.is_set():
+                while not self._leaving.is_set() and (self._requests or self._news.is_set()):
                     self._news.clear()
                     await asyncio.sleep(QUIET_S)
         except TimeoutError:

@@ -52,7 +52,7 @@ __all__ = ["COARSE_TICK_S", "flights", "predict", "predict_in_thread"]
 COARSE_TICK_S = 20.0
 STATES_TICK_S = 60.0  # not a temperature, flow, pressure or setting
 TICK_S_PER_CM3 = 0.01  # 500 sccm then change a shut tube by less than 0.1 atm from poll to poll
-SETTINGS_TICK_S = 120.0  # nothing nominal changes a setting, and each command reads its own back
+SETTINGS_TICK_S = 240.0  # nothing nominal changes a setting, and each command reads its own back
 FINE_TICK_S = 1.0  # of the plan's own commands there is no coarser one
 TRAJECTORY_POINTS_MAX = 400  # of one channel; enough for a page, little enough for a record
 EXPECT = "expect"
@@ -136,6 +136,9 @@ def predict(
         return run(flight.fly(), flight.loop)
 
 
+_Killed = tuple[tuple[str, ...], tuple[Stays, ...]]  # `if_killed` and `what_stays`
+
+
 class _Flight:
     """One plan on one nominal plant."""
 
@@ -155,7 +158,8 @@ class _Flight:
         self._look_ticks = round(look_s / tick_s)
         self._points: dict[str, list[tuple[float, float]]] = {}
         self._start_s = 0.0
-        self._killed: dict[str, tuple[tuple[str, ...], tuple[Stays, ...]]] = {}
+        self._killed: dict[str, _Killed] = {}
+        self._killed_before: tuple[tuple[tuple[str, float], ...], _Killed | None] = (), None
 
     async def fly(self) -> Prediction:
         """Fly it."""
@@ -268,11 +272,24 @@ class _Flight:
 
         async def watched(step: RunningStep) -> Mapping[str, object]:
             result = await verb(step)
-            latest, name = self._line.latest, step.instruction.instruction_id
-            self._killed[name] = if_killed(self._plan, latest), what_stays(self._plan, latest)
+            self._killed[step.instruction.instruction_id] = self._killed_now()
             return result
 
         return watched
+
+    def _killed_now(self) -> _Killed:
+        """Return what follows a death now; asked again where a reading has changed."""
+        read: dict[str, float] = {}
+
+        def latest(channel: str) -> float:
+            read[channel] = value = self._line.latest(channel)
+            return value
+
+        before, known = self._killed_before
+        if known is None or any(self._line.latest(each) != value for each, value in before):
+            known = if_killed(self._plan, latest), what_stays(self._plan, latest)
+            self._killed_before = tuple(read.items()), known
+        return known
 
     async def _expect(self, step: RunningStep) -> Mapping[str, object]:
         """Let a step that is not run take its expected time."""

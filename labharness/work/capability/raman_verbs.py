@@ -203,7 +203,7 @@ async def _move(step: RunningStep, x_um: float, y_um: float) -> None:
     for channel, value_um in (("stage.x", x_um), ("stage.y", y_um)):
         await step.perform(channel, value_um, "um")
         while await step.operations.read("stage.moving"):
-            await step.tick(Text("raman.still_moves", channel=channel, value_um=value_um))
+            await step.tick("raman.still_moves", channel=channel, value_um=value_um)
 
 
 async def _expose(
@@ -227,7 +227,7 @@ async def _acquire(
     await step.perform("spectrometer.acquire", 1, "")
     ready_s = operations.now_s() + exposure_ms / 1000
     while True:
-        await step.tick("exposing")
+        await step.tick("raman.exposing")
         if operations.now_s() < ready_s:
             continue
         if not await operations.read("spectrometer.acquisition_busy"):

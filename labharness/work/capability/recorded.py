@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from labharness.core.vocabulary.texts import Param
 from labharness.work.capability import ArtifactContent
 from labharness.work.plan import RunningStep, StepRecord, Verb
 
@@ -23,8 +24,8 @@ class _Recording(RunningStep):
 
     rows: list[dict[str, float | None]] = field(default_factory=list)
 
-    async def tick(self, waiting_for: str) -> None:
-        await RunningStep.tick(self, waiting_for)
+    async def tick(self, code: str, /, **about: Param) -> None:
+        await RunningStep.tick(self, code, **about)
         if not self.rows or self.operations.now_s() - (self.rows[-1][TIME] or 0.0) >= ROW_S:
             self.keep()
 

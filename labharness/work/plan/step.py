@@ -7,7 +7,7 @@ from typing import Any
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary import Command, Ending
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Param, Text
 from labharness.work.plan.instructions import Instruction
 from labharness.work.plan.operations import Operations
 
@@ -68,7 +68,7 @@ class RunningStep:
         Raises:
             StepFailed: It did not end confirmed (or unconfirmed, where nothing can show it).
         """
-        self.check_time(Text("wait.set", channel=channel))
+        self.check_time("wait.set", channel=channel)
         command = Command(channel, value, unit)
         outcome = await self.operations.perform(command)
         if outcome.ending not in (Ending.CONFIRMED, Ending.UNCONFIRMED):
@@ -79,21 +79,25 @@ class RunningStep:
                 kind,
             )
 
-    async def tick(self, waiting_for: str) -> None:
+    async def tick(self, code: str, /, **about: Param) -> None:
         """Wait for the next poll.
+
+        Args:
+            code: Of the text that says what is waited for; it is made when the time is over.
+            about: Its parameters.
 
         Raises:
             StepFailed: The time of the instruction is over.
         """
         await self.operations.next_tick()
-        self.check_time(waiting_for)
+        self.check_time(code, **about)
 
-    def check_time(self, waiting_for: str) -> None:
-        """Raise ``StepFailed`` when the time of the instruction is over."""
+    def check_time(self, code: str, /, **about: Param) -> None:
+        """Raise ``StepFailed`` when the time of the instruction is over; arguments as `tick`."""
         if self.operations.now_s() - self.operations.held_s() >= self.deadline_s:
+            what, allowed_s = Text(code, **about), self.instruction.timeout_s
             raise self.failed(
-                Text("step.timeout", what=waiting_for, allowed_s=self.instruction.timeout_s),
-                FailureKind.TIMEOUT,
+                Text("step.timeout", what=what, allowed_s=allowed_s), FailureKind.TIMEOUT
             )
 
     def failed(self, reason: str, kind: FailureKind = FailureKind.EXECUTION) -> StepFailed:

@@ -42,7 +42,7 @@ async def ramp(step: RunningStep) -> Mapping[str, Any]:
         if sign * (to - value) <= tolerance:  # false for NaN: a stale reading does not show arrival
             took_s = step.operations.now_s() - started_s
             return {"from": start, "to": to, "reached": value, "took_s": took_s}
-        await step.tick(Text("wait.ramp", channel=process, value=value, to=to, unit=asked["unit"]))
+        await step.tick("wait.ramp", channel=process, value=value, to=to, unit=asked["unit"])
 
 
 async def wait(step: RunningStep) -> Mapping[str, Any]:
@@ -56,7 +56,7 @@ async def wait(step: RunningStep) -> Mapping[str, Any]:
         value = step.operations.latest(channel)
         if low <= value <= high:
             return {"value": value, "took_s": step.operations.now_s() - started_s}
-        await step.tick(Text("wait.channel", channel=channel, value=value, wanted=wanted))
+        await step.tick("wait.channel", channel=channel, value=value, wanted=wanted)
 
 
 async def hold(step: RunningStep) -> Mapping[str, Any]:
@@ -73,7 +73,7 @@ async def hold(step: RunningStep) -> Mapping[str, Any]:
         left_s = until_s - step.operations.now_s()
         if left_s <= 0:
             break
-        await step.tick(Text("wait.hold", left_s=left_s))
+        await step.tick("wait.hold", left_s=left_s)
     return {
         "duration_s": step.parameters["duration_s"],
         "measured": {
@@ -96,7 +96,7 @@ async def purge(step: RunningStep) -> Mapping[str, Any]:
         passed = step.operations.volumes_purged(contaminant) - start
         if passed >= volumes:
             return {"contaminant": contaminant, "volumes": passed}
-        await step.tick(Text("wait.purge", passed=passed, volumes=volumes, contaminant=contaminant))
+        await step.tick("wait.purge", passed=passed, volumes=volumes, contaminant=contaminant)
 
 
 async def rate_of_rise(step: RunningStep) -> Mapping[str, Any]:
@@ -109,7 +109,7 @@ async def rate_of_rise(step: RunningStep) -> Mapping[str, Any]:
     end_s = begin_s + step.parameters["duration_s"]
     readings: list[tuple[float, float]] = []  # bounded by the timeout: one a tick
     while step.operations.now_s() < end_s:
-        await step.tick(Text("wait.rise", channel=channel))
+        await step.tick("wait.rise", channel=channel)
         now_s, value = step.operations.now_s(), step.operations.latest(channel)
         if now_s >= begin_s and value == value:
             readings.append((now_s - begin_s, value))
@@ -135,7 +135,7 @@ async def ask_operator(step: RunningStep) -> Mapping[str, Any]:
     started_s = step.operations.now_s()
     try:
         while not answer.done():
-            await step.tick(Text("wait.operator", action=asked["action"]))
+            await step.tick("wait.operator", action=asked["action"])
     finally:
         answer.cancel()
         await asyncio.gather(answer, return_exceptions=True)  # a trip may have ended it as well
