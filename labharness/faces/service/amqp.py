@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from labharness.core.clock import Chance
 from labharness.core.vocabulary.texts import Text
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         AbstractIncomingMessage,
         AbstractQueue,
     )
+    from aiormq import Channel
     from aiormq.abc import FieldTable
 
 __all__ = ["AmqpFace"]
@@ -138,14 +139,14 @@ class _Talk(Talk):
         events: "AbstractChannel",
         commands: "AbstractChannel",
         queue: "AbstractQueue",
-        exchanges: "tuple[AbstractExchange, AbstractExchange]",
+        dead: "AbstractExchange",
         counts: Counts | None = None,
     ) -> None:
         super().__init__(house, post, counts)
         self.events = events
         self.commands = commands
         self._queue = queue
-        self._told, self._dead = exchanges
+        self._dead = dead
 
     @classmethod
     async def begun(
@@ -157,7 +158,7 @@ class _Talk(Talk):
         events = await connection.channel(publisher_confirms=True, on_return_raises=True)
         commands = await connection.channel()
         await commands.set_qos(prefetch_count=PREFETCH)
-        told = await events.declare_exchange(wire.EVENTS, ExchangeType.TOPIC, durable=True)
+        await events.declare_exchange(wire.EVENTS, ExchangeType.TOPIC, durable=True)
         dead = await events.declare_exchange(wire.DEAD, ExchangeType.DIRECT, durable=True)
         bound: FieldTable = {"x-max-length": wire.DEAD_MAX}
         letters = await events.declare_queue(
@@ -167,7 +168,7 @@ class _Talk(Talk):
         asked_of = await commands.declare_exchange(wire.COMMANDS, ExchangeType.DIRECT, durable=True)
         queue = await commands.declare_queue(wire.command_queue(house.lab_id), durable=True)
         await queue.bind(asked_of, house.lab_id)
-        return cls(house, post, events, commands, queue, (told, dead), counts)
+        return cls(house, post, events, commands, queue, dead, counts)
 
     # ---- what is asked
 
@@ -240,10 +241,21 @@ class _Talk(Talk):
         """Publish one message; return whether it was confirmed and has reached a queue."""
         from aio_pika.exceptions import DeliveryError
 
-        body = amqp_message(for_caller(message))
+        sent = amqp_message(for_caller(message))
         topic = wire.topic(batch.caller_id, batch.session_id, message)
         try:
-            await self._told.publish(body, topic, mandatory=True, timeout=CONFIRM_S_MAX)
+            # `Exchange.publish` waits for the socket before the next message may go; here the
+            # confirmations alone are waited for, and messages that go together share a write.
+            channel = cast("Channel", await self.events.get_underlay_channel())
+            await channel.basic_publish(
+                sent.body,
+                exchange=wire.EVENTS,
+                routing_key=topic,
+                properties=sent.properties,
+                mandatory=True,
+                timeout=CONFIRM_S_MAX,
+                wait=False,
+            )
         except DeliveryError:
             return False
         self._counts.sent[message.type] += 1

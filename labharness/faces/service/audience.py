@@ -38,7 +38,10 @@ SAID: Final = (
 def for_caller(message: HcpMessage) -> HcpMessage:
     """Return a message without what is for the lab alone."""
     body = message.payload.model_dump(by_alias=True, exclude_unset=True)
-    return replace(message, payload=PAYLOADS[message.type].model_validate(_cleaned(body)))
+    cleaned = _cleaned(body)
+    if cleaned == body:
+        return message
+    return replace(message, payload=PAYLOADS[message.type].model_validate(cleaned))
 
 
 def _cleaned(value: object, said: bool = False) -> Any:  # noqa: ANN401 - whatever a payload holds

@@ -21,6 +21,7 @@ from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.encryption import KeyMissing
 from labharness.lab.config.kinds import capabilities
+from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, OwnerStatus, RunOrder
 from labharness.lab.house.outgoing import keep_message, told_on_receipt
@@ -46,8 +47,9 @@ LEAVE_S: Final = 5.0
 Signature = tuple[tuple[str, int, int], ...]
 
 
-LOOK_S: Final = 0.05
-"""Longest time (s) until an edit of a lab's files counts: a burst of tasks asks for them once."""
+LOOK_S: Final = 0.5
+"""Longest time (s) until an edit of a lab's files counts. The house looks for one at each of its
+turns, of which two fall within this time, so that no caller waits for it."""
 
 
 class LabFiles:
@@ -73,19 +75,29 @@ class LabFiles:
             BadLabFile: A file cannot be honoured.
         """
         with self._lock:
-            if self._known is not None and steady_s() - self._seen_s < LOOK_S:
-                return self._known
-            seen, now_s = self._signature(), steady_s()
-            if self._known is None or seen != self._seen:
-                plan = read_lab(self._lab)
-                self._known, self._seen = (plan, lineless_facts(plan)), seen
-            self._seen_s = now_s
+            if self._known is None or steady_s() - self._seen_s >= LOOK_S:
+                return self._looked()
             return self._known
 
+    def look(self) -> None:
+        """Look for an edit; where a file cannot be honoured, `current` reads and tells of it."""
+        with self._lock, suppress(BadLabFile, OSError):
+            if self._known is not None:
+                self._looked()
+
+    def _looked(self) -> tuple[LabPlan, LabFacts]:
+        seen, now_s = self._signature(), steady_s()
+        if self._known is None or seen != self._seen:
+            self._known = None
+            plan = read_lab(self._lab)
+            self._known, self._seen = (plan, lineless_facts(plan)), seen
+        self._seen_s = now_s
+        return self._known
+
     def _signature(self) -> Signature:
-        files = sorted(self._lab.resolve().parent.glob("*.toml"))
-        found = [(each.name, each.stat()) for each in files]
-        return tuple((name, about.st_mtime_ns, about.st_size) for name, about in found)
+        with os.scandir(self._lab.resolve().parent) as files:
+            found = [(each.name, each.stat()) for each in files if each.name.endswith(".toml")]
+        return tuple(sorted((name, about.st_mtime_ns, about.st_size) for name, about in found))
 
     def data_key(self) -> Path | None:
         """Return the file of the key for confidential data; raises as `current`."""

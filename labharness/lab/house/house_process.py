@@ -294,7 +294,7 @@ class HouseProcess:
         reopened = 0
         while not self._leaving.is_set():
             try:
-                await self._in_house(self._house.step)
+                await self._in_house(self._turn)
                 self._failure = ""
                 self._changed.set()
             except JournalFailed as why:
@@ -307,6 +307,10 @@ class HouseProcess:
                 await self._in_house(self._open_again, plan)
                 continue
             await self._pause(TURN_S)
+
+    def _turn(self) -> None:
+        self._files.look()
+        self._house.step()
 
     def _open_again(self, plan: LabPlan) -> None:
         self._house.close()

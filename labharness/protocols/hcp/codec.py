@@ -123,7 +123,10 @@ class MessageEnvelope:
 
 @dataclass(frozen=True, slots=True)
 class HcpMessage:
-    """A message; `unknown` holds the envelope fields that HCP 1.0 does not define."""
+    """A message; `unknown` holds the envelope fields that HCP 1.0 does not define.
+
+    It is never changed, so that its bytes are made once.
+    """
 
     message_id: str
     timestamp: str
@@ -132,6 +135,7 @@ class HcpMessage:
     payload: Payload
     hcp_version: str = HCP_VERSION
     unknown: Mapping[str, Any] = field(default_factory=dict)
+    _encoded: list[bytes] = field(default_factory=list, init=False, repr=False, compare=False)
 
 
 def decode(data: bytes) -> HcpMessage:
@@ -176,6 +180,12 @@ def encode(message: HcpMessage) -> bytes:
     Raises:
         NotHcp: `decode` would refuse it, for example because it is too large.
     """
+    if not message._encoded:
+        message._encoded.append(_encoded(message))
+    return message._encoded[0]
+
+
+def _encoded(message: HcpMessage) -> bytes:
     payload = message.payload.model_dump(by_alias=True, exclude_unset=True)
     body = {name: getattr(message, name) for name in _FIELDS if name != "payload"}
     unknown = {name: value for name, value in message.unknown.items() if name not in _FIELDS}
@@ -225,6 +235,8 @@ def submission_of(payload: TaskSubmit) -> Submission:
 def _bounded(data: bytes) -> None:
     if len(data) > MESSAGE_BYTES_MAX:
         raise NotHcp(f"the message has {len(data)} bytes; at most {MESSAGE_BYTES_MAX}")
+    if data.count(b"[") + data.count(b"{") <= DEPTH_MAX:
+        return
     depth = 0
     for token in _BRACKETS.finditer(data):
         first = token[0][:1]

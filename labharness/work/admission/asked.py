@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
+from labharness.work.admission.schemas import kept
 
 __all__ = ["unheard"]
 
@@ -34,6 +35,7 @@ _CHARACTERS_MAX: Final = 80
 _TOLD_MAX: Final = 5
 
 
+@kept
 def unheard(wanted: Mapping[str, Any], produced: Mapping[str, Any]) -> str:
     """Return the rules of a caller's schema that have no effect on an answer; ``""`` for none.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from labharness.core.vocabulary.texts import Text
-from labharness.work.admission.schemas import TYPES_IN_WORDS, closed_to
+from labharness.work.admission.schemas import TYPES_IN_WORDS, closed_to, kept
 
 __all__ = ["contradiction"]
 
@@ -29,6 +29,7 @@ VALUES_MAX: Final = 100
 Schema = Mapping[str, Any] | bool
 
 
+@kept
 def contradiction(wanted: Mapping[str, Any], produced: Mapping[str, Any]) -> str | None:
     """Return why no output of a capability can fit a caller's schema, or None.
 

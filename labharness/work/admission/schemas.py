@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, wraps
+from typing import Any, Final, NamedTuple, TypeVar
 
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
@@ -19,6 +19,7 @@ __all__ = [
     "caller_schema_fault",
     "closed_to",
     "input_fault",
+    "kept",
     "output_fault",
 ]
 
@@ -37,7 +38,7 @@ OPEN_REPEATS_MAX: Final = 2
 search that is not anchored at the start."""
 
 SCHEMAS_KEPT: Final = 32
-"""Schemas whose fault is kept: to check one takes some 5 ms, twice a task."""
+"""Schemas of which is kept what each check found: to check one takes some 5 ms, twice a task."""
 
 CHOICES_MAX: Final = 10
 """Optional parts and alternatives in one such expression; each may double its worst time."""
@@ -71,6 +72,23 @@ class SchemaFault(NamedTuple):
     remedy: str
 
 
+Found = TypeVar("Found")
+
+
+def kept(check: Callable[..., Found]) -> Callable[..., Found]:
+    """Return a check of schemas that looks at each once: a caller sends one with all its tasks."""
+
+    @lru_cache(SCHEMAS_KEPT)
+    def of_texts(*texts: str) -> Found:
+        return check(*map(json.loads, texts))
+
+    @wraps(check)
+    def checked(*schemas: Mapping[str, Any]) -> Found:
+        return of_texts(*(json.dumps(each, default=dict) for each in schemas))
+
+    return checked
+
+
 def input_fault(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> SchemaFault | None:
     """Return the first input that the capability's schema refuses, or None."""
     unfit = value_fault(inputs, "inputs")
@@ -96,15 +114,13 @@ def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:
     depth = _depth(schema)
     if depth > SCHEMA_DEPTH_MAX:
         return Text("schema.depth", depth=depth, most=SCHEMA_DEPTH_MAX)
-    return _fault_of(json.dumps(schema))
+    return _fault_of(schema)
 
 
-@lru_cache(SCHEMAS_KEPT)
-def _fault_of(text: str) -> str | None:
-    """Return the fault of a schema; a caller sends the same one with each of its tasks."""
+@kept
+def _fault_of(schema: dict[str, Any]) -> str | None:
     from jsonschema import SchemaError
 
-    schema: dict[str, Any] = json.loads(text)
     for key, value in _members(_without_id(schema)):
         if key in _REFERENCES and not (isinstance(value, str) and _LOCAL.fullmatch(value)):
             return Text("schema.fetched", key=key, value=str(value)[:80])

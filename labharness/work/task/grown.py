@@ -13,7 +13,7 @@ __all__ = ["NEWEST_MAX", "Grown"]
 K = TypeVar("K")
 V = TypeVar("V")
 
-NEWEST_MAX: Final = 256
+NEWEST_MAX: Final = 64
 """Most entries that are copied for each new one; all are copied when there are more."""
 
 

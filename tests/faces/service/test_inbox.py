@@ -155,7 +155,7 @@ def test_a_message_that_makes_the_lab_fail_is_a_dead_letter(fault: Exception) ->
 
     house = SimpleNamespace(submit=failing, lab_id="lab")
     letters = Letters()
-    talk = _Talk(house, None, None, None, None, (None, letters))  # type: ignore[arg-type]  # unused
+    talk = _Talk(house, None, None, None, None, letters)  # type: ignore[arg-type]  # unused
     sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", headers={})
     assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
     assert letters.reasons == [str(Text("hcp.fault"))]
@@ -172,7 +172,7 @@ def test_what_is_confidential_is_no_dead_letter_and_in_no_traceback(
     whole = json.dumps({**json.loads(SUBMIT), "payload": payload}).encode()
     letters = Letters()
     house = SimpleNamespace(submit=failing, lab_id="lab")
-    talk = _Talk(house, None, None, None, None, (None, letters))  # type: ignore[arg-type]  # unused
+    talk = _Talk(house, None, None, None, None, letters)  # type: ignore[arg-type]  # unused
     for body in (whole, whole[:-1], whole.replace(b'"1.0"', b'"2.0"')):
         sent = SimpleNamespace(body=body, user_id=GROWTH["caller_id"], message_id="m", headers={})
         assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
@@ -186,13 +186,16 @@ NOW = "2026-01-01T00:00:00.000Z"
 
 
 class Events:
-    """Stands for the exchange of events."""
+    """Stands for the channel of events."""
 
     def __init__(self) -> None:
         self.told: list[dict[str, Any]] = []
 
-    async def publish(self, message: Message, *_: object, **__: object) -> None:
-        self.told.append(json.loads(message.body))
+    async def get_underlay_channel(self) -> "Events":
+        return self
+
+    async def basic_publish(self, body: bytes, **_: object) -> None:
+        self.told.append(json.loads(body))
 
 
 def test_a_task_that_a_full_queue_does_not_take_is_rejected_as_resource_unavailable() -> None:
@@ -201,7 +204,7 @@ def test_a_task_that_a_full_queue_does_not_take_is_rejected_as_resource_unavaila
 
     house = SimpleNamespace(submit=full, lab_id="lab", tasks=lambda: SimpleNamespace(keys={}))
     events = Events()
-    talk = _Talk(house, None, None, None, None, (events, None))  # type: ignore[arg-type]  # unused
+    talk = _Talk(house, None, events, None, None, None)  # type: ignore[arg-type]  # unused
     sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", headers={})
     assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
     (told,) = events.told
@@ -221,7 +224,7 @@ def test_a_caller_is_told_of_its_acceptance_before_its_submission_is_acknowledge
     events = Events()
     post = SimpleNamespace(is_due=lambda batch: True, sent=lambda batch, count: None)
     house = SimpleNamespace(submit=submit, lab_id="lab")
-    talk = _Talk(house, post, None, None, None, (events, None))  # type: ignore[arg-type]  # unused
+    talk = _Talk(house, post, events, None, None, None)  # type: ignore[arg-type]  # unused
     sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", headers={})
     assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
     assert [each["message_id"] for each in events.told] == ["m-2", "m-3"]
@@ -277,7 +280,7 @@ def test_a_delivery_is_acknowledged_once_it_is_kept_and_given_back_where_it_is_n
     monkeypatch.setattr(amqp, "RETRY_S", 0.0)
     house = SimpleNamespace(submit=submit, lab_id="lab", changed=asyncio.Event())
     queue: Any = Deliveries(did)
-    talk = _Talk(house, None, None, None, queue, (None, None))  # type: ignore[arg-type]  # unused
+    talk = _Talk(house, None, None, None, queue, None)  # type: ignore[arg-type]  # unused
     asyncio.run(talk.take())
     assert sorted(did) == ["ack", "back True", "full", "kept"]
     assert did.index("kept") < did.index("ack")

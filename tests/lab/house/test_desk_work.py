@@ -13,6 +13,9 @@ from commands import say
 from labharness.core.clock import Chance, pause, steady_s, wall_clock_utc
 from labharness.journal.chain import Record
 from labharness.lab import read_lab
+from labharness.lab.config.lab_file import BadLabFile
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.house import desk_work
 from labharness.lab.house.desk_work import LOOK_S, DeskWork, LabFiles
 from labharness.lab.house.house import House
 from labharness.lab.house.made import Submitted
@@ -290,6 +293,35 @@ def test_an_edit_of_the_callers_counts_for_the_next_task(made: Desk) -> None:
     assert callers.read_text() != text
     pause(LOOK_S)
     assert made.status(made.submit("two")) == "failed"
+
+
+def test_a_house_that_looks_finds_an_edit_before_anybody_asks(
+    made: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = LabFiles(made.lab)
+    before = files.current()
+    callers = made.lab.parent / "callers.toml"
+    text = callers.read_text()
+    callers.write_text(text.replace('["document-analysis", ', "["))
+    files.look()
+    read = files.current()
+    assert read is not before
+    callers.write_text("no table at all")
+    files.look()
+    reads: list[Path] = []
+
+    def reading(lab: Path) -> LabPlan:
+        reads.append(lab)
+        return read_lab(lab)
+
+    monkeypatch.setattr(desk_work, "read_lab", reading)
+    files.look()
+    assert not reads  # once is enough where nobody asks
+    with pytest.raises(BadLabFile):
+        files.current()
+    callers.write_text(text)
+    assert files.current()[1] != read[1]
+    assert len(reads) == 2
 
 
 @pytest.mark.thorough

@@ -1,6 +1,7 @@
 """HCP messages: what is read, what is refused, and where to."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -306,6 +307,22 @@ def test_nothing_is_written_that_would_not_be_read() -> None:
     )
     with pytest.raises(NotHcp, match="at most"):
         encode(large)
+
+
+def test_brackets_within_a_text_nest_nothing() -> None:
+    data = changed("payload", "intent", to="[{" * 100)
+    assert decode(data).payload.model_dump()["intent"] == "[{" * 100
+    deep = b'{"a":' * 64 + b'"[{"' + b"}" * 64
+    with pytest.raises(NotHcp, match="hcp_version"):
+        decode(deep)
+
+
+def test_a_message_made_of_another_has_bytes_of_its_own() -> None:
+    one = decode(EXAMPLE)
+    assert encode(one) == encode(one)
+    other = replace(one, message_id="another")
+    assert json.loads(encode(other))["message_id"] == "another"
+    assert json.loads(encode(one))["message_id"] == one.message_id
 
 
 def test_a_moment_is_written_in_utc_with_milliseconds() -> None:

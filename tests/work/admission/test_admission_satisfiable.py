@@ -101,12 +101,12 @@ def test_nothing_is_said_of_a_schema_that_an_answer_may_fit(schema: dict[str, An
 
 def test_a_search_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     nine = {"properties": {"layer_count": {"minimum": 9}}}
-    branches: dict[str, Any] = {"anyOf": [nine] * 60}
-    for _ in range(3):
-        branches = {"anyOf": [branches] * 60}
-    assert contradiction(branches, PRODUCED) is None
+    defined: dict[str, Any] = {"0": {"anyOf": [nine] * 60}}
+    for number in range(3):
+        defined[str(number + 1)] = {"anyOf": [{"$ref": f"#/$defs/{number}"}] * 60}
+    assert contradiction({"$defs": defined, "$ref": "#/$defs/3"}, PRODUCED) is None
     monkeypatch.setattr(satisfiable, "STEPS_MAX", 3)
-    assert contradiction(nine, PRODUCED) is None
+    assert contradiction({**nine, "title": "not looked at before"}, PRODUCED) is None
 
 
 SMALL = {
