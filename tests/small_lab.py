@@ -28,7 +28,7 @@ def written(folder: Path, *, steps: str = OFF, gas: str = "Ar", more: str = "") 
         ("lab.toml", "/var/lib/labharness/annealing", (folder / "state").as_posix()),
         ("lab.toml", 'gas = "Ar"', f'gas = "{gas}"'),
         ("envelope.toml", OFF.strip("\n"), steps.strip("\n")),
-        ("hazards.toml", "proof_days", "proof_tested = 2026-11-01\nproof_days"),
+        ("hazards.toml", "proof_days = 365", "proof_tested = 2026-11-01\nproof_days = 3650"),
     ):
         assert old in texts[name], (name, old)
         texts[name] = texts[name].replace(old, new)

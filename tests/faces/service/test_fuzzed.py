@@ -4,6 +4,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,20 @@ class Hostile:
         self.until(lambda: (message_id, kind) in self._answers)
         return self._answers[message_id, kind]
 
+    def accepted(self, submit: Callable[[], str]) -> None:
+        """Submit a good task until it is accepted: a full queue tells that it is to come later."""
+        end_s, reply = steady_s() + SETTLE_S_MAX, ""
+        while (reply, "task_accepted") not in self._answers:
+            assert steady_s() < end_s, f"still full after {SETTLE_S_MAX} s"
+            self.hear(1.0)
+            reply = submit()
+            self.until(partial(self._is_answered, reply))
+            if rejected := self._answers.get((reply, "task_rejected")):
+                assert rejected["payload"]["reason_code"] == "resource_unavailable", rejected
+
+    def _is_answered(self, message_id: str) -> bool:
+        return any(each == message_id for each, _ in self._answers)
+
     def until(self, true: Callable[[], bool]) -> None:
         end_s = steady_s() + SETTLE_S_MAX
         while not true():
@@ -147,7 +162,7 @@ def storm(broker: Broker, tmp_path: Path, seed: int, count: int) -> str:
         assert after - memory < MEMORY_KIB_MAX
         assert service.owner() == owner
         assert service.connections() == 1, service.said()
-        hostile.told(asks.submit({**PAPER, "caller_id": KNOWN}), "task_accepted")
+        hostile.accepted(lambda: asks.submit({**PAPER, "caller_id": KNOWN}))
         session = accepted["session_id"]
         assert not hostile.ends[session], "the growth went on until here"
         asks.abort(session, accepted["payload"]["session_token"])
