@@ -11,6 +11,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.numbers import PLACE_CHARACTERS, value_fault
 
 __all__ = [
+    "KEPT_CHARACTERS_MAX",
     "PATTERN_CHARACTERS_MAX",
     "SCHEMA_DEPTH_MAX",
     "SCHEMA_NODES_MAX",
@@ -39,6 +40,9 @@ search that is not anchored at the start."""
 
 SCHEMAS_KEPT: Final = 32
 """Schemas of which is kept what each check found: to check one takes some 5 ms, twice a task."""
+
+KEPT_CHARACTERS_MAX: Final = 65_536
+"""Length of schemas of which a finding is kept; others are checked each time."""
 
 CHOICES_MAX: Final = 10
 """Optional parts and alternatives in one such expression; each may double its worst time."""
@@ -84,7 +88,10 @@ def kept(check: Callable[..., Found]) -> Callable[..., Found]:
 
     @wraps(check)
     def checked(*schemas: Mapping[str, Any]) -> Found:
-        return of_texts(*(json.dumps(each, default=dict) for each in schemas))
+        texts = [json.dumps(each, default=dict) for each in schemas]
+        if sum(map(len, texts)) > KEPT_CHARACTERS_MAX:
+            return check(*map(json.loads, texts))
+        return of_texts(*texts)
 
     return checked
 

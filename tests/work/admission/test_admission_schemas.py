@@ -7,7 +7,12 @@ import pytest
 
 from labharness.protocols.hcp.numbers import value_fault
 from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
-from labharness.work.admission.schemas import caller_schema_fault, input_fault
+from labharness.work.admission.schemas import (
+    KEPT_CHARACTERS_MAX,
+    caller_schema_fault,
+    input_fault,
+    kept,
+)
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -152,3 +157,18 @@ def test_a_capability_takes_time_and_runs_at_least_once(
         ).max_duration_s
         == 1
     )
+
+
+@pytest.mark.parametrize(("length", "looks"), [(10, 1), (KEPT_CHARACTERS_MAX, 2)])
+def test_a_schema_is_looked_at_once_unless_it_is_long(length: int, looks: int) -> None:
+    looked: list[dict[str, Any]] = []
+
+    def check(schema: dict[str, Any]) -> int:
+        looked.append(schema)
+        return len(looked)
+
+    checked = kept(check)
+    schema = {"description": "x" * length}
+    assert (checked(schema), checked({**schema})) == (1, looks)
+    assert looked == [schema] * looks
+    assert checked({**schema, "type": "object"}) == looks + 1
