@@ -21,6 +21,7 @@ from planted_labs import IN_THE_SMALL_LABS
 from planted_latch import IN_LATCH_AND_LOCK
 from planted_proof import IN_THE_PROOF
 from planted_spectra import IN_SPECTRA
+from planted_stored import IN_STORED_SPECTRA
 from planted_tasks import IN_THE_TASKS
 from planted_texts import IN_THE_TEXTS
 from planted_watch import IN_THE_WATCH
@@ -43,6 +44,7 @@ PLANTED = (
     *IN_THE_PROOF,
     *IN_THE_HOUSE,
     *IN_SPECTRA,
+    *IN_STORED_SPECTRA,
     *IN_THE_TASKS,
     *AT_THE_BROKER,
     *IN_THE_TEXTS,

@@ -68,6 +68,7 @@ def ended(folder: Path, inputs: Mapping[str, Any], **constraints: Any) -> tuple[
     return message.type, message.payload.model_dump(exclude_unset=True)
 
 
+@pytest.mark.promise(48)
 @pytest.mark.parametrize(("layers", "count"), [(1, 3), (2, 9)])
 def test_the_layers_of_known_films_are_found(tmp_path: Path, layers: int, count: int) -> None:
     kind, body = ended(tmp_path, {"spectra": spectra(layers, count), "dark_counts": DARK})
@@ -79,6 +80,7 @@ def test_the_layers_of_known_films_are_found(tmp_path: Path, layers: int, count:
     assert body["execution_summary"]["steps_executed"] == 2
 
 
+@pytest.mark.promise(48)
 def test_bare_places_count_and_a_bare_sample_is_no_film(tmp_path: Path) -> None:
     both = [*spectra(1), *spectra(0, 1)]
     kind, body = ended(tmp_path / "a", {"spectra": both, "dark_counts": DARK})
@@ -90,6 +92,7 @@ def test_bare_places_count_and_a_bare_sample_is_no_film(tmp_path: Path) -> None:
     assert body["partial_outputs"]["film"]["of_area"]["bare"] == 1.0
 
 
+@pytest.mark.promise(48)
 @pytest.mark.parametrize(("layers", "threshold"), [(1, 1.0), (3, 0.0)])
 def test_a_film_that_leaves_doubt_is_no_answer(
     tmp_path: Path, layers: int, threshold: float
@@ -100,24 +103,27 @@ def test_a_film_that_leaves_doubt_is_no_answer(
     assert body["partial_outputs"]["raman_analysis"]["credible_set"]
 
 
-def earlier_run(folder: Path, caller_id: str) -> str:
+def earlier_run(folder: Path, caller_id: str, dark_counts: Any = DARK, **beside: Any) -> str:
     """Make the folder of a run with its spectra; return their address."""
     run = folder / "runs" / EARLIER
     run.mkdir(parents=True)
     (run / "submit.json").write_text(json.dumps({"payload": {"caller_id": caller_id}}), "utf-8")
     with SqliteJournal(run / "journal.sqlite") as journal:
         journal.append("event", {}, 0.0)
-    kept = [{**each, "counts": each["intensity"]} for each in spectra(1)]
-    content = json.dumps({"raman": kept, "dark_counts": DARK}).encode()
+    kept = [{**each, "counts": each["intensity"], **beside} for each in spectra(1)]
+    content = json.dumps({"raman": kept, "dark_counts": dark_counts}).encode()
     made = Artifacts(run / "artifacts", EARLIER)
     return made.put("raw_spectrum", "raw_spectrum.json", "application/json", content).uri
 
 
+@pytest.mark.promise(48, 70)
 def test_spectra_of_an_earlier_run_are_judged_and_their_read_is_logged(tmp_path: Path) -> None:
     kind, body = ended(tmp_path, {"spectra_uri": earlier_run(tmp_path, CALLER)})
     assert (kind, body["outputs"]["layer_count"]) == ("task_completed", 1)
     (read,) = accesses(tmp_path / "runs" / EARLIER)
     assert (read.reader, read.via) == (CALLER, "raman-characterization")
+    _, same = ended(tmp_path / "stated", {"spectra": spectra(1), "dark_counts": DARK})
+    assert body["outputs"] == same["outputs"], "they have the dark counts of their run"
 
 
 def test_another_callers_spectra_are_not_there(tmp_path: Path) -> None:
@@ -125,6 +131,24 @@ def test_another_callers_spectra_are_not_there(tmp_path: Path) -> None:
     assert (kind, body["error_code"]) == ("task_failed", "input_error")
     assert "no such artifact of a run of yours" in body["error_message"]
     assert list(accesses(tmp_path / "runs" / EARLIER)) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ({"x_um": "left"}, "spectrum 0: a value is not a finite number"),
+        ({"exposure_s": None}, "spectrum 0: a value is not a finite number"),
+        ({"y_um": 10**400}, "spectrum 0: a value is not a finite number"),
+        ({"dark_counts": "many"}, "there are no spectra"),
+        ({"dark_counts": [1.0]}, "there are no spectra"),
+    ],
+)
+def test_an_artifact_that_holds_anything_else_is_an_input_error(
+    tmp_path: Path, content: dict[str, Any], says: str
+) -> None:
+    kind, body = ended(tmp_path, {"spectra_uri": earlier_run(tmp_path, CALLER, **content)})
+    assert (kind, body["error_code"]) == ("task_failed", "input_error"), body
+    assert says in body["error_message"]
 
 
 RAMP = [float(each) for each in range(10)]

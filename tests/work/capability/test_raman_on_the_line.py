@@ -206,6 +206,7 @@ INPUTS = st.dictionaries(
 )
 
 
+@pytest.mark.promise(44)
 @given(INPUTS)
 def test_whatever_asks_for_the_microscope_is_of_the_form_with_physical_resources(
     inputs: dict[str, Any],

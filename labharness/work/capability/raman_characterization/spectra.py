@@ -17,6 +17,8 @@ SPECTRA_MAX: Final = 400
 POINTS_MAX: Final = 8_192
 """Of one spectrum; a camera has 1,024 to 2,048 columns."""
 BYTES_MAX: Final = 64 * 1024 * 1024
+BESIDE: Final = ("x_um", "y_um", "exposure_s")
+"""Fields of a spectrum that may be left out."""
 
 
 class BadSpectra(LabError, ValueError, code="bad_spectra"):
@@ -39,7 +41,8 @@ def spectrum_fault(spectra: Sequence[Any]) -> str:
                 counts=len(counts),
                 most=POINTS_MAX,
             )
-        if not all(_finite(value) for value in (*axis, *counts)):
+        beside = [each[name] for name in BESIDE if name in each]
+        if not all(_finite(value) for value in (*axis, *counts, *beside)):
             return Text("spectra.numbers", number=number)
         if any(above <= below for below, above in pairwise(axis)):
             return Text("spectra.order", number=number)
@@ -47,7 +50,10 @@ def spectrum_fault(spectra: Sequence[Any]) -> str:
 
 
 def _finite(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]  # a number
+    try:
+        return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]  # a number
+    except OverflowError:  # an integer beyond every float
+        return False
 
 
 def spectra_of(inputs: Mapping[str, Any], around: Surroundings) -> tuple[list[Any], float]:
@@ -64,6 +70,7 @@ def spectra_of(inputs: Mapping[str, Any], around: Surroundings) -> tuple[list[An
         found = kept.get("raman")
         dark_counts = kept.get("dark_counts") if dark_counts is None else dark_counts
     well = isinstance(found, list) and all(isinstance(each, dict) for each in found)
+    well = well and _finite(dark_counts or 0.0)
     fault = spectrum_fault(found) if well else Text("spectra.none")
     if fault:
         raise BadSpectra(fault)
