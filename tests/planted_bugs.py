@@ -20,6 +20,7 @@ from planted_journal import IN_THE_JOURNAL
 from planted_labs import IN_THE_SMALL_LABS
 from planted_latch import IN_LATCH_AND_LOCK
 from planted_proof import IN_THE_PROOF
+from planted_rights import IN_THE_RIGHTS
 from planted_spectra import IN_SPECTRA
 from planted_stored import IN_STORED_SPECTRA
 from planted_tasks import IN_THE_TASKS
@@ -47,6 +48,7 @@ PLANTED = (
     *IN_STORED_SPECTRA,
     *IN_THE_TASKS,
     *AT_THE_BROKER,
+    *IN_THE_RIGHTS,
     *IN_THE_TEXTS,
     *IN_THE_WATCH,
     *IN_THE_WORDS,

@@ -14,6 +14,7 @@ MINUTE = timedelta(minutes=1)
 HOUR_S = 3600.0
 
 
+@pytest.mark.promise(68)
 @pytest.mark.parametrize(
     ("text", "start", "hours", "covered"),
     [

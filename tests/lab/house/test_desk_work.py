@@ -284,6 +284,7 @@ def test_what_the_rules_forbid_meanwhile_fails_and_is_not_begun(made: Desk) -> N
     assert states == [None, "RUNNING", "FAILED", None]
 
 
+@pytest.mark.promise(68)
 def test_an_edit_of_the_callers_counts_for_the_next_task(made: Desk) -> None:
     callers = made.lab.parent / "callers.toml"
     first = made.submit("one")
@@ -295,6 +296,7 @@ def test_an_edit_of_the_callers_counts_for_the_next_task(made: Desk) -> None:
     assert made.status(made.submit("two")) == "failed"
 
 
+@pytest.mark.promise(68)
 def test_a_house_that_looks_finds_an_edit_before_anybody_asks(
     made: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

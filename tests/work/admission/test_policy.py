@@ -20,6 +20,7 @@ def asked(hours: str, duration_s: float, allowed: tuple[str, ...] | None = None)
     )
 
 
+@pytest.mark.promise(68)
 def test_all_of_the_work_lies_within_the_hours_of_its_caller() -> None:
     assert asked("Mon 08:00-10:00 UTC", 3600) is None
     late = asked("Mon 08:00-10:00 UTC", 3601)
@@ -32,6 +33,7 @@ def test_all_of_the_work_lies_within_the_hours_of_its_caller() -> None:
     assert str(never.suggestion).startswith("No span of these hours is as long")
 
 
+@pytest.mark.promise(68)
 def test_an_instrument_that_is_not_the_callers_is_named() -> None:
     assert asked("always", 60, ("furnace", "mfc", "laser")) is None
     refused = asked("always", 60, ("mfc",))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import copytree
@@ -24,6 +25,7 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk import Admitting
 from labharness.work.desk.explained import explained
 from labharness.work.desk.operations import LineOperations, OutOfScope
+from labharness.work.plan.prediction import Prediction
 from rig import Ran, as_submit
 
 Run = Callable[..., Ran]
@@ -81,6 +83,27 @@ def test_hours_that_passed_while_a_person_was_asked_count(tmp_path: Path) -> Non
     assert admitting(plan, VIRTUAL_EPOCH).again(weighed, None) is None
     late = admitting(plan, VIRTUAL_EPOCH + timedelta(hours=9)).again(weighed, None)
     assert late is not None, "nobody is there for the end of the run, and it was agreed to with one"
+
+
+@pytest.mark.promise(68)
+@pytest.mark.parametrize(("hours", "refused"), [(9.9, False), (10.1, True)])
+def test_the_duration_that_the_pre_flight_shows_lies_within_the_hours(
+    tmp_path: Path, hours: float, refused: bool
+) -> None:
+    async def flown(*asked: object) -> Prediction:
+        return Prediction(
+            duration_s=hours * 3600.0, steps=(), trajectory={}, units={}, gas_used_cm3={}
+        )
+
+    plan, (_, payload) = lab(tmp_path, hours="Thu 08:00-18:00 UTC"), task()
+    facts, line = replace(lab_facts_of(plan), predict=flown), LineOnFile(plan.envelope)
+    weighs = Admitting(facts=facts, line=line, utc=lambda: VIRTUAL_EPOCH)
+    weighed = weighs.weigh(payload)
+    assert not isinstance(weighed, Rejected), weighed
+    assert weighed.planned.duration_s < 9 * 3600.0
+    found = asyncio.run(weighs.predict(weighed, {}))
+    assert isinstance(found, Rejected) is refused, found
+    assert not isinstance(found, Rejected) or "Thu 08:00-18:00 UTC" in found.reason_message
 
 
 def test_an_unattended_run_is_told_when_it_would_be_attended(tmp_path: Path) -> None:
