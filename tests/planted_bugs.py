@@ -25,6 +25,7 @@ from planted_spectra import IN_SPECTRA
 from planted_stored import IN_STORED_SPECTRA
 from planted_tasks import IN_THE_TASKS
 from planted_texts import IN_THE_TEXTS
+from planted_together import KEPT_TOGETHER
 from planted_watch import IN_THE_WATCH
 from planted_words import IN_THE_WORDS
 from planted_work import IN_WORK_THAT_SURVIVES
@@ -47,6 +48,7 @@ PLANTED = (
     *IN_SPECTRA,
     *IN_STORED_SPECTRA,
     *IN_THE_TASKS,
+    *KEPT_TOGETHER,
     *AT_THE_BROKER,
     *IN_THE_RIGHTS,
     *IN_THE_TEXTS,

@@ -52,6 +52,7 @@ def test_only_this_account_may_read_the_tokens(tmp_path: Path) -> None:
             assert stat.S_IMODE(each.stat().st_mode) == 0o600, each.name
 
 
+@pytest.mark.promise(61)
 def test_a_receipt_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
     with TaskMessages(tmp_path) as messages:
         messages._database.execute(
@@ -62,3 +63,11 @@ def test_a_receipt_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
             messages.receive(Receipt("t", b"asked", session_id="s1", told=(told(1), told(1))))
         assert messages.submission("t") == b""
         assert messages.kept("s1", "created") == ()
+
+
+@pytest.mark.promise(20)
+def test_a_receipt_waits_for_the_disk_itself(tmp_path: Path) -> None:
+    with TaskMessages(tmp_path) as messages:
+        (level,) = messages._database.execute("PRAGMA synchronous").fetchone()
+        full = 2  # https://www.sqlite.org/pragma.html#pragma_synchronous
+        assert level == full

@@ -1,0 +1,48 @@
+"""Planted bugs in submissions that are kept together: one that is decided or lost with another."""
+
+from planted_bug import PlantedBug
+
+__all__ = ["KEPT_TOGETHER"]
+
+QUEUE = "tests/lab/house/test_house_queue.py::"
+MESSAGES = "tests/lab/house/test_task_messages.py::"
+ACCESS = "tests/lab/house/test_house_access.py::"
+
+KEPT_TOGETHER = (
+    PlantedBug(
+        "submission decided without those that came with it",
+        "labharness.lab.house.intake:Intake.submit_all",
+        "Draft(draft.tasks, draft.now_s)",
+        "Draft(self._journal.tasks, draft.now_s)",
+        QUEUE + "test_submissions_that_come_together_are_one_record_and_each_is_what_it_is_alone",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "receipts of which a part is kept",
+        "labharness.lab.house.outgoing:TaskMessages._write",
+        "self._database.execute(insert, [each for row in rows for each in row])",
+        "for row in rows:\n    self._database.execute('INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?)', row)",
+        MESSAGES + "test_a_receipt_is_kept_whole_or_not_at_all",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "receipt that a power cut takes back",
+        "labharness.lab.house.outgoing:TaskMessages.__init__",
+        "'PRAGMA synchronous=FULL'",
+        "'PRAGMA synchronous=NORMAL'",
+        MESSAGES + "test_a_receipt_waits_for_the_disk_itself",
+        promise=20,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "caller that hangs up takes those beside it with it",
+        "labharness.lab.house.access:Submitting._work",
+        "kept.done()",
+        "False",
+        ACCESS + "test_a_caller_that_hangs_up_takes_none_of_the_others_with_it",
+        promise=61,
+        detector="verdict",
+    ),
+)
