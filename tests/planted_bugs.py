@@ -20,6 +20,7 @@ from planted_journal import IN_THE_JOURNAL
 from planted_labs import IN_THE_SMALL_LABS
 from planted_latch import IN_LATCH_AND_LOCK
 from planted_proof import IN_THE_PROOF
+from planted_retention import OF_RETENTION
 from planted_rights import IN_THE_RIGHTS
 from planted_spectra import IN_SPECTRA
 from planted_stored import IN_STORED_SPECTRA
@@ -50,6 +51,7 @@ PLANTED = (
     *IN_THE_TASKS,
     *KEPT_TOGETHER,
     *AT_THE_BROKER,
+    *OF_RETENTION,
     *IN_THE_RIGHTS,
     *IN_THE_TEXTS,
     *IN_THE_WATCH,

@@ -1,6 +1,7 @@
 """What a house keeps of confidential tasks: nothing of their inputs in clear, and what it needs."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,7 @@ def test_a_task_whose_key_is_gone_before_its_turn_has_failed(desk: Desk) -> None
     assert desk.found() == []
 
 
+@pytest.mark.promise(73)
 def test_with_a_removed_run_the_key_of_its_submission_goes(desk: Desk) -> None:
     task_id = desk.submit("k", INLINE)
     run_id = desk.ended(task_id).attempts[0].run_id
@@ -225,3 +227,21 @@ def test_with_a_removed_run_the_key_of_its_submission_goes(desk: Desk) -> None:
     forget(desk.home, desk.house.tasks, run_id)
     with pytest.raises(NotHcp):
         read_submission(path)
+
+
+@pytest.mark.promise(73)
+def test_the_command_that_removes_a_run_destroys_the_key_of_its_submission(desk: Desk) -> None:
+    task_id = desk.submit("k", INLINE)
+    run_id = desk.ended(task_id).attempts[0].run_id
+    desk.desk.leave("over")
+    runs = desk.folder / "runs"
+    os.utime(runs / run_id / "journal.sqlite", (0, 0))
+    with desk.lab.open("a", encoding="utf-8") as file:
+        file.write("\n[retention]\nT3 = 10\n")
+    read_submission(submit_file(desk.home, task_id))
+    words = ("--runs", runs, "--lab", desk.lab, "--name", "Ada", "--reason", "the rule")
+    done = say("retention", "apply", *words)
+    assert (done.code, "1 removed, 0 kept" in done.out) == (0, True), done
+    assert not (runs / run_id).exists()
+    with pytest.raises(NotHcp):
+        read_submission(submit_file(desk.home, task_id))

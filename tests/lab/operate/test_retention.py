@@ -43,6 +43,7 @@ def over(runs: Path, days: float) -> list[str]:
     return [each.folder.name for each in kept_runs(runs, TABLE) if each.over(now)]
 
 
+@pytest.mark.promise(73)
 def test_each_class_has_its_own_days(tmp_path: Path) -> None:
     for name, data_class in (("a", "T1"), ("b", "T2"), ("c", "T3"), ("d", "T9")):
         run(tmp_path, name, data_class)
@@ -53,6 +54,7 @@ def test_each_class_has_its_own_days(tmp_path: Path) -> None:
     assert over(tmp_path, 36_500) == ["a", "b"], "c and d state no days, and one never ended"
 
 
+@pytest.mark.promise(73)
 @given(days=st.none() | st.integers(1, 36_500), age=st.floats(0, 40_000))
 def test_without_days_a_run_stays_and_with_days_not_a_day_less(
     days: int | None, age: float
@@ -67,6 +69,7 @@ def test_without_days_a_run_stays_and_with_days_not_a_day_less(
     assert kept.over(ENDED + timedelta(days=age)) is (days is not None and age >= days)
 
 
+@pytest.mark.promise(73)
 def test_a_run_is_logged_with_its_head_before_it_goes(tmp_path: Path) -> None:
     folder = run(tmp_path, "a", "T1")
     head = verify_file(folder / "journal.sqlite").head
@@ -85,6 +88,7 @@ def fails(*asked: object) -> None:
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.promise(73)
 @pytest.mark.parametrize(
     ("breaks", "whole"),
     [
@@ -111,6 +115,36 @@ def test_a_removal_that_fails_leaves_a_whole_run_or_none(
     assert len(list(left_over(tmp_path))) == (0 if whole else 1)
 
 
+@pytest.mark.promise(73)
+def test_a_folder_is_emptied_when_its_other_name_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = (
+        (retention, "append_chained"),
+        (Path, "rename"),
+        (retention, "sync_folder"),
+        (shutil, "rmtree"),
+    )
+    done: list[str] = []
+    folder = run(tmp_path, "a", "T1")
+    (kept,) = kept_runs(tmp_path, TABLE)
+    with monkeypatch.context() as patch:
+        for owner, name in steps:
+            patch.setattr(owner, name, noted(getattr(owner, name), name, done))
+        remove_run(kept, **WORDS, now=ENDED + timedelta(days=10))
+    assert done == [name for _, name in steps]
+    assert not folder.exists()
+
+
+def noted(does: Callable[..., object], name: str, done: list[str]) -> Callable[..., object]:
+    def noting(*asked: object) -> object:
+        done.append(name)
+        return does(*asked)
+
+    return noting
+
+
+@pytest.mark.promise(73)
 def test_a_link_is_no_run(tmp_path: Path) -> None:
     elsewhere = run(tmp_path / "elsewhere", "a", "T1")
     (tmp_path / "runs").mkdir()
@@ -118,10 +152,12 @@ def test_a_link_is_no_run(tmp_path: Path) -> None:
     assert list(kept_runs(tmp_path / "runs", TABLE)) == []
 
 
+@pytest.mark.promise(73)
 def test_the_command_removes_what_is_over_and_says_so(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     run(runs, "old", "T1")
     run(runs, "kept", "T2")
+    shutil.copytree(runs / "kept", runs / ".removed-half")  # a power cut came between
     shutil.copytree(LAB, tmp_path / "lab")
     lab = tmp_path / "lab" / "lab.toml"
     with lab.open("a", encoding="utf-8") as file:
@@ -131,6 +167,7 @@ def test_the_command_removes_what_is_over_and_says_so(tmp_path: Path) -> None:
     assert listed.code == 0, listed
     assert "old  T1  ended 2026-03-01  kept until 2026-03-11" in listed.out
     assert "kept  T2  ended 2026-03-01  kept until always" in listed.out
+    assert "half" not in listed.out
     done = say("retention", "apply", *words, "--name", "Ada", "--reason", "the rule")
     assert (done.code, "1 removed, 1 kept" in done.out) == (0, True), done
     assert sorted(each.name for each in runs.iterdir()) == ["kept", REMOVED_NAME]

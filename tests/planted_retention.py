@@ -1,0 +1,75 @@
+"""Planted bugs in the removal of runs: one that goes too soon, or that leaves something behind."""
+
+from planted_bug import PlantedBug
+
+__all__ = ["OF_RETENTION"]
+
+RETENTION = "tests/lab/operate/test_retention.py::"
+
+OF_RETENTION = (
+    PlantedBug(
+        "run that never ended, removed",
+        "labharness.lab.operate.retention:_kept",
+        "'' if ended else Text('retention.open')",
+        "''",
+        RETENTION + "test_each_class_has_its_own_days",
+        promise=73,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "days of retention counted as hours",
+        "labharness.lab.operate.retention:_kept",
+        "timedelta(days=days)",
+        "timedelta(hours=days)",
+        RETENTION + "test_each_class_has_its_own_days",
+        promise=73,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "run removed before its log says so",
+        "labharness.lab.operate.retention:remove_run",
+        "append_chained(run.folder.parent / REMOVED_NAME, said)\nleaving = run.folder.with_name(f'{LEAVING}{run.folder.name}')\nrun.folder.rename(leaving)",
+        "leaving = run.folder.with_name(f'{LEAVING}{run.folder.name}')\nrun.folder.rename(leaving)\nappend_chained(run.folder.parent / REMOVED_NAME, said)",
+        RETENTION + "test_a_removal_that_fails_leaves_a_whole_run_or_none[log]",
+        promise=73,
+        detector="journal audit",
+    ),
+    PlantedBug(
+        "folder emptied under the name of a run",
+        "labharness.lab.operate.retention:remove_run",
+        "run.folder.rename(leaving)\nsync_folder(leaving.parent)\nshutil.rmtree(leaving)",
+        "shutil.rmtree(run.folder)",
+        RETENTION + "test_a_removal_that_fails_leaves_a_whole_run_or_none[remove]",
+        promise=73,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "half a run that a power cut brings back",
+        "labharness.lab.operate.retention:remove_run",
+        "sync_folder(leaving.parent)",
+        "pass",
+        RETENTION + "test_a_folder_is_emptied_when_its_other_name_is_on_the_disk",
+        promise=73,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "rest of a removal that nobody removes",
+        "labharness.faces.cli.retention:retention",
+        "for folder in left_over(runs):\n    shutil.rmtree(folder)",
+        "pass",
+        RETENTION + "test_the_command_removes_what_is_over_and_says_so",
+        promise=73,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "key that outlives the confidential run it belongs to",
+        "labharness.faces.cli.retention:retention",
+        "each.data_class in CONFIDENTIAL",
+        "False",
+        "tests/lab/house/test_confidential_tasks.py::"
+        "test_the_command_that_removes_a_run_destroys_the_key_of_its_submission",
+        promise=73,
+        detector="verdict",
+    ),
+)
