@@ -11,6 +11,7 @@ from planted_bug import PlantedBug
 from planted_commands import OF_COMMANDS
 from planted_confidential import OF_CONFIDENTIAL_DATA
 from planted_documents import IN_DOCUMENTS
+from planted_doors import AT_THE_OTHER_DOORS
 from planted_envelopes import IN_THE_ENVELOPES
 from planted_gate import IN_THE_GATE
 from planted_growth import IN_THE_GROWTH
@@ -51,6 +52,7 @@ PLANTED = (
     *IN_THE_TASKS,
     *KEPT_TOGETHER,
     *AT_THE_BROKER,
+    *AT_THE_OTHER_DOORS,
     *OF_RETENTION,
     *IN_THE_RIGHTS,
     *IN_THE_TEXTS,

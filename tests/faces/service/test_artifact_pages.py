@@ -1,16 +1,19 @@
 """Artifacts over HTTP: to the caller of their run alone, whole or by ranges, each read logged."""
 
+import asyncio
 import base64
 import hashlib
 import http.client
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from labharness.faces.broker.connection import Broker
 from labharness.faces.service import artifact_pages
 from labharness.faces.service.artifact_pages import ARTIFACTS_PATH, ArtifactPages
 from labharness.faces.service.loopback import PageAsked
@@ -75,6 +78,7 @@ def asked(pages: ArtifactPages, ask: Callable[[int], Any]) -> Any:
     return with_pages({}, ask, below)
 
 
+@pytest.mark.promise(74, 70)
 def test_its_caller_gets_an_artifact_with_its_checksum(tmp_path: Path) -> None:
     pages = made(tmp_path)
     status, headers, content = asked(pages, lambda port: got(port, PATH, basic()))
@@ -87,6 +91,7 @@ def test_its_caller_gets_an_artifact_with_its_checksum(tmp_path: Path) -> None:
     assert (status, headers["Content-Length"], content) == (200, str(len(CONTENT)), b"")
 
 
+@pytest.mark.promise(74)
 @pytest.mark.parametrize(
     ("path", "headers", "status"),
     [
@@ -116,6 +121,7 @@ def test_anybody_else_and_anything_else_is_refused(
     assert list(accesses(tmp_path / SESSION)) == []
 
 
+@pytest.mark.promise(70)
 def test_nothing_is_handed_out_where_no_log_takes_the_read(tmp_path: Path) -> None:
     pages = made(tmp_path)
     (tmp_path / SESSION / "access.jsonl").mkdir()
@@ -123,6 +129,7 @@ def test_nothing_is_handed_out_where_no_log_takes_the_read(tmp_path: Path) -> No
     assert (status, CONTENT[:20] in content) == (503, False)
 
 
+@pytest.mark.promise(74)
 @pytest.mark.parametrize(
     ("headers", "status", "first", "end"),
     [
@@ -149,10 +156,12 @@ def test_a_range_is_answered_as_rfc_9110_says(
         assert answered["Content-Range"] == "bytes */1024"
         return
     assert content == CONTENT[first:end]
+    assert answered["ETag"] == f'"sha256:{hashlib.sha256(CONTENT).hexdigest()}"', "of the whole"
     said = answered.get("Content-Range")
     assert said == (None if status == 200 else f"bytes {first}-{end - 1}/1024")
 
 
+@pytest.mark.promise(74)
 def test_a_large_artifact_is_had_by_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artifact_pages, "PART_BYTES_MAX", 100)
     pages = made(tmp_path)
@@ -179,3 +188,23 @@ def test_no_range_breaks_a_page(
         assert first >= 0
         assert end <= len(CONTENT)
     assert pages.runs.folder(SESSION)
+
+
+@pytest.mark.promise(74)
+@given(account=st.text(min_size=1), password=st.text())
+@example(account="alpha@another.example:5671/", password="x")
+@example(account="alpha", password="x@another.example/")
+def test_no_account_has_another_broker_asked(account: str, password: str) -> None:
+    urls: list[str] = []
+
+    async def connect(broker: Broker) -> Any:
+        urls.append(broker.url)
+        raise OSError("it is away")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Broker, "connect", connect)
+        with pytest.raises(ConnectionError):
+            asyncio.run(Broker("amqps://lab:own@mq.example:5671/%2Fhcp").vouches(account, password))
+    (place,) = map(urlsplit, urls)
+    assert (place.hostname, place.port, place.path) == ("mq.example", 5671, "/%2Fhcp")
+    assert (unquote(place.username or ""), unquote(place.password or "")) == (account, password)

@@ -76,10 +76,12 @@ def document(caller_id: str, message_id: str) -> str:
     return json.dumps(body)
 
 
-def heard_until(calls: ClientConnection, true: Callable[[Told], bool]) -> list[Told]:
+def heard_until(
+    calls: ClientConnection, true: Callable[[Told], bool], wait_s: float = WAIT_S_MAX
+) -> list[Told]:
     heard: list[Told] = []
     while not heard or not true(heard[-1]):
-        heard.append(Told(json.loads(calls.recv(WAIT_S_MAX))))
+        heard.append(Told(json.loads(calls.recv(wait_s))))
     return heard
 
 
@@ -87,6 +89,7 @@ def is_end(told: Told) -> bool:
     return told["type"] in ("task_completed", "task_failed", "task_rejected")
 
 
+@pytest.mark.promise(74)
 def test_two_callers_at_once_hear_of_their_own_tasks_and_of_them_again_later(
     served: Served, tmp_path: Path
 ) -> None:
@@ -119,6 +122,7 @@ def test_a_caller_that_goes_away_gets_the_answer_when_it_comes_again(served: Ser
     assert all(known.get(each["message_id"], each) == each for each in again)
 
 
+@pytest.mark.promise(74)
 def test_the_address_is_a_secret_of_the_account_and_no_browser_uses_it(served: Served) -> None:
     assert stat.S_IMODE(served.place.stat().st_mode) == 0o600
     place, _, secret = served.address.rpartition("/")
@@ -145,6 +149,7 @@ def test_the_address_is_a_secret_of_the_account_and_no_browser_uses_it(served: S
     assert not served.place.exists()
 
 
+@pytest.mark.promise(74)
 def test_bad_messages_stop_nobody_and_no_more_callers_come_than_are_announced(
     served: Served,
 ) -> None:
@@ -166,6 +171,17 @@ def test_bad_messages_stop_nobody_and_no_more_callers_come_than_are_announced(
             assert heard_until(newest, is_end)[-1]["type"] == "task_completed"
     assert "a message was not taken" in served.said.read_text()
     assert "Traceback" not in served.said.read_text()
+
+
+@pytest.mark.promise(74)
+def test_the_newest_connection_of_a_caller_outlives_the_older_ones(served: Served) -> None:
+    with ExitStack() as older:
+        older.enter_context(served.calls(CALLERS[0]))
+        with served.calls(CALLERS[0]) as newest:
+            older.close()
+            newest.send(document(CALLERS[0], "m-1"))
+            told = heard_until(newest, lambda each: each["type"] == "task_accepted", 15.0)
+    assert answer_in(told, "task_accepted").payload["in_reply_to"] == "m-1"
 
 
 def test_ways_without_a_broker_are_not_mixed() -> None:
