@@ -17,6 +17,7 @@ __all__ = ["ADMINISTRATOR", "PASSWORD", "VHOST", "Broker", "broker_program"]
 VHOST = "/hcp"
 PASSWORD = "secret"
 ADMINISTRATOR = "administrator"
+COOKIE = ".erlang.cookie"
 START_S_MAX = 120.0
 STOP_S_MAX = 60.0
 
@@ -42,6 +43,7 @@ class Broker:
         accounts: Their names.
         managed: It has the management interface and an administrator.
         plugins: Names of more plugins.
+        joins: A broker that has been started, of whose cluster it is a node from its start on.
     """
 
     def __init__(
@@ -51,8 +53,9 @@ class Broker:
         *,
         managed: bool = False,
         plugins: tuple[str, ...] = (),
+        joins: "Broker | None" = None,
     ) -> None:
-        self.home = home
+        self.home, self._joins = home, joins
         self.port, self.management_port, self._between = free_port(), free_port(), free_port()
         self._managed = managed
         home.mkdir(parents=True)
@@ -77,9 +80,22 @@ class Broker:
             f"listeners.tcp.1 = 127.0.0.1:{self.port}",
             f"load_definitions = {self.home / 'definitions.json'}",
             *(management if self._managed else ()),
+            *self._cluster(),
             *lines,
         )
         (self.home / "rabbitmq.conf").write_text("\n".join(config) + "\n")
+
+    def _cluster(self) -> tuple[str, ...]:
+        if self._joins is None:
+            return ()
+        shutil.copy2(self._joins.home / COOKIE, self.home / COOKIE)
+        return (
+            "cluster_formation.peer_discovery_backend = classic_config",
+            f"cluster_formation.classic_config.nodes.1 = {self._joins.node}",
+            f"cluster_formation.classic_config.nodes.2 = {self.node}",
+            "cluster_formation.randomized_startup_delay_range.min = 0",
+            "cluster_formation.randomized_startup_delay_range.max = 1",
+        )
 
     def configure(self, *lines: str, advanced: str = "") -> None:
         """Set more of its configuration, which counts from the next start on.
@@ -129,6 +145,13 @@ class Broker:
         """Return whether it takes connections; it opens its ports last."""
         ports = (self.port, self.management_port) if self._managed else (self.port,)
         return all(_listens(each) for each in ports)
+
+    def kill(self) -> None:
+        """End it at once, as a power cut does."""
+        if self._process is not None:
+            os.killpg(self._process.pid, 9)
+            self._process.wait(STOP_S_MAX)
+            self._process = None
 
     def stop(self) -> None:
         """End it; what is durable stays."""

@@ -27,6 +27,7 @@ from labharness.faces.service.definitions import (
     names_of_users,
 )
 from labharness.faces.service.management import Management
+from labharness.faces.service.queue_kinds import has_quorum, kind_differences, may_change
 from labharness.faces.service.rights import Parties
 from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
@@ -42,13 +43,13 @@ def broker(chosen: argparse.Namespace) -> int:
     """Write or check what a lab needs on its broker; return the exit code."""
     parties = _parties(chosen_lab(chosen.lab), chosen)
     if chosen.verb == "setup" and chosen.print:
-        for line in control_lines(parties):
+        for line in control_lines(parties, quorum=chosen.quorum):
             say(line)
         return EXIT_COMPLETED
     management = _management(chosen)
     if chosen.verb == "setup":
-        _set_up(management, parties, chosen.passwords)
-    return _check(management, parties)
+        _set_up(management, parties, chosen.passwords, quorum=chosen.quorum)
+    return _check(management, parties, quorum=chosen.quorum)
 
 
 def _parties(plan: LabPlan, chosen: argparse.Namespace) -> Parties:
@@ -67,8 +68,20 @@ def _parties(plan: LabPlan, chosen: argparse.Namespace) -> Parties:
     return Parties(lab_id, account, tuple(callers), chosen.callers_declare)
 
 
-def _check(management: Management, parties: Parties) -> int:
-    found = list(differences(parties, management.definitions()))
+def _check(management: Management, parties: Parties, *, quorum: bool) -> int:
+    """Print each difference.
+
+    Args:
+        management: The broker.
+        parties: The lab and its callers.
+        quorum: A person wants quorum queues; in a cluster they are wanted anyway.
+    """
+    has = management.definitions()
+    kinds = management.kinds(str(has.get("rabbit_version", "")))
+    found = [
+        *differences(parties, has, quorum=has_quorum(kinds, asked=quorum)),
+        *kind_differences(parties, kinds, asked=quorum),
+    ]
     for each in found:
         say(each)
     say(
@@ -77,8 +90,19 @@ def _check(management: Management, parties: Parties) -> int:
     return EXIT_FAILED if found else EXIT_COMPLETED
 
 
-def _set_up(management: Management, parties: Parties, passwords: str | None) -> None:
+def _set_up(
+    management: Management, parties: Parties, passwords: str | None, *, quorum: bool
+) -> None:
     """Write all that is missing or different; accounts that exist keep their passwords.
+
+    The virtual host is made by itself: one that is written again among the definitions loses its
+    description, and in some versions its default queue type.
+
+    Args:
+        management: The broker.
+        parties: The lab and its callers.
+        passwords: The file of passwords.
+        quorum: A person wants quorum queues; in a cluster they are wanted anyway.
 
     Raises:
         BadUse: A new account has no password.
@@ -91,10 +115,15 @@ def _set_up(management: Management, parties: Parties, passwords: str | None) -> 
         if user in given or user not in hashes:
             password = given.get(user) or _asked(Text("broker.ask_user", name=user), user)
             hashes[user] = hashed(password, Chance(None).entropy(SALT_BYTES))
+    kinds = management.kinds(str(found.get("rabbit_version", "")))
+    wanted = has_quorum(kinds, asked=quorum)
     is_new = all(each["name"] != VHOST for each in found["vhosts"])
-    management.write(definitions(parties, hashes))
+    if is_new or may_change(kinds, asked=quorum):
+        management.keep_virtual_host(quorum=wanted)
     if is_new and management.account not in parties.users:
         management.leave()
+    rows = definitions(parties, hashes, quorum=wanted)
+    management.write({kind: each for kind, each in rows.items() if kind != "vhosts"})
 
 
 def _passwords(path: Path, users: Iterable[str]) -> Mapping[str, str]:

@@ -161,12 +161,10 @@ class _Talk(Talk):
         await events.declare_exchange(wire.EVENTS, ExchangeType.TOPIC, durable=True)
         dead = await events.declare_exchange(wire.DEAD, ExchangeType.DIRECT, durable=True)
         bound: FieldTable = {"x-max-length": wire.DEAD_MAX}
-        letters = await events.declare_queue(
-            wire.dead_queue(house.lab_id), durable=True, arguments=bound
-        )
+        letters = await _had(connection, events, wire.dead_queue(house.lab_id), bound)
         await letters.bind(dead, house.lab_id)
         asked_of = await commands.declare_exchange(wire.COMMANDS, ExchangeType.DIRECT, durable=True)
-        queue = await commands.declare_queue(wire.command_queue(house.lab_id), durable=True)
+        queue = await _had(connection, commands, wire.command_queue(house.lab_id))
         await queue.bind(asked_of, house.lab_id)
         return cls(house, post, events, commands, queue, dead, counts)
 
@@ -174,6 +172,9 @@ class _Talk(Talk):
 
     async def take(self) -> None:
         """Take deliveries in their order; a second callee of the same lab is refused (403).
+
+        A quorum queue refuses none. There the second one waits, where the queue has the argument
+        for it (`queue_kinds`), and takes over when the first one has gone.
 
         The house keeps them one after the other. What is read, written to the disk and acknowledged
         is of several at once, up to `PREFETCH`.
@@ -263,3 +264,31 @@ class _Talk(Talk):
 
 
 REASON_CHARACTERS: Final = 500
+
+
+async def _had(
+    connection: "AbstractConnection",
+    channel: "AbstractChannel",
+    name: str,
+    arguments: "FieldTable | None" = None,
+) -> "AbstractQueue":
+    """Return a queue as it is; one that is missing is declared as HCP names it.
+
+    One that is there may be of another kind, or have an argument that HCP does not name, and a
+    declaration without them would be refused: `labharness broker setup` has made it.
+
+    Args:
+        connection: The connection; a question about a queue that is missing ends its channel.
+        channel: The channel on which the queue is used.
+        name: Of the queue.
+        arguments: Of one that is missing.
+    """
+    from aio_pika.exceptions import ChannelNotFoundEntity
+
+    asking = await connection.channel()
+    try:
+        await asking.get_queue(name)
+    except ChannelNotFoundEntity:
+        return await channel.declare_queue(name, durable=True, arguments=arguments)
+    await asking.close()
+    return await channel.get_queue(name, ensure=False)

@@ -1,8 +1,6 @@
 """The policies of a lab's broker: how much each kind of queue keeps, and for how long.
 
-A policy cannot make a queue a quorum queue: its kind is an argument of its declaration, and a
-caller that declares as HCP says names none. A virtual host whose default kind is ``quorum``
-(RabbitMQ 3.11 or later) has them without an argument.
+No policy makes a queue a quorum queue: `queue_kinds` has what does.
 """
 
 from collections.abc import Mapping
@@ -11,31 +9,41 @@ from typing import Final, NamedTuple
 from labharness.faces.service.rights import escaped
 from labharness.protocols.hcp import wire
 
-__all__ = ["POLICIES", "QueuePolicy"]
+__all__ = ["POLICIES", "PRIORITY", "QUORUM_POLICIES", "QueuePolicy"]
 
 DAY_MS: Final = 86_400_000
 MIB: Final = 1_048_576
+
+
+PRIORITY: Final = 10
+"""Of our policies; of several that match a queue, RabbitMQ takes the one with the highest."""
 
 
 class QueuePolicy(NamedTuple):
     """What holds of all queues whose names begin alike.
 
     Attributes:
-        name: Of the policy: the beginning of the queues' names.
+        begin: The beginning of the queues' names.
         definition: Its keys are RabbitMQ's.
+        kind: The kind of queue for which it is meant, ``""`` for all.
+        priority: Of several that match a queue, RabbitMQ takes the one with the highest.
     """
 
-    name: str
+    begin: str
     definition: Mapping[str, int | str]
+    kind: str = ""
+    priority: int = PRIORITY
+
+    @property
+    def name(self) -> str:
+        """The name of the policy."""
+        return f"{self.begin}.{self.kind}" if self.kind else self.begin
 
     @property
     def pattern(self) -> str:
         """The regular expression of the queues' names."""
-        return f"^{escaped(self.name)}\\."
+        return f"^{escaped(self.begin)}\\."
 
-
-PRIORITY: Final = 10
-"""Of our policies; of several that match a queue, RabbitMQ takes the one with the highest."""
 
 POLICIES: Final = (
     QueuePolicy(
@@ -67,3 +75,19 @@ POLICIES: Final = (
         },
     ),
 )
+
+DELIVERIES_MAX: Final = 1_000_000
+"""How often a quorum queue gives out one message before it drops it: some two months of a full
+disk, with a try every 5 s. From RabbitMQ 4.0 on it is 20 where nothing is said."""
+
+QUORUM_POLICIES: Final = tuple(
+    QueuePolicy(
+        each.begin,
+        {**each.definition, "delivery-limit": DELIVERIES_MAX},
+        kind="quorum",
+        priority=PRIORITY + 1,
+    )
+    for each in POLICIES
+)
+"""The same bounds for quorum queues. RabbitMQ applies none of them to a classic queue, because that
+knows no limit of deliveries; so the others stay in force there."""

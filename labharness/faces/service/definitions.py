@@ -12,13 +12,25 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.service.bounds import POLICIES, PRIORITY, QueuePolicy
+from labharness.faces.service.bounds import POLICIES, PRIORITY, QUORUM_POLICIES, QueuePolicy
 from labharness.faces.service.rights import OPERATIONS, Parties
+from labharness.protocols.hcp import wire
 
-__all__ = ["VHOST", "control_lines", "definitions", "differences", "hashed", "names_of_users"]
+__all__ = [
+    "SINGLE",
+    "VHOST",
+    "control_lines",
+    "definitions",
+    "differences",
+    "hashed",
+    "names_of_users",
+]
 
 VHOST: Final = "/hcp"
 """The virtual host of HCP."""
+
+SINGLE: Final = "x-single-active-consumer"
+"""The argument of a queue from which one consumer takes at a time."""
 
 HASHING: Final = "rabbit_password_hashing_sha256"
 SALT_BYTES: Final = 4
@@ -26,12 +38,15 @@ SALT_BYTES: Final = 4
 Definitions = Mapping[str, Any]
 
 
-def definitions(parties: Parties, hashes: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
+def definitions(
+    parties: Parties, hashes: Mapping[str, str], *, quorum: bool = False
+) -> dict[str, list[dict[str, Any]]]:
     """Return all that a broker is to be told.
 
     Args:
         parties: The lab and its callers.
         hashes: The hash of each account's password. An account without one is not written.
+        quorum: Its queues are quorum queues.
     """
     return {
         "users": [
@@ -42,8 +57,9 @@ def definitions(parties: Parties, hashes: Mapping[str, str]) -> dict[str, list[d
         "vhosts": [{"name": VHOST}],
         "permissions": [_permission(parties, user) for user in parties.users],
         "topic_permissions": [_topics(parties, user) for user in parties.users],
-        "policies": [_policy(each) for each in POLICIES],
+        "policies": [_policy(each) for each in _policies(quorum=quorum)],
         "exchanges": [_exchange(name, kind) for name, kind in parties.exchanges.items()],
+        **({"queues": [_command_queue(parties)]} if quorum else {}),
     }
 
 
@@ -85,13 +101,17 @@ def _topics(parties: Parties, user: str) -> dict[str, Any]:
     }
 
 
+def _policies(*, quorum: bool) -> tuple[QueuePolicy, ...]:
+    return (*POLICIES, *QUORUM_POLICIES) if quorum else POLICIES
+
+
 def _policy(policy: QueuePolicy) -> dict[str, Any]:
     return {
         "vhost": VHOST,
         "name": policy.name,
         "pattern": policy.pattern,
         "apply-to": "queues",
-        "priority": PRIORITY,
+        "priority": policy.priority,
         "definition": dict(policy.definition),
     }
 
@@ -101,15 +121,27 @@ def _exchange(name: str, kind: str) -> dict[str, Any]:
     return {"name": name, "vhost": VHOST, "type": kind, **kinds}
 
 
+def _command_queue(parties: Parties) -> dict[str, Any]:
+    """Return the lab's own queue as a quorum queue, which knows no exclusive consumer."""
+    kinds = {"durable": True, "auto_delete": False}
+    arguments = {"x-queue-type": "quorum", SINGLE: True}
+    name = wire.command_queue(parties.callee_id)
+    return {"name": name, "vhost": VHOST, **kinds, "arguments": arguments}
+
+
 # ---- the same for a broker without the management interface
 
 
-def control_lines(parties: Parties) -> Iterator[str]:
+def control_lines(parties: Parties, *, quorum: bool = False) -> Iterator[str]:
     """Return the lines of ``rabbitmqctl`` that do the same; it asks for each password itself.
 
-    It declares no exchange; the lab does, when it connects.
+    It declares no exchange and no queue; the lab does, when it connects.
+
+    Args:
+        parties: The lab and its callers.
+        quorum: The broker's queues are quorum queues.
     """
-    yield _line("add_vhost", VHOST)
+    yield _line("add_vhost", VHOST, *(("--default-queue-type", "quorum") if quorum else ()))
     for user in parties.users:
         yield _line("add_user", user)
         yield _line("set_user_tags", user)
@@ -122,9 +154,9 @@ def control_lines(parties: Parties) -> Iterator[str]:
             *("set_topic_permissions", "-p", VHOST, user, topics.exchange),
             *(topics.write, topics.read),
         )
-    for each in POLICIES:
+    for each in _policies(quorum=quorum):
         yield _line(
-            *("set_policy", "-p", VHOST, "--priority", str(PRIORITY), "--apply-to", "queues"),
+            *("set_policy", "-p", VHOST, "--priority", str(each.priority), "--apply-to", "queues"),
             *(each.name, each.pattern, json.dumps(each.definition, separators=(",", ":"))),
         )
 
@@ -136,14 +168,17 @@ def _line(*words: str) -> str:
 # ---- what a broker has
 
 
-def differences(parties: Parties, found: Definitions) -> Iterator[Text]:
+def differences(parties: Parties, found: Definitions, *, quorum: bool = False) -> Iterator[Text]:
     """Return each difference between what a broker has and what it should have.
+
+    Queues are not compared here: `queue_kinds` does that.
 
     Args:
         parties: The lab and its callers.
         found: The broker's definitions.
+        quorum: Its queues are quorum queues.
     """
-    wanted = definitions(parties, dict.fromkeys(parties.users, ""))
+    wanted = definitions(parties, dict.fromkeys(parties.users, ""), quorum=quorum)
     for kind, keys in _COMPARED.items():
         have = {_key(each, keys): each for each in found[kind] if _here(each)}
         for row in wanted[kind]:
@@ -210,7 +245,7 @@ def _plain(value: object) -> str:
 
 def _shadowed(parties: Parties, found: Definitions) -> Iterator[Text]:
     """Name the policies that stand before ours: RabbitMQ applies only one to a queue."""
-    ours = {each.name for each in POLICIES}
+    ours = {each.name for each in _policies(quorum=True)}
     for row in found["policies"]:
         other = _here(row) and row["name"] not in ours and row["apply-to"] != "exchanges"
         if other and row["priority"] >= PRIORITY and _matching(row["pattern"], parties.queues):

@@ -1,4 +1,4 @@
-"""The management interface of RabbitMQ over HTTP: reads and writes a broker's definitions."""
+"""The management interface of RabbitMQ over HTTP: reads and writes what a broker has."""
 
 import base64
 import json
@@ -14,6 +14,7 @@ from urllib.parse import quote
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.service.definitions import VHOST
+from labharness.faces.service.queue_kinds import QUORUM, Kinds, seen
 
 __all__ = ["Management", "NoManagement"]
 
@@ -24,6 +25,8 @@ ANSWER_BYTES_MAX: Final = 64 * 1_048_576
 """Size (bytes) of the largest answer that is read."""
 
 REASON_CHARACTERS: Final = 200
+
+QUEUES: Final = "queues?columns=name,vhost,type,arguments"
 
 
 class NoManagement(LabError, RuntimeError, code="no_management"):
@@ -62,6 +65,39 @@ class Management:
             NoManagement: It cannot be asked, or it refuses.
         """
         self._ask("POST", "definitions", json.dumps(definitions).encode("utf-8"))
+
+    def kinds(self, version: str) -> Kinds:
+        """Return what the broker says of the kinds of its queues.
+
+        Args:
+            version: Of RabbitMQ, as its definitions say.
+
+        Raises:
+            NoManagement: It cannot be asked, or it refuses.
+        """
+        asked = ("nodes?columns=name", "vhosts?columns=name,default_queue_type", QUEUES)
+        return seen(version, *(json.loads(self._ask("GET", each)) for each in asked))
+
+    def keep_virtual_host(self, *, quorum: bool) -> None:
+        """Make the virtual host, or change its default queue type and nothing else of it.
+
+        A RabbitMQ before 3.11.17 does not change it, and does not say so.
+
+        Args:
+            quorum: Its queues are quorum queues where nothing else is said.
+
+        Raises:
+            NoManagement: It cannot be asked, or it refuses.
+        """
+        found = json.loads(self._ask("GET", "vhosts"))
+        (kept,) = [each for each in found if each["name"] == VHOST] or [{}]
+        settings = {
+            "description": kept.get("description", ""),
+            "tags": ",".join(kept.get("tags", ())),
+            # The first name is of the current API, the other one of those before 3.11.12.
+            **(dict.fromkeys(("default_queue_type", "defaultqueuetype"), QUORUM) if quorum else {}),
+        }
+        self._ask("PUT", f"vhosts/{quote(VHOST, '')}", json.dumps(settings).encode("utf-8"))
 
     def leave(self) -> None:
         """Take away our own rights in the virtual host, which its maker is given unasked.
