@@ -48,5 +48,7 @@ def secured_broker(folder: Path) -> Iterator[Secured]:
         "ssl_options.verify = verify_none",
     )
     made.start()
-    yield Secured(made, port, authority.file)
-    made.stop()
+    try:
+        yield Secured(made, port, authority.file)
+    finally:
+        made.stop()

@@ -21,6 +21,7 @@ from confidential import (
     DWELL_S,
     GROWER,
     PAPER,
+    confidential_furnace,
     confidential_growth,
     confidential_lab,
     confidential_line,
@@ -29,7 +30,7 @@ from confidential import (
 from documents import pdf
 from plain_caller import PlainCaller, Told, answer_in, history_faults, leaks
 from secured import CALLEE, Secured, secured_broker
-from serving import Service, until
+from serving import Service, approve, until
 
 OPEN = {"target_material": "MoS2", "substrate": "SiO2/Si"}
 LINE_CANARIES = (CANARY, str(DWELL_S))
@@ -241,6 +242,155 @@ def test_no_byte_of_a_confidential_growth_is_kept_in_clear(secured: Secured, lin
     secured.broker.stop()
     try:
         assert line.found(secured.broker.home) == []
+    finally:
+        secured.broker.start()
+
+
+TEMPERATURE_C, SOAK_S = 207.7319, 61.3917
+FURNACE = "annealing-furnace-simulated"
+T3 = {"data_classification": "T3"}
+SIGNED = ("--name", "Olga", "--reason", "agreed with its owner")
+
+
+class Furnace:
+    """A furnace whose two callers may submit restricted data; one of them does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.runs = folder, folder / "runs"
+        self.asked = folder / "inputs" / "anneal.json"
+        self.asked.parent.mkdir()
+        asked = {"temperature_c": TEMPERATURE_C, "duration_s": SOAK_S}
+        self.asked.write_text(json.dumps(asked), "utf-8")
+        self.lab = confidential_furnace(folder / "lab", self.asked.parent, CALLER)
+        (folder / "tmp").mkdir()
+
+    def task(self, caller: str = GROWER, **changes: Any) -> dict[str, Any]:
+        asked = {"inputs_uri": self.asked.as_uri()}
+        named = {"capability": "annealing", "caller_id": caller, "intent": "Anneal as it says"}
+        return {**confidential_task(asked, "T4"), **named, **changes}
+
+    def agreed(self) -> None:
+        """A person reads what waits for an approval, and agrees; the request is readable."""
+        (request,) = say("approvals", "list", "--lab", self.lab).out.splitlines()
+        assert "R3" in request
+        assert GROWER in request
+        assert str(TEMPERATURE_C) not in request
+        shown = say("approvals", "show", request.split()[0], "--lab", self.lab)
+        assert str(TEMPERATURE_C) in shown.out, "who agrees must know to what"
+        approve(self.lab)
+
+
+@pytest.fixture
+def furnace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Furnace:
+    made = Furnace(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    return made
+
+
+def access(run: Path) -> list[str]:
+    """What the log of a run says of who has read it, without the times."""
+    said = say("journal", "access", run)
+    assert said.code == 0, said
+    return [line.partition("  ")[2] for line in said.out.splitlines()]
+
+
+@pytest.mark.promise(71)
+def test_a_restricted_task_of_a_line_is_had_by_its_owner_alone_once_a_person_has_approved_it(
+    secured: Secured, furnace: Furnace
+) -> None:
+    """From submission to artifact: its run is approved by a person, and so is each reader of it."""
+    options = ("--ca", str(secured.ca), "--http", "0")
+    service = Service(furnace.lab, secured.url(CALLEE), furnace.runs, "fast", *options)
+    try:
+        asks, other = (secured.caller(each, FURNACE) for each in (GROWER, CALLER))
+        # A run in virtual time looks once for an approval: it is refused, and asked for again.
+        asks.submit(furnace.task())
+        refused = asks.ended()
+        assert refused.payload["reason_code"] == "approval_denied"
+        furnace.agreed()
+        (waited,) = furnace.runs.iterdir()
+        assert [each.partition("  by ")[2] for each in access(waited)] == [
+            "labharness approvals  request"
+        ]
+
+        before = len(asks.heard)
+        asks.submit(furnace.task())
+        completed = asks.ended()
+        heard = asks.heard[before:]
+        assert completed["type"] == "task_completed", completed
+        assert history_faults(heard) == []
+        assert leaks(heard, (CALLER,)) == []
+        accepted = answer_in(heard, "task_accepted").payload
+        assert (accepted["data_classification"], accepted["risk_level"]) == ("T4", "R3")
+        uris = {each["name"]: each["uri"] for each in completed.payload["artifacts"]}
+        for name, value in completed.payload["outputs"].items():
+            assert value == f"{uris['results']}#/{name}"
+
+        run = furnace.runs / str(completed["session_id"])
+        uri = uris["results"]
+        told = f"T4  {GROWER}  by amqp  task_completed"
+        until(lambda: access(run) == [told])
+        assert [fetched(service, each, GROWER)[0] for each in uris.values()] == [403] * len(uris)
+        assert fetched(service, uri, GROWER, Range="bytes=0-9")[0] == 403
+        assert fetched(service, uri, CALLER)[0] == 404
+        for words in (
+            ("artifact", uri, "--runs", run, "--cat"),
+            ("journal", "show", run),
+            ("journal", "export", run),
+            ("report", run, "--out", furnace.folder / "tmp" / "report.html"),
+            ("history", "--runs", furnace.runs),
+        ):
+            said = say(*words)
+            assert said.code != 0, words
+            assert "nobody has approved" in said.err, said
+            assert str(TEMPERATURE_C) not in said.out + said.err
+        assert access(run) == [told], "who was refused has read nothing"
+
+        own = ("--name", GROWER, "--reason", "mine")
+        assert say("journal", "grant", run, "--reader", GROWER, *own).code != 0
+        assert fetched(service, uri, GROWER)[0] == 403
+        for reader in (CALLER, GROWER):
+            assert say("journal", "grant", run, "--reader", reader, *SIGNED).code == 0
+        assert fetched(service, uri, CALLER)[0] == 404, "a caller's artifacts are its own"
+        bodies = {name: fetched(service, each, GROWER) for name, each in uris.items()}
+        assert {status for status, _ in bodies.values()} == {200}
+        results = json.loads(bodies["results"][1])
+        assert results["dwell_mean_c"] == pytest.approx(TEMPERATURE_C, abs=5.0)
+        assert results["dwell_reached"] is True
+        approved, read = access(run)[:2], access(run)[2:]
+        assert all("Olga" in each and "agreed with its owner" in each for each in approved)
+        assert read == [told, *(f"T4  {GROWER}  by http  {each}" for each in uris.values())]
+
+        for caller, lower in ((other, {}), (asks, {"constraints": T3})):
+            asked = {"inputs": {"inputs_uri": uri}, **lower}
+            caller.submit(furnace.task(caller.caller_id, **asked))
+            rejected = caller.ended()
+            assert rejected.payload["reason_code"] == "forbidden"
+            assert "no artifact at inputs_uri" in rejected.payload["reason_message"]
+        assert len(access(run)) == len(approved) + len(read)
+        said_of_it = [
+            json.dumps([*asks.heard, *other.heard]),
+            say("tasks", "list", "--lab", furnace.lab, "--json").out,
+            say("approvals", "list", "--lab", furnace.lab).out,
+        ]
+        row = max(bodies["curve"][1].decode().splitlines()[1:], key=len)
+        canaries = (str(TEMPERATURE_C), str(SOAK_S), row)
+        assert not any(each in text for each in canaries for text in said_of_it)
+        for caller in (asks, other):
+            caller.purge()
+            caller.close()
+    finally:
+        service.down()
+    assert say("journal", "verify", run).code == 0
+    plain = furnace.folder / "plain"
+    plain.mkdir()
+    (plain / "curve.csv").write_bytes(bodies["curve"][1])
+    secured.broker.stop()
+    try:
+        kept = [furnace.folder / each for each in ("lab", "runs", "tmp", "serve.log")]
+        for each in canaries:
+            assert found_in(plain, furnace.asked, canary=each), "the search finds it in clear"
+            assert found_in(*kept, secured.broker.home, canary=each) == []
     finally:
         secured.broker.start()
 
