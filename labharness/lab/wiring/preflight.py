@@ -10,7 +10,7 @@ they are expected to.
 import asyncio
 import math
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
@@ -20,16 +20,14 @@ from tempfile import TemporaryDirectory
 
 from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.core.vocabulary import Command, Outcome
-from labharness.core.vocabulary.channels import owner_of, split_channel
-from labharness.core.vocabulary.comm_loss import safe_within_s
-from labharness.instruments.driver import Driver
+from labharness.core.vocabulary.channels import owner_of
 from labharness.journal.null_journal import NullJournal
 from labharness.lab.config.agreeing import channels_of
 from labharness.lab.config.comm_loss import hardware, if_killed, what_stays
 from labharness.lab.config.lab_plan import LabPlan, read_lab
+from labharness.lab.wiring.coarse_polls import PROCESS_CHANNELS, coarse_polls
 from labharness.lab.wiring.lab import Lab
-from labharness.line import Instrument, NoReply, NotArmed, Tripped
-from labharness.safety.kernel import Envelope
+from labharness.line import NoReply, NotArmed, Tripped
 from labharness.work.plan import (
     PHYSICAL_VERBS,
     Executor,
@@ -44,21 +42,13 @@ from labharness.work.plan import (
     StepFailed,
     StepRecord,
     Verb,
-    stated_commands,
 )
 
-__all__ = ["COARSE_TICK_S", "flights", "predict", "predict_in_thread"]
+__all__ = ["flights", "predict", "predict_in_thread"]
 
-COARSE_TICK_S = 20.0
-STATES_TICK_S = 60.0  # not a temperature, flow, pressure or setting
-TICK_S_PER_CM3 = 0.01  # 500 sccm then change a shut tube by less than 0.1 atm from poll to poll
-SETTINGS_TICK_S = 240.0  # nothing nominal changes a setting, and each command reads its own back
-FINE_TICK_S = 1.0  # of the plan's own commands there is no coarser one
 TRAJECTORY_POINTS_MAX = 400  # of one channel; enough for a page, little enough for a record
 EXPECT = "expect"
 SETS_NOTHING = frozenset({"rate_of_rise"})
-TUBE_CHANNELS = frozenset({"flow", "pressure"})
-PROCESS_CHANNELS = ("temperature", "flow", "pressure")
 
 
 def flights(
@@ -118,21 +108,15 @@ def predict(
         instructions: The plan.
         readings: The line's read-back state, from which the plant begins.
     """
-    tube_s = _tube_s(lab)
-    watchdogs_s = _watchdogs_s(lab, instructions)
-    paces_s = {
-        each.name: _paces_s(each, lab, tube_s, watchdogs_s.get(each.name, math.inf))
-        for each in lab.instruments
-    }
-    tick_s = min(tube_s, *(pace_s for each in paces_s.values() for pace_s in each.values()))
+    polls = coarse_polls(lab, instructions)
     with TemporaryDirectory(prefix="labharness-preflight-") as folder:
         nominal = replace(
             lab,
-            envelope=_patient(lab, paces_s),
-            instruments=tuple(_sparing(each, paces_s[each.name]) for each in lab.instruments),
+            envelope=polls.envelope,
+            instruments=polls.instruments,
             state_dir=Path(folder),
         )
-        flight = _Flight(nominal, instructions, readings, tick_s, tube_s)
+        flight = _Flight(nominal, instructions, readings, polls.tick_s, polls.look_s)
         return run(flight.fly(), flight.loop)
 
 
@@ -331,103 +315,11 @@ class _Flight:
         )
 
 
-def _tube_s(lab: LabPlan) -> float:
-    """Choose how often the tube is looked at: its pressure passes no limit between two polls."""
-    if lab.file.tube is None:
-        return COARSE_TICK_S
-    return min(COARSE_TICK_S, max(FINE_TICK_S, TICK_S_PER_CM3 * lab.file.tube.volume_cm3))
-
-
-def _watchdogs_s(lab: LabPlan, instructions: InstructionSet) -> dict[str, float]:
-    """Return how often an instrument must be asked: twice within its own watchdog.
-
-    A watchdog counts where the plan energises its channels.
-    """
-    asked_s: dict[str, float] = {}
-    drivers: dict[str, Driver] = {each.name: each.driver for each in lab.instruments}
-    energising = (
-        split_channel(command.channel)
-        for each in instructions.instructions
-        for command in stated_commands(each.action, each.parameters)
-        if isinstance(command.value, str) or command.value > 0  # the result of a step may be
-    )
-    for name, channel in energising:
-        spec = drivers[name].channels.get(channel) if name in drivers else None
-        within_s = None if spec is None else safe_within_s(spec.on_comm_loss)
-        if within_s is not None:
-            poll_s = max(FINE_TICK_S, math.floor(within_s / 2))
-            asked_s[name] = min(asked_s.get(name, poll_s), poll_s)
-    return asked_s
-
-
-def _paces_s(
-    instrument: Instrument, lab: LabPlan, tube_s: float, watchdog_s: float
-) -> dict[str, float]:
-    """Choose how often each scan that the kernel watches is polled.
-
-    One answers a watchdog: of those that read more than settings, the first that is polled most.
-    """
-    specs, polls = instrument.driver.channels, instrument.polls or {}
-    paces_s: dict[str, float] = {}
-    most_polled: dict[tuple[bool, float], str] = {}
-    for scan in instrument.driver.scans():
-        watched = {c for c in scan.channels if f"{instrument.name}.{c}" in lab.envelope.watches}
-        if watched:
-            settings = all(specs[channel].settable for channel in watched)
-            paces_s[scan.name] = SETTINGS_TICK_S if settings else _pace_s(watched, tube_s)
-            period_s = polls.get(scan.name, scan.period_s) or math.inf
-            most_polled.setdefault((settings, period_s), scan.name)
-    if most_polled:
-        answers = most_polled[min(most_polled)]
-        paces_s[answers] = min(paces_s[answers], watchdog_s)
-    return paces_s
-
-
-def _pace_s(watched: Set[str], tube_s: float) -> float:
-    """Return the coarse poll: flows and pressures are read as often as the tube is looked at."""
-    if not TUBE_CHANNELS.isdisjoint(watched):
-        return tube_s
-    return STATES_TICK_S if watched.isdisjoint(PROCESS_CHANNELS) else COARSE_TICK_S
-
-
-def _patient(lab: LabPlan, paces_s: Mapping[str, Mapping[str, float]]) -> Envelope:
-    """Scale staleness with the poll, so that one lost reply would still not make a reading stale.
-
-    Rules of plausibility are left out: the nominal plant has no noise, between two coarse polls
-    every reading jumps, and the gas let in runs ahead of the gas measured.
-    """
-    envelope, purge = lab.envelope, lab.envelope.purge
-    if purge.backfill is not None:
-        purge = replace(purge, backfill=replace(purge.backfill, unmeasured_max=1.0))
-    times = {
-        f"{each.name}.{channel}": paces_s[each.name][scan.name]
-        for each in lab.instruments
-        for scan in each.driver.scans()
-        if scan.name in paces_s[each.name]
-        for channel in scan.channels
-    }
-    watches = {
-        channel: replace(watch, stale_s=watch.stale_s * times[channel])
-        for channel, watch in envelope.watches.items()
-    }
-    return replace(envelope, watches=watches, plausible=(), purge=purge)
-
-
 def _physical(instruction: Instruction) -> Instruction:
     """Keep a step that sets or waits; let any other only take its time."""
     if instruction.action in PHYSICAL_VERBS and instruction.action not in SETS_NOTHING:
         return instruction
     return replace(instruction, action=EXPECT, parameters={})
-
-
-def _sparing(instrument: Instrument, paces_s: Mapping[str, float]) -> Instrument:
-    """Poll only what the kernel watches; the rest is read where a command reads it back."""
-    polls: dict[str, float | None] = {}
-    for scan in instrument.driver.scans():
-        asked_s = (instrument.polls or {}).get(scan.name, scan.period_s)
-        pace_s = paces_s.get(scan.name)
-        polls[scan.name] = None if pace_s is None or asked_s is None else max(asked_s, pace_s)
-    return replace(instrument, polls=polls)
 
 
 def _channel(instruction: Instruction | None) -> str:
