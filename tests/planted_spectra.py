@@ -19,8 +19,8 @@ IN_SPECTRA = (
     PlantedBug(
         "cosmic ray taken for the line of something else",
         "labharness.analysis.material:_relief",
-        "uniform_filter1d(despike(stack.counts)[0], 3, axis=1, mode='nearest')",
-        "uniform_filter1d(stack.counts, 3, axis=1, mode='nearest')",
+        "mean_of_three(despike(stack.counts)[0])",
+        "mean_of_three(stack.counts)",
         "tests/analysis/test_analysis_bare.py::"
         "test_one_cosmic_ray_anywhere_does_not_take_the_name_of_a_film[WS2]",
         promise=50,

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
 from labharness.analysis.areas import area_sigma, line_area
 from labharness.analysis.arrays import Array, Mask, Rows
@@ -24,6 +23,7 @@ from labharness.analysis.material_table import (
     LineGroup,
     Material,
 )
+from labharness.analysis.near import lowest_near, mean_of_three
 from labharness.analysis.peaks import PeakFit, SiliconFit
 from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import SpectralWindow, Stack, covers, cut_window, stacked
@@ -285,10 +285,8 @@ def _relief(stack: Stack) -> Array:
     """Return each pixel's height over the lowest ones near it, with smoothed noise."""
     pixel = float(np.median(np.diff(stack.shift_cm1)))
     # A cosmic ray is higher than anything, but not a line.
-    smooth = uniform_filter1d(despike(stack.counts)[0], 3, axis=1, mode="nearest")
-    wide = 2 * max(round(BACKGROUND_CM1 / pixel), 1) + 1
-    lowest = minimum_filter1d(smooth, wide, axis=1, mode="nearest")
-    relief: Array = smooth - lowest
+    smooth = mean_of_three(despike(stack.counts)[0])
+    relief: Array = smooth - lowest_near(smooth, max(round(BACKGROUND_CM1 / pixel), 1))
     # Noise alone rises above its own lowest points; this usual amount is subtracted.
     return relief - np.median(relief, axis=1, keepdims=True)
 
@@ -340,7 +338,7 @@ def _promises(window: SpectralWindow, group: LineGroup) -> Mask:
     A line that is not a shoulder has a top, from which the spectrum falls on both sides.
     """
     x = window.shift_cm1
-    smooth = uniform_filter1d(window.counts, 3, axis=1, mode="nearest")
+    smooth = mean_of_three(window.counts)
     quiet = 1 / np.median(np.where(window.cosmic, np.inf, window.root_noise), axis=1)
     least = PROMISING_SIGMA * quiet / math.sqrt(3)
     hopeful = np.ones(len(smooth), dtype=bool)
