@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         begin,
         failure_of,
         finish,
+        poster,
         run,
     )
     from labharness.core.clock.times import VIRTUAL_EPOCH, Clock
@@ -33,6 +34,7 @@ __all__ = [
     "finish",
     "monotonic_ns",
     "pause",
+    "poster",
     "run",
     "steady_s",
     "utc_text",
@@ -48,6 +50,7 @@ _TAKES_ASYNCIO = {
     "begin": "loops",
     "failure_of": "loops",
     "finish": "loops",
+    "poster": "loops",
     "run": "loops",
 }
 

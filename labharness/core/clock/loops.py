@@ -67,8 +67,8 @@ class _OrderedTask(asyncio.Task[Any]):
 class _OrderedTimer(TimerHandle):
     """A timer that breaks ties by its creation number.
 
-    One is made for each exchange, so speed counts: outside debug mode it fills asyncio's own fields
-    itself, which takes a third of the time.
+    Several are made each lab second, so speed counts: outside debug mode it fills asyncio's own
+    fields itself, which takes a third of the time.
     """
 
     __slots__ = ("order",)
@@ -334,6 +334,13 @@ class PacedLoop(_OrderedLoop):
     def time(self) -> float:
         """Return the seconds of lab time since the loop was made."""
         return (steady_s() - self._start_s) * self.speed
+
+
+def poster(
+    loop: asyncio.AbstractEventLoop,
+) -> Callable[[float, Callable[[T], None], T], object]:
+    """Return what calls a function with one argument at a loop's time, and is not cancelled."""
+    return loop.post_at if isinstance(loop, VirtualLoop) else loop.call_at
 
 
 def failure_of(loop: asyncio.AbstractEventLoop) -> BaseException | None:

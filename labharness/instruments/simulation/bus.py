@@ -161,7 +161,7 @@ class SimulatedBus:
         return bool(self._gap_s) and self._env.loop.time() - self._buffer_s > self._gap_s
 
     def _ask(self, frame: bytes, deliver: Callable[[bytes], None]) -> None:
-        self._env.sync()
+        now_s = self._env.sync()
         faults = self.faults
         refusal = None
         if faults.present:
@@ -173,16 +173,16 @@ class SimulatedBus:
                 faults.write_lost -= 1
                 return
         if self.record is not None:
-            self.record.passed.append((self._env.loop.time(), True, frame))
+            self.record.passed.append((now_s, True, frame))
         for face in self._faces:
             reply = face.receive(frame) if refusal is None else refusal
             if reply is not None:
                 delay_s = (len(frame) + len(reply)) * self._byte_s + face.latency_s
                 if faults.present or self._held is not None:
-                    self._reply(reply, delay_s, deliver)
+                    self._reply(reply, now_s, delay_s, deliver)
                 else:
                     self._before = reply
-                    self._deliver(reply, delay_s, deliver)
+                    self._deliver(reply, now_s + delay_s, deliver)
                 return
 
     def _refusal(self, frame: bytes) -> bytes | None:
@@ -198,7 +198,9 @@ class SimulatedBus:
                 faults.write_refused -= 1
         return refusal
 
-    def _reply(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
+    def _reply(
+        self, reply: bytes, now_s: float, delay_s: float, deliver: Callable[[bytes], None]
+    ) -> None:
         faults = self.faults
         if faults.reply_lost:
             faults.injected = True
@@ -212,27 +214,29 @@ class SimulatedBus:
             faults.injected = True
             delay_s += faults.reply_late_s
         if faults.noisy or self._held is not None:
-            self._disturb(reply, delay_s, deliver)
+            self._disturb(reply, now_s, delay_s, deliver)
         else:
             self._before = reply
-            self._deliver(reply, delay_s, deliver)
+            self._deliver(reply, now_s + delay_s, deliver)
 
-    def _deliver(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
-        at_s = self._env.loop.time() + delay_s
+    def _deliver(self, reply: bytes, at_s: float, deliver: Callable[[bytes], None]) -> None:
         if self.record is not None:
             self.record.passed.append((at_s, False, reply))
         self._env.post_at(at_s, deliver, reply)
 
-    def _disturb(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
+    def _disturb(
+        self, reply: bytes, now_s: float, delay_s: float, deliver: Callable[[bytes], None]
+    ) -> None:
         """Draw each disturbance by its share; one reply may get several."""
         faults, drawn = self.faults, self._chance.random
         faults.injected = True
         held, self._held = self._held, None
         if faults.foreign_share > drawn() and self._before:
-            self._deliver(self._before, 0.5 * delay_s, deliver)
+            self._deliver(self._before, now_s + 0.5 * delay_s, deliver)
         self._before = reply
         if faults.doubled_share > drawn():
-            self._deliver(reply, delay_s + drawn() * faults.late_s_max, deliver)
+            late_s = drawn() * faults.late_s_max
+            self._deliver(reply, now_s + delay_s + late_s, deliver)
         if faults.garbled_share > drawn():
             reply = garbage(self._chance, len(reply))
         if faults.late_share > drawn():
@@ -240,6 +244,6 @@ class SimulatedBus:
         if faults.reordered_share > drawn():
             self._held = (reply, deliver)
         elif not faults.lost_share > drawn():
-            self._deliver(reply, delay_s, deliver)
+            self._deliver(reply, now_s + delay_s, deliver)
         if held is not None:
-            self._deliver(held[0], delay_s, held[1])
+            self._deliver(held[0], now_s + delay_s, held[1])

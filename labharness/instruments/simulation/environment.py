@@ -6,7 +6,7 @@ from typing import Any
 
 import simpy
 
-from labharness.core.clock import VirtualLoop
+from labharness.core.clock import poster
 
 __all__ = ["LoopEnvironment"]
 
@@ -21,9 +21,11 @@ class LoopEnvironment(simpy.Environment):
     clock.
 
     Attributes:
+        loop: The event loop that counts the time.
         post_at: Has the loop call a function with one argument at a time; it is not cancelled.
     """
 
+    loop: asyncio.AbstractEventLoop
     post_at: Callable[[float, Callable[[bytes], None], bytes], object]
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -33,11 +35,6 @@ class LoopEnvironment(simpy.Environment):
         self._armed: asyncio.TimerHandle | None = None
         self._armed_tick = 0
         self._stepping = False
-
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that counts the time."""
-        return self._loop
 
     def move(self, loop: asyncio.AbstractEventLoop) -> None:
         """Continue on another loop, whose time goes on from this one's.
@@ -51,8 +48,8 @@ class LoopEnvironment(simpy.Environment):
         self._arm()
 
     def _begin_on(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self.post_at = loop.post_at if isinstance(loop, VirtualLoop) else loop.call_at
+        self.loop = loop
+        self.post_at = poster(loop)
 
     def seconds(self, delay_s: float) -> simpy.Event:
         """Return an event after ``delay_s``, for a plant's process to yield."""
@@ -66,16 +63,17 @@ class LoopEnvironment(simpy.Environment):
         if not self._stepping:
             self._arm()
 
-    def sync(self) -> None:
-        """Run every event that is due, and bring ``now`` up to the loop's time."""
+    def sync(self) -> float:
+        """Run every event that is due, bring ``now`` up to the loop's time, and return that."""
+        loop_s = self.loop.time()
         if self._stepping:
-            return
-        now = round((self._loop.time() - self._start_s) * TICKS_PER_S)
+            return loop_s
+        now = round((loop_s - self._start_s) * TICKS_PER_S)
         queue = self._queue
         if not queue or queue[0][0] > now:
             if now > self._now:
                 self._now = now
-            return
+            return loop_s
         self._stepping = True
         try:
             while queue and queue[0][0] <= now:
@@ -84,9 +82,10 @@ class LoopEnvironment(simpy.Environment):
         finally:
             self._stepping = False
         self._arm()
+        return loop_s
 
     def _tick(self) -> int:
-        return round((self._loop.time() - self._start_s) * TICKS_PER_S)
+        return round((self.loop.time() - self._start_s) * TICKS_PER_S)
 
     def _arm(self) -> None:
         if not self._queue:
@@ -97,7 +96,7 @@ class LoopEnvironment(simpy.Environment):
                 return
             self._armed.cancel()
         self._armed_tick = head
-        self._armed = self._loop.call_at(self._start_s + head / TICKS_PER_S, self._fire)
+        self._armed = self.loop.call_at(self._start_s + head / TICKS_PER_S, self._fire)
 
     def _fire(self) -> None:
         self._armed = None

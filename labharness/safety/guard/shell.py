@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
+from labharness.core.clock import poster
 from labharness.core.vocabulary import Request, Trip
 from labharness.instruments.link import Link, LinkLost
 from labharness.safety.guard.contract import Done, LatchView, PortQueue, Tells
@@ -58,7 +59,8 @@ class LoopGuard(Tells):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = float("inf")
         self._closed = False
-        self._quiet: dict[str, asyncio.TimerHandle] = {}
+        self._post_at = poster(self._loop)
+        self._quiet: dict[str, float] = {}  # of a port that is waited for: when its quiet ends
         for name, link in links.items():
             link.receive = self._receiver(name)
         if latch.trip is not None:
@@ -163,8 +165,7 @@ class LoopGuard(Tells):
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        for timer in self._quiet.values():
-            timer.cancel()
+        self._quiet.clear()
         for link in self._links.values():
             link.close()
 
@@ -199,9 +200,7 @@ class LoopGuard(Tells):
         now = self._loop.time()
         frame = self.core.send_safe(port, now)
         if frame is not None:
-            quiet = self._quiet.pop(port, None)
-            if quiet is not None:
-                quiet.cancel()
+            self._quiet.pop(port, None)
             self._hand_over(port, frame, now)
 
     def _finish(self, port: str, finished: Finished) -> None:
@@ -224,15 +223,17 @@ class LoopGuard(Tells):
         if turns.offer(port) and port not in self._quiet:
             state = self.core.ports[port]
             if state.state is DRAIN:
-                due_s = state.due_s
-                self._quiet[port] = self._loop.call_at(due_s, self._end_quiet, port, due_s)
+                self._quiet[port] = due_s = state.due_s
+                self._post_at(due_s, self._end_quiet, (port, due_s))
 
-    def _end_quiet(self, port: str, due_s: float) -> None:
+    def _end_quiet(self, ends: tuple[str, float]) -> None:
+        port, due_s = ends
+        if self._quiet.get(port) != due_s:
+            return  # a safe frame has gone out meanwhile, or the links are closed
         del self._quiet[port]
         state = self.core.ports[port]
         if state.state is DRAIN:
-            # what was due at due_s is due now, though the loop's grid may lie just below it
-            state.expire(max(self._loop.time(), due_s))
+            state.expire(due_s)  # now, though the loop's grid may lie just below it
         self._offer(port)
 
     def _watch(self, state: Port) -> None:
