@@ -43,6 +43,7 @@ __all__ = [
     "read",
     "read_after",
     "run_header",
+    "sample_blocks",
     "samples",
     "sealed",
     "stored",
@@ -142,6 +143,19 @@ def samples(
     Raises:
         JournalFailed: The file cannot be read, or a block does not fit its stream.
     """
+    for name, row, part in sample_blocks(path, until_seq):
+        for at_s, *values in row.iter_unpack(part):
+            yield name, at_s, tuple(values)
+
+
+def sample_blocks(
+    path: Path, until_seq: int | None = None
+) -> Iterator[tuple[str, struct.Struct, bytes]]:
+    """Return sampled rows as they are packed: stream name, form of one row, all rows of a block.
+
+    A row is made of little-endian doubles, the lab time (s) first. For order, arguments and errors
+    see `samples`.
+    """
     streams: list[tuple[str, struct.Struct]] = []
     for one in sealed(path, until_seq):
         record = _unsealed(path, one)
@@ -150,23 +164,22 @@ def samples(
             streams.append((record.body["name"], row))
         elif record.kind == "samples":
             try:
-                yield from _rows(record.body, one.block or b"", streams)
+                yield from _parts(record.body, one.block or b"", streams)
             except (IndexError, KeyError, TypeError, ValueError, struct.error) as error:
                 raise JournalFailed(f"{path}: samples of record {one.seq}: {error}") from error
 
 
-def _rows(
+def _parts(
     body: dict[str, Any], block: bytes, streams: list[tuple[str, struct.Struct]]
-) -> Iterator[tuple[str, float, tuple[float, ...]]]:
-    """Return the rows of a record of samples, stream by stream."""
+) -> Iterator[tuple[str, struct.Struct, bytes]]:
+    """Return what a record of samples has of each stream."""
     at = 0
     for stream, rows in body["of"] if "of" in body else [(body["stream"], body["rows"])]:
         name, row = streams[stream]
         part = block[at : at + rows * row.size]
         if len(part) != rows * row.size:
             raise ValueError(f"{len(block)} bytes, which end within {rows} rows of {name}")
-        for at_s, *values in row.iter_unpack(part):
-            yield name, at_s, tuple(values)
+        yield name, row, part
         at += len(part)
     if at != len(block):
         raise ValueError(f"{len(block)} bytes, of which {at} are said to be rows")

@@ -53,8 +53,8 @@ __all__ = [
     "block_lab_s",
 ]
 
-PACKING: Final = 6
-"""Level of zlib: of a growth's samples 9 saves 1 % more and takes twice as long."""
+PACKING: Final = 5
+"""Level of zlib: of a growth's samples 6 saves 3 % and takes 1.6 times as long; 4 adds 15 %."""
 
 COMMIT_RECORDS: Final = 1_000
 """Number of queued records that triggers a commit."""
