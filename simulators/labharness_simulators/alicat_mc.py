@@ -83,6 +83,8 @@ class Simulator(LineFace):
         self._zero_sccm = 0.0
         self._serial = 100_000 + ord(unit)
         self._flow = f"+0{5 + decimals}.{decimals}f" if decimals else "+05.0f"
+        # % makes it in half the time of an f-string, and it is made twice a second
+        self._row = f"{unit} %+07.2f %+07.2f %{self._flow} %{self._flow} %{self._flow} %6s%s\r"
         self._width = f"{5 + decimals}/{decimals}"
         self._commands = self._table()
 
@@ -216,17 +218,15 @@ class Simulator(LineFace):
         return " ".join([known.get(each, "--") for each in wanted.split()]) + "\r"
 
     def _frame(self) -> str:
-        part, flow = self._part, self._flow
+        part = self._part
         pressure_psia, temperature_c = part.pressure_psia, part.gas_temperature_c
         mass_sccm = part.flow_sccm - self._zero_sccm
         volume_ccm = mass_sccm * (STANDARD_PSIA / pressure_psia)
         volume_ccm *= (temperature_c + 273.15) / STANDARD_K
-        shown = [*self.tokens, *["HLD"] * self._held, *["LCK"] * self._locked]
-        tokens = "".join([f" {token}" for token in shown])
-        return (
-            f"{self.unit} {pressure_psia:+07.2f} {temperature_c:+07.2f} {volume_ccm:{flow}} "
-            f"{mass_sccm:{flow}} {self._setpoint_sccm:{flow}} {self.gas:>6}{tokens}\r"
-        )
+        shown = "".join([f" {token}" for token in self.tokens])
+        shown += " HLD" * self._held + " LCK" * self._locked
+        flows = volume_ccm, mass_sccm, self._setpoint_sccm
+        return self._row % (pressure_psia, temperature_c, *flows, self.gas, shown)
 
     def _manufacturer(self) -> str:
         rows = (

@@ -156,7 +156,11 @@ class Simulator(ModbusFace):
         """Read words; a parameter that is not configured reads an undefined value."""
         if start + count - 1 > LAST_ADDRESS:
             raise WireRefusal(2)
-        return [self._read(address) for address in range(start, start + count)]
+        made, words = self._made, self._words
+        return [
+            made[at]() if at in made else words[at] if at in words else self._read(at)
+            for at in range(start, start + count)
+        ]
 
     def write_registers(self, function: int, start: int, words: Sequence[int]) -> None:
         """Store words in order; a refused word stops the rest."""
@@ -175,13 +179,10 @@ class Simulator(ModbusFace):
             self.step(0.0)
 
     def _read(self, address: int) -> int:
-        made = self._made.get(address)
-        if made is not None:
-            return made()
-        if self._programmer is not None and self._programmer.has(address):
-            return self._programmer.read(address)
-        word = self._words.get(address)
-        return self._chance.getrandbits(16) if word is None else word
+        programmer = self._programmer
+        if programmer is not None and programmer.has(address):
+            return programmer.read(address)
+        return self._chance.getrandbits(16)
 
     def _output(self) -> int:
         return round(self._output_percent * 10) & 0xFFFF

@@ -297,17 +297,16 @@ class AsciiDriver(TableDriver):
         self, reply: Several, rows: Mapping[str, Ascii]
     ) -> Callable[[bytes], tuple[Any, ...]]:
         pattern = re.compile(reply.pattern)
-        parts = [
-            (name, row.reads if row.is_plain else row.value, row.hidden)
-            for name, row in rows.items()
-        ]
+        parts = [(name, row.reads if row.is_plain else row.value) for name, row in rows.items()]
+        hides = any(row.hidden for row in rows.values())
+        shown = [at for at, row in enumerate(rows.values()) if not row.hidden]
 
         def decode(received: bytes) -> tuple[Any, ...]:
             found = pattern.fullmatch(self.said(reply.name, received, reply.query))
             if found is None:
                 raise BadReply(f"{reply.name}: {received[:80]!r} is not in form")
             said = zip(parts, found.groups(""), strict=True)
-            values = [(read(text, name), hidden) for (name, read, hidden), text in said]
-            return tuple([value for value, hidden in values if not hidden])
+            values = [read(text, name) for (name, read), text in said]  # a hidden one is checked
+            return tuple([values[at] for at in shown] if hides else values)
 
         return decode
