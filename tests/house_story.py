@@ -6,14 +6,16 @@ from random import Random
 from typing import Any
 
 from labharness.lab.house.house import House
+from labharness.lab.house.intake import ReceivedSubmission
+from labharness.lab.house.made import Submitted
 from labharness.lab.house.orders import RunOrder
-from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.codec import HcpMessage, decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.confidential import Way
 from labharness.work.task.commands import CancelTask
 from labharness.work.task.facts import TaskFact
-from labharness.work.task.house import HouseJournal
+from labharness.work.task.house import AheadRecord, Draft, HouseJournal
 from labharness.work.task.states import TERMINAL
 from line_world import LineWorld, message
 from tasks_alone import OLGA
@@ -43,8 +45,8 @@ class Mortal(HouseJournal):
     """A journal before and after each of whose writes the house may die."""
 
     def __init__(self, path: Path, fuse: Fuse) -> None:
-        super().__init__(path)
         self._fuse = fuse
+        super().__init__(path)
 
     def _kept(self, facts: Any, leads_to: Any, now_s: float) -> tuple[TaskFact, ...]:
         if not facts:
@@ -53,6 +55,17 @@ class Mortal(HouseJournal):
         kept = super()._kept(facts, leads_to, now_s)
         self._fuse.point()
         return kept
+
+    def keep_ahead(self, draft: Draft, record: AheadRecord | None) -> None:
+        self._fuse.point()  # its record stands with the submissions, and the caller is not told
+        super().keep_ahead(draft, record)
+        self._fuse.point()
+
+    def settle(self) -> None:
+        if self.ahead_count:
+            self._fuse.point()
+            super().settle()
+            self._fuse.point()
 
     def die(self) -> None:
         self._journal._database.close()
@@ -156,15 +169,23 @@ class Story:
 
     def submit(self) -> None:
         asked = message(f"key-{len(self.acknowledged)}", self.random.choice(PRIORITIES))
+        alone = self.random.random() < 0.5
         for _ in range(3):  # a caller that gets no answer asks again, with the same key
             try:
-                kept = self.house.submit(asked, via=self.via)
+                kept = self.house.submit(asked, via=self.via) if alone else self.served(asked)
             except Killed:
                 self.journal.die()
                 self.open()
                 continue
             self.acknowledged.append(kept.task_id)
             return
+
+    def served(self, asked: bytes) -> Submitted:
+        """Submit as a service does: its caller is told before the house's journal is written."""
+        received = ReceivedSubmission(asked, decode(asked), via=self.via)
+        (kept,) = self.house.submit_all((received,))
+        assert isinstance(kept, Submitted), kept
+        return kept
 
     def cancel(self) -> None:
         active = [t for t in self.house.tasks.by_id.values() if t.status not in TERMINAL]

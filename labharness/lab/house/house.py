@@ -133,6 +133,7 @@ class House:
         self._speed: float | None = 1.0  # of the line, as its owner said last
         self._tell = tell
         self._kept = TaskMessages(home)
+        journal.catch_up(self._kept.ahead())
         self._intake = Intake(
             journal,
             self._kept,
@@ -291,6 +292,7 @@ class House:
         self._say(reviewed(self.tasks))
         held = self._begin_next() if status is not None and not status.run_id else ""
         self._say(waits(self.tasks, self._needs, held))
+        self._journal.settle()
 
     def _release(self, status: OwnerStatus | None) -> None:
         """End the leases of runs that have ended, once their line owner says that it is free."""

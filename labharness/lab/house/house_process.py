@@ -317,7 +317,7 @@ class HouseProcess:
         try:
             self._journal.close()
         except JournalFailed:
-            LOG.info("facts that no caller was told of are dropped")
+            LOG.info("what was told of these facts stands with the messages of tasks")
         self._open(plan)
 
     async def _pause(self, most_s: float) -> None:

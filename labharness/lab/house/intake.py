@@ -11,7 +11,7 @@ from typing import Any, Final
 from labharness.core.clock import utc_text
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.made import Submitted, TaskRefused, creating, never, opening
-from labharness.lab.house.outgoing import Receipt, TaskMessages
+from labharness.lab.house.outgoing import MESSAGES_MAX, Receipt, TaskMessages
 from labharness.lab.house.submissions import Submissions, told, told_of
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
@@ -109,12 +109,16 @@ class Intake:
     def submit(self, submission: ReceivedSubmission) -> Submitted:
         """Keep one submission as a task; raises as `House.submit`."""
         (found,) = self.submit_all((submission,))
+        self._journal.settle()  # its sender may look for it in the journal
         if isinstance(found, Exception):
             raise found
         return found
 
     def submit_all(self, submissions: Iterable[ReceivedSubmission]) -> list[Submitted | Exception]:
-        """Keep submissions as tasks, with one write to each file: a disk is waited for once.
+        """Keep submissions as tasks, all with one write: a disk is waited for once.
+
+        The house's journal is written later (`HouseJournal.settle`); until then its record stands
+        beside the submissions.
 
         Returns:
             Of each what was kept, or why it was not, as `House.submit` raises it.
@@ -136,9 +140,12 @@ class Intake:
                 found.append(why)
                 continue
             draft.take(own)
+        if self._journal.ahead_count >= MESSAGES_MAX:
+            self._journal.settle()
         # first, so that no task is without its submission, and none that can never run without why
-        self._kept.receive(*receipts)
-        self._journal.keep(draft)
+        record = self._journal.ahead(draft)
+        self._kept.receive(*receipts, ahead=record)
+        self._journal.keep_ahead(draft, record)
         return found
 
     def _taken(self, asked: ReceivedSubmission, draft: Draft) -> tuple[Submitted, Receipt | None]:

@@ -19,6 +19,7 @@ from typing import Final, Literal, Self
 from labharness.core.files.durable import write_durably
 from labharness.journal.layout import sqlite_errors
 from labharness.protocols.hcp.codec import HcpMessage, decode, encode
+from labharness.work.task.house import AheadRecord
 
 __all__ = [
     "MESSAGES_MAX",
@@ -31,12 +32,15 @@ __all__ = [
     "told_on_receipt",
 ]
 
-Part = Literal["submission", "answer", "created", "accepted", "after"]
+Part = Literal["submission", "answer", "created", "accepted", "after", "ahead"]
 """Of a task its submission, and the rejection on receipt. Of a session what is told on receipt, the
-acceptance of a run, and what stands behind its journal's end."""
+acceptance of a run, and what stands behind its journal's end. Of the house the records that its own
+journal may not have on the disk yet."""
 
 MESSAGES_MAX: Final = 16
-"""Most messages of one part."""
+"""Most messages of one part, and most records of the house that are kept ahead of its journal."""
+
+HOUSE: Final = "house"
 
 FILE: Final = "messages.sqlite"
 """In the state directory of a lab; only the lab's account may read it, because tokens are in it."""
@@ -100,14 +104,26 @@ class TaskMessages:
             self._database.execute("PRAGMA synchronous=FULL")
             self._database.execute(TABLE)
 
-    def receive(self, *receipts: Receipt) -> None:
+    def receive(self, *receipts: Receipt, ahead: AheadRecord | None = None) -> None:
         """Keep submissions with the messages of their receipt; on return all are on the disk.
+
+        Args:
+            receipts: The submissions.
+            ahead: The record of the house that makes tasks of them. It takes the place of the one
+                `MESSAGES_MAX` records before it.
 
         Raises:
             JournalFailed: The disk does not take them.
         """
-        if rows := [row for each in receipts for row in each.rows()]:
+        rows = [row for each in receipts for row in each.rows()]
+        if ahead is not None:
+            rows.append((HOUSE, "ahead", ahead.seq % MESSAGES_MAX, ahead.to_bytes()))
+        if rows:
             self._write(rows)
+
+    def ahead(self) -> tuple[AheadRecord, ...]:
+        """Return the newest records of the house that came with submissions; raises as `kept`."""
+        return tuple(AheadRecord.from_bytes(each) for each in self._read(HOUSE, "ahead"))
 
     def keep(self, session_id: str, part: Part, *messages: HcpMessage) -> None:
         """Keep the messages of a part, instead of others; raises as `receive`."""

@@ -1,11 +1,13 @@
 """The durable shell of tasks: facts go into a chained journal first, and the state follows."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from labharness.journal import JournalFailed, SqliteJournal
-from labharness.journal.chain import VerifyReport
+from labharness.journal.chain import VerifyReport, canonical
 from labharness.journal.reading import read
 from labharness.journal.salvage import salvage
 from labharness.work.task.commands import TaskActor, TaskCommand
@@ -14,7 +16,7 @@ from labharness.work.task.facts import TaskFact, fact_from_json, fact_to_json
 from labharness.work.task.fold import folded
 from labharness.work.task.record import Tasks
 
-__all__ = ["Draft", "HouseJournal", "read_tasks", "told"]
+__all__ = ["AheadRecord", "Draft", "HouseJournal", "read_tasks", "told"]
 
 KIND: Final = "task_facts"
 """Kind of a record: all facts of one command, so that a cut never leaves a part of them."""
@@ -78,6 +80,32 @@ class Draft:
         self.facts += other.facts
 
 
+@dataclass(frozen=True, slots=True)
+class AheadRecord:
+    """A record that is on the disk elsewhere before this journal has it there.
+
+    Attributes:
+        seq: Its number.
+        before: Hash (hex) of the record that it follows.
+        at_s: Its time.
+        facts: Its facts, as JSON values.
+    """
+
+    seq: int
+    before: str
+    at_s: float
+    facts: list[dict[str, Any]]
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read what `to_bytes` has made."""
+        return cls(**json.loads(data))
+
+    def to_bytes(self) -> bytes:
+        """Return it as it is kept."""
+        return canonical(asdict(self))
+
+
 class HouseJournal:
     """The tasks of a lab, which outlive the process.
 
@@ -90,7 +118,8 @@ class HouseJournal:
             beside it (`salvage`). Facts behind the damage are then lost, so a person decides it.
 
     Attributes:
-        tasks: The state that the committed facts make.
+        tasks: The state that the kept facts make.
+        ahead_count: How many records are kept elsewhere and wait here for `settle`.
         damage: The loss, where a damaged file was salvaged now; ``None`` if it was whole.
 
     Raises:
@@ -103,6 +132,7 @@ class HouseJournal:
         self.damage: VerifyReport | None = None if found is None or found.ok else found
         self._journal = SqliteJournal(path, run={"journal": "house"})
         self._failure = ""
+        self.ahead_count = 0
         self.tasks = read_tasks(path)
 
     def give(self, command: TaskCommand, actor: TaskActor, now_s: float) -> tuple[TaskFact, ...]:
@@ -142,10 +172,48 @@ class HouseJournal:
             JournalFailed: They could not be written, now or before; the state is as it was.
             ValueError: Other facts came after the draft was begun.
         """
-        self._must_know()
-        if draft.begun is not self.tasks:
-            raise ValueError("the draft was begun before the newest facts")
+        self._must_follow(draft)
         return self._kept(draft.facts, draft.tasks, draft.now_s)
+
+    def ahead(self, draft: "Draft") -> AheadRecord | None:
+        """Return the record of a draft, to keep it elsewhere; ``None`` where it has no facts."""
+        if not draft.facts:
+            return None
+        head, facts = self._journal.head, [fact_to_json(each) for each in draft.facts]
+        return AheadRecord(head.seq + 1, head.hash, draft.now_s, facts)
+
+    def keep_ahead(self, draft: "Draft", record: AheadRecord | None) -> None:
+        """Take the facts of a draft whose record is on the disk elsewhere; raises as `keep`."""
+        self._must_follow(draft)
+        if record is not None:
+            self._take_ahead(record)
+            self.tasks = draft.tasks
+
+    def settle(self) -> None:
+        """Write the records that were kept ahead; on return they are on the disk here as well.
+
+        Raises:
+            JournalFailed: They could not be written, now or before.
+        """
+        self._must_know()
+        if self.ahead_count:
+            self._commit()
+
+    def catch_up(self, records: Iterable[AheadRecord]) -> None:
+        """Write the records that were kept ahead by a process that then died; raises as `settle`.
+
+        Any other is here already, or was made by a journal that has lost others before it.
+        """
+        for each in sorted(records, key=lambda record: record.seq):
+            head = self._journal.head
+            if (each.seq, each.before) == (head.seq + 1, head.hash):
+                self._take_ahead(each)
+                self.tasks = folded(map(fact_from_json, each.facts), self.tasks)
+        self.settle()
+
+    def _take_ahead(self, record: AheadRecord) -> None:
+        self._append(record.facts, record.at_s)
+        self.ahead_count += 1
 
     def expire(self, now_s: float) -> tuple[TaskFact, ...]:
         """Time out what was silent for too long; return the facts, which are then on the disk.
@@ -157,6 +225,11 @@ class HouseJournal:
         facts = expired(self.tasks, now_s)
         return self._kept(facts, folded(facts, self.tasks), now_s)
 
+    def _must_follow(self, draft: "Draft") -> None:
+        self._must_know()
+        if draft.begun is not self.tasks:
+            raise ValueError("the draft was begun before the newest facts")
+
     def _must_know(self) -> None:
         if self._failure:
             raise JournalFailed(f"nothing is decided since, open it again: {self._failure}")
@@ -165,15 +238,25 @@ class HouseJournal:
         self, facts: Sequence[TaskFact], leads_to: Tasks, now_s: float
     ) -> tuple[TaskFact, ...]:
         if facts:
-            body = {"facts": [fact_to_json(each) for each in facts]}
-            try:
-                self._journal.append(KIND, body, now_s)
-                self._journal.commit()
-            except JournalFailed as why:  # a later commit would write them, unknown to `tasks`
-                self._failure = str(why)
-                raise
+            self._append([fact_to_json(each) for each in facts], now_s)
+            self._commit()
             self.tasks = leads_to
         return tuple(facts)
+
+    def _append(self, facts: Sequence[dict[str, Any]], now_s: float) -> None:
+        try:
+            self._journal.append(KIND, {"facts": facts}, now_s)
+        except JournalFailed as why:
+            self._failure = str(why)
+            raise
+
+    def _commit(self) -> None:
+        try:
+            self._journal.commit()
+        except JournalFailed as why:  # a later commit would write them, unknown to `tasks`
+            self._failure = str(why)
+            raise
+        self.ahead_count = 0
 
     def close(self) -> None:
         """Close the file.

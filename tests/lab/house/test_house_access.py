@@ -13,8 +13,9 @@ from labharness.lab.house.access import TOGETHER_MAX, Submitting
 from labharness.lab.house.house import House
 from labharness.lab.house.intake import ReceivedSubmission
 from labharness.lab.house.made import Submitted
+from labharness.lab.house.outgoing import MESSAGES_MAX
 from labharness.protocols.hcp.codec import decode
-from labharness.work.task.house import HouseJournal
+from labharness.work.task.house import HouseJournal, read_tasks
 from line_world import LineWorld, message
 
 WAIT_S_MAX = 5.0
@@ -25,19 +26,24 @@ class Busy:
 
     def __init__(self, home: Path) -> None:
         (home / "tasks").mkdir()
-        self.journal, world = HouseJournal(home / "house.sqlite"), LineWorld(1)
-        self.house = House(
-            self.journal,
+        self.home = home
+        self.journal = HouseJournal(home / "house.sqlite")
+        self.house = self.made(self.journal)
+        self.free = asyncio.Event()
+        self.submitting = Submitting(self.with_house)
+
+    def made(self, journal: HouseJournal) -> House:
+        world = LineWorld(1)
+        return House(
+            journal,
             world,
             world,
-            home,
+            self.home,
             lab="lab",
             now_s=lambda: 1000.0,
             new_id=Chance(None).uuid4,
             receive=lambda *asked: None,
         )
-        self.free = asyncio.Event()
-        self.submitting = Submitting(self.with_house)
 
     async def with_house(self, work: Callable[[House], Any]) -> Any:
         await self.free.wait()
@@ -65,6 +71,26 @@ def test_a_caller_that_hangs_up_takes_none_of_the_others_with_it(tmp_path: Path)
         busy.journal.close()
 
     asyncio.run(scene())
+
+
+@pytest.mark.promise(61)
+def test_a_house_that_dies_behind_the_answer_has_every_task_that_was_told_of(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> Busy:
+        busy = Busy(tmp_path)
+        busy.free.set()
+        for number in range(MESSAGES_MAX + 3):  # more than stand beside the submissions at once
+            await busy.asked(str(number))
+        return busy
+
+    dead = asyncio.run(scene())
+    told_of = dead.house.tasks
+    assert read_tasks(tmp_path / "house.sqlite") != told_of
+    again = HouseJournal(tmp_path / "house.sqlite")
+    house = dead.made(again)
+    assert house.tasks == read_tasks(tmp_path / "house.sqlite") == told_of
+    again.close()
 
 
 def test_as_many_as_are_announced_share_a_record_and_each_has_its_own_answer(

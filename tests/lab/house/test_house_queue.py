@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from labharness.journal import JournalDamaged, JournalFailed
+from labharness.journal import JournalDamaged, JournalFailed, SqliteJournal
 from labharness.journal.chain import Record
 from labharness.journal.reading import read
 from labharness.lab.house.house import LOST_S, House
@@ -208,7 +208,7 @@ def test_one_that_fails_takes_none_of_the_others_with_it(
 
 @pytest.mark.promise(61)
 def test_no_task_is_without_its_submission(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: TaskMessages, *receipts: object) -> None:
+    def full(self: TaskMessages, *receipts: object, ahead: object) -> None:
         raise JournalFailed("the disk is full")
 
     with monkeypatch.context() as dying:
@@ -219,21 +219,37 @@ def test_no_task_is_without_its_submission(kept: Kept, monkeypatch: pytest.Monke
     assert not kept.house.tasks.by_id
 
 
-def test_none_of_them_is_a_task_where_the_journal_does_not_take_them(
+def test_what_the_journal_did_not_take_comes_from_beside_the_submissions(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: HouseJournal, draft: object) -> None:
+    def full(self: HouseJournal, draft: object, record: object) -> None:
         raise JournalFailed("the disk is full")
 
     with monkeypatch.context() as dying:
-        dying.setattr(HouseJournal, "keep", full)
+        dying.setattr(HouseJournal, "keep_ahead", full)
         with pytest.raises(JournalFailed, match="full"):
             kept.house.submit_all([asked_for("k"), asked_for("l")])
     kept.restart()
-    assert not kept.house.tasks.by_id
+    assert len(kept.house.tasks.by_id) == 2
     (again,) = kept.house.submit_all([asked_for("k")])
     assert isinstance(again, Submitted)
-    assert again.fresh
+    assert not again.fresh, "its caller was told nothing, and sends it again"
+
+
+def test_a_disk_that_does_not_take_the_records_kept_ahead_loses_none_of_them(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: SqliteJournal) -> None:
+        raise JournalFailed("the disk is full")
+
+    kept.house.submit_all([asked_for("k")])
+    with monkeypatch.context() as dying:
+        dying.setattr(SqliteJournal, "commit", full)
+        with pytest.raises(JournalFailed, match="full"):
+            kept.house.step()
+    kept.journal._journal._database.close()  # it dies, and takes along what was not written
+    kept.open()
+    assert len(kept.house.tasks.by_id) == 1
 
 
 def test_a_rejected_task_has_ended_as_soon_as_it_is_one(kept: Kept) -> None:

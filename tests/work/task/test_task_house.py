@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from journal_rows import replaced
 from labharness.journal import JournalDamaged, JournalFailed
 from labharness.journal.reading import verify_file
 from labharness.work.task.commands import CreateTask, ReportStatus, StartTask
-from labharness.work.task.house import HouseJournal
+from labharness.work.task.house import AheadRecord, HouseJournal
 from rig import HERE
 from tasks_alone import ANA, RUNTIME
 
@@ -45,6 +46,54 @@ def test_a_fact_that_was_not_written_does_not_change_the_state(tmp_path: Path) -
             second.expire(3.0)
         with pytest.raises(JournalFailed):
             second.close()  # its fact is still not on the disk, and it says so
+
+
+@pytest.mark.promise(61)
+def test_a_record_that_is_kept_ahead_is_caught_up_with_once(tmp_path: Path) -> None:
+    path = tmp_path / "house.sqlite"
+    dead = HouseJournal(path)
+    dead.give(CREATE, ANA, 1.0)
+    ahead = []
+    for number in range(3):
+        draft = dead.draft(2.5)
+        draft.give(replace(CREATE, task_id=f"t{number}", key=f"k{number}"), ANA)
+        record = dead.ahead(draft)
+        assert record is not None
+        dead.keep_ahead(draft, record)
+        ahead.append(AheadRecord.from_bytes(record.to_bytes()))
+    known, head = dead.tasks, dead._journal.head
+    assert dead.ahead_count == 3
+    with HouseJournal(path) as house:
+        assert list(house.tasks.by_id) == ["t"], "it died before it was written here"
+        house.catch_up(reversed(ahead))
+        assert (house.tasks, house._journal.head, house.ahead_count) == (known, head, 0)
+        house.catch_up(ahead)
+        assert (house.tasks, house._journal.head) == (known, head)
+    with HouseJournal(path) as house:
+        assert house.tasks == known
+
+
+@pytest.mark.promise(61)
+def test_a_record_of_another_past_is_not_caught_up_with(tmp_path: Path) -> None:
+    with HouseJournal(tmp_path / "one.sqlite") as one, HouseJournal(tmp_path / "two") as two:
+        one.give(CREATE, ANA, 1.0)
+        two.give(CREATE, ANA, 1.5)
+        draft = one.draft(2.0)
+        draft.give(replace(CREATE, task_id="u", key="l"), ANA)
+        record = one.ahead(draft)
+        assert record is not None
+        two.catch_up((record, replace(record, seq=record.seq + 1)))
+        assert list(two.tasks.by_id) == ["t"]
+
+
+def test_a_draft_without_facts_is_no_record(tmp_path: Path) -> None:
+    with HouseJournal(tmp_path / "house.sqlite") as house:
+        house.give(CREATE, ANA, 1.0)
+        draft = house.draft(2.0)
+        draft.give(CREATE, ANA)
+        assert house.ahead(draft) is None
+        house.keep_ahead(draft, None)
+        assert house.ahead_count == 0
 
 
 @pytest.mark.promise(20)
