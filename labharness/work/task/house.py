@@ -1,13 +1,12 @@
 """The durable shell of tasks: facts go into a chained journal first, and the state follows."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
 from labharness.journal import JournalFailed, SqliteJournal
-from labharness.journal.chain import VerifyReport, canonical
+from labharness.journal.chain import Sealed, VerifyReport, record_bytes, unseal
 from labharness.journal.reading import read
 from labharness.journal.salvage import salvage
 from labharness.work.task.commands import TaskActor, TaskCommand
@@ -99,11 +98,12 @@ class AheadRecord:
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Read what `to_bytes` has made."""
-        return cls(**json.loads(data))
+        record = unseal(Sealed(0, data, b""))
+        return cls(record.seq, record.body["before"], record.at_s, record.body["facts"])
 
     def to_bytes(self) -> bytes:
         """Return it as it is kept."""
-        return canonical(asdict(self))
+        return record_bytes(self.seq, self.at_s, KIND, {"before": self.before, "facts": self.facts})
 
 
 class HouseJournal:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -63,13 +64,18 @@ class RetryPolicy:
     inactivity_timeout_s: float | None = None
 
 
+@lru_cache(256)
+def _as_plain(policy: RetryPolicy) -> dict[str, Any]:
+    return asdict(policy)
+
+
 def plain_fields(made: object) -> dict[str, Any]:
     """Return the parameters of a command or a fact, all of them plain.
 
     They are only read: `asdict`, which copies each leaf, takes several times as long.
     """
     return {
-        name: asdict(value) if isinstance(value, RetryPolicy) else value
+        name: _as_plain(value) if isinstance(value, RetryPolicy) else value
         for name, value in vars(made).items()
     }
 
