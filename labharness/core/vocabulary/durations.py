@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import lru_cache
 
 from labharness.core.errors import LabError
 
@@ -32,6 +33,7 @@ class NotADuration(LabError, ValueError, code="not_a_duration"):
     """A text that states no definite length of time."""
 
 
+@lru_cache(256)
 def parse_duration(text: str) -> float:
     """Return the seconds of an ISO 8601 duration such as ``PT2H15M``, ``P3D`` or ``P1W``.
 

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from labharness.core.vocabulary.durations import NotADuration, format_duration, parse_duration
 from labharness.core.vocabulary.spelling import did_you_mean
@@ -34,6 +35,9 @@ from labharness.work.admission.risk import (
 )
 from labharness.work.admission.satisfiable import contradiction
 from labharness.work.admission.schemas import caller_schema_fault, input_fault
+
+if TYPE_CHECKING:
+    from semantic_version import Version
 
 __all__ = [
     "APPROVAL_FROM",
@@ -225,13 +229,20 @@ def _capability(
     return _matching(submission.capability_version, versions)
 
 
+@lru_cache(256)
+def _version(text: str) -> "Version":
+    from semantic_version import Version
+
+    return Version(text)
+
+
 def _matching(wanted: str | None, versions: list[Declaration]) -> Declaration:
-    from semantic_version import NpmSpec, Version
+    from semantic_version import NpmSpec
 
     exist = ", ".join(sorted(one.version for one in versions))
     advice = Text("version.choose", exist=exist)
     if wanted is None:
-        return max(versions, key=lambda one: Version(one.version))
+        return max(versions, key=lambda one: _version(one.version))
     try:
         if not 0 < len(wanted) <= RANGE_CHARACTERS_MAX:
             raise ValueError(Text("version.length", most=RANGE_CHARACTERS_MAX))
@@ -240,14 +251,14 @@ def _matching(wanted: str | None, versions: list[Declaration]) -> Declaration:
         raise _Reject(
             "invalid_input", Text("version.no_range", wanted=wanted[:64]), advice
         ) from error
-    found = [one for one in versions if spec.match(Version(one.version))]
+    found = [one for one in versions if spec.match(_version(one.version))]
     if not found:
         raise _Reject(
             "invalid_input",
             Text("version.none", name=versions[0].name, wanted=wanted, exist=exist),
             advice,
         )
-    return max(found, key=lambda one: Version(one.version))
+    return max(found, key=lambda one: _version(one.version))
 
 
 def _inputs(submission: Submission, declaration: Declaration) -> None:
