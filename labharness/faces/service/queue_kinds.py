@@ -141,15 +141,21 @@ def kind_differences(parties: Parties, kinds: Kinds, *, asked: bool) -> Iterator
 
 def _default_differs(kinds: Kinds) -> Text:
     """Return what is to be done about a default that is none of quorum queues."""
-    stated = {"name": VHOST, "value": kinds.default}
+    is_now = kinds.default
     if kinds.others:
-        return Text("broker.default_waits", **stated)
+        return Text("broker.default_waits", name=VHOST, value=is_now)
     line = _control("update_vhost_metadata", VHOST, "--default-queue-type", QUORUM)
     if _number(kinds.version) < CHANGES_SINCE:
         since = ".".join(map(str, CHANGES_SINCE))
-        version = kinds.version
-        return Text("broker.default_fixed", **stated, version=version, since=since, line=line)
-    return Text("broker.default_kind", **stated, line=line)
+        return Text(
+            "broker.default_fixed",
+            name=VHOST,
+            value=is_now,
+            version=kinds.version,
+            since=since,
+            line=line,
+        )
+    return Text("broker.default_kind", name=VHOST, value=is_now, line=line)
 
 
 def _number(version: str) -> tuple[int, ...]:
