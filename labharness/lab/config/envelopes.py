@@ -52,6 +52,7 @@ __all__ = [
     "build_envelope",
     "parse_kind",
     "parse_line",
+    "told_envelope",
 ]
 
 T = TypeVar("T", bound=BaseModel)
@@ -376,6 +377,23 @@ def _quantity_trips(file: LineFile, limits: Mapping[str, Limit]) -> tuple[TripRo
             if channel not in limits
         )
     return tuple(rows)
+
+
+def told_envelope(file: LineFile, envelope: Envelope) -> SafetyEnvelope:
+    """Return HCP's safety envelope as it is enforced, for callers (ruling 8).
+
+    A quantity is told as no higher than the highest of its channels may be set: no plan passes with
+    more. A channel with a lower limit has a row of its own beside it.
+    """
+    told = dict(file.contract.parameters)
+    for quantity, parameter in file.contract.parameters.items():
+        limits = (envelope.limits.get(each) for each in file.quantities.get(quantity, ()))
+        highs = [each.high for each in limits if each is not None]
+        if parameter.hard_limit and highs:
+            _, factor = QUANTITY_UNITS[quantity][parameter.unit]
+            most = min(parameter.max, max(highs) / factor)
+            told[quantity] = parameter.model_copy(update={"max": most})
+    return file.contract.model_copy(update={"parameters": told})
 
 
 def _in_house_units(quantity: str, parameter: Parameter) -> tuple[float, str]:

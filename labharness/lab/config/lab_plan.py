@@ -22,6 +22,7 @@ from labharness.lab.config.envelopes import (
     build_envelope,
     parse_kind,
     parse_line,
+    told_envelope,
 )
 from labharness.lab.config.harm import harmful
 from labharness.lab.config.hazards import HazardTable, read_hazards
@@ -344,7 +345,7 @@ def read_lab(path: Path) -> LabPlan:
         envelope=envelope,
         room=room,
         safety_envelope={
-            **line.contract.to_json(file.lab.ambient_torr),
+            **told_envelope(line, envelope).to_json(file.lab.ambient_torr),
             "channels": _by_channel(envelope),
         },
         instruments=instruments,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commands import ROOT
 from labharness.core.clock import VIRTUAL_EPOCH
-from labharness.lab import read_lab
+from labharness.lab import default_lab_path, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.house.screening import LineOnFile
 from labharness.protocols.hcp.codec import decode
@@ -71,6 +71,27 @@ def test_such_a_task_is_admitted_where_its_envelope_is_not_heeded(where: str, ve
     weighed = ADMITTING.weigh(message.payload)
     assert not isinstance(weighed, Rejected), weighed
     assert weighed.commands
+
+
+def test_a_quantity_is_told_as_high_as_a_plan_may_set_it() -> None:
+    told = read_lab(default_lab_path()).safety_envelope
+    parameters, channels = told["parameters"], told["channels"]
+    assert parameters["temperature"]["max"] == channels["furnace.setpoint"]["max"] == 950.0
+    assert parameters["gas_flow_rate"]["max"] == channels["argon.setpoint"]["max"] == 490.0
+    assert channels["sulfur.setpoint"]["max"] < 950.0, "it is told by itself"
+
+
+@pytest.mark.parametrize(("above_c", "allowed"), [(0, True), (1, False)])
+def test_a_caller_that_plans_by_the_told_temperature_is_not_refused_for_it(
+    above_c: int, allowed: bool
+) -> None:
+    told_c = int(FACTS.safety_envelope["parameters"]["temperature"]["max"]) + above_c
+    asked = body(told_c, told_c, {}, "nowhere", "1.0")
+    message = decode(json.dumps(asked).encode())
+    assert isinstance(message.payload, TaskSubmit)
+    weighed = ADMITTING.weigh(message.payload)
+    refused = isinstance(weighed, Rejected) and weighed.reason_code == "safety_violation"
+    assert refused is not allowed, weighed
 
 
 @pytest.mark.parametrize("lab", ["annealing_furnace", "cvd_mos2", "iv_bench"])
