@@ -230,9 +230,10 @@ class LineAlarms:
         self._watch_latch()
         self._clear_what_is_gone()
         self._hear()
-        for fact in expired(self.board, self._clock.utc()):
-            self._tell(fact)
-        self._escalate()
+        if self.board.alarms:
+            for fact in expired(self.board, self._clock.utc()):
+                self._tell(fact)
+            self._escalate()
         self._save()
 
     def _escalate(self) -> None:

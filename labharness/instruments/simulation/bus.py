@@ -12,6 +12,7 @@ __all__ = ["BusFaults", "SimulatedBus", "WireRecord"]
 BITS_PER_CHARACTER = 10  # 8N1: start, eight data, stop
 GAP_S_MIN = 0.00175  # MODBUS over Serial Line V1.02, 2.5.1.1: t3.5 above 19200 baud
 FRAME_BYTES_MAX = 65_536
+FRAMES_KNOWN_MAX = 1_024  # of one bus
 
 
 class _Noted:
@@ -124,6 +125,7 @@ class SimulatedBus:
         self._faces = tuple(faces)
         self._byte_s = BITS_PER_CHARACTER / baud if baud else 0.0
         self._chance = chance
+        self._whole: set[bytes] = set()  # frames that were found whole
         self._buffer = b""
         self._buffer_s = 0.0  # time at which its last byte arrived
         self._gap_s = 0.0
@@ -139,7 +141,7 @@ class SimulatedBus:
         if self.faults.cut:
             self.faults.injected = True
             return
-        if not self._buffer and 0 < self._faces[0].frame_length(data) == len(data):
+        if not self._buffer and self._is_whole(data):
             self._ask(data, deliver)  # mostly one whole frame
             return
         buffer = data
@@ -156,6 +158,17 @@ class SimulatedBus:
         self._buffer = buffer
         if buffer:
             self._buffer_s = self._env.loop.time() + len(buffer) * self._byte_s
+
+    def _is_whole(self, data: bytes) -> bool:
+        """Return whether bytes are one frame; most are asked again each second."""
+        if data in self._whole:
+            return True
+        if not 0 < self._faces[0].frame_length(data) == len(data):
+            return False
+        if len(self._whole) >= FRAMES_KNOWN_MAX:
+            self._whole.clear()
+        self._whole.add(data)
+        return True
 
     def _silence_ended_it(self) -> bool:
         return bool(self._gap_s) and self._env.loop.time() - self._buffer_s > self._gap_s

@@ -4,7 +4,13 @@ import logging
 from pathlib import Path
 
 from labharness.core.clock import Clock, utc_text
-from labharness.journal.heads import HEAD_EVERY_S, HEADS_NAME, HeadKeeper, head_key
+from labharness.journal.heads import (
+    HEAD_EVERY_S,
+    HEADS_NAME,
+    VIRTUAL_EVERY_S,
+    HeadKeeper,
+    head_key,
+)
 from labharness.lab.config.lab_plan import LabPlan
 
 __all__ = ["head_keeper", "heads_place"]
@@ -32,6 +38,6 @@ def head_keeper(plan: LabPlan, clock: Clock) -> HeadKeeper | None:
         heads_place(plan),
         key,
         lambda: utc_text(clock.utc()),
-        every_s=HEAD_EVERY_S * (clock.speed or 1.0),
+        every_s=VIRTUAL_EVERY_S if clock.virtual else HEAD_EVERY_S * (clock.speed or 1.0),
         synced=not clock.virtual,
     )
