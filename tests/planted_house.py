@@ -194,7 +194,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "task acknowledged before it is on the disk",
-        "labharness.work.task.house:HouseJournal._kept",
+        "labharness.work.task.house:HouseJournal._commit",
         "self._journal.commit()",
         "pass",
         "tests/work/task/test_task_house.py::test_a_killed_process_loses_no_acknowledged_task",

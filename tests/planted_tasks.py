@@ -209,7 +209,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "submission acknowledged before it is kept",
-        "labharness.work.task.house:HouseJournal._kept",
+        "labharness.work.task.house:HouseJournal._commit",
         "self._journal.commit()",
         "pass",
         "tests/work/task/test_task_house.py::test_a_killed_process_loses_no_acknowledged_task",

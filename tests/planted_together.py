@@ -26,7 +26,6 @@ KEPT_TOGETHER = (
         ACCESS + "test_a_house_that_dies_behind_the_answer_has_every_task_that_was_told_of",
         promise=61,
         detector="verdict",
-        daily=True,
     ),
     PlantedBug(
         "record kept ahead that takes the place of one not yet written",
