@@ -27,7 +27,7 @@ from line_world import LineWorld
 from plain_caller import Told, history_faults
 from tasks_alone import ANA, OLGA, TasksAlone
 
-SEEDS = (5, 13, 15, 18)  # of these runs die unbegun, in the middle, and after their abort was told
+SEEDS = (5, 13, 15, 18)  # in the first and the last planted bugs are seen
 NIGHT = range(300)
 OPENING = ["event", "task_accepted"]
 NOW = "2026-01-01T00:00:00.000Z"
