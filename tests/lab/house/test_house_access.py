@@ -93,6 +93,14 @@ def test_a_house_that_dies_behind_the_answer_has_every_task_that_was_told_of(
     again.close()
 
 
+@pytest.mark.promise(61)
+def test_a_submission_by_hand_is_in_the_journal_when_its_sender_is_told(tmp_path: Path) -> None:
+    busy = Busy(tmp_path)
+    kept = busy.house.submit(message("k"))
+    assert kept.task_id in read_tasks(tmp_path / "house.sqlite").by_id
+    busy.journal.close()
+
+
 def test_as_many_as_are_announced_share_a_record_and_each_has_its_own_answer(
     tmp_path: Path,
 ) -> None:
