@@ -41,7 +41,7 @@ WARM_UP = 1000
 PAUSE_S = 0.01
 PORTS = 8
 ON = Request(b"on\r", Until(b"\r"), 0.5)
-OFF = Request(b"off\r", Until(b"\r"), 0.5)
+OFF = Request(b"off\r", Until(b"\r"), 0.5, obeyed=b"off\r")
 TRIP = Trip(Cause.STOP_REQUEST, "stop", "benchmark", None, 0.0, "benchmark")
 STAMPS = getattr(socket, "SO_TIMESTAMPNS", 35) if sys.platform == "linux" else 0
 

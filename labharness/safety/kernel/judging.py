@@ -121,11 +121,12 @@ def _held_up(
             continue  # it takes nothing to go there
         if rule.during and may_be(rule.during, now) is None:
             continue
-        passes = value > row.upto  # a setpoint that ramps there goes through the band
-        if passes and min(before or _present(memory, channel, now)) > row.upto:
-            continue  # it is above the band, and stays there
+        # a setpoint that ramps beyond the band goes through it, unless it is beyond it already
+        if value > row.upto and min(before or _present(memory, channel, now)) > row.upto:
+            continue
         condition = memory.missing(rule, now)
         if condition is not None:
+            passes = value > row.upto
             goes = Text("interlock.passes", low=row.above, high=row.upto) if passes else ""
             why = Text(
                 "interlock.missing",

@@ -166,7 +166,7 @@ class Memory:
 
     def missing(self, rule: InterlockRule, now: float) -> Condition | None:
         """Return the first condition of a rule that is not met."""
-        bound = lacking(rule.required, now)
+        bound = lacking(rule.required, now) if rule.required else None
         if bound is not None:
             return bound
         for proof in rule.proofs:

@@ -76,10 +76,10 @@ class PurgeProof:
 
     def holds(self, contaminant: str, volumes: float) -> bool:
         """Return whether so many volumes have passed, or the cycles that stand for them."""
-        fill = self._row.backfill
-        if fill is not None and self.backfills[contaminant] >= fill.cycles:
+        if self.volumes(contaminant) >= volumes:
             return True
-        return self.volumes(contaminant) >= volumes
+        fill = self._row.backfill
+        return fill is not None and self.backfills[contaminant] >= fill.cycles
 
     def count_flow(self, meter: Meter, track: Track, flow_sccm: float, now: float) -> None:
         """Count what passed a meter since its last reading, the track's."""
