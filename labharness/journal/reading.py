@@ -1,4 +1,4 @@
-"""Read a journal file without its writer."""
+"""Reads, verifies and exports a journal file, also while its writer is at work."""
 
 import base64
 import contextlib

@@ -1,4 +1,4 @@
-"""Labs over a broker, for programs that use them: submit tasks, follow them, get their results.
+"""The client library: submits tasks to labs over a broker, follows them, gets their results.
 
 ```python
 from labharness.faces.caller import Broker, SyncCaller

@@ -1,4 +1,4 @@
-"""A task as its caller knows it, and the changes that a message makes to it; pure.
+"""The state of a task as its caller has heard it; each message gives a new one (pure).
 
 A message may come twice, late or not at all. Events are numbered within their session: a number
 that was heard is a double, and a number that is skipped is a gap, until it comes late. All other

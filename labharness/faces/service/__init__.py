@@ -1,1 +1,1 @@
-"""The harness as a service: callers elsewhere reach a lab's house through a message broker."""
+"""Serves callers of a lab over RabbitMQ, WebSockets or pipes, and its pages over HTTP."""

@@ -1,4 +1,4 @@
-"""The words of a message that are for its caller: no command of our machine, no path (ruling 27).
+"""Removes commands, paths and process ids from a message for a caller elsewhere (ruling 27).
 
 A text that names these is for the lab's operator, who has it in the journal. Its caller is told a
 text of its own, or that the lab knows more.

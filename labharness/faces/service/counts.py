@@ -1,4 +1,4 @@
-"""What a service has done so far, as numbers, and the text in which Prometheus reads them.
+"""The counters of a service, and their text in Prometheus format.
 
 The format is https://prometheus.io/docs/instrumenting/exposition_formats/ (text, version 0.0.4).
 """

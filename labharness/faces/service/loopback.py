@@ -1,4 +1,4 @@
-"""A few pages over HTTP for programs of this machine: read only, bounded, and on loopback alone."""
+"""A small read-only HTTP server on 127.0.0.1, for programs of this machine."""
 
 import asyncio
 import json

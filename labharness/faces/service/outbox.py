@@ -1,4 +1,4 @@
-"""Which messages of a session are to be sent, and in which order: read from what is kept of it.
+"""Derives the messages of one session, in order, from its journal and the kept messages.
 
 Nothing is written here. The records of a run's journal and the files beside it give the same
 messages with the same ids each time, so that a message that is sent again is the same one.

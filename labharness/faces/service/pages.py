@@ -1,4 +1,4 @@
-"""The pages of a service that is up: its agent card, its health, and its numbers."""
+"""The HTTP pages of a service: agent card, health and metrics."""
 
 import asyncio
 from collections import Counter

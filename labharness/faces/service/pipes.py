@@ -1,6 +1,6 @@
-"""Lines of bytes over two descriptors, read and written by threads that delay no process's end.
+"""Reads and writes lines on two descriptors, in threads that never delay the end of the process.
 
-A reader that has gone slow, or a writer that says nothing, stops neither the loop nor its end: the
+A reader that has gone slow, or a writer that says nothing, does not stop the loop either. The
 threads hold no lock of Python's streams, and the system ends them with the process.
 """
 

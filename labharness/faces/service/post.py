@@ -1,4 +1,4 @@
-"""The outbox of a lab: what is to be sent to which caller now, and what was sent."""
+"""The outbox of all sessions: which messages are due to which caller, and which were sent."""
 
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator

@@ -1,7 +1,8 @@
-"""What a service does with a message, and when it sends which one, over whatever carries them.
+"""The common part of the AMQP, WebSocket and stdio services: gives each message to the house.
 
-All decisions are made elsewhere: `inbox.py` says what a message asks for, and `post.py` what is to
-be told. What carries the messages is a subclass: a broker, or a pair of pipes.
+It also sends what is due. All decisions are made elsewhere: `inbox.py` says what a message asks
+for, and `post.py` what is to be told. A subclass carries the messages: over a broker, a WebSocket
+or a pair of pipes.
 """
 
 import asyncio

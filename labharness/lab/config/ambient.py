@@ -1,4 +1,4 @@
-"""Makes the pressures of an envelope absolute, once, also those that are stated against the room.
+"""Converts an envelope's pressures to absolute ones, by the pressure of the room.
 
 Quartz and O-rings fail by the difference to the room, a purge counts absolute pressure; so each
 pressure of an envelope file says in its unit which one it is, ``Torr gauge`` or ``Torr absolute``.

@@ -1,6 +1,6 @@
 """Turns envelope files into one frozen ``kernel.Envelope``; tables are strict.
 
-This is a face: units are converted here, so that the kernel only compares.
+Units are converted here, so that the kernel only compares.
 """
 
 import math

@@ -1,8 +1,9 @@
-"""A lease lets one machine alone drive a TCP instrument: a lock on a file that all can reach.
+"""A lock on a file, held while its process lives: of a TCP port, a house, a line owner, a campaign.
 
-A lock of this machine says nothing to another one. Where an instrument has no room for a claim that
-others can read (no driver here declares such a register), the claim is a lock on a file of a share
-of the gateway's host; the share must carry locks between machines (NFS 4, SMB).
+For an instrument on TCP it lets one machine alone drive it. A lock of this machine says nothing to
+another one, so the file is on a share of the gateway's host that all machines can reach, and that
+carries locks between them (NFS 4, SMB). An instrument with room for a claim that others can read
+would need no file; no driver here declares such a register.
 """
 
 import errno

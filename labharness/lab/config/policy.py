@@ -1,4 +1,4 @@
-"""The callers file of a lab, held against the capabilities and the instruments that there are."""
+"""Finds rights in the callers file that can never be used."""
 
 from collections.abc import Iterator
 

@@ -1,6 +1,8 @@
-"""Finds settings that are valid but useless: tasks always rejected, alarms that reach no person.
+"""Finds settings without use, and approval files that are missing.
 
-They cannot harm: a task would be rejected, or a call reach no person. They are found before.
+Without use are values that no capability takes, alert addresses that nothing knows, and gases that
+the simulated plant has elsewhere. They cannot harm: a task would be rejected, or a call reach no
+person. They are found before.
 """
 
 from collections.abc import Iterator

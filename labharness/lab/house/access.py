@@ -1,4 +1,7 @@
-"""The house as a service uses it: requests are carried out in the house's own thread."""
+"""Lets a service use the house: its requests are carried out in the house's own thread.
+
+Submissions that come together are kept together.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable

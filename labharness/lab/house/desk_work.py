@@ -1,7 +1,7 @@
-"""Carries out tasks that need no instruments within the house, each in a thread of its own.
+"""Runs tasks that need no line in threads of the house, and reads the lab's files after an edit.
 
-Their documents are read by processes of their own. A house that dies takes these runs with it: what
-has left a journal without an end is lost then, and its task has failed.
+Documents of these tasks are read by processes of their own. A house that dies takes these runs with
+it: a run that has left a journal without an end is lost then, and its task has failed.
 """
 
 import json

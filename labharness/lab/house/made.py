@@ -1,4 +1,7 @@
-"""The commands that the house makes of a submission and of a run, and the names of its workers."""
+"""Builds the commands and messages of the house: create, lease or reject a task, open a session.
+
+The names of its workers are here too.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The messages between the house and the line owner, as frozen values and JSON."""
+"""The house's interfaces: orders to the line owner, its workers, and the folders of runs."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,10 +1,11 @@
-"""The messages of tasks that no journal holds: what was submitted, and what is told beside a run.
+"""Stores submissions, messages that no run's journal holds, and the house's newest records.
 
 A message that goes to a caller is kept before it is sent, so that a house that starts again sends
-the same one. The run's journal keeps events and answers. Kept here are the submission and what is
-told on its receipt (what opens the session, and the acceptance or the rejection of a task that has
-it at once), in one write; the message that carries the token of a run (no journal has it); and what
-ends a session whose run has died.
+the same one. The run's journal keeps events and answers. Kept here, in `messages.sqlite`, are the
+submission and what is told on its receipt (what opens the session, and the acceptance or the
+rejection of a task that has it at once), in one write with the house's record of the task; the
+message that carries the token of a run (no journal has it); and what ends a session whose run has
+died.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""The part of admission that needs no line: a task that can never run is refused at once."""
+"""Checks a submission against the lab's files alone.
+
+So a task that can never run is rejected at once, before it waits for the line.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Requests of callers elsewhere about sessions of their own."""
+"""Finds the task of a session, and carries out its caller's abort."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""The command on a task, or on a job, of each word that an operator may say."""
+"""Maps an operator's words (cancel, pause, link, ...) to commands on tasks and jobs."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

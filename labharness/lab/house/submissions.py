@@ -1,4 +1,4 @@
-"""The submissions that a house keeps: of a confidential one no input is in clear."""
+"""Prepares a submission for storage: a confidential one is encrypted or redacted."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Polls of a flight: as coarse as its prediction allows."""
+"""Chooses the polling periods of a pre-flight: as long as limits and watchdogs allow."""
 
 import math
 from collections.abc import Mapping, Sequence, Set

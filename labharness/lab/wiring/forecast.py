@@ -1,4 +1,7 @@
-"""Forecasts a task: weighed and flown on the nominal plant, not submitted; no port is opened."""
+"""Predicts a task for `labharness plan`, by a run on the nominal plant.
+
+Nothing is submitted, and no port is opened.
+"""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

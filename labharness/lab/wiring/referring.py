@@ -1,4 +1,4 @@
-"""Puts the inputs that a task refers to in the place of their address."""
+"""Loads the inputs that a task on a line names by an address (`inputs_uri`)."""
 
 from pathlib import Path
 

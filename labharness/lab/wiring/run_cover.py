@@ -1,4 +1,4 @@
-"""The files of a run beside its journal: encrypted where its task is confidential."""
+"""Encrypts the files beside a run's journal where its task is confidential."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The log of a run, for a search for faults: the output of `logging`, in the run's folder.
+"""Writes `run.log`, the output of `logging` for one run.
 
 Facts stand in the journal; the log has the rest: each exchange on a port, and tracebacks.
 """

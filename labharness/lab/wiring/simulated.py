@@ -1,4 +1,4 @@
-"""The far end of loopback ports: a plant, a wire face an instrument, a bus a port."""
+"""Builds the simulated lab: a plant, and behind each loopback port a bus with its simulators."""
 
 import random
 from collections.abc import Callable, Generator, Mapping

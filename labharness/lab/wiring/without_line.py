@@ -1,4 +1,4 @@
-"""Run one task that needs no line: no lock, no instrument, no guard; else like `tasks`."""
+"""Runs one task that needs no line: no lock, no instrument, no guard; else like `tasks`."""
 
 import asyncio
 import logging

@@ -1,5 +1,6 @@
-"""Admission before anything physical: screen, plan, check limits, weigh, ask for approval.
+"""Admits a task: checks caller, inputs, plan, limits and risk, and runs the pre-flight.
 
+It also finds the approval that a task needs, and suggests other inputs for a task that is rejected.
 Decisions are made by admission, the capability and the kernel; this file gives their order.
 """
 

@@ -1,4 +1,4 @@
-"""The requests of a person by hand, behind the same gate as any plan.
+"""Answers a person at the control socket (read, set, hold, stop, safe), behind a plan's gate.
 
 One table of words; each takes and returns a JSON object, as the control socket carries them. A
 value that is set by hand is judged by the kernel, journaled and read back like any other; the

@@ -1,4 +1,4 @@
-"""The energy that a plan adds, by its commands and its pre-flight; the more severe counts.
+"""Finds the heat, gases, light and current that a plan may add, by its commands and its pre-flight.
 
 A capability declares gases, temperature and hours. Its plan shows them too, in its commands and in
 pre-flight; the more severe of both is weighed. A command that adds energy and was not stated is

@@ -1,4 +1,7 @@
-"""The gates of admission for one task, each with what it found; nothing is submitted."""
+"""The findings of each check of admission for one task: the report of `labharness policy explain`.
+
+Nothing is submitted.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Facts on the lab for the desk, gathered once by the composition root."""
+"""The facts of a lab that the desk works with, and the request that it shows to approvers."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A lab without its line, for admission: its facts, its limits, and the answer on receipt."""
+"""Admits a task that needs no line: the lab's facts without instruments, the answer on receipt."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

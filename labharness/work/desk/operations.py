@@ -1,4 +1,4 @@
-"""A line and its operator as a plan sees them."""
+"""Carries out a plan's operations on a line and by its operator, within the session's token."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""The results of a confidential task: artifacts hold them, and its messages refer to these."""
+"""Puts the results of a confidential task into artifacts, to which its messages refer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

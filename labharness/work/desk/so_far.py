@@ -1,4 +1,4 @@
-"""The results of a run that came to no end, out of its steps and its journal."""
+"""Partial results of a run that did not finish, out of its steps and its journal."""
 
 import json
 import logging

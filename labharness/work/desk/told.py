@@ -1,7 +1,7 @@
-"""The events of a confidential task, without each text and number that may quote its data.
+"""Redacts the events of a confidential task, by a table of the fields that may be told.
 
-A table names what is told of each kind of event; what it does not name is not told. A sentence is
-told if nothing was put into it. So what is added to an event later stays untold until it is named.
+A field that the table does not name is not told, so a field that is added to an event later stays
+untold until it is named. A sentence is told if nothing was put into it.
 """
 
 from collections.abc import Mapping

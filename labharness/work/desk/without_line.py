@@ -1,4 +1,4 @@
-"""One request that needs no line, from its arrival to its answer.
+"""Takes one task that needs no line from its submission to its answer.
 
 It is screened, weighed, accepted, recorded and answered like any other (`desk`), by the same parts.
 There is nothing to arm, to fly before, to make safe or to watch, so none of that is here.

@@ -1,1 +1,1 @@
-"""Durable tasks: commands decided into facts, the state folded of them, a journal to keep them."""
+"""Tasks by event sourcing: commands become facts, a journal keeps them, the state follows."""

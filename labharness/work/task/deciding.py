@@ -1,4 +1,4 @@
-"""Decide a command of the control plane into facts, which another room writes down.
+"""Decides a command on tasks into facts; `house.py` writes them.
 
 Nothing is done here. A refusal is a fact too, with the code of its reason, so that it is kept.
 """

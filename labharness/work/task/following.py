@@ -1,7 +1,8 @@
-"""The journal of a run as commands on its task: the house learns of work by reading alone.
+"""Turns new records of a run's journal into commands on its task.
 
-The run writes its facts for itself. The same records always make the same commands, and the number
-of the last one read is kept with them, so that a house that starts again goes on where it was.
+The run writes its facts for itself, and the house learns of them by reading alone. The same records
+always make the same commands, and the number of the last one read is kept with them, so that a
+house that starts again goes on where it was.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,7 @@
-"""A mapping that is never changed, and of which one with another entry is made at little cost.
+"""A persistent map: adding an entry makes a new map that shares the old entries.
 
 The state of a lab's tasks is a value: each fact makes a new one. A copy of a dict of all tasks that
-a lab ever had would cost more with each task; here most entries are shared between the two.
+a lab ever had would cost more with each task.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

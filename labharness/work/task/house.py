@@ -1,4 +1,4 @@
-"""The durable shell of tasks: facts go into a chained journal first, and the state follows."""
+"""The house's journal: writes the facts of tasks durably, and keeps the state that they make."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

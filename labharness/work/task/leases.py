@@ -1,4 +1,4 @@
-"""Instruments and places that the runs of a lab have leased, and the need of a run."""
+"""Which run holds which instruments and places of a capability, and what a run has to wait for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

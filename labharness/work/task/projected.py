@@ -1,4 +1,4 @@
-"""Tasks, attempts and edges as the objects of the published schemas, in their camelCase names."""
+"""Tasks, attempts and edges as JSON objects of the published schemas, with camelCase names."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

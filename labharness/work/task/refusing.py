@@ -1,13 +1,16 @@
-"""A refusal of a decision: it leaves with the code of its reason, which `decide` makes a fact."""
+"""The exception by which a command on a task is refused, and `require`, which raises it.
+
+It has the code of the reason, which `decide` makes a fact.
+"""
 
 __all__ = ["require"]
 
 
 class _Refuse(Exception):
-    """The way out of a decision; it does not leave the deciding modules."""
+    """The refusal of a command; it does not leave the deciding modules."""
 
 
 def require(truth: bool, refusal: str) -> None:
-    """_Refuse with a code unless something is true."""
+    """Refuse with a code unless something is true."""
     if not truth:
         raise _Refuse(refusal)
