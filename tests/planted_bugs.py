@@ -277,7 +277,7 @@ PLANTED = (
     PlantedBug(
         "stop refused for its words",
         "labharness.work.desk.by_hand:ByHand._stop",
-        "self._owner.abort(text)",
+        "self._active.abort(text)",
         "self._by_hand(asked, 'stop')\nself._owner.abort(text)",
         "tests/line/test_operate_by_hand_during_a_run.py::test_a_stop_is_never_refused_for_its_words[no name]",
         promise=13,

@@ -21,7 +21,7 @@ from labharness.line.instrument import channel_of
 from labharness.safety.guard import PortBusy
 from labharness.safety.kernel import Mode
 
-__all__ = ["ByHand", "LineOwner", "Nobody", "NotUnderstood"]
+__all__ = ["ActiveRun", "ByHand", "Nobody", "NotUnderstood"]
 
 TEXT_MAX = 500  # characters of a name or a reason
 READS_MAX = 8  # that wait at once, for all persons together
@@ -34,8 +34,8 @@ class NotUnderstood(LabError, ValueError, code="not_understood"):
     """A request that is not understood; the message says which ones are."""
 
 
-class LineOwner(Protocol):
-    """The present owner of the line: the desk of a task, or a person who attends it."""
+class ActiveRun(Protocol):
+    """Drives the line now: the desk of a task, or a person who attends it."""
 
     def abort(self, reason: str) -> None:
         """End what runs, in order; the line is made safe."""
@@ -55,7 +55,7 @@ class LineOwner(Protocol):
 
 
 class Nobody:
-    """The owner of a line that has none."""
+    """Stands for a run on a line that has none."""
 
     def abort(self, reason: str) -> None:
         """Refuse: nothing runs, and no person may think that it was stopped."""
@@ -75,16 +75,16 @@ class Nobody:
 
 
 class ByHand:
-    """Answers requests by hand to a line with an owner.
+    """Answers requests by hand to a line.
 
     Args:
         line: The line.
-        owner: Its owner.
+        active: Its run, or the person who attends it.
     """
 
-    def __init__(self, line: Line, owner: LineOwner) -> None:
+    def __init__(self, line: Line, active: ActiveRun) -> None:
         self._line = line
-        self._owner = owner
+        self._active = active
         self._reads = 0
         self._words: dict[str, Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]] = {
             "status": self._status,
@@ -113,7 +113,7 @@ class ByHand:
         trip, latched = self._line.memory.trip, self._line.guard.latch.trip
         now_s = self._line.clock.now_s()
         return {
-            **self._owner.about(),
+            **self._active.about(),
             "mode": self._line.memory.mode.value,
             "trip": None if trip is None else trip.detail,
             "latched": None if latched is None else latched.detail,
@@ -199,16 +199,16 @@ class ByHand:
         return {"instrument": name, "act": act, "ending": ending.value, "detail": detail, **more}
 
     async def _hold(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        said = await self._owner.hold(self._by_hand(asked, Text("by_hand.hold")))
+        said = await self._active.hold(self._by_hand(asked, Text("by_hand.hold")))
         return {"said": said}
 
     async def _resume(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        await self._owner.resume(self._by_hand(asked, Text("by_hand.resume")))
+        await self._active.resume(self._by_hand(asked, Text("by_hand.resume")))
         return {"said": Text("hold.going_on")}
 
     async def _stop(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         text = _said(Text("by_hand.stop"), asked)
-        self._owner.abort(text)  # first: nothing about the words may keep a stop back
+        self._active.abort(text)  # first: nothing about the words may keep a stop back
         self._line.trip_response.repeat()  # of a line that has tripped; of another nothing
         self._note(text)
         self._line.events.on_warning(text)
@@ -221,8 +221,8 @@ class ByHand:
     async def _safe(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Run the stop procedure now: bytes first, then records and messages.
 
-        On a line that has tripped, the procedure in force is sent and verified once more. An owner
-        of a line that is not armed is about to arm it: that latches too, and the run is ended.
+        On a line that has tripped, the procedure in force is sent and verified once more. A run
+        on a line that is not armed is about to arm it: that latches too, and the run is ended.
         """
         line = self._line
         now_s = line.clock.now_s()
@@ -230,15 +230,15 @@ class ByHand:
         why = _said(Text("by_hand.safe"), asked)
         trip = Trip(Cause.STOP_REQUEST, procedure, "by_hand", None, now_s, why)
         line.trip_response.repeat()  # of a line that has tripped; of another nothing
-        owned = not isinstance(self._owner, Nobody)
+        owned = not isinstance(self._active, Nobody)
         waits = owned and line.memory.mode is Mode.DISARMED
         # the persons who are called for a trip are called for this
         line.trip_response.trip(trip, disarmed=owned)
         if waits:  # no plan looks at the line yet, so none would see that it has tripped
-            self._owner.abort(why)
+            self._active.abort(why)
             with suppress(JournalFailed):
                 line.events.on_warning(why)
-        if line.memory.trip is None:  # without an owner nothing trips: it is made safe alone
+        if line.memory.trip is None:  # without a run nothing trips: it is made safe alone
             verification = await line.trip_response.make_safe(procedure)
             hot = await line.trip_response.hot(procedure)
         else:
@@ -266,7 +266,7 @@ class ByHand:
         trip = Trip(Cause.COMMUNICATION, procedure, "state_dir", None, now_s, why)
         line.trip_response.trip(trip, disarmed=True)
         if waits:
-            self._owner.abort(why)
+            self._active.abort(why)
         with suppress(JournalFailed):
             line.events.on_warning(why)
 
