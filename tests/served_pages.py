@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from threading import Thread
 from typing import Any
 
-from labharness.faces.service.loopback import LoopbackPages, Page, PageAsked, loopback_socket
+from labharness.faces.service.local_http import LocalHttpServer, Page, PageAsked, local_socket
 
 __all__ = ["with_pages"]
 
@@ -19,8 +19,8 @@ def with_pages(
     found: list[Any] = []
 
     async def serve() -> None:
-        with loopback_socket(0) as listening:
-            server = await LoopbackPages(pages, below).serve(listening)
+        with local_socket(0) as listening:
+            server = await LocalHttpServer(pages, below).serve(listening)
             port: int = listening.getsockname()[1]
             asking = Thread(target=lambda: found.append(ask(port)), daemon=True)
             asking.start()

@@ -20,7 +20,7 @@ from labharness.faces.service.amqp import AmqpFace
 from labharness.faces.service.artifact_pages import ARTIFACTS_PATH, ArtifactPages
 from labharness.faces.service.card import agent_card
 from labharness.faces.service.counts import Counts
-from labharness.faces.service.loopback import LoopbackPages, loopback_socket
+from labharness.faces.service.local_http import LocalHttpServer, local_socket
 from labharness.faces.service.pages import pages_of
 from labharness.faces.service.sockets import WebSocketFace
 from labharness.faces.service.stdio import StdioFace
@@ -159,7 +159,7 @@ def _listening(option: str, port: int | None, stack: ExitStack) -> socket.socket
     if port is None:
         return None
     try:
-        return stack.enter_context(loopback_socket(port))
+        return stack.enter_context(local_socket(port))
     except (OSError, OverflowError) as why:
         raise BadUse(Text("pair", what=f"{option} {port}", why=str(why))) from None
 
@@ -188,7 +188,7 @@ async def _pages(
     pages = pages_of(card, counts, house.tasks, partial(line_state, plan))
     artifacts = ArtifactPages(broker.vouches, house.tasks, house.runs)
     below = {ARTIFACTS_PATH: artifacts.page}
-    server = await LoopbackPages(pages, below).serve(listening.dup())
+    server = await LocalHttpServer(pages, below).serve(listening.dup())
     try:
         yield
     finally:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from labharness.core.files.named import open_named
-from labharness.faces.service.loopback import Page, PageAsked, refused
+from labharness.faces.service.local_http import Page, PageAsked, refused
 from labharness.journal.access_log import (
     AccessNotApproved,
     AccessNotLogged,

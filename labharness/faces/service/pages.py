@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from labharness.faces.service.card import CARD_PATH
 from labharness.faces.service.counts import CONTENT_TYPE, Counts, exposed
-from labharness.faces.service.loopback import Page, json_page
+from labharness.faces.service.local_http import Page, json_page
 from labharness.work.task.record import Tasks
 from labharness.work.task.states import TERMINAL
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from labharness.faces.broker.connection import Broker
 from labharness.faces.service import artifact_pages
 from labharness.faces.service.artifact_pages import ARTIFACTS_PATH, ArtifactPages
-from labharness.faces.service.loopback import PageAsked
+from labharness.faces.service.local_http import PageAsked
 from labharness.journal import SqliteJournal
 from labharness.journal.access_log import accesses
 from labharness.journal.artifacts import Artifacts

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from commands import say
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.service import loopback
+from labharness.faces.service import local_http
 from labharness.faces.service.card import CARD_PATH, EXTENSION, agent_card
 from labharness.faces.service.counts import LINE_STATES, Counts, exposed
-from labharness.faces.service.loopback import Page, loopback_socket
+from labharness.faces.service.local_http import Page, local_socket
 from labharness.faces.service.pages import pages_of
 from labharness.lab import default_lab_path, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
@@ -165,13 +165,13 @@ def test_no_bytes_stop_the_pages(requests: list[bytes]) -> None:
 
 
 def test_slow_large_and_many_requests_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loopback, "ANSWER_S_MAX", 0.5)
-    monkeypatch.setattr(loopback, "CONNECTIONS_MAX", 4)
+    monkeypatch.setattr(local_http, "ANSWER_S_MAX", 0.5)
+    monkeypatch.setattr(local_http, "CONNECTIONS_MAX", 4)
 
     def ask(port: int) -> tuple[bytes, int, int]:
         with socket.create_connection(("127.0.0.1", port), 5) as talk:
             with suppress(OSError):
-                talk.sendall(b"GET /here HTTP/1.1\r\nA: " + b"a" * loopback.HEAD_BYTES_MAX * 2)
+                talk.sendall(b"GET /here HTTP/1.1\r\nA: " + b"a" * local_http.HEAD_BYTES_MAX * 2)
             with suppress(ConnectionError):
                 assert talk.recv(100) == b""
         silent = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(4)]
@@ -186,7 +186,7 @@ def test_slow_large_and_many_requests_are_bounded(monkeypatch: pytest.MonkeyPatc
 
 def test_a_port_that_is_taken_is_one_plain_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LABHARNESS_BROKER", "amqp://a:b@127.0.0.1:9/%2Fhcp")
-    with loopback_socket(0) as taken:
+    with local_socket(0) as taken:
         port = taken.getsockname()[1]
         said = say("serve", "--http", port)
         said.is_one_plain_error(f"--http {port}", "[bad_use]")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
-__all__ = ["LoopbackPages", "Page", "PageAsked", "json_page", "loopback_socket", "refused"]
+__all__ = ["LocalHttpServer", "Page", "PageAsked", "json_page", "local_socket", "refused"]
 
 HOST: Final = "127.0.0.1"
 
@@ -51,7 +51,7 @@ def json_page(body: Mapping[str, Any], status: HTTPStatus = HTTPStatus.OK) -> Pa
     return Page(f"{text}\n".encode(), "application/json", status)
 
 
-def loopback_socket(port: int) -> socket.socket:
+def local_socket(port: int) -> socket.socket:
     """Return a socket that listens on a port of this machine.
 
     Raises:
@@ -60,7 +60,7 @@ def loopback_socket(port: int) -> socket.socket:
     return socket.create_server((HOST, port))
 
 
-class LoopbackPages:
+class LocalHttpServer:
     """Serves pages by their paths.
 
     Args:
