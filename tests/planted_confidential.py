@@ -82,7 +82,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "intent of a confidential task in the journal of the house",
-        "labharness.lab.house.submissions:told",
+        "labharness.lab.house.submissions:redacted_submission",
         "withheld(payload) if is_confidential(payload) else payload",
         "payload",
         TAKEN,
@@ -183,7 +183,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "sentence with a value in it, told",
-        "labharness.work.desk.told:sentence",
+        "labharness.work.desk.redaction:sentence",
         "not text.params and text.code in TEXTS",
         "True",
         TOLD,
@@ -192,7 +192,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "event that no table names, told",
-        "labharness.work.desk.told:told_in_clear",
+        "labharness.work.desk.redaction:redacted_event",
         "AS_IT_IS.get(kind)",
         "AS_IT_IS.get(kind, tuple(data))",
         TOLD,

@@ -34,7 +34,7 @@ from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode, encode
 from labharness.work.desk.folder import ANSWER_NAME
 from labharness.work.task.events import events_of
-from labharness.work.task.house import read_tasks, told
+from labharness.work.task.house import read_history, read_tasks
 from labharness.work.task.projected import graph_of, task_of, utc
 from labharness.work.task.record import Task, Tasks
 from labharness.work.task.snapshot import snapshot
@@ -153,7 +153,7 @@ def _graph(plan: LabPlan, chosen: argparse.Namespace) -> int:
 
 
 def _events(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    for fact_id, fact, before, after in told(_journal(plan)):
+    for fact_id, fact, before, after in read_history(_journal(plan)):
         for event in events_of(fact, before, after, fact_id):
             say(json.dumps(event, ensure_ascii=False))
     return EXIT_COMPLETED

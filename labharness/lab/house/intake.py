@@ -12,7 +12,7 @@ from labharness.core.clock import utc_text
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.made import Submitted, TaskRefused, creating, never, opening
 from labharness.lab.house.outgoing import MESSAGES_MAX, Receipt, TaskMessages
-from labharness.lab.house.submissions import Submissions, told, told_of
+from labharness.lab.house.submissions import Submissions, redacted_rejection, redacted_submission
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
@@ -166,7 +166,9 @@ class Intake:
         answer = None if was else self._receive(message.message_id, payload, session_id, asked.way)
         rejected = answer if isinstance(answer, Rejected) else None
         kept, described = self._submissions.taken(task_id, asked.data, message, was, rejected)
-        created = creating(task_id, message.message_id, told(payload), self._lab, asked.seed)
+        created = creating(
+            task_id, message.message_id, redacted_submission(payload), self._lab, asked.seed
+        )
         profile = {**created.profile, **described}
         profile |= dict(asked.noted) if was is None else _as_noted(was)
         if was is None and self._needs_no_line(payload):
@@ -182,7 +184,7 @@ class Intake:
         if rejected is not None:
             for ends in never(task_id, rejected.reason_code):
                 draft.give(ends, RUNTIME)
-            why = self._rejection(message.message_id, told_of(rejected, payload))
+            why = self._rejection(message.message_id, redacted_rejection(rejected, payload))
             never_runs = Submitted(task_id=task_id, fresh=True, rejected=True)
             return never_runs, Receipt(task_id, kept, answer=why)
         accepted = answer if isinstance(answer, HcpMessage) else None

@@ -22,7 +22,7 @@ from labharness.work.admission.confidential import (
 from labharness.work.task.record import Task, Tasks
 from labharness.work.task.states import TERMINAL
 
-__all__ = ["Submissions", "forget", "read_submission", "told", "told_of"]
+__all__ = ["Submissions", "forget", "read_submission", "redacted_rejection", "redacted_submission"]
 
 DIGEST = "digest"
 """In the profile of a confidential task: what a repeated key is compared by."""
@@ -87,12 +87,12 @@ def _digest(master: Path | None, payload: TaskSubmit, was: Task | None) -> dict[
         return {DIGEST: keyed_digest(master, canonical(said))}
 
 
-def told_of(rejected: Rejected, payload: TaskSubmit) -> Rejected:
+def redacted_rejection(rejected: Rejected, payload: TaskSubmit) -> Rejected:
     """Return what a caller is told of a rejection, and what is kept of it."""
     return in_clear(rejected) if is_confidential(payload) else rejected
 
 
-def told(payload: TaskSubmit) -> TaskSubmit:
+def redacted_submission(payload: TaskSubmit) -> TaskSubmit:
     """Return what the journal of a house may say of a submission."""
     return withheld(payload) if is_confidential(payload) else payload
 

@@ -35,10 +35,10 @@ from labharness.work.desk.facts import Approvers, LabFacts
 from labharness.work.desk.making_safe import MakingSafe
 from labharness.work.desk.operations import LineOperations
 from labharness.work.desk.progress_reporter import ProgressReporter
+from labharness.work.desk.redaction import ACCEPTED, RECOVERED
 from labharness.work.desk.resuming import NotResumable, Resumption, look_up
 from labharness.work.desk.rules_record import rules_record
 from labharness.work.desk.session import Session
-from labharness.work.desk.told import ACCEPTED, RECOVERED
 from labharness.work.plan import Executor, FailureKind, Operator, StepFailed, StepRecord
 
 __all__ = ["Desk"]

@@ -18,7 +18,7 @@ from labharness.protocols.hcp.session import (
     next_state,
 )
 from labharness.work.admission.token import Scope, TokenRecord, beyond, in_force, revoke
-from labharness.work.desk.told import told_in_clear
+from labharness.work.desk.redaction import redacted_event
 
 __all__ = ["WHOLE", "Session"]
 
@@ -101,7 +101,7 @@ class Session:
         tell = self.tell
 
         def told(kind: str, data: Mapping[str, Any]) -> None:
-            if (clear := told_in_clear(kind, data)) is not None:
+            if (clear := redacted_event(kind, data)) is not None:
                 tell(kind, clear)
 
         self.confidential, self._encrypted, self.tell = True, encrypted, told
@@ -126,7 +126,7 @@ class Session:
 
     def _clear(self, event_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
         """Return the data of an event as everybody may know it."""
-        return (told_in_clear(event_type, data) or {}) if self.confidential else dict(data)
+        return (redacted_event(event_type, data) or {}) if self.confidential else dict(data)
 
     def warn_of_ignored(self, names: Sequence[str]) -> None:
         """Record a warning for each name that only a higher minor version of HCP knows."""

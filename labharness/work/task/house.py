@@ -15,7 +15,7 @@ from labharness.work.task.facts import TaskFact, fact_from_json, fact_to_json
 from labharness.work.task.fold import folded
 from labharness.work.task.record import Tasks
 
-__all__ = ["AheadRecord", "Draft", "HouseJournal", "read_tasks", "told"]
+__all__ = ["AheadRecord", "Draft", "HouseJournal", "read_history", "read_tasks"]
 
 KIND: Final = "task_facts"
 """Kind of a record: all facts of one command, so that a cut never leaves a part of them."""
@@ -39,7 +39,7 @@ def read_tasks(path: Path) -> Tasks:
     return folded(fact for _, fact in _facts(path))
 
 
-def told(path: Path) -> Iterator[tuple[str, TaskFact, Tasks, Tasks]]:
+def read_history(path: Path) -> Iterator[tuple[str, TaskFact, Tasks, Tasks]]:
     """Return each fact with its id, and the state before and after it; raises as `read_tasks`."""
     tasks = Tasks()
     for fact_id, fact in _facts(path):

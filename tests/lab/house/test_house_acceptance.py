@@ -12,7 +12,7 @@ from labharness.journal.reading import read, verify_file
 from labharness.lab import read_lab
 from labharness.lab.house.house_process import HOUSE_JOURNAL
 from labharness.work.task import facts as f
-from labharness.work.task.house import told
+from labharness.work.task.house import read_history
 from labharness.work.task.queue import PRIORITIES
 from task_history import faults_of
 from up_lab import IV, Up, until
@@ -66,7 +66,7 @@ def test_five_tasks_of_two_callers_survive_a_trip_and_two_kills_in_order(tmp_pat
     finally:
         say("down", "--lab", IV, "--stop")
         until(bench.down)
-    facts = [each for _, each, _, _ in told(read_lab(IV).state_dir / HOUSE_JOURNAL)]
+    facts = [each for _, each, _, _ in read_history(read_lab(IV).state_dir / HOUSE_JOURNAL)]
     assert faults_of(facts, names, _steps(tmp_path / "runs")) == []
     ends = {x.task_id: x.to for x in facts if isinstance(x, f.TaskMoved)}
     assert ends == {each: "failed" if each == tripped else "completed" for each in names}

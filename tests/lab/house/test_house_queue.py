@@ -26,7 +26,7 @@ from labharness.work.task.commands import (
 from labharness.work.task.events import events_of
 from labharness.work.task.facts import TaskFact
 from labharness.work.task.following import read_up_to
-from labharness.work.task.house import Draft, HouseJournal, told
+from labharness.work.task.house import Draft, HouseJournal, read_history
 from labharness.work.task.queue import QUEUED_MAX
 from line_world import LineWorld, message
 from tasks_alone import OLGA
@@ -103,7 +103,7 @@ def test_each_task_has_its_events_in_order_and_none_is_lost_or_doubled(kept: Kep
     assert set(ended.values()) <= {"completed", "failed"}
     seen: dict[str, list[str]] = {}
     ids = []
-    for fact_id, fact, before, after in told(kept.home / "house.sqlite"):
+    for fact_id, fact, before, after in read_history(kept.home / "house.sqlite"):
         for event in events_of(fact, before, after, fact_id):
             ids.append(event["eventId"])
             seen.setdefault(event["taskId"], []).append(event["type"])
@@ -134,7 +134,7 @@ def test_what_a_run_wrote_while_no_house_read_it_is_followed_in_one_turn_and_in_
     task = kept.house.tasks.by_id[name]
     assert task.progress.current_step == str(len(written))
     assert read_up_to(task.attempts[0]) == len(written)
-    places = [int(each.partition(".")[2]) for each, *_ in told(kept.home / "house.sqlite")]
+    places = [int(each.partition(".")[2]) for each, *_ in read_history(kept.home / "house.sqlite")]
     assert max(places) < 3 * RECORDS_MAX  # facts that are written together, of one piece
 
 

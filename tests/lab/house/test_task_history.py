@@ -8,7 +8,7 @@ import pytest
 
 from labharness.lab.house.house import House
 from labharness.work.task import facts as f
-from labharness.work.task.house import HouseJournal, told
+from labharness.work.task.house import HouseJournal, read_history
 from line_world import LineWorld, message
 from task_history import faults_of
 
@@ -38,7 +38,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> tuple[Facts, list[str]]:
         house.step()
         world.turn()
     journal.close()
-    return [fact for _, fact, _, _ in told(Path(home / "house.sqlite"))], names
+    return [fact for _, fact, _, _ in read_history(Path(home / "house.sqlite"))], names
 
 
 def at(facts: Sequence[f.TaskFact], kind: type[f.TaskFact], number: int = 0) -> int:

@@ -25,7 +25,7 @@ from labharness.journal.encryption import KeyMissing
 from labharness.journal.layout import JournalEmpty
 from labharness.journal.reading import read, verify_file
 from labharness.lab import Lab
-from labharness.work.desk.told import AS_IT_IS, told_in_clear
+from labharness.work.desk.redaction import AS_IT_IS, redacted_event
 from rig import Injection, as_submit, cut, plant_fault
 
 NUMBER = str(DWELL_S)
@@ -303,7 +303,9 @@ def data_of(kind: str) -> st.SearchStrategy[dict[str, Any]]:
 @given(st.data())
 def test_what_is_told_of_a_confidential_task_is_named_in_the_table(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from([*AS_IT_IS, "tick", "else"]))
-    told = told_in_clear(kind, {"data": {"about": CANARY, "record": 1}, **data.draw(data_of(kind))})
+    told = redacted_event(
+        kind, {"data": {"about": CANARY, "record": 1}, **data.draw(data_of(kind))}
+    )
     assert (told is None) == (kind not in AS_IT_IS)
     assert CANARY not in str(told)
     assert NUMBER not in str(told)

@@ -11,7 +11,7 @@ from labharness.core.vocabulary.catalogue import TEXTS
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import REASON_CODES
 
-__all__ = ["ACCEPTED", "RECOVERED", "sentence", "told_in_clear"]
+__all__ = ["ACCEPTED", "RECOVERED", "redacted_event", "sentence"]
 
 ACCEPTED: Final = "accepted"
 RECOVERED: Final = "recovered_from_checkpoint"
@@ -50,7 +50,7 @@ RESULT: Final = ("step", "instrument", "record")
 """Of a measurement: where it stands in the journal, which the key reads."""
 
 
-def told_in_clear(kind: str, data: Mapping[str, Any]) -> dict[str, Any] | None:
+def redacted_event(kind: str, data: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what may be told of an event; ``None`` of a kind that is not told at all."""
     named = AS_IT_IS.get(kind)
     if named is None:
