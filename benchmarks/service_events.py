@@ -25,8 +25,8 @@ from labharness.faces.service.positions import Positions
 from labharness.faces.service.post import VIA, Batch, Post
 from labharness.faces.service.talk import WINDOW
 from labharness.journal import SqliteJournal
+from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import RunFolders
-from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp.codec import encode
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.task.commands import CreateTask, ReportStatus, StartTask, TaskActor
@@ -81,7 +81,7 @@ def at_work(sessions: list[str]) -> Tasks:
 async def ours(url: str, folder: Path, sessions: list[str]) -> float:
     """Return events a second of the service's outbox."""
     tasks = at_work(sessions)
-    with Positions(folder / f"{uuid.uuid4()}.sqlite") as positions, TaskMessages(folder) as kept:
+    with Positions(folder / f"{uuid.uuid4()}.sqlite") as positions, MessageStore(folder) as kept:
         post = Post(kept, RunFolders(folder / "runs"), positions, lambda: "", lambda: "")
         house: Any = SimpleNamespace(lab_id=LAB, changed=asyncio.Event(), tasks=lambda: tasks)
         async with await aio_pika.connect(url) as connection:

@@ -125,7 +125,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "locks on the messages of tasks that their next user takes away",
-        "labharness.lab.house.outgoing:_make",
+        "labharness.lab.house.message_store:_make",
         "os.O_RDWR | os.O_CREAT | os.O_EXCL",
         "os.O_RDWR | os.O_CREAT",
         "tests/lab/house/test_task_messages.py::"

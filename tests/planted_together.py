@@ -47,7 +47,7 @@ KEPT_TOGETHER = (
     ),
     PlantedBug(
         "receipts of which a part is kept",
-        "labharness.lab.house.outgoing:TaskMessages._write",
+        "labharness.lab.house.message_store:MessageStore._write",
         "self._database.execute(insert, [each for row in rows for each in row])",
         "for row in rows:\n    self._database.execute('INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?)', row)",
         MESSAGES + "test_a_receipt_is_kept_whole_or_not_at_all",
@@ -56,7 +56,7 @@ KEPT_TOGETHER = (
     ),
     PlantedBug(
         "receipt that a power cut takes back",
-        "labharness.lab.house.outgoing:TaskMessages.__init__",
+        "labharness.lab.house.message_store:MessageStore.__init__",
         "'PRAGMA synchronous=FULL'",
         "'PRAGMA synchronous=NORMAL'",
         MESSAGES + "test_a_receipt_waits_for_the_disk_itself",

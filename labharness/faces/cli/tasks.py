@@ -30,7 +30,7 @@ from labharness.faces.cli.submission import read_submit
 from labharness.journal.encryption import kept
 from labharness.lab import LabPlan
 from labharness.lab.house.house_process import HOUSE_JOURNAL, house_door, runs_of
-from labharness.lab.house.outgoing import TaskMessages
+from labharness.lab.house.message_store import MessageStore
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode, encode
 from labharness.work.desk.folder import ANSWER_NAME
 from labharness.work.task.events import events_of
@@ -177,7 +177,7 @@ def _result(plan: LabPlan, task: Task, as_json: bool) -> int:
 def answer_of_task(plan: LabPlan, task: Task) -> HcpMessage | None:
     """Return the terminal message of a task's last attempt; ``None`` before there is one."""
     if not task.attempts:
-        with TaskMessages(plan.state_dir) as messages:
+        with MessageStore(plan.state_dir) as messages:
             return messages.answer(task.task_id)
     path = _folder(plan, task) / ANSWER_NAME
     if not path.exists():

@@ -32,7 +32,7 @@ from labharness.faces.service.post import VIA, Batch, Post
 from labharness.faces.service.talk import Talk, now_text, says_confidential
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
-from labharness.lab.house.outgoing import TaskMessages
+from labharness.lab.house.message_store import MessageStore
 from labharness.protocols.hcp import wire
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage
 
@@ -79,7 +79,7 @@ class AmqpFace:
         """Serve until it is cancelled."""
         from aio_pika.exceptions import CONNECTION_EXCEPTIONS, AMQPError
 
-        with Positions(house.home / OUTBOX_FILE) as positions, TaskMessages(house.home) as kept:
+        with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
             post = Post(
                 kept,
                 house.runs,

@@ -21,8 +21,8 @@ from labharness.journal import JournalFailed
 from labharness.journal.access_log import AccessNotLogged, data_class_of, log_access
 from labharness.journal.chain import Record
 from labharness.journal.encryption import KeyMissing
+from labharness.lab.house.message_store import MESSAGES_MAX, MessageStore
 from labharness.lab.house.orders import RECORDS_MAX, RunFiles, next_records
-from labharness.lab.house.outgoing import MESSAGES_MAX, TaskMessages
 from labharness.lab.house.sessions import session_of
 from labharness.protocols.hcp.terms import OPEN
 from labharness.work.desk.folder import JOURNAL_NAME
@@ -75,7 +75,7 @@ class Post:
 
     def __init__(
         self,
-        kept: TaskMessages,
+        kept: MessageStore,
         runs: RunFiles,
         positions: Positions,
         new_id: Callable[[], str],

@@ -25,7 +25,7 @@ from labharness.faces.service.positions import OUTBOX_FILE, Positions
 from labharness.faces.service.post import Batch, Post
 from labharness.faces.service.talk import Talk, now_text
 from labharness.lab.house.access import HouseAccess
-from labharness.lab.house.outgoing import TaskMessages
+from labharness.lab.house.message_store import MessageStore
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
 from labharness.protocols.hcp.messages import CALLERS
 
@@ -75,7 +75,7 @@ class WebSocketFace:
         secret = Chance(None).entropy(SECRET_BYTES).hex()
         port = self._listening.getsockname()[1]
         place = house.home / ADDRESS_FILE
-        with Positions(house.home / OUTBOX_FILE) as positions, TaskMessages(house.home) as kept:
+        with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
             post = Post(kept, house.runs, positions, Chance(None).uuid4, now_text, VIA)
             talk = _Sockets(house, post, secret, self._tell)
             async with serve(

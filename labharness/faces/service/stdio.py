@@ -20,7 +20,7 @@ from labharness.faces.service.positions import OUTBOX_FILE, Positions
 from labharness.faces.service.post import Batch, Post
 from labharness.faces.service.talk import Talk, now_text
 from labharness.lab.house.access import HouseAccess
-from labharness.lab.house.outgoing import TaskMessages
+from labharness.lab.house.message_store import MessageStore
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
 
 __all__ = ["StdioFace"]
@@ -48,7 +48,7 @@ class StdioFace:
 
     async def __call__(self, house: HouseAccess) -> None:
         """Serve; where the output has ended, until the tasks have."""
-        with Positions(house.home / OUTBOX_FILE) as positions, TaskMessages(house.home) as kept:
+        with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
             post = Post(kept, house.runs, positions, Chance(None).uuid4, now_text, VIA)
             pipes = _Pipes(house, post, self._tell)
             sending = asyncio.ensure_future(pipes.send())

@@ -13,8 +13,8 @@ from typing import Final, TypeVar
 from labharness.lab.house.house import House
 from labharness.lab.house.intake import ReceivedSubmission
 from labharness.lab.house.made import Submitted
+from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import LineOwnerDoor, RunFiles
-from labharness.lab.house.outgoing import TaskMessages
 from labharness.lab.house.sessions import abort_session, warn_caller
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.work.admission.confidential import Way
@@ -105,7 +105,7 @@ class HouseAccess:
 
     async def abort(self, caller_id: str, session_id: str, token: str, reason: str) -> str:
         """Carry out the abort of a session by its caller; as `abort_session`."""
-        with TaskMessages(self.home) as kept:
+        with MessageStore(self.home) as kept:
             return await self.with_house(
                 lambda house: abort_session(house, kept, caller_id, session_id, token, reason)
             )

@@ -23,8 +23,8 @@ from labharness.journal.encryption import KeyMissing
 from labharness.lab.config.kinds import capabilities
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
+from labharness.lab.house.message_store import keep_message, told_on_receipt
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, OwnerStatus, RunOrder
-from labharness.lab.house.outgoing import keep_message, told_on_receipt
 from labharness.lab.house.screening import screened
 from labharness.lab.house.submissions import read_submission
 from labharness.lab.wiring.without_line import NoLineRun, lineless_facts

@@ -26,6 +26,7 @@ from labharness.lab.house.made import (
     attempt_of,
     leasing,
 )
+from labharness.lab.house.message_store import MessageStore, made_submit_file
 from labharness.lab.house.orders import (
     RECORDS_MAX,
     DeskDoor,
@@ -36,7 +37,6 @@ from labharness.lab.house.orders import (
     WorkerDoor,
     next_records,
 )
-from labharness.lab.house.outgoing import TaskMessages, made_submit_file
 from labharness.lab.house.submissions import Submissions
 from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.messages import TaskSubmit
@@ -132,7 +132,7 @@ class House:
         self._unread_s: dict[str, float] = {}  # runs whose journals cannot be read, and since when
         self._speed: float | None = 1.0  # of the line, as its owner said last
         self._tell = tell
-        self._kept = TaskMessages(home)
+        self._kept = MessageStore(home)
         journal.catch_up(self._kept.ahead())
         self._intake = Intake(
             journal,

@@ -11,7 +11,7 @@ from typing import Any, Final
 from labharness.core.clock import utc_text
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.made import Submitted, TaskRefused, creating, never, opening
-from labharness.lab.house.outgoing import MESSAGES_MAX, Receipt, TaskMessages
+from labharness.lab.house.message_store import MESSAGES_MAX, MessageStore, Receipt
 from labharness.lab.house.submissions import Submissions, redacted_rejection, redacted_submission
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
@@ -88,7 +88,7 @@ class Intake:
     def __init__(
         self,
         journal: HouseJournal,
-        kept: TaskMessages,
+        kept: MessageStore,
         submissions: Submissions,
         *,
         lab: str,

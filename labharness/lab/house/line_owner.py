@@ -29,8 +29,8 @@ from labharness.journal.encryption import KeyMissing
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.config.lease import Lease
+from labharness.lab.house.message_store import keep_message
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, RunOrder, order_from_json
-from labharness.lab.house.outgoing import keep_message
 from labharness.lab.house.submissions import read_submission
 from labharness.lab.wiring.control import ControlSocket
 from labharness.lab.wiring.runs import BadOutput

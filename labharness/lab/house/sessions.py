@@ -6,8 +6,8 @@ from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.house import House
 from labharness.lab.house.made import attempt_of
+from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import LineOwnerDoor
-from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import CONFIDENTIAL
 from labharness.work.admission.token import is_token
@@ -19,7 +19,7 @@ __all__ = ["abort_session", "session_of", "warn_caller"]
 
 
 def abort_session(
-    house: House, kept: TaskMessages, caller_id: str, session_id: str, token: str, reason: str
+    house: House, kept: MessageStore, caller_id: str, session_id: str, token: str, reason: str
 ) -> str:
     """Carry out the abort that a caller asks of its session; it sticks to the task.
 

@@ -15,8 +15,8 @@ from labharness.faces.service.positions import FINISHED, Positions
 from labharness.faces.service.post import Batch, Post
 from labharness.faces.service.talk import Talk
 from labharness.journal import SqliteJournal
+from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import RunFolders
-from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.task.commands import CreateTask, FailTask, ReportStatus, StartTask
@@ -137,7 +137,7 @@ def holds(folder: Path, day: int, monkeypatch: pytest.MonkeyPatch) -> None:
     (task,) = state.by_id.values()
     house: Any = SimpleNamespace(changed=asyncio.Event(), tasks=lambda: state)
     positions = Positions(folder / "outbox.sqlite")
-    with TaskMessages(folder) as kept, positions:
+    with MessageStore(folder) as kept, positions:
         post = Post(kept, RunFolders(folder / "runs"), positions, lambda: "id", lambda: NOW, VIA)
         queue = Queue(house, post, day)
         before = traced_from()

@@ -15,8 +15,8 @@ from labharness.faces.service.positions import Positions
 from labharness.faces.service.post import VIA, Post
 from labharness.journal.chain import Record
 from labharness.journal.encryption import KeyMissing
+from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import RunFolders
-from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage, encode
 from labharness.protocols.hcp.messages import TaskSubmit
@@ -102,7 +102,7 @@ class PostedStory(Story):
         self._places += self.random.random() < 0.2
         positions = Positions(self.home / f"outbox-{self._places}.sqlite")
         self.post = Post(
-            TaskMessages(self.home), Telling(self.world), positions, self.mint, lambda: NOW
+            MessageStore(self.home), Telling(self.world), positions, self.mint, lambda: NOW
         )
         self.positions = positions
 
@@ -175,7 +175,7 @@ def test_each_attempt_of_a_task_is_told_also_one_that_comes_after_its_end(tmp_pa
     lab(ReportStatus(task_id="t", to="accepted"))
     lab(StartTask(task_id="t", run_id="s", worker="line"))
     minted = (f"id-{number}" for number in count())
-    with TaskMessages(tmp_path) as kept, Positions(tmp_path / "outbox.sqlite") as positions:
+    with MessageStore(tmp_path) as kept, Positions(tmp_path / "outbox.sqlite") as positions:
         post = Post(kept, RunFolders(tmp_path), positions, lambda: next(minted), lambda: NOW)
 
         def told() -> list[tuple[str, str]]:
@@ -214,7 +214,7 @@ def test_a_caller_whose_run_can_no_longer_be_read_hears_its_end_all_the_same(
     lab(ReportStatus(task_id="t", to="accepted"))
     lab(StartTask(task_id="t", run_id="s", worker="line"))
     minted = (f"id-{number}" for number in count())
-    with TaskMessages(tmp_path) as kept, Positions(tmp_path / "outbox.sqlite") as positions:
+    with MessageStore(tmp_path) as kept, Positions(tmp_path / "outbox.sqlite") as positions:
         post = Post(kept, Unreadable(tmp_path), positions, lambda: next(minted), lambda: NOW)
         positions.move({"s": 17})  # the record of the newest event that its caller has
         if accepted:

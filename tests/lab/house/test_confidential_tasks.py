@@ -17,9 +17,9 @@ from labharness.lab import read_lab
 from labharness.lab.house.desk_work import DeskWork, LabFiles
 from labharness.lab.house.house import House
 from labharness.lab.house.made import TaskRefused
+from labharness.lab.house.message_store import MessageStore, submit_file
 from labharness.lab.house.needs import needs_of
 from labharness.lab.house.orders import RunFolders
-from labharness.lab.house.outgoing import TaskMessages, submit_file
 from labharness.lab.house.sessions import abort_session
 from labharness.lab.house.submissions import forget, read_submission
 from labharness.protocols.hcp.codec import HcpMessage, NotHcp
@@ -78,7 +78,7 @@ class Desk:
         return self.house.tasks.by_id[task_id]
 
     def answer(self, task_id: str) -> HcpMessage:
-        with TaskMessages(self.home) as kept:
+        with MessageStore(self.home) as kept:
             answer = kept.answer(task_id)
         assert answer is not None
         return answer
@@ -165,7 +165,7 @@ def test_over_a_broker_confidential_data_are_refused_that_are_no_reference(
 def test_the_reason_of_a_callers_abort_is_not_kept(desk: Desk) -> None:
     task_id = desk.submit("k", INLINE)
     session_id = desk.house.tasks.by_id[task_id].session_id
-    files = TaskMessages(desk.home)
+    files = MessageStore(desk.home)
     accepted = files.kept(session_id, "accepted")
     until_s = steady_s() + 10.0
     while not accepted and steady_s() < until_s:

@@ -19,9 +19,9 @@ from labharness.lab.house import desk_work
 from labharness.lab.house.desk_work import LOOK_S, DeskWork, LabFiles
 from labharness.lab.house.house import House
 from labharness.lab.house.made import Submitted
+from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.needs import needs_of
 from labharness.lab.house.orders import RunFolders
-from labharness.lab.house.outgoing import TaskMessages
 from labharness.lab.house.sessions import abort_session
 from labharness.protocols.hcp.codec import decode
 from labharness.work.capability.document_analysis import supervised
@@ -187,7 +187,7 @@ def test_a_task_that_can_never_run_is_rejected_at_once(made: Desk) -> None:
     body = {"document_uri": "file:///etc/passwd"}
     task_id = made.submit("one", inputs=body)
     assert made.status(task_id) == "failed"
-    with TaskMessages(made.home) as messages:
+    with MessageStore(made.home) as messages:
         answer = messages.answer(task_id)
     assert answer is not None
     assert answer.payload.model_dump()["reason_code"] == "forbidden"
@@ -239,7 +239,7 @@ def test_a_task_that_only_waits_for_its_turn_is_accepted_on_receipt(
     assert len(tokens) == len(kept)
     made.until(lambda: made.statuses().count("running") == PLACES)
     last = kept[-1]
-    with TaskMessages(made.home) as messages:
+    with MessageStore(made.home) as messages:
         told = partial(abort_session, made.house, messages, "harness-local-01", last.session_id)
         token = last.opening[1].payload.model_dump()["session_token"]
         assert told(next(iter(tokens - {token})), "enough") == "token"
@@ -256,7 +256,7 @@ def test_a_run_begins_with_the_acceptance_that_its_caller_has(made: Desk) -> Non
     after = Desk(made.folder)
     after.until(lambda: after.status(kept.task_id) == "completed")
     records = after.records(kept.session_id)
-    with TaskMessages(after.home) as messages:
+    with MessageStore(after.home) as messages:
         assert messages.acceptance(kept.session_id) == kept.opening[1]
         assert messages.kept(kept.session_id, "accepted") == ()
     (accepted,) = [each.body for each in records if each.kind == "task_accepted"]

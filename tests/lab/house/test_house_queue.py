@@ -12,8 +12,8 @@ from labharness.journal.reading import read
 from labharness.lab.house.house import LOST_S, House
 from labharness.lab.house.intake import ReceivedSubmission
 from labharness.lab.house.made import Submitted, TaskRefused
+from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import RECORDS_MAX, order_from_json
-from labharness.lab.house.outgoing import TaskMessages
 from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import (
@@ -180,7 +180,7 @@ def test_submissions_that_come_together_are_one_record_and_each_is_what_it_is_al
     assert {name: task.status for name, task in kept.house.tasks.by_id.items()} == tasks
     assert tasks[first.task_id] == tasks[other.task_id] == "queued"
     assert len(list(read(kept.home / "house.sqlite"))) == 2, "one of the first, one of all others"
-    with TaskMessages(kept.home) as messages:
+    with MessageStore(kept.home) as messages:
         assert messages.submission(first.task_id) == asked_for("k").data
         assert messages.submission(other.task_id) == asked_for("k", "ben").data
 
@@ -208,11 +208,11 @@ def test_one_that_fails_takes_none_of_the_others_with_it(
 
 @pytest.mark.promise(61)
 def test_no_task_is_without_its_submission(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: TaskMessages, *receipts: object, ahead: object) -> None:
+    def full(self: MessageStore, *receipts: object, ahead: object) -> None:
         raise JournalFailed("the disk is full")
 
     with monkeypatch.context() as dying:
-        dying.setattr(TaskMessages, "receive", full)
+        dying.setattr(MessageStore, "receive", full)
         with pytest.raises(JournalFailed, match="full"):
             kept.house.submit_all([asked_for("k")])
     kept.restart()
@@ -280,7 +280,7 @@ def test_a_task_that_can_never_run_is_answered_at_once_and_alike(kept: Kept) -> 
     kept.turn()
     task = kept.house.tasks.by_id[first.task_id]
     assert (task.status, task.error_code, task.attempts) == ("failed", "safety_violation", ())
-    with TaskMessages(kept.home) as messages:
+    with MessageStore(kept.home) as messages:
         answer = messages.answer(first.task_id)
     assert answer is not None
     assert answer.type == "task_rejected"

@@ -10,7 +10,7 @@ import pytest
 from labharness.faces.service.positions import FINISHED, Positions
 from labharness.faces.service.post import VIA, Post
 from labharness.lab.house.house import House
-from labharness.lab.house.outgoing import TaskMessages
+from labharness.lab.house.message_store import MessageStore
 from labharness.work.task.commands import (
     CreateTask,
     FailTask,
@@ -76,7 +76,7 @@ def turns(home: Path, number: int) -> int:
     with (
         HouseJournal(home / "house.sqlite") as journal,
         Positions(home / "outbox.sqlite") as positions,
-        TaskMessages(home) as kept,
+        MessageStore(home) as kept,
         pytest.MonkeyPatch.context() as patch,
     ):
         journal.tasks = ended(number)

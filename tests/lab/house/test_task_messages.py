@@ -9,7 +9,7 @@ import pytest
 
 from labharness.journal import JournalFailed
 from labharness.lab.house.made import opening
-from labharness.lab.house.outgoing import FILE, Receipt, TaskMessages, keep_message
+from labharness.lab.house.message_store import FILE, MessageStore, Receipt, keep_message
 from labharness.protocols.hcp.codec import HcpMessage
 
 LOOKS = """
@@ -27,9 +27,9 @@ def told(number: int) -> HcpMessage:
 
 @pytest.mark.promise(65)
 def test_a_second_user_in_one_process_takes_no_lock_from_the_first(tmp_path: Path) -> None:
-    with TaskMessages(tmp_path) as first:
+    with MessageStore(tmp_path) as first:
         first.keep("s1", "accepted", told(1))
-        with TaskMessages(tmp_path):  # opened and closed beside it
+        with MessageStore(tmp_path):  # opened and closed beside it
             pass
         other = [sys.executable, "-c", LOOKS, str(tmp_path / FILE)]
         subprocess.run(other, check=True)  # a process that is not the last one to use the file
@@ -37,16 +37,16 @@ def test_a_second_user_in_one_process_takes_no_lock_from_the_first(tmp_path: Pat
 
 
 def test_what_is_kept_beside_an_open_file_is_read_by_all(tmp_path: Path) -> None:
-    with TaskMessages(tmp_path) as first:
+    with MessageStore(tmp_path) as first:
         for number in range(20):
             keep_message(tmp_path, f"s{number}", "accepted", told(number))
             assert first.kept(f"s{number}", "accepted") == (told(number),)
-    with TaskMessages(tmp_path) as again:
+    with MessageStore(tmp_path) as again:
         assert all(again.acceptance(f"s{number}") == told(number) for number in range(20))
 
 
 def test_only_this_account_may_read_the_tokens(tmp_path: Path) -> None:
-    with TaskMessages(tmp_path) as messages:
+    with MessageStore(tmp_path) as messages:
         messages.receive(Receipt("t", b"asked", session_id="s1", told=(told(1), told(1))))
         for each in tmp_path.glob(f"{FILE}*"):
             assert stat.S_IMODE(each.stat().st_mode) == 0o600, each.name
@@ -54,7 +54,7 @@ def test_only_this_account_may_read_the_tokens(tmp_path: Path) -> None:
 
 @pytest.mark.promise(61)
 def test_a_receipt_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
-    with TaskMessages(tmp_path) as messages:
+    with MessageStore(tmp_path) as messages:
         messages._database.execute(
             "CREATE TRIGGER broken BEFORE INSERT ON messages WHEN new.number = 1"
             " BEGIN SELECT RAISE(ABORT, 'no'); END"
@@ -67,7 +67,7 @@ def test_a_receipt_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
 
 @pytest.mark.promise(20)
 def test_a_receipt_waits_for_the_disk_itself(tmp_path: Path) -> None:
-    with TaskMessages(tmp_path) as messages:
+    with MessageStore(tmp_path) as messages:
         (level,) = messages._database.execute("PRAGMA synchronous").fetchone()
         full = 2  # https://www.sqlite.org/pragma.html#pragma_synchronous
         assert level == full

@@ -24,9 +24,9 @@ from labharness.work.task.house import AheadRecord
 
 __all__ = [
     "MESSAGES_MAX",
+    "MessageStore",
     "Part",
     "Receipt",
-    "TaskMessages",
     "keep_message",
     "made_submit_file",
     "submit_file",
@@ -83,8 +83,8 @@ class Receipt:
             yield self.task_id, "answer", 0, encode(self.answer)
 
 
-class TaskMessages:
-    """The messages of one lab. Several processes and threads may use them at once.
+class MessageStore:
+    """The submissions and messages of one lab. Several processes and threads may use them at once.
 
     Args:
         home: The lab's state directory.
@@ -195,16 +195,16 @@ def _make(path: Path) -> None:
 
 
 def keep_message(home: Path, session_id: str, part: Part, message: HcpMessage) -> None:
-    """Keep one message of a session; raises as `TaskMessages.keep`."""
-    with TaskMessages(home) as messages:
+    """Keep one message of a session; raises as `MessageStore.keep`."""
+    with MessageStore(home) as messages:
         messages.keep(session_id, part, message)
 
 
 def told_on_receipt(home: Path, session_id: str) -> HcpMessage | None:
-    """Return the acceptance that a session got on receipt; raises as `TaskMessages.kept`."""
+    """Return the acceptance that a session got on receipt; raises as `MessageStore.kept`."""
     if not (home / FILE).exists():
         return None
-    with TaskMessages(home) as messages:
+    with MessageStore(home) as messages:
         return messages.on_receipt(session_id)
 
 
@@ -213,7 +213,7 @@ def submit_file(home: Path, task_id: str) -> Path:
     return home / "tasks" / f"{task_id}.json"
 
 
-def made_submit_file(home: Path, messages: TaskMessages, task_id: str) -> Path:
+def made_submit_file(home: Path, messages: MessageStore, task_id: str) -> Path:
     """Return the file of a task's submission, for an order of its run; it is made if it is absent.
 
     Raises:
