@@ -20,9 +20,9 @@ from aio_pika import DeliveryMode, Message
 from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.faces.service.amqp import _Talk
 from labharness.faces.service.counts import Counts
-from labharness.faces.service.outbox import messages_of
+from labharness.faces.service.outbox import VIA, Batch, Outbox
 from labharness.faces.service.positions import Positions
-from labharness.faces.service.post import VIA, Batch, Post
+from labharness.faces.service.session_messages import messages_of
 from labharness.faces.service.talk import WINDOW
 from labharness.journal import SqliteJournal
 from labharness.lab.house.message_store import MessageStore
@@ -82,13 +82,13 @@ async def ours(url: str, folder: Path, sessions: list[str]) -> float:
     """Return events a second of the service's outbox."""
     tasks = at_work(sessions)
     with Positions(folder / f"{uuid.uuid4()}.sqlite") as positions, MessageStore(folder) as kept:
-        post = Post(kept, RunFolders(folder / "runs"), positions, lambda: "", lambda: "")
+        outbox = Outbox(kept, RunFolders(folder / "runs"), positions, lambda: "", lambda: "")
         house: Any = SimpleNamespace(lab_id=LAB, changed=asyncio.Event(), tasks=lambda: tasks)
         async with await aio_pika.connect(url) as connection:
-            talk = await _Talk.begun(connection, house, post, Counts())
+            talk = await _Talk.begun(connection, house, outbox, Counts())
             house.changed.set()
             all_sent = asyncio.Event()
-            post.sent = counted(post.sent, all_sent)  # type: ignore[assignment]  # to see the end
+            outbox.sent = counted(outbox.sent, all_sent)  # type: ignore[assignment]  # to see the end
             begun = time.perf_counter()
             sending = asyncio.ensure_future(talk.send())
             ended = asyncio.ensure_future(all_sent.wait())

@@ -109,7 +109,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "confidential task told over a connection without TLS",
-        "labharness.faces.service.post:Post.may_tell",
+        "labharness.faces.service.outbox:Outbox.may_tell",
         "self._secured or declared in (None, *OPEN) or bool(self._rejection(task))",
         "True",
         SERVICE + "test_what_was_taken_over_tls_is_not_told_without_it",
@@ -275,7 +275,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "end that waits for a key that is lost",
-        "labharness.faces.service.post:Post._batch",
+        "labharness.faces.service.outbox:Outbox._batch",
         "run is not None and run.error_code == KeyMissing.code",
         "False",
         "tests/faces/service/test_post_killed.py::"

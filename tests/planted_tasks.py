@@ -68,7 +68,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "message taken for sent that no broker has confirmed",
-        "labharness.faces.service.post:Post.sent",
+        "labharness.faces.service.outbox:Outbox.sent",
         "count == len(batch.messages)",
         "True",
         f"{HEARD}[5]",
@@ -98,7 +98,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "end of a lost session that is not kept",
-        "labharness.faces.service.post:Post._end",
+        "labharness.faces.service.outbox:Outbox._end",
         'self._kept.keep(session_id, "after", *ends)',
         "pass",
         f"{HEARD}[5]",
@@ -107,7 +107,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "lost session whose events are numbered anew",
-        "labharness.faces.service.outbox:state_after",
+        "labharness.faces.service.session_messages:state_after",
         'sequence = record.body["sequence"]',
         "sequence = before.sequence",
         f"{HEARD}[18]",
@@ -116,7 +116,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "acceptance on receipt taken for sent with what opens its session",
-        "labharness.faces.service.outbox:on_receipt_in_order",
+        "labharness.faces.service.session_messages:on_receipt_in_order",
         "number - last",
         "number",
         f"{HEARD}[18]",

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from commands import ROOT, say
 from labharness.faces.cli.schema import DOCUMENTS
-from labharness.faces.service.outbox import messages_of
+from labharness.faces.service.session_messages import messages_of
 from labharness.journal.reading import read
 from labharness.protocols.hcp.asyncapi import asyncapi
 from labharness.protocols.hcp.codec import BadPayload, NotHcp, decode, encode

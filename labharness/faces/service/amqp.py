@@ -27,8 +27,8 @@ from labharness.faces.service.counts import Counts
 from labharness.faces.service.inbox import (
     Unanswerable,
 )
+from labharness.faces.service.outbox import VIA, Batch, Outbox
 from labharness.faces.service.positions import OUTBOX_FILE, Positions
-from labharness.faces.service.post import VIA, Batch, Post
 from labharness.faces.service.talk import Talk, now_text, says_confidential
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
@@ -80,7 +80,7 @@ class AmqpFace:
         from aio_pika.exceptions import CONNECTION_EXCEPTIONS, AMQPError
 
         with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
-            post = Post(
+            outbox = Outbox(
                 kept,
                 house.runs,
                 positions,
@@ -90,27 +90,27 @@ class AmqpFace:
             )
             while True:
                 try:
-                    await self._connected(house, post)
+                    await self._connected(house, outbox)
                     why = Text("hcp.closed")
                 except (*CONNECTION_EXCEPTIONS, AMQPError, TimeoutError) as error:
                     why = why_away(error, secured=self._broker.secured)
                 finally:
                     self._counts.connected = False
-                await self._count_waiting(house, post)
+                await self._count_waiting(house, outbox)
                 wait_s = self._back_off.longer()
                 self._tell(Text("hcp.away", why=why, wait_s=wait_s))
                 await asyncio.sleep(wait_s)
 
-    async def _count_waiting(self, house: HouseAccess, post: Post) -> None:
-        due = (len(each.messages) for each in post.due(house.tasks()))
+    async def _count_waiting(self, house: HouseAccess, outbox: Outbox) -> None:
+        due = (len(each.messages) for each in outbox.due(house.tasks()))
         self._counts.waiting = await asyncio.to_thread(sum, due)
 
-    async def _connected(self, house: HouseAccess, post: Post) -> None:
+    async def _connected(self, house: HouseAccess, outbox: Outbox) -> None:
         """Serve until the connection ends."""
         async with AsyncExitStack() as stack:
             connection = await self._broker.connect()
             stack.push_async_callback(hang_up, connection)
-            talk = await _Talk.begun(connection, house, post, self._counts)
+            talk = await _Talk.begun(connection, house, outbox, self._counts)
             talk.way = "tls" if self._broker.secured else "plain"
             ended = when_closed(connection, talk.events, talk.commands)
             self._back_off = wire.BackOff()
@@ -135,14 +135,14 @@ class _Talk(Talk):
     def __init__(
         self,
         house: HouseAccess,
-        post: Post,
+        outbox: Outbox,
         events: "AbstractChannel",
         commands: "AbstractChannel",
         queue: "AbstractQueue",
         dead: "AbstractExchange",
         counts: Counts | None = None,
     ) -> None:
-        super().__init__(house, post, counts)
+        super().__init__(house, outbox, counts)
         self.events = events
         self.commands = commands
         self._queue = queue
@@ -150,7 +150,7 @@ class _Talk(Talk):
 
     @classmethod
     async def begun(
-        cls, connection: "AbstractConnection", house: HouseAccess, post: Post, counts: Counts
+        cls, connection: "AbstractConnection", house: HouseAccess, outbox: Outbox, counts: Counts
     ) -> "_Talk":
         """Declare what HCP names, as whoever starts does, and open both channels."""
         from aio_pika import ExchangeType
@@ -166,7 +166,7 @@ class _Talk(Talk):
         asked_of = await commands.declare_exchange(wire.COMMANDS, ExchangeType.DIRECT, durable=True)
         queue = await _had(connection, commands, wire.command_queue(house.lab_id))
         await queue.bind(asked_of, house.lab_id)
-        return cls(house, post, events, commands, queue, dead, counts)
+        return cls(house, outbox, events, commands, queue, dead, counts)
 
     # ---- what is asked
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.service.outbox import SessionState
+from labharness.faces.service.session_messages import SessionState
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.session import TERMINAL, next_state

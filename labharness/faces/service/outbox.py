@@ -1,126 +1,309 @@
-"""Derives the messages of one session, in order, from its journal and the kept messages.
+"""The outbox of all sessions: which messages are due to which caller, and which were sent."""
 
-Nothing is written here. The records of a run's journal and the files beside it give the same
-messages with the same ids each time, so that a message that is sent again is the same one.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import chain, takewhile
+from pathlib import Path
+from typing import Final
 
+from labharness.faces.service.lost_runs import closed_already, end_of_lost
+from labharness.faces.service.positions import FINISHED, NOTHING_SENT, Positions
+from labharness.faces.service.session_messages import (
+    AFTER,
+    Outgoing,
+    SessionState,
+    messages_of,
+    on_receipt_in_order,
+    state_after,
+)
+from labharness.journal import JournalFailed
+from labharness.journal.access_log import AccessNotLogged, data_class_of, log_access
 from labharness.journal.chain import Record
-from labharness.protocols.hcp.codec import HcpMessage
-from labharness.protocols.hcp.messages import PAYLOADS
+from labharness.journal.encryption import KeyMissing
+from labharness.lab.house.message_store import MESSAGES_MAX, MessageStore
+from labharness.lab.house.orders import RECORDS_MAX, RunFiles, next_records
+from labharness.lab.house.sessions import session_of
+from labharness.protocols.hcp.terms import OPEN
+from labharness.work.desk.folder import JOURNAL_NAME
+from labharness.work.task.record import Attempt, Task, Tasks
+from labharness.work.task.states import TERMINAL
 
-__all__ = [
-    "AFTER",
-    "Outgoing",
-    "SessionState",
-    "messages_of",
-    "on_receipt_in_order",
-    "state_after",
-]
+__all__ = ["VIA", "Batch", "Outbox"]
 
-AFTER: Final = 1 << 40
-"""Position of the first message behind a run's journal; no journal has so many records."""
+LOG = logging.getLogger(__name__)
 
+VIA: Final = "amqp"
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """One message to send.
+ANSWERS: Final = ("task_accepted", "task_completed", "task_failed", "task_rejected")
+"""The messages that answer a submission; the events between them are told once."""
 
-    Attributes:
-        position: Of the message in its session; what was sent is known by the last position.
-    """
-
-    position: int
-    message: HcpMessage
+RESULTS: Final = ("task_completed", "task_failed")
+"""The messages that hold results."""
 
 
 @dataclass(frozen=True, slots=True)
-class SessionState:
-    """The state of a session as its journal leaves it.
+class Batch:
+    """The next messages of one session, in their order.
 
     Attributes:
-        state: Of the session.
-        sequence: Of its newest event.
-        ended: Its terminal message is in the journal.
-        withheld: Its newest event closes an aborted session, and is told by the terminal message.
+        reach: Position of the session once all of them are sent.
+        since: Its position before.
+        more: Others may stand behind them now.
     """
 
-    state: str = "PENDING"
-    sequence: int = 1
-    ended: bool = False
-    withheld: bool = False
+    caller_id: str
+    session_id: str
+    messages: tuple[Outgoing, ...]
+    reach: int
+    since: int = NOTHING_SENT
+    more: bool = False
 
 
-def state_after(records: Iterable[Record], before: SessionState) -> SessionState:
-    """Return the state of a session after more records of its journal."""
-    state, sequence, ended = before.state, before.sequence, before.ended
-    withheld = before.withheld
-    for record in records:
-        if record.kind == "event":
-            sequence = record.body["sequence"]
-            withheld = withheld or _closes_aborted(record.body)
-            if record.body["event_type"] == "state_changed":
-                state = record.body["data"]["to_state"]
-        ended = ended or record.kind == "terminal"
-    return SessionState(state, sequence, ended, withheld)
-
-
-def on_receipt_in_order(told: Sequence[HcpMessage]) -> tuple[Outgoing, ...]:
-    """Return what a caller is told on receipt: what opens its session, and maybe its acceptance.
-
-    Only the last one has the position 0, so that either both were sent or both are sent again.
-    """
-    last = len(told) - 1
-    return tuple(Outgoing(number - last, each) for number, each in enumerate(told))
-
-
-def messages_of(
-    session_id: str,
-    records: Iterable[Record],
-    *,
-    opened: bool,
-    accepted: HcpMessage | None,
-    in_reply_to: str,
-) -> Iterator[Outgoing]:
-    """Return the messages that records of a run's journal are, in their order.
+class Outbox:
+    """Reads what is kept of each session behind the last message that was sent.
 
     Args:
-        session_id: Of the run.
-        records: A part of its journal.
-        opened: The session was opened on receipt, by a message that no journal has.
-        accepted: The message with the token, which stands for the record of the acceptance;
-            ``None`` where there is none, or the session was accepted on receipt.
-        in_reply_to: ``message_id`` of the submission.
+        kept: The messages that no journal holds.
+        runs: The folders of its runs.
+        positions: How far each session was sent.
+        new_id: Mints the ids of messages that end a lost session.
+        timestamp: Returns the time of such a message.
+        via: The sessions are those of tasks that came this way.
+        secured: Others cannot read what is sent: sessions of confidential tasks are told.
     """
-    for record in records:
-        if record.kind == "event":
-            opens = record.body["event_type"] == "session_created"
-            if not (opens and opened) and not _closes_aborted(record.body):
-                reply = {"in_reply_to": in_reply_to} if opens else {}
-                yield Outgoing(record.seq, _event(session_id, record.body, reply))
-        elif record.kind == "task_accepted" and accepted is not None:
-            yield Outgoing(record.seq, accepted)
-        elif record.kind == "terminal":
-            yield Outgoing(record.seq, _terminal(session_id, record.body))
+
+    def __init__(
+        self,
+        kept: MessageStore,
+        runs: RunFiles,
+        positions: Positions,
+        new_id: Callable[[], str],
+        timestamp: Callable[[], str],
+        via: str = VIA,
+        secured: bool = True,
+    ) -> None:
+        self.via = via
+        self._secured = secured
+        self._runs = runs
+        self._kept = kept
+        self._positions = positions
+        self._new_id = new_id
+        self._timestamp = timestamp
+        self._newest = ""  # of the sessions that were looked at
+        self._untold: dict[str, None] = {}  # sessions that are not known to be finished
+
+    def due(
+        self, tasks: Tasks, away: Container[str] = (), opening: Container[str] = ()
+    ) -> Iterator[Batch]:
+        """Return what is to be sent now, the oldest session first, each at most once.
+
+        A session whose journal cannot be read now, or whose end cannot be kept, waits; the others
+        do not wait for it. Of one with much to send the next `RECORDS_MAX` records are read.
+
+        Args:
+            tasks: The state of all tasks.
+            away: Callers that nothing can be sent to now; nothing is read for them.
+            opening: Sessions that are told of their receipt now, elsewhere.
+        """
+        self._look(tasks)
+        for session_id in list(self._untold):
+            task, run = session_of(tasks, session_id)
+            never = task is None or (run is None and bool(task.attempts))
+            if task is None or never or self._positions.of(session_id) == FINISHED:
+                self._untold.pop(session_id, None)
+            elif (
+                task.requested_by not in away
+                and session_id not in opening
+                and not self._only_waits(task, session_id, run)
+                and self.may_tell(task)
+            ):
+                try:
+                    yield self._batch(task, session_id, run)
+                except (JournalFailed, OSError) as why:
+                    LOG.warning("session %s waits: %s", session_id, why)
+
+    def _only_waits(self, task: Task, session_id: str, run: Attempt | None) -> bool:
+        """Return whether all there is of a session was sent, because its run has not begun."""
+        sent = self._positions.of(session_id)
+        return run is None and sent > NOTHING_SENT and task.status not in TERMINAL
+
+    def _look(self, tasks: Tasks) -> None:
+        """Note the sessions that were opened since the last look, if they are told this way.
+
+        Those that are finished are looked at once, however many the lab ever had.
+        """
+        new = list(takewhile(lambda each: each != self._newest, reversed(tasks.sessions)))
+        for session_id in reversed(new):
+            task = tasks.by_id[tasks.sessions[session_id]]
+            if task.profile.get("via") == self.via:
+                self._untold[session_id] = None
+        self._newest = new[0] if new else self._newest
+
+    def may_tell(self, task: Task) -> bool:
+        """Return whether a task is open, or the way is secured; a rejection holds nothing."""
+        declared = task.constraints.get("data_classification")
+        return self._secured or declared in (None, *OPEN) or bool(self._rejection(task))
+
+    def all_ended(self, tasks: Tasks, caller_id: str) -> bool:
+        """Return whether all tasks of a caller have ended."""
+        return all(task.status in TERMINAL for task in self._of(tasks, caller_id))
+
+    def all_sent(self, tasks: Tasks, caller_id: str) -> bool:
+        """Return whether all tasks of a caller have ended, and all of their messages were sent."""
+        return self.all_ended(tasks, caller_id) and all(
+            self._positions.of(name) == FINISHED
+            for task in self._of(tasks, caller_id)
+            for name, _ in _sessions(task)
+        )
+
+    def _of(self, tasks: Tasks, caller_id: str) -> Iterator[Task]:
+        for task in tasks.by_id.values():
+            if task.profile.get("via") == self.via and task.requested_by == caller_id:
+                yield task
+
+    def is_due(self, batch: Batch) -> bool:
+        """Return whether nothing of its session was sent since the batch was made."""
+        return self._positions.of(batch.session_id) == batch.since
+
+    def sent(self, batch: Batch, count: int) -> None:
+        """Keep that the first messages of a batch were confirmed; log that results were read."""
+        for each in batch.messages[:count]:
+            if each.message.type in RESULTS:
+                self._log_read(batch, each.message.type)
+        if count == len(batch.messages):
+            self._positions.move({batch.session_id: batch.reach})
+        elif count:
+            self._positions.move({batch.session_id: batch.messages[count - 1].position})
+
+    def _log_read(self, batch: Batch, what: str) -> None:
+        folder = Path(self._runs.folder(batch.session_id))
+        if not (folder / JOURNAL_NAME).is_file():  # it was rejected, or left nothing
+            return
+        try:
+            data_class = data_class_of(folder / JOURNAL_NAME)
+            log_access(
+                folder,
+                data_class=data_class,
+                of_results=data_class in OPEN,  # of others it names the artifact that holds them
+                reader=batch.caller_id,
+                via=self.via,
+                what=what,
+            )
+        except AccessNotLogged as why:  # the broker has it already, and the caller its right to it
+            LOG.warning("%s", why)
+
+    def again(self, task: Task) -> Iterator[Batch]:
+        """Return what a repeated submission is answered with: acceptance and end (ruling 14).
+
+        What was not sent yet is not among it: it is due anyway.
+        """
+        for session_id, run in _sessions(task):
+            sent = self._positions.of(session_id)
+            whole = self._from(task, session_id, NOTHING_SENT, self._whole(session_id))
+            if run is None or run.ended_at_s is not None:
+                whole = chain(whole, self._after(session_id))
+            told = tuple(
+                each
+                for each in (self._rejection(task) or whole)
+                if each.position <= sent and each.message.type in ANSWERS
+            )
+            yield Batch(task.requested_by, session_id, told, sent)
+
+    def closed_already(self, task: Task, session_id: str) -> Batch:
+        """Return the answer to an abort that came after the end of its session (ruling 10b)."""
+        after = self._kept.kept(session_id, "after")
+        number = state_after(self._whole(session_id), SessionState()).sequence
+        number += sum(each.type == "event" for each in after) + 1
+        message = closed_already(
+            session_id, number, new_id=self._new_id, timestamp=self._timestamp()
+        )
+        if len(after) < MESSAGES_MAX:  # one caller's aborts do not fill the disk
+            self._kept.keep(session_id, "after", *after, message)
+        told = (Outgoing(AFTER + len(after), message),)
+        return Batch(task.requested_by, session_id, told, FINISHED)
+
+    # ---- what is kept of a session
+
+    def _batch(self, task: Task, session_id: str, run: Attempt | None) -> Batch:
+        sent = self._positions.of(session_id)
+        if rejection := self._rejection(task):
+            return Batch(task.requested_by, session_id, rejection, FINISHED, sent)
+        if run is not None and run.error_code == KeyMissing.code:
+            return self._unreadable(task, session_id, run, sent)
+        records = [] if sent >= AFTER else next_records(self._runs, session_id, max(sent, 0))
+        more = len(records) == RECORDS_MAX
+        over = task.status in TERMINAL if run is None else run.ended_at_s is not None
+        over = over and not more
+        if over and not any(each.kind == "terminal" for each in records):
+            self._end(task, session_id, run, state_after(self._whole(session_id), SessionState()))
+        told = records or sent == NOTHING_SENT
+        messages = [*self._from(task, session_id, sent, records)] if told else []
+        if over:
+            messages += [each for each in self._after(session_id) if each.position > sent]
+        reach = records[-1].seq if records else max(sent, 0)
+        reach = FINISHED if over else reach
+        return Batch(task.requested_by, session_id, tuple(messages), reach, sent, more)
+
+    def _unreadable(self, task: Task, session_id: str, run: Attempt, sent: int) -> Batch:
+        """Return the end of a confidential session whose journal takes a key that is lost.
+
+        Its events stay untold. The number of a record is never lower than that of an event before
+        it, so that the events of this end come behind all that were told.
+        """
+        accepted = self._kept.acceptance(session_id) is not None
+        found = SessionState("RUNNING" if accepted else "PENDING", max(sent, 1))
+        self._end(task, session_id, run, found)
+        after = tuple(each for each in self._after(session_id) if each.position > sent)
+        return Batch(task.requested_by, session_id, after, FINISHED, sent)
+
+    def _whole(self, session_id: str) -> Iterable[Record]:
+        """Return the records of a run, each as it is asked for: a week of them is never held."""
+        return self._runs.records(session_id, 0)
+
+    def _end(self, task: Task, session_id: str, run: Attempt | None, found: SessionState) -> None:
+        """Keep the end of a session whose run left none, before any of it is sent."""
+        if found.ended or self._kept.kept(session_id, "after"):
+            return
+        ends = end_of_lost(
+            task,
+            run,
+            session_id,
+            found,
+            accepted=self._kept.on_receipt(session_id) is not None,
+            new_id=self._new_id,
+            timestamp=self._timestamp(),
+        )
+        self._kept.keep(session_id, "after", *ends)
+
+    def _from(
+        self, task: Task, session_id: str, sent: int, records: Iterable[Record]
+    ) -> Iterator[Outgoing]:
+        on_receipt = self._kept.kept(session_id, "created")
+        if sent < 0:
+            yield from on_receipt_in_order(on_receipt)
+        accepted = self._kept.kept(session_id, "accepted")
+        yield from messages_of(
+            session_id,
+            records,
+            opened=bool(on_receipt),
+            accepted=accepted[0] if accepted else None,
+            in_reply_to=str(task.profile.get("message_id", "")),
+        )
+
+    def _after(self, session_id: str) -> list[Outgoing]:
+        kept = self._kept.kept(session_id, "after")
+        return [Outgoing(AFTER + number, each) for number, each in enumerate(kept)]
+
+    def _rejection(self, task: Task) -> tuple[Outgoing, ...]:
+        """Return the answer to a task that was rejected on receipt."""
+        answer = None if task.attempts else self._kept.answer(task.task_id)
+        return () if answer is None else (Outgoing(AFTER, answer),)
 
 
-def _closes_aborted(body: Mapping[str, Any]) -> bool:
-    """Return whether the terminal message says the same, with all that the end of an abort left."""
-    ended = (body["event_type"], body["data"].get("final_state"))
-    return ended == ("session_closed", "ABORTED")
-
-
-def _event(session_id: str, body: Mapping[str, Any], reply: Mapping[str, Any]) -> HcpMessage:
-    told = {name: body[name] for name in ("event_type", "sequence", "data")}
-    payload = PAYLOADS["event"].model_validate({**told, **reply})
-    return HcpMessage(body["message_id"], body["timestamp"], session_id, "event", payload)
-
-
-def _terminal(session_id: str, body: Mapping[str, Any]) -> HcpMessage:
-    kind = body["type"]
-    payload = PAYLOADS[kind].model_validate(body["payload"])
-    named = None if kind == "task_rejected" else session_id
-    return HcpMessage(body["message_id"], body["timestamp"], named, kind, payload)
+def _sessions(task: Task) -> Iterator[tuple[str, Attempt | None]]:
+    """Return the sessions of a task, each with its attempt; the first may have none yet."""
+    if not task.attempts:
+        yield task.session_id, None
+    for run in task.attempts:
+        yield run.run_id, run

@@ -21,8 +21,8 @@ from labharness.core.clock import Chance
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.service.audience import for_caller
 from labharness.faces.service.inbox import Unanswerable
+from labharness.faces.service.outbox import Batch, Outbox
 from labharness.faces.service.positions import OUTBOX_FILE, Positions
-from labharness.faces.service.post import Batch, Post
 from labharness.faces.service.talk import Talk, now_text
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.message_store import MessageStore
@@ -76,8 +76,8 @@ class WebSocketFace:
         port = self._listening.getsockname()[1]
         place = house.home / ADDRESS_FILE
         with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
-            post = Post(kept, house.runs, positions, Chance(None).uuid4, now_text, VIA)
-            talk = _Sockets(house, post, secret, self._tell)
+            outbox = Outbox(kept, house.runs, positions, Chance(None).uuid4, now_text, VIA)
+            talk = _Sockets(house, outbox, secret, self._tell)
             async with serve(
                 talk.with_caller,
                 sock=self._listening.dup(),
@@ -108,9 +108,9 @@ class _Sockets(Talk):
     way = "local"
 
     def __init__(
-        self, house: HouseAccess, post: Post, secret: str, tell: Callable[[str], None]
+        self, house: HouseAccess, outbox: Outbox, secret: str, tell: Callable[[str], None]
     ) -> None:
-        super().__init__(house, post)
+        super().__init__(house, outbox)
         self._secret = secret
         self._tell = tell
         self._connected: dict[str, ServerConnection] = {}

@@ -15,9 +15,9 @@ from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker import cancelled
 from labharness.faces.service.audience import for_caller
 from labharness.faces.service.inbox import Unanswerable, claimed
+from labharness.faces.service.outbox import Batch, Outbox
 from labharness.faces.service.pipes import LinesIn, LinesOut
 from labharness.faces.service.positions import OUTBOX_FILE, Positions
-from labharness.faces.service.post import Batch, Post
 from labharness.faces.service.talk import Talk, now_text
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.message_store import MessageStore
@@ -49,8 +49,8 @@ class StdioFace:
     async def __call__(self, house: HouseAccess) -> None:
         """Serve; where the output has ended, until the tasks have."""
         with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
-            post = Post(kept, house.runs, positions, Chance(None).uuid4, now_text, VIA)
-            pipes = _Pipes(house, post, self._tell)
+            outbox = Outbox(kept, house.runs, positions, Chance(None).uuid4, now_text, VIA)
+            pipes = _Pipes(house, outbox, self._tell)
             sending = asyncio.ensure_future(pipes.send())
             taking = asyncio.ensure_future(pipes.take())
             watched: list[asyncio.Future[Any]] = [sending, taking]
@@ -72,8 +72,8 @@ class _Pipes(Talk):
     via = VIA
     way = "local"
 
-    def __init__(self, house: HouseAccess, post: Post, tell: Callable[[str], None]) -> None:
-        super().__init__(house, post)
+    def __init__(self, house: HouseAccess, outbox: Outbox, tell: Callable[[str], None]) -> None:
+        super().__init__(house, outbox)
         self._tell = tell
         self._caller_id = ""
         self._in = LinesIn(sys.stdin.fileno(), MESSAGE_BYTES_MAX)
@@ -85,14 +85,14 @@ class _Pipes(Talk):
             self._caller_id = self._caller_id or claimed(line)
             while not await self.taken(line, self._caller_id):  # noqa: ASYNC110 - a disk tells nothing
                 await asyncio.sleep(RETRY_S)
-        while not self._post.all_sent(  # noqa: ASYNC110 - it is another task that sends
+        while not self._outbox.all_sent(  # noqa: ASYNC110 - it is another task that sends
             self._house.tasks(), self._caller_id
         ):
             await asyncio.sleep(LOOK_S)
 
     async def ended(self) -> None:
         """Wait until the tasks of the caller have ended, told or not."""
-        while not self._post.all_ended(  # noqa: ASYNC110 - it is another process that ends them
+        while not self._outbox.all_ended(  # noqa: ASYNC110 - it is another process that ends them
             self._house.tasks(), self._caller_id
         ):
             await asyncio.sleep(LOOK_S)

@@ -1,7 +1,7 @@
 """The common part of the AMQP, WebSocket and stdio services: gives each message to the house.
 
 It also sends what is due. All decisions are made elsewhere: `inbox.py` says what a message asks
-for, and `post.py` what is to be told. A subclass carries the messages: over a broker, a WebSocket
+for, and `outbox.py` what is to be told. A subclass carries the messages: over a broker, a WebSocket
 or a pair of pipes.
 """
 
@@ -24,8 +24,8 @@ from labharness.faces.service.inbox import (
     Unanswerable,
     asked,
 )
-from labharness.faces.service.outbox import Outgoing, on_receipt_in_order
-from labharness.faces.service.post import Batch, Post
+from labharness.faces.service.outbox import Batch, Outbox
+from labharness.faces.service.session_messages import Outgoing, on_receipt_in_order
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.made import Submitted, TaskRefused
@@ -55,7 +55,7 @@ class Talk(ABC):
 
     Args:
         house: The house.
-        post: Its outbox.
+        outbox: The messages that are due to its callers.
         counts: Where it counts what it does.
 
     Attributes:
@@ -66,9 +66,9 @@ class Talk(ABC):
     via: ClassVar[str]
     way: Way = "plain"
 
-    def __init__(self, house: HouseAccess, post: Post, counts: Counts | None = None) -> None:
+    def __init__(self, house: HouseAccess, outbox: Outbox, counts: Counts | None = None) -> None:
         self._house = house
-        self._post = post
+        self._outbox = outbox
         self._counts = counts or Counts()
         self._absent: dict[str, tuple[float, wire.BackOff]] = {}  # callers without a queue
         self._left: Counter[str] = Counter()  # messages that each caller's queue did not take
@@ -156,12 +156,12 @@ class Talk(ABC):
             return
         if not kept.fresh:
             task = self._house.tasks().by_id[kept.task_id]
-            if not self._post.may_tell(task):
+            if not self._outbox.may_tell(task):
                 rejected = Rejected("forbidden", Text("data.again"), None, Text("data.amqps"))
                 message_id = found.message.message_id
                 await self._refuse(Refusal(found.caller_id, message_id, rejected), b"", message_id)
                 return
-            for batch in await asyncio.to_thread(list, self._post.again(task)):
+            for batch in await asyncio.to_thread(list, self._outbox.again(task)):
                 await self._publish_all(batch)
         self._house.changed.set()
 
@@ -185,7 +185,7 @@ class Talk(ABC):
         elif ended == "closed":
             task, _ = session_of(self._house.tasks(), found.session_id)
             if task is not None:
-                said = await asyncio.to_thread(self._post.closed_already, task, found.session_id)
+                said = await asyncio.to_thread(self._outbox.closed_already, task, found.session_id)
                 await self._publish_all(said)
 
     async def _refuse(self, found: Refusal, data: bytes, message_id: str | None) -> None:
@@ -210,7 +210,7 @@ class Talk(ABC):
                     await self._house.changed.wait()
             self._house.changed.clear()
             away = {name for name, (until_s, _) in self._absent.items() if steady_s() < until_s}
-            to_send = self._post.due(self._house.tasks(), away, self._opening)
+            to_send = self._outbox.due(self._house.tasks(), away, self._opening)
             due = await asyncio.to_thread(_turn, to_send)
             if sum(len(each.messages) for each in due) >= TURN_MESSAGES:
                 self._house.changed.set()  # there may be more
@@ -225,13 +225,13 @@ class Talk(ABC):
         self._left, self._counts.waiting = left, left.total()
 
     async def _send(self, batch: Batch) -> int:
-        if batch.session_id in self._opening or not self._post.is_due(batch):
+        if batch.session_id in self._opening or not self._outbox.is_due(batch):
             return 0  # it is sent elsewhere, or has been since
         return await self._send_now(batch)
 
     async def _send_now(self, batch: Batch) -> int:
         count = await self._publish_all(batch)
-        self._post.sent(batch, count)
+        self._outbox.sent(batch, count)
         if count == len(batch.messages):
             self._absent.pop(batch.caller_id, None)
             if batch.more:

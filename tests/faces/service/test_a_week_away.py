@@ -11,8 +11,8 @@ import pytest
 
 from labharness.faces.service import talk
 from labharness.faces.service.inbox import Unanswerable
+from labharness.faces.service.outbox import Batch, Outbox
 from labharness.faces.service.positions import FINISHED, Positions
-from labharness.faces.service.post import Batch, Post
 from labharness.faces.service.talk import Talk
 from labharness.journal import SqliteJournal
 from labharness.lab.house.message_store import MessageStore
@@ -81,8 +81,8 @@ class Queue(Talk):
 
     via = VIA
 
-    def __init__(self, house: Any, post: Post, day: int) -> None:
-        super().__init__(house, post)
+    def __init__(self, house: Any, outbox: Outbox, day: int) -> None:
+        super().__init__(house, outbox)
         self._day = day
         self.events = 0
         self.ends: list[str] = []
@@ -138,16 +138,18 @@ def holds(folder: Path, day: int, monkeypatch: pytest.MonkeyPatch) -> None:
     house: Any = SimpleNamespace(changed=asyncio.Event(), tasks=lambda: state)
     positions = Positions(folder / "outbox.sqlite")
     with MessageStore(folder) as kept, positions:
-        post = Post(kept, RunFolders(folder / "runs"), positions, lambda: "id", lambda: NOW, VIA)
-        queue = Queue(house, post, day)
+        outbox = Outbox(
+            kept, RunFolders(folder / "runs"), positions, lambda: "id", lambda: NOW, VIA
+        )
+        queue = Queue(house, outbox, day)
         before = traced_from()
         asyncio.run(all_of_it(queue, house, positions))
         assert (queue.events, queue.ends) == (DAYS * day, ["task_failed"])
         first, *_, last = days = [peak - before for peak in queue.peaks]
         assert max(days) < HELD_MAX, days
         assert last - first < GROWN_MAX, days
-        assert taken(lambda: list(post.again(task))) < HELD_MAX
-        assert taken(lambda: post.closed_already(task, RUN)) < HELD_MAX
+        assert taken(lambda: list(outbox.again(task))) < HELD_MAX
+        assert taken(lambda: outbox.closed_already(task, RUN)) < HELD_MAX
 
 
 @pytest.mark.promise(65)

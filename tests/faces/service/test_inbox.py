@@ -222,9 +222,9 @@ def test_a_caller_is_told_of_its_acceptance_before_its_submission_is_acknowledge
         return Submitted(task_id="t", fresh=True, caller_id="a", session_id="s-1", opening=accepted)
 
     events = Events()
-    post = SimpleNamespace(is_due=lambda batch: True, sent=lambda batch, count: None)
+    outbox = SimpleNamespace(is_due=lambda batch: True, sent=lambda batch, count: None)
     house = SimpleNamespace(submit=submit, lab_id="lab")
-    talk = _Talk(house, post, events, None, None, None)  # type: ignore[arg-type]  # unused
+    talk = _Talk(house, outbox, events, None, None, None)  # type: ignore[arg-type]  # unused
     sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", headers={})
     assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
     assert [each["message_id"] for each in events.told] == ["m-2", "m-3"]

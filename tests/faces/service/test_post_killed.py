@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from house_story import Story
-from labharness.faces.service.outbox import Outgoing
+from labharness.faces.service.outbox import VIA, Outbox
 from labharness.faces.service.positions import Positions
-from labharness.faces.service.post import VIA, Post
+from labharness.faces.service.session_messages import Outgoing
 from labharness.journal.chain import Record
 from labharness.journal.encryption import KeyMissing
 from labharness.lab.house.message_store import MessageStore
@@ -101,7 +101,7 @@ class PostedStory(Story):
         """Start a service; now and then the file of its positions is lost with the old one."""
         self._places += self.random.random() < 0.2
         positions = Positions(self.home / f"outbox-{self._places}.sqlite")
-        self.post = Post(
+        self.outbox = Outbox(
             MessageStore(self.home), Telling(self.world), positions, self.mint, lambda: NOW
         )
         self.positions = positions
@@ -114,7 +114,7 @@ class PostedStory(Story):
             self._start_post()
 
     def send(self, luck: float) -> None:
-        for batch in self.post.due(self.house.tasks):
+        for batch in self.outbox.due(self.house.tasks):
             confirmed = 0
             for each in batch.messages:
                 arrives, told = self.random.random() < luck, self.random.random() < luck
@@ -123,7 +123,7 @@ class PostedStory(Story):
                 if not (arrives and told):  # the broker has it, and we do not know
                     break
                 confirmed += 1
-            self.post.sent(batch, confirmed)
+            self.outbox.sent(batch, confirmed)
 
     def _arrive(self, session_id: str, each: Outgoing) -> None:
         self.heard[session_id].append(Told(json.loads(encode(each.message))))
@@ -176,13 +176,13 @@ def test_each_attempt_of_a_task_is_told_also_one_that_comes_after_its_end(tmp_pa
     lab(StartTask(task_id="t", run_id="s", worker="line"))
     minted = (f"id-{number}" for number in count())
     with MessageStore(tmp_path) as kept, Positions(tmp_path / "outbox.sqlite") as positions:
-        post = Post(kept, RunFolders(tmp_path), positions, lambda: next(minted), lambda: NOW)
+        outbox = Outbox(kept, RunFolders(tmp_path), positions, lambda: next(minted), lambda: NOW)
 
         def told() -> list[tuple[str, str]]:
             """Return what has an end now, and count it as sent."""
-            found = list(post.due(lab.tasks))
+            found = list(outbox.due(lab.tasks))
             for each in found:
-                post.sent(each, len(each.messages))
+                outbox.sent(each, len(each.messages))
             return [(each.session_id, m.message.type) for each in found for m in each.messages[-1:]]
 
         assert told() == []
@@ -215,7 +215,7 @@ def test_a_caller_whose_run_can_no_longer_be_read_hears_its_end_all_the_same(
     lab(StartTask(task_id="t", run_id="s", worker="line"))
     minted = (f"id-{number}" for number in count())
     with MessageStore(tmp_path) as kept, Positions(tmp_path / "outbox.sqlite") as positions:
-        post = Post(kept, Unreadable(tmp_path), positions, lambda: next(minted), lambda: NOW)
+        outbox = Outbox(kept, Unreadable(tmp_path), positions, lambda: next(minted), lambda: NOW)
         positions.move({"s": 17})  # the record of the newest event that its caller has
         if accepted:
             answer = answers.task_accepted(
@@ -231,15 +231,15 @@ def test_a_caller_whose_run_can_no_longer_be_read_hears_its_end_all_the_same(
                 abort_timeout="PT5M",
             )
             kept.keep("s", "accepted", answer)
-        assert list(post.due(lab.tasks)) == [], "while it runs, the key may come back"
+        assert list(outbox.due(lab.tasks)) == [], "while it runs, the key may come back"
         lab(FailTask(task_id="t", error_code="key_missing"))
-        (batch,) = post.due(lab.tasks)
-        post.sent(batch, len(batch.messages))
+        (batch,) = outbox.due(lab.tasks)
+        outbox.sent(batch, len(batch.messages))
         told = [Told(json.loads(encode(each.message))) for each in batch.messages]
         assert told[-1]["type"] == ("task_failed" if accepted else "task_rejected")
         numbers = [each.payload["sequence"] for each in told if each["type"] == "event"]
         assert numbers == [*range(18, 18 + len(numbers))], "behind all that were told"
-        assert list(post.due(lab.tasks)) == []
+        assert list(outbox.due(lab.tasks)) == []
 
 
 @pytest.mark.soak

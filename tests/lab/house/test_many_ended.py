@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from labharness.faces.service.outbox import VIA, Outbox
 from labharness.faces.service.positions import FINISHED, Positions
-from labharness.faces.service.post import VIA, Post
 from labharness.lab.house.house import House
 from labharness.lab.house.message_store import MessageStore
 from labharness.work.task.commands import (
@@ -91,14 +91,14 @@ def turns(home: Path, number: int) -> int:
             new_id=lambda: f"id-{next(minted)}",
         )
         positions.move({f"s{i}": FINISHED for i in range(number)})
-        post = Post(kept, world, positions, str, str)
-        assert list(post.due(house.tasks)) == []
+        outbox = Outbox(kept, world, positions, str, str)
+        assert list(outbox.due(house.tasks)) == []
         lookups = Lookups(patch)
         names = [house.submit(message(f"new{i}")).task_id for i in range(3)]
         for _ in range(60):
             house.step()
             world.turn()
-            assert list(post.due(house.tasks)) == []
+            assert list(outbox.due(house.tasks)) == []
         assert {house.tasks.by_id[each].ended_at_s is not None for each in names} == {True}
         house.close()
         return lookups.count
