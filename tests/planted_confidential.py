@@ -46,7 +46,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "results of a confidential task by value",
-        "labharness.work.desk.without_line:NoLineDesk._answered",
+        "labharness.work.desk.desk_without_line:DeskWithoutLine._answered",
         "references(outputs, self._kept(results(outputs)))",
         "outputs",
         f"{KEPT}[t3]",

@@ -39,16 +39,16 @@ from labharness.journal.reading import run_header
 from labharness.lab import LabPlan
 from labharness.lab.wiring.control import is_up
 from labharness.lab.wiring.operators import TerminalOperator
+from labharness.lab.wiring.run_without_line import RunWithoutLine, lab_facts_without_line
 from labharness.lab.wiring.tasks import RunResult, TaskRun
-from labharness.lab.wiring.without_line import NoLineRun, lineless_facts
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import (
     BadPayload,
     encode,
 )
 from labharness.protocols.hcp.messages import ResumeFrom
+from labharness.work.desk.admission_without_line import is_without_line
 from labharness.work.desk.checkpoint import checkpoints
-from labharness.work.desk.no_line import is_without_line
 
 __all__ = ["run"]
 
@@ -77,10 +77,10 @@ def run(chosen: argparse.Namespace) -> int:
         )
         early = _EarlyAnswer(payload.capability, chosen.json)
         out = Path(chosen.out) if chosen.out else None
-        facts = lineless_facts(plan)
-        task: TaskRun | NoLineRun
+        facts = lab_facts_without_line(plan)
+        task: TaskRun | RunWithoutLine
         if is_without_line(facts, payload):
-            task = NoLineRun(plan, facts, submit, payload, out=out, tell=told.tell)
+            task = RunWithoutLine(plan, facts, submit, payload, out=out, tell=told.tell)
         else:
             task = TaskRun(
                 plan,

@@ -27,15 +27,15 @@ from labharness.lab.house.message_store import keep_message, told_on_receipt
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, OwnerStatus, RunOrder
 from labharness.lab.house.screening import screened
 from labharness.lab.house.submissions import read_submission
-from labharness.lab.wiring.without_line import NoLineRun, lineless_facts
+from labharness.lab.wiring.run_without_line import RunWithoutLine, lab_facts_without_line
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.confidential import Way, refused_on_way
 from labharness.work.admission.declaration import Declaration
 from labharness.work.desk import LabFacts
+from labharness.work.desk.admission_without_line import is_without_line, received_without_line
 from labharness.work.desk.folder import JOURNAL_NAME
-from labharness.work.desk.no_line import is_without_line, received_without_line
 
 __all__ = ["LEAVE_S", "LOOK_S", "DeskWork", "LabFiles"]
 
@@ -90,7 +90,7 @@ class LabFiles:
         if self._known is None or seen != self._seen:
             self._known = None
             plan = read_lab(self._lab)
-            self._known, self._seen = (plan, lineless_facts(plan)), seen
+            self._known, self._seen = (plan, lab_facts_without_line(plan)), seen
         self._seen_s = now_s
         return self._known
 
@@ -151,7 +151,7 @@ class DeskWork:
         self._files = files
         self._news = news
         self._accepted = accepted
-        self._runs: dict[str, tuple[Thread, NoLineRun]] = {}
+        self._runs: dict[str, tuple[Thread, RunWithoutLine]] = {}
 
     def held(self) -> str:
         """Return that nothing keeps it from a run."""
@@ -180,7 +180,7 @@ class DeskWork:
             return
         if not isinstance(message.payload, TaskSubmit):
             raise BadOrder(Text("order.wrong", name="submit"))
-        run = NoLineRun(
+        run = RunWithoutLine(
             plan,
             facts,
             message,
@@ -218,7 +218,7 @@ class DeskWork:
         if kind == "task_accepted":
             self._accepted()
 
-    def _carry_out(self, run: NoLineRun) -> None:
+    def _carry_out(self, run: RunWithoutLine) -> None:
         """Carry out a run, in its thread; it leaves a file with its end whatever happens."""
         ended: Exception | None = None
         try:

@@ -22,9 +22,9 @@ __all__ = [
     "ArtifactContent",
     "CannotDo",
     "Capability",
+    "CapabilityWithoutLine",
     "LineFacts",
     "NoAnswer",
-    "NoLineCapability",
     "PartialResults",
     "Planned",
     "QueryResult",
@@ -235,7 +235,7 @@ class Capability(Protocol):
         ...
 
 
-class NoLineCapability(Capability, Protocol):
+class CapabilityWithoutLine(Capability, Protocol):
     """A capability without physical resources, whose tasks need no line.
 
     Its ``verbs`` are those of each task. One that is the form of another capability says by
@@ -253,13 +253,13 @@ def form_of(capability: Capability, inputs: Mapping[str, Any]) -> Capability:
     return other if other is not None and other.takes(inputs) else capability
 
 
-def without_line(capability: Capability) -> NoLineCapability | None:
+def without_line(capability: Capability) -> CapabilityWithoutLine | None:
     """Return the capability, or its form, that needs no line; ``None`` where it has none."""
     found: Capability = getattr(capability, "without_line", capability)
     return found if needs_no_line(found) else None
 
 
-def needs_no_line(capability: Capability) -> TypeGuard[NoLineCapability]:
+def needs_no_line(capability: Capability) -> TypeGuard[CapabilityWithoutLine]:
     """Return whether a capability's tasks need no line: it declares so, and brings their verbs."""
     physical = capability.declaration.safety.involves_physical_resources
     return not physical and hasattr(capability, "bound")

@@ -12,7 +12,7 @@ import pytest
 from labharness.core.files.named import is_there
 from labharness.journal.reading import read, verify_file
 from labharness.lab import read_lab
-from labharness.lab.wiring.without_line import NoLineRun, lineless_facts
+from labharness.lab.wiring.run_without_line import RunWithoutLine, lab_facts_without_line
 from labharness.protocols.hcp.codec import decode, encode
 from labharness.work.capability import document_analysis
 from labharness.work.capability.document_analysis import supervised
@@ -25,26 +25,26 @@ FOUND: Mapping[str, Any] = {"findings": [], "growth": None, "sections": 1}
 SLOW = "import time; time.sleep(50)"
 
 
-def run_of(folder: Path, **changes: Any) -> NoLineRun:
+def run_of(folder: Path, **changes: Any) -> RunWithoutLine:
     """Return a run of the example, with other values of its payload."""
     body = json.loads(EXAMPLE.read_text("utf-8"))
     body["payload"] |= changes
     plan = replace(read_lab(LAB), state_dir=folder / "state")
     told: list[str] = []
-    return NoLineRun(
+    return RunWithoutLine(
         plan,
-        lineless_facts(plan),
+        lab_facts_without_line(plan),
         *as_submit(body),
         out=folder / "run",
         tell=lambda kind, data: told.append(kind),
     )
 
 
-def kinds(run: NoLineRun) -> list[str]:
+def kinds(run: RunWithoutLine) -> list[str]:
     return [each.kind for each in read(run.folder / "journal.sqlite")]
 
 
-def events(run: NoLineRun) -> list[Mapping[str, Any]]:
+def events(run: RunWithoutLine) -> list[Mapping[str, Any]]:
     records = read(run.folder / "journal.sqlite")
     return [each.body for each in records if each.kind == "event"]
 
@@ -220,7 +220,9 @@ def test_a_name_of_a_higher_minor_version_is_warned_of_and_the_task_runs(tmp_pat
     for version, kind in (("1.0", "task_rejected"), ("1.7", "task_completed")):
         plan = replace(read_lab(LAB), state_dir=tmp_path / version / "state")
         submit = as_submit({**body, "hcp_version": version})
-        run = NoLineRun(plan, lineless_facts(plan), *submit, out=tmp_path / version / "run")
+        run = RunWithoutLine(
+            plan, lab_facts_without_line(plan), *submit, out=tmp_path / version / "run"
+        )
         message = run.execute().message
         assert message.type == kind, message.payload
         codes = [each["data"].get("code") for each in events(run)]

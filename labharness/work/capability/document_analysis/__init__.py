@@ -32,7 +32,7 @@ from labharness.work.capability.document_analysis.source import (
     source_fault,
 )
 from labharness.work.capability.document_analysis.supervised import DocumentUnreadable, read_apart
-from labharness.work.capability.no_line import WithoutLine
+from labharness.work.capability.form_without_line import WithoutLine
 from labharness.work.plan import (
     FailureKind,
     Instruction,

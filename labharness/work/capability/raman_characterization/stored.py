@@ -13,7 +13,7 @@ from labharness.work.capability import (
     Planned,
     Surroundings,
 )
-from labharness.work.capability.no_line import WithoutLine
+from labharness.work.capability.form_without_line import WithoutLine
 from labharness.work.capability.raman_answer import raman_analysis, why_not
 from labharness.work.capability.raman_characterization.declaration import (
     BY_STORED_SPECTRA,

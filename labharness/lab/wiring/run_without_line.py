@@ -27,16 +27,16 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.confidential import is_confidential
 from labharness.work.desk import LabFacts
+from labharness.work.desk.admission_without_line import facts_without_line
+from labharness.work.desk.desk_without_line import DeskWithoutLine
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
-from labharness.work.desk.no_line import facts_without_line
-from labharness.work.desk.without_line import NoLineDesk
 
-__all__ = ["NoLineRun", "lineless_facts"]
+__all__ = ["RunWithoutLine", "lab_facts_without_line"]
 
 LOG = logging.getLogger(__name__)
 
 
-def lineless_facts(plan: LabPlan) -> LabFacts:
+def lab_facts_without_line(plan: LabPlan) -> LabFacts:
     """Return the facts of a lab for tasks that need no line; its ``capabilities`` are those.
 
     Raises:
@@ -45,12 +45,12 @@ def lineless_facts(plan: LabPlan) -> LabFacts:
     return facts_without_line(lab_facts_of(plan))
 
 
-class NoLineRun:
+class RunWithoutLine:
     """One task of a lab that needs no line. It runs in real time.
 
     Args:
         plan: The lab's files, read.
-        facts: As `lineless_facts` returns them.
+        facts: As `lab_facts_without_line` returns them.
         submit: The submission message.
         payload: Its payload.
         out: The folder of the run; ``None`` makes ``runs/<time>-<session>``.
@@ -87,7 +87,7 @@ class NoLineRun:
         self._tell = tell
         self._accepted = accepted
         self._on_receipt = on_receipt
-        self._desk: NoLineDesk | None = None
+        self._desk: DeskWithoutLine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._abort_reason = ""
         self._cover = RunCover()
@@ -170,7 +170,7 @@ class NoLineRun:
             raise BadOutput(Text("output.no_journal", why=str(why))) from None
         self._tell("begun", {})
         try:
-            desk = self._desk = NoLineDesk(
+            desk = self._desk = DeskWithoutLine(
                 facts=self._facts,
                 lab_folder=self._plan.path.resolve().parent,
                 runs=self.folder.resolve().parent,

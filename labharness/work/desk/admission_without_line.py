@@ -17,7 +17,7 @@ from labharness.work.desk.accepting import acceptance
 from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.facts import LabFacts
 
-__all__ = ["NoLine", "facts_without_line", "is_without_line", "received_without_line"]
+__all__ = ["LineWithoutChannels", "facts_without_line", "is_without_line", "received_without_line"]
 
 NO_CHANNEL = Envelope(
     line="",
@@ -32,7 +32,7 @@ NO_CHANNEL = Envelope(
 
 
 @dataclass(frozen=True, slots=True)
-class NoLine:
+class LineWithoutChannels:
     """A line without a channel, for admission: whatever a plan would set is beyond its limits."""
 
     envelope: Envelope = NO_CHANNEL
@@ -97,7 +97,7 @@ def received_without_line(
         The rejection of a task that can never run, or the acceptance; ``None`` for one that goes on
         from a checkpoint, or that a person would have to agree to.
     """
-    admitting = Admitting(facts=facts, line=NoLine(), utc=wall_clock_utc)
+    admitting = Admitting(facts=facts, line=LineWithoutChannels(), utc=wall_clock_utc)
     weighed = admitting.weigh(payload)
     if isinstance(weighed, Rejected):
         return weighed

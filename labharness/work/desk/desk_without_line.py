@@ -33,11 +33,11 @@ from labharness.work.capability import (
     needs_no_line,
 )
 from labharness.work.desk.accepting import accept
+from labharness.work.desk.admission_without_line import LineWithoutChannels
 from labharness.work.desk.admitting import Admitting, Weighed
 from labharness.work.desk.closing import SUFFIXES, as_asked, error_of, record_body, unfit
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.folder import ARTIFACTS_NAME, SUBMIT_NAME
-from labharness.work.desk.no_line import NoLine
 from labharness.work.desk.referred import FAILURE, failure, references, remarks, results
 from labharness.work.desk.session import Session
 from labharness.work.plan import (
@@ -49,7 +49,7 @@ from labharness.work.plan import (
     Verb,
 )
 
-__all__ = ["NoLineDesk"]
+__all__ = ["DeskWithoutLine"]
 
 LOG = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ NO_RULES: Mapping[str, Any] = {"watched": {}, "limits": [], "trips": []}
 TICK_S = 1.0
 
 
-class NoLineOperations:
+class OperationsWithoutLine:
     """The ``plan.Operations`` of a task without a line: only its time passes."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
@@ -98,7 +98,7 @@ class NoLineOperations:
         return 0.0
 
 
-class NoLineDesk:
+class DeskWithoutLine:
     """Takes one submission that needs no line to its answer.
 
     Args:
@@ -194,7 +194,7 @@ class NoLineDesk:
             "payload": kept.model_dump(by_alias=True, exclude_unset=True),
         }
         self._journal.append("submitted", submitted, self._clock.now_s())
-        admitting = Admitting(facts=self._facts, line=NoLine(), utc=self._clock.utc)
+        admitting = Admitting(facts=self._facts, line=LineWithoutChannels(), utc=self._clock.utc)
         weighed = self._still(admitting.weigh(payload))
         if isinstance(weighed, Rejected):
             return self._rejected(submit, weighed)
@@ -250,7 +250,7 @@ class NoLineDesk:
         screened = weighed.admitted.screened
         self._executor = executor = Executor(
             weighed.planned.instructions,
-            NoLineOperations(self._clock.now_s),
+            OperationsWithoutLine(self._clock.now_s),
             self._verbs(payload, weighed),
             self._stepped,
         )
