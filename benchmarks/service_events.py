@@ -18,12 +18,12 @@ import aio_pika
 from aio_pika import DeliveryMode, Message
 
 from labharness.core.clock import utc_text, wall_clock_utc
-from labharness.faces.service.amqp import _Talk
+from labharness.faces.service.amqp import _AmqpService
 from labharness.faces.service.counts import Counts
+from labharness.faces.service.message_service import WINDOW
 from labharness.faces.service.outbox import VIA, Batch, Outbox
 from labharness.faces.service.positions import Positions
 from labharness.faces.service.session_messages import messages_of
-from labharness.faces.service.talk import WINDOW
 from labharness.journal import SqliteJournal
 from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import RunFolders
@@ -85,12 +85,12 @@ async def ours(url: str, folder: Path, sessions: list[str]) -> float:
         outbox = Outbox(kept, RunFolders(folder / "runs"), positions, lambda: "", lambda: "")
         house: Any = SimpleNamespace(lab_id=LAB, changed=asyncio.Event(), tasks=lambda: tasks)
         async with await aio_pika.connect(url) as connection:
-            talk = await _Talk.begun(connection, house, outbox, Counts())
+            service = await _AmqpService.begun(connection, house, outbox, Counts())
             house.changed.set()
             all_sent = asyncio.Event()
             outbox.sent = counted(outbox.sent, all_sent)  # type: ignore[assignment]  # to see the end
             begun = time.perf_counter()
-            sending = asyncio.ensure_future(talk.send())
+            sending = asyncio.ensure_future(service.send())
             ended = asyncio.ensure_future(all_sent.wait())
             await asyncio.wait((ended, sending), return_when=asyncio.FIRST_COMPLETED)
             if sending.done():  # it ends by an error alone

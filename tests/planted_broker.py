@@ -39,8 +39,8 @@ AT_THE_BROKER = (
     ),
     PlantedBug(
         "fault at one delivery that ends the service",
-        "labharness.faces.service.amqp:_Talk._taken",
-        'await self._bury(delivery, Unanswerable(Text("hcp.fault")))',
+        "labharness.faces.service.amqp:_AmqpService._handle_or_dead_letter",
+        'await self._dead_letter(delivery, Unanswerable(Text("hcp.fault")))',
         "raise",
         FAULT,
         promise=66,

@@ -156,7 +156,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "dead letter that holds what is confidential",
-        "labharness.faces.service.amqp:_Talk.bury",
+        "labharness.faces.service.amqp:_AmqpService.dead_letter",
         "b'' if says_confidential(data) else data[:MESSAGE_BYTES_MAX]",
         "data[:MESSAGE_BYTES_MAX]",
         "tests/faces/service/test_inbox.py::test_what_is_confidential_is_no_dead_letter_and_in_no_traceback",

@@ -2,7 +2,7 @@
 
 All decisions are made elsewhere. A delivery is acknowledged once what it asks for is on the disk,
 and a message counts as sent once the broker has confirmed it; so either may happen twice, with the
-same ids. A broker that is away stops nothing here but the talk.
+same ids. A broker that is away stops nothing here but the exchange of messages.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ from labharness.faces.service.counts import Counts
 from labharness.faces.service.inbox import (
     Unanswerable,
 )
+from labharness.faces.service.message_service import MessageService, now_text, says_confidential
 from labharness.faces.service.outbox import VIA, Batch, Outbox
 from labharness.faces.service.positions import OUTBOX_FILE, Positions
-from labharness.faces.service.talk import Talk, now_text, says_confidential
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.message_store import MessageStore
@@ -110,13 +110,13 @@ class AmqpFace:
         async with AsyncExitStack() as stack:
             connection = await self._broker.connect()
             stack.push_async_callback(hang_up, connection)
-            talk = await _Talk.begun(connection, house, outbox, self._counts)
-            talk.way = "tls" if self._broker.secured else "plain"
-            ended = when_closed(connection, talk.events, talk.commands)
+            service = await _AmqpService.begun(connection, house, outbox, self._counts)
+            service.way = "tls" if self._broker.secured else "plain"
+            ended = when_closed(connection, service.events, service.commands)
             self._back_off = wire.BackOff()
             self._counts.connected = True
             self._tell(Text("hcp.connected", queue=wire.command_queue(house.lab_id)))
-            jobs = [asyncio.ensure_future(each) for each in (talk.take(), talk.send())]
+            jobs = [asyncio.ensure_future(each) for each in (service.take(), service.send())]
             stack.push_async_callback(cancelled, jobs)
             watched: list[asyncio.Future[Any]] = [ended, *jobs]
             await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
@@ -127,7 +127,7 @@ class AmqpFace:
                 raise why
 
 
-class _Talk(Talk):
+class _AmqpService(MessageService):
     """One connection: a channel for what is asked, and one for what is told."""
 
     via = VIA
@@ -151,7 +151,7 @@ class _Talk(Talk):
     @classmethod
     async def begun(
         cls, connection: "AbstractConnection", house: HouseAccess, outbox: Outbox, counts: Counts
-    ) -> "_Talk":
+    ) -> "_AmqpService":
         """Declare what HCP names, as whoever starts does, and open both channels."""
         from aio_pika import ExchangeType
 
@@ -190,20 +190,20 @@ class _Talk(Talk):
             raise faults.exceptions[0] from None
 
     async def _take(self, delivery: "AbstractIncomingMessage") -> None:
-        if await self._taken(delivery):
+        if await self._handle_or_dead_letter(delivery):
             await delivery.ack()
         else:
             await asyncio.sleep(RETRY_S)
             await delivery.nack(requeue=True)
 
-    async def _taken(self, delivery: "AbstractIncomingMessage") -> bool:
+    async def _handle_or_dead_letter(self, delivery: "AbstractIncomingMessage") -> bool:
         """Carry out what a delivery asks; return whether it is on the disk, or answered."""
         from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
 
         try:
             stated = (delivery.headers or {}).get("traceparent")
             account = delivery.user_id or ""
-            await self.carry_out(delivery.body, account, delivery.message_id, stated)
+            await self.handle(delivery.body, account, delivery.message_id, stated)
         except (AMQPError, ChannelInvalidStateError, ConnectionError, TimeoutError):
             raise  # the connection has ended, and the delivery comes again
         except (JournalFailed, OSError) as why:
@@ -212,13 +212,13 @@ class _Talk(Talk):
         except Exception:  # what one message makes fail is not to fail all others
             shown = not says_confidential(delivery.body)  # a traceback may quote it
             LOG.error("a delivery was not understood", exc_info=shown)
-            await self._bury(delivery, Unanswerable(Text("hcp.fault")))
+            await self._dead_letter(delivery, Unanswerable(Text("hcp.fault")))
         return True
 
-    async def _bury(self, delivery: "AbstractIncomingMessage", found: Unanswerable) -> None:
-        await self.bury(delivery.body, delivery.message_id, found)
+    async def _dead_letter(self, delivery: "AbstractIncomingMessage", found: Unanswerable) -> None:
+        await self.dead_letter(delivery.body, delivery.message_id, found)
 
-    async def bury(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
+    async def dead_letter(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
         """Put a message among the dead letters, with the reason; one that is too large is cut.
 
         Of one that says it is confidential the body is left out: the broker would keep it.

@@ -21,9 +21,9 @@ from labharness.core.clock import Chance
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.service.audience import for_caller
 from labharness.faces.service.inbox import Unanswerable
+from labharness.faces.service.message_service import MessageService, now_text
 from labharness.faces.service.outbox import Batch, Outbox
 from labharness.faces.service.positions import OUTBOX_FILE, Positions
-from labharness.faces.service.talk import Talk, now_text
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.message_store import MessageStore
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
@@ -77,17 +77,17 @@ class WebSocketFace:
         place = house.home / ADDRESS_FILE
         with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
             outbox = Outbox(kept, house.runs, positions, Chance(None).uuid4, now_text, VIA)
-            talk = _Sockets(house, outbox, secret, self._tell)
+            service = _Sockets(house, outbox, secret, self._tell)
             async with serve(
-                talk.with_caller,
+                service.with_caller,
                 sock=self._listening.dup(),
-                process_request=talk.admit,
+                process_request=service.admit,
                 max_size=MESSAGE_BYTES_MAX,
             ):
                 _keep_address(place, f"ws://127.0.0.1:{port}/{secret}")
                 self._tell(Text("websocket.address", port=port, path=str(place)))
                 try:
-                    await talk.send()
+                    await service.send()
                 finally:
                     place.unlink(missing_ok=True)
 
@@ -101,7 +101,7 @@ def _keep_address(place: Path, address: str) -> None:
     fresh.replace(place)
 
 
-class _Sockets(Talk):
+class _Sockets(MessageService):
     """The callers that are connected, each by its id; the newest connection of one counts."""
 
     via = VIA
@@ -138,7 +138,7 @@ class _Sockets(Talk):
         try:
             async for said in connection:
                 data = said.encode() if isinstance(said, str) else said
-                while not await self.taken(data, caller_id):  # noqa: ASYNC110 - a disk tells nothing
+                while not await self.handle_or_dead_letter(data, caller_id):  # noqa: ASYNC110 - a disk tells nothing
                     await asyncio.sleep(RETRY_S)
         except ConnectionClosed:
             return
@@ -164,7 +164,7 @@ class _Sockets(Talk):
         self._counts.sent[message.type] += 1
         return True
 
-    async def bury(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
+    async def dead_letter(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
         """Say to people why a message was not taken; HCP has no answer to it."""
         self._counts.dead += 1
         self._tell(Text("stdio.unreadable", why=str(found.reason)))

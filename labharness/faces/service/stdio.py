@@ -15,10 +15,10 @@ from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker import cancelled
 from labharness.faces.service.audience import for_caller
 from labharness.faces.service.inbox import Unanswerable, claimed
+from labharness.faces.service.message_service import MessageService, now_text
 from labharness.faces.service.outbox import Batch, Outbox
 from labharness.faces.service.pipes import LinesIn, LinesOut
 from labharness.faces.service.positions import OUTBOX_FILE, Positions
-from labharness.faces.service.talk import Talk, now_text
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.message_store import MessageStore
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
@@ -66,7 +66,7 @@ class StdioFace:
                 await cancelled(watched)
 
 
-class _Pipes(Talk):
+class _Pipes(MessageService):
     """The caller at the other end."""
 
     via = VIA
@@ -83,7 +83,7 @@ class _Pipes(Talk):
         """Take all messages, then wait until all is told that they have brought about."""
         async for line in self._in.lines():
             self._caller_id = self._caller_id or claimed(line)
-            while not await self.taken(line, self._caller_id):  # noqa: ASYNC110 - a disk tells nothing
+            while not await self.handle_or_dead_letter(line, self._caller_id):  # noqa: ASYNC110 - a disk tells nothing
                 await asyncio.sleep(RETRY_S)
         while not self._outbox.all_sent(  # noqa: ASYNC110 - it is another task that sends
             self._house.tasks(), self._caller_id
@@ -105,7 +105,7 @@ class _Pipes(Talk):
         self._counts.sent[message.type] += 1
         return True
 
-    async def bury(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
+    async def dead_letter(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
         """Say on standard error why a message was not taken."""
         self._counts.dead += 1
         self._tell(Text("stdio.unreadable", why=str(found.reason)))

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from labharness.faces.service import talk
+from labharness.faces.service import message_service
 from labharness.faces.service.inbox import Unanswerable
+from labharness.faces.service.message_service import MessageService
 from labharness.faces.service.outbox import Batch, Outbox
 from labharness.faces.service.positions import FINISHED, Positions
-from labharness.faces.service.talk import Talk
 from labharness.journal import SqliteJournal
 from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import RunFolders
@@ -76,7 +76,7 @@ def tasks() -> Tasks:
     return lab.tasks
 
 
-class Queue(Talk):
+class Queue(MessageService):
     """A caller's queue that takes all in its order, and notes how much memory each day took."""
 
     via = VIA
@@ -99,7 +99,7 @@ class Queue(Talk):
             tracemalloc.reset_peak()
         return True
 
-    async def bury(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
+    async def dead_letter(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
         raise AssertionError(found.reason)
 
 
@@ -131,7 +131,8 @@ def traced_from() -> int:
 
 
 def holds(folder: Path, day: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(talk, "LOOK_S", 3600.0)  # the next piece follows the last one at once
+    # the next piece follows the last one at once
+    monkeypatch.setattr(message_service, "LOOK_S", 3600.0)
     write_week(folder / "runs", day)
     state = tasks()
     (task,) = state.by_id.values()

@@ -19,7 +19,7 @@ from fuzzed import fuzzed
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker.lenient import read_what_can_be_read
 from labharness.faces.service import amqp
-from labharness.faces.service.amqp import _Talk
+from labharness.faces.service.amqp import _AmqpService
 from labharness.faces.service.inbox import (
     AbortAsked,
     Refusal,
@@ -155,9 +155,9 @@ def test_a_message_that_makes_the_lab_fail_is_a_dead_letter(fault: Exception) ->
 
     house = SimpleNamespace(submit=failing, lab_id="lab")
     letters = Letters()
-    talk = _Talk(house, None, None, None, None, letters)  # type: ignore[arg-type]  # unused
+    service = _AmqpService(house, None, None, None, None, letters)  # type: ignore[arg-type]  # unused
     sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", headers={})
-    assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
+    assert asyncio.run(service._handle_or_dead_letter(sent))  # type: ignore[arg-type]  # all that is read of it
     assert letters.reasons == [str(Text("hcp.fault"))]
 
 
@@ -172,10 +172,10 @@ def test_what_is_confidential_is_no_dead_letter_and_in_no_traceback(
     whole = json.dumps({**json.loads(SUBMIT), "payload": payload}).encode()
     letters = Letters()
     house = SimpleNamespace(submit=failing, lab_id="lab")
-    talk = _Talk(house, None, None, None, None, letters)  # type: ignore[arg-type]  # unused
+    service = _AmqpService(house, None, None, None, None, letters)  # type: ignore[arg-type]  # unused
     for body in (whole, whole[:-1], whole.replace(b'"1.0"', b'"2.0"')):
         sent = SimpleNamespace(body=body, user_id=GROWTH["caller_id"], message_id="m", headers={})
-        assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
+        assert asyncio.run(service._handle_or_dead_letter(sent))  # type: ignore[arg-type]  # all that is read of it
     assert letters.bodies == [b"", b"", b""]
     assert not any(traces(each.encode()) for each in letters.reasons)
     assert "a delivery was not understood" in caplog.text
@@ -204,9 +204,9 @@ def test_a_task_that_a_full_queue_does_not_take_is_rejected_as_resource_unavaila
 
     house = SimpleNamespace(submit=full, lab_id="lab", tasks=lambda: SimpleNamespace(keys={}))
     events = Events()
-    talk = _Talk(house, None, events, None, None, None)  # type: ignore[arg-type]  # unused
+    service = _AmqpService(house, None, events, None, None, None)  # type: ignore[arg-type]  # unused
     sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", headers={})
-    assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
+    assert asyncio.run(service._handle_or_dead_letter(sent))  # type: ignore[arg-type]  # all that is read of it
     (told,) = events.told
     assert (told["type"], told["session_id"]) == ("task_rejected", None)
     assert told["payload"]["reason_code"] == "resource_unavailable"
@@ -224,9 +224,9 @@ def test_a_caller_is_told_of_its_acceptance_before_its_submission_is_acknowledge
     events = Events()
     outbox = SimpleNamespace(is_due=lambda batch: True, sent=lambda batch, count: None)
     house = SimpleNamespace(submit=submit, lab_id="lab")
-    talk = _Talk(house, outbox, events, None, None, None)  # type: ignore[arg-type]  # unused
+    service = _AmqpService(house, outbox, events, None, None, None)  # type: ignore[arg-type]  # unused
     sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", headers={})
-    assert asyncio.run(talk._taken(sent))  # type: ignore[arg-type]  # all that is read of it
+    assert asyncio.run(service._handle_or_dead_letter(sent))  # type: ignore[arg-type]  # all that is read of it
     assert [each["message_id"] for each in events.told] == ["m-2", "m-3"]
 
 
@@ -280,7 +280,7 @@ def test_a_delivery_is_acknowledged_once_it_is_kept_and_given_back_where_it_is_n
     monkeypatch.setattr(amqp, "RETRY_S", 0.0)
     house = SimpleNamespace(submit=submit, lab_id="lab", changed=asyncio.Event())
     queue: Any = Deliveries(did)
-    talk = _Talk(house, None, None, None, queue, None)  # type: ignore[arg-type]  # unused
-    asyncio.run(talk.take())
+    service = _AmqpService(house, None, None, None, queue, None)  # type: ignore[arg-type]  # unused
+    asyncio.run(service.take())
     assert sorted(did) == ["ack", "back True", "full", "kept"]
     assert did.index("kept") < did.index("ack")

@@ -35,7 +35,7 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.confidential import Way
 
-__all__ = ["Talk", "now_text", "says_confidential"]
+__all__ = ["MessageService", "now_text", "says_confidential"]
 
 LOG = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ TURN_MESSAGES: Final = 8192
 """Once so many messages are due, no further session is read in a turn."""
 
 
-class Talk(ABC):
+class MessageService(ABC):
     """A house and its callers, as long as what carries their messages is there.
 
     Args:
@@ -79,12 +79,12 @@ class Talk(ABC):
         """Send one message to a caller; return whether it has arrived where it is kept."""
 
     @abstractmethod
-    async def bury(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
+    async def dead_letter(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
         """Put a message aside that nobody can be answered to, with the reason."""
 
     # ---- what is asked
 
-    async def carry_out(
+    async def handle(
         self, data: bytes, account: str, message_id: str | None, traceparent: object = None
     ) -> None:
         """Carry out what a message asks; at the end it is on the disk, or answered.
@@ -108,9 +108,9 @@ class Talk(ABC):
         elif isinstance(found, Refusal):
             await self._refuse(found, data, message_id)
         else:
-            await self.bury(data, message_id, found)
+            await self.dead_letter(data, message_id, found)
 
-    async def taken(self, data: bytes, account: str) -> bool:
+    async def handle_or_dead_letter(self, data: bytes, account: str) -> bool:
         """Carry out what a message asks; return whether it is on the disk, or answered.
 
         Args:
@@ -121,7 +121,7 @@ class Talk(ABC):
             BrokenPipeError: The caller at the other end of a pipe has gone.
         """
         try:
-            await self.carry_out(data, account, None)
+            await self.handle(data, account, None)
         except BrokenPipeError:
             raise
         except (JournalFailed, OSError) as why:
@@ -130,7 +130,7 @@ class Talk(ABC):
         except Exception:  # what one message makes fail is not to fail all others
             shown = not says_confidential(data)  # a traceback may quote it
             LOG.error("a message was not understood", exc_info=shown)
-            await self.bury(data, None, Unanswerable(Text("hcp.fault")))
+            await self.dead_letter(data, None, Unanswerable(Text("hcp.fault")))
         return True
 
     def came(self, caller_id: str) -> None:
@@ -179,7 +179,7 @@ class Talk(ABC):
             found.caller_id, found.session_id, found.token, found.reason
         )
         if ended == "unknown":
-            await self.bury(data, message_id, Unanswerable(Text("hcp.no_session")))
+            await self.dead_letter(data, message_id, Unanswerable(Text("hcp.no_session")))
         elif ended == "token":
             await self._house.warn(found.session_id, "token_refused")
         elif ended == "closed":
@@ -198,7 +198,9 @@ class Talk(ABC):
         )
         batch = Batch(found.caller_id, "none", (Outgoing(0, message),), 0)
         if not await self._publish_all(batch):  # it has no queue, so its message is all there is
-            await self.bury(data, message_id, Unanswerable(str(found.rejected.reason_message)))
+            await self.dead_letter(
+                data, message_id, Unanswerable(str(found.rejected.reason_message))
+            )
 
     # ---- what is told
 
