@@ -37,7 +37,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "request beside the journal in clear",
-        "labharness.lab.wiring.run_cover:RunCover.file",
+        "labharness.lab.wiring.run_encryption:RunEncryption.file",
         "self.key.file(name, data)",
         "data",
         f"{KEPT}[t3]",
@@ -64,7 +64,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "task that is refused for its class, and kept in clear before",
-        "labharness.lab.wiring.run_cover:kept_of",
+        "labharness.lab.wiring.run_encryption:storable",
         "is_confidential(payload) and _master(plan, payload) is None",
         "False",
         CLI + "test_a_lab_without_a_key_refuses_confidential_data_and_keeps_none[line]",
@@ -174,7 +174,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "run of a line whose key is not made",
-        "labharness.lab.wiring.run_cover:RunCover.made",
+        "labharness.lab.wiring.run_encryption:RunEncryption.made",
         "cls(make_run_key(folder / KEY_NAME, master, declared_class(payload)))",
         "cls()",
         f"{KEPT}[sweep]",

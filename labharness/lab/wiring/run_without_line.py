@@ -19,7 +19,7 @@ from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.heads import head_keeper
-from labharness.lab.wiring.run_cover import RunCover, kept_of
+from labharness.lab.wiring.run_encryption import RunEncryption, storable
 from labharness.lab.wiring.runs import BadOutput, about_process, fresh_folder, make_folder
 from labharness.lab.wiring.tasks import RunResult
 from labharness.protocols.hcp import answers
@@ -90,7 +90,7 @@ class RunWithoutLine:
         self._desk: DeskWithoutLine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._abort_reason = ""
-        self._cover = RunCover()
+        self._encryption = RunEncryption()
 
     def execute(self) -> RunResult:
         """Run to the terminal message, and write it beside the journal.
@@ -107,9 +107,9 @@ class RunWithoutLine:
             raise BadLabFile(text) from None
         make_folder(self.folder)
         try:
-            self._cover = RunCover.made(self.folder, self._plan, self._payload)
-            kept = replace(self._submit, payload=kept_of(self._plan, self._payload))
-            (self.folder / SUBMIT_NAME).write_bytes(self._cover.message(SUBMIT_NAME, kept))
+            self._encryption = RunEncryption.made(self.folder, self._plan, self._payload)
+            kept = replace(self._submit, payload=storable(self._plan, self._payload))
+            (self.folder / SUBMIT_NAME).write_bytes(self._encryption.message(SUBMIT_NAME, kept))
         except OSError as why:
             folder, reason = str(self.folder), why.strerror
             raise BadOutput(
@@ -117,7 +117,7 @@ class RunWithoutLine:
             ) from None
         self._loop = PacedLoop(1.0)
         try:
-            with in_use(self._cover.key):
+            with in_use(self._encryption.key):
                 return run_on(self._main(self._loop), self._loop)
         except BadOutput:
             raise
@@ -156,7 +156,7 @@ class RunWithoutLine:
             "lab_digest": self._plan.lab_digest,
             "envelope_digest": self._plan.envelope_digest,
             "epoch": utc_text(clock.utc()),
-            **self._cover.header(),
+            **self._encryption.header(),
         }
         try:
             journal = SqliteJournal(
@@ -164,7 +164,7 @@ class RunWithoutLine:
                 run=run,
                 about=about_process(self._plan),
                 heads=head_keeper(self._plan, clock),
-                key=self._cover.key,
+                key=self._encryption.key,
             )
         except JournalFailed as why:
             raise BadOutput(Text("output.no_journal", why=str(why))) from None
@@ -177,7 +177,9 @@ class RunWithoutLine:
                 clock=clock,
                 chance=self._ids,
                 journal=journal,
-                artifacts=Artifacts(self.folder / ARTIFACTS_NAME, self.session_id, self._cover.key),
+                artifacts=Artifacts(
+                    self.folder / ARTIFACTS_NAME, self.session_id, self._encryption.key
+                ),
                 session_id=self.session_id,
                 tell=self._tell,
                 accepted=self._accepted,
@@ -195,7 +197,7 @@ class RunWithoutLine:
 
     def _keep(self, message: HcpMessage) -> None:
         try:
-            write_durably(self.folder / ANSWER_NAME, self._cover.message(ANSWER_NAME, message))
+            write_durably(self.folder / ANSWER_NAME, self._encryption.message(ANSWER_NAME, message))
         except OSError as why:  # the asking side is answered all the same
             where, reason = str(self.folder / ANSWER_NAME), why.strerror or str(why)
             text = Text("file.unwritable", path=where, why=reason)

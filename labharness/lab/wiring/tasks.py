@@ -29,7 +29,7 @@ from labharness.lab.wiring.heads import head_keeper
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.preflight import flights
 from labharness.lab.wiring.referring import referred
-from labharness.lab.wiring.run_cover import RunCover, kept_of
+from labharness.lab.wiring.run_encryption import RunEncryption, storable
 from labharness.lab.wiring.run_log import no_log, run_log
 from labharness.lab.wiring.runs import (
     BadOutput,
@@ -127,9 +127,9 @@ class TaskRun:
         accepted: Callable[[HcpMessage], None] = lambda message: None,
     ) -> None:
         self._plan = plan
-        payload = kept_of(plan, payload)
+        payload = storable(plan, payload)
         submit = replace(submit, payload=payload)
-        self._cover = RunCover()
+        self._encryption = RunEncryption()
         self._submit = submit
         self._payload = payload
         self.seed = seed_of(plan, seed)
@@ -218,8 +218,10 @@ class TaskRun:
         if self._plan.file.has_a_plant:
             facts = replace(facts, predict=flights(self._plan, loop))
         try:
-            self._cover = RunCover.made(self.folder, self._plan, self._payload)
-            (self.folder / SUBMIT_NAME).write_bytes(self._cover.message(SUBMIT_NAME, self._submit))
+            self._encryption = RunEncryption.made(self.folder, self._plan, self._payload)
+            (self.folder / SUBMIT_NAME).write_bytes(
+                self._encryption.message(SUBMIT_NAME, self._submit)
+            )
         except OSError as why:
             with suppress(OSError):  # half of it would block the next try
                 (self.folder / SUBMIT_NAME).unlink()
@@ -294,7 +296,7 @@ class TaskRun:
             self._alarms.give_up()
 
     async def _main(self, facts: LabFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
-        with in_use(self._cover.key):
+        with in_use(self._encryption.key):
             return await self._led(facts, loop)
 
     async def _led(self, facts: LabFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
@@ -308,7 +310,7 @@ class TaskRun:
             "ambient_torr": self._plan.file.lab.ambient_torr,
             "epoch": utc_text(VIRTUAL_EPOCH) if clock.virtual else utc_text(clock.utc()),
             **(stated.settings.recorded() if stated is not None else {}),
-            **self._cover.header(),
+            **self._encryption.header(),
         }
         try:
             journal = SqliteJournal(
@@ -318,7 +320,7 @@ class TaskRun:
                 block_s=block_lab_s(clock.speed),
                 speed=clock.speed,
                 heads=head_keeper(self._plan, clock),
-                key=self._cover.key,
+                key=self._encryption.key,
             )
             journal.commit()
         except JournalFailed as why:
@@ -355,7 +357,7 @@ class TaskRun:
 
     def _keep(self, message: HcpMessage) -> None:
         try:
-            write_durably(self.folder / ANSWER_NAME, self._cover.message(ANSWER_NAME, message))
+            write_durably(self.folder / ANSWER_NAME, self._encryption.message(ANSWER_NAME, message))
         except OSError as why:  # the asking side is answered all the same
             where, reason = str(self.folder / ANSWER_NAME), why.strerror or str(why)
             self._warn(Text("file.unwritable", path=where, why=reason))
@@ -411,7 +413,7 @@ class TaskRun:
             raise BadOutput(Text("output.journal", why=str(why))) from None
 
     def _artifacts(self) -> Artifacts:
-        return Artifacts(self.folder / ARTIFACTS_NAME, self.session_id, self._cover.key)
+        return Artifacts(self.folder / ARTIFACTS_NAME, self.session_id, self._encryption.key)
 
     def _warn(self, text: str) -> None:
         self._tell("warning", {"message": text})
@@ -426,7 +428,7 @@ class TaskRun:
                 self._tell("approval_asked", {"id": name, "wait_s": wait_s})
 
         folder = ApprovalFolder(
-            self._plan.state_dir, approvers=approvers_of(self._plan), key=self._cover.key
+            self._plan.state_dir, approvers=approvers_of(self._plan), key=self._encryption.key
         )
         return Persons(
             folder,

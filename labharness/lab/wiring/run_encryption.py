@@ -11,10 +11,10 @@ from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import CONFIDENTIAL
 from labharness.work.admission.confidential import declared_class, is_confidential, withheld
 
-__all__ = ["RunCover", "kept_of"]
+__all__ = ["RunEncryption", "storable"]
 
 
-def kept_of(plan: LabPlan, payload: TaskSubmit) -> TaskSubmit:
+def storable(plan: LabPlan, payload: TaskSubmit) -> TaskSubmit:
     """Return what a lab may keep of a submission, encrypted where its class asks for that.
 
     Of a confidential task that it will refuse (it has no key, or does not know the class) nothing
@@ -30,7 +30,7 @@ def _master(plan: LabPlan, payload: TaskSubmit) -> Path | None:
 
 
 @dataclass(frozen=True, slots=True)
-class RunCover:
+class RunEncryption:
     """The key of one run, if it has one, and what is made with it.
 
     Attributes:
@@ -40,7 +40,7 @@ class RunCover:
     key: RunKey | None = None
 
     @classmethod
-    def made(cls, folder: Path, plan: LabPlan, payload: TaskSubmit) -> "RunCover":
+    def made(cls, folder: Path, plan: LabPlan, payload: TaskSubmit) -> "RunEncryption":
         """Make the key of a confidential run in its folder.
 
         Raises:
