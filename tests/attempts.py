@@ -11,7 +11,7 @@ from labharness.core.clock.loops import begin
 from labharness.journal.chain import Record
 from labharness.journal.reading import read, run_header
 from labharness.lab import Lab, LabPlan
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit

@@ -13,7 +13,7 @@ from commands import stated
 from guard_rig import BOUND_S
 from labharness.core.clock import Chance, Clock, PacedLoop, run
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 
 NEAR = "spectrometer"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from labharness.chaos.scene import Scene
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link import LoopbackLink
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 from labharness.safety.guard import GuardCore, Latch
 from labharness.safety.guard.shell import LoopGuard
 

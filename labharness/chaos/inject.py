@@ -10,7 +10,7 @@ from labharness.chaos.scenario import Fault
 from labharness.chaos.table import FaultTable
 from labharness.journal import JournalFailed
 from labharness.lab import Lab
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 
 __all__ = ["inject"]
 

@@ -18,7 +18,7 @@ from labharness.chaos.times import GRAIN_S, REPEATS_S, TRIP_S
 from labharness.core.vocabulary.channels import owner_of
 from labharness.instruments.simulation import BusFaults
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 
 __all__ = ["Referee", "RefereeViolation"]
 

@@ -38,7 +38,7 @@ from labharness.lab.config.envelope_patch import base_of
 from labharness.lab.config.kinds import shipped_file
 from labharness.lab.config.lab_file import read_text
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 
 __all__ = ["FaultTable", "faults_of", "matches", "unknown"]
 

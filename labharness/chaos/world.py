@@ -31,7 +31,7 @@ from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.operate.idle_line import still_active
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.runs import BadOutput
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.safety.guard import Latch
 from labharness.work.desk.folder import JOURNAL_NAME

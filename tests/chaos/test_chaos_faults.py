@@ -18,7 +18,7 @@ from labharness.instruments.link import LoopbackLink
 from labharness.instruments.simulation import BusFaults
 from labharness.journal import JournalFailed
 from labharness.lab import read_lab
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 from labharness_simulators.plant import Faults
 from rig import SHORT_LINE
 

@@ -25,7 +25,7 @@ from labharness.faces.testing.faults import simulated_of
 from labharness.faces.testing.pairs import write
 from labharness.instruments.driver import Driver
 from labharness.lab.config.kinds import driver_kinds, load_driver, load_simulator
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 from rig import HERE
 
 ROOT = HERE.parent

@@ -19,7 +19,7 @@ from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link import LoopbackLink
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 from labharness.line.instrument import read_frames
 from labharness.safety.guard import GuardCore, Latch, SafeFrame
 from labharness.safety.guard.shell import LoopGuard

@@ -12,7 +12,7 @@ from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.show import BadPath, CommandFailed, say
 from labharness.instruments.simulation.control import BadRequest, NoSimulatedLab, ask
 from labharness.lab import read_lab
-from labharness.lab.wiring.simulate import CONTROL_NAME, serve
+from labharness.lab.wiring.serve_simulated import CONTROL_NAME, serve
 
 __all__ = ["simulate"]
 

@@ -57,7 +57,7 @@ def speed(text: str) -> float | None:
 
 def times(text: str) -> float:
     """Return a speed at which simulators can be served."""
-    from labharness.lab.wiring.simulate import SPEED_MAX
+    from labharness.lab.wiring.serve_simulated import SPEED_MAX
 
     return _up_to(text, SPEED_MAX, "value.up_to")
 

@@ -13,7 +13,7 @@ from labharness.core.errors import LabError
 from labharness.instruments.simulation import BusFaults
 from labharness.lab import BadLabFile, Lab, LabPlan
 from labharness.lab.config.kinds import load_plant
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 
 __all__ = [
     "Act",

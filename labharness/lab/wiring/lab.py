@@ -12,7 +12,7 @@ from labharness.lab.config.lab_file import BadLabFile, PortRow
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.arming import armed_of, guard_command
 from labharness.lab.wiring.operators import ServedOperator, SimulatedOperator
-from labharness.lab.wiring.simulated import STEP_S, SimulatedLab
+from labharness.lab.wiring.simulated_lab import STEP_S, SimulatedLab
 from labharness.line import Line
 from labharness.line.instrument import read_frames
 from labharness.line.poll import TICK_S

@@ -8,7 +8,7 @@ from threading import Thread
 
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import LinkLost
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 
 __all__ = ["ServedOperator", "SimulatedOperator", "TerminalOperator"]
 

@@ -39,7 +39,7 @@ from labharness.lab.wiring.runs import (
     make_loop,
     seed_of,
 )
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 from labharness.line import LineAlarms
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage

@@ -28,7 +28,7 @@ from labharness.instruments.simulation.conversation import (
 from labharness.instruments.simulation.faces import checksum
 from labharness.instruments.simulation.pace import Wire
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 from rig import SHORT_LINE
 
 BAUD = 9600

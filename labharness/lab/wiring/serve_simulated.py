@@ -21,7 +21,7 @@ from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.config.served_file import ServedLinks, check_target, served_text
-from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.simulated_lab import SimulatedLab
 from labharness.safety.guard.port_records import clear_ports
 
 __all__ = ["CONTROL_NAME", "SPEED_MAX", "BadFolder", "serve"]
