@@ -14,7 +14,7 @@ from labharness.lab.house.house import House
 from labharness.lab.house.intake import ReceivedSubmission
 from labharness.lab.house.made import Submitted
 from labharness.lab.house.message_store import MessageStore
-from labharness.lab.house.orders import LineOwnerDoor, RunFiles
+from labharness.lab.house.orders import LineOwnerWorker, RunFiles
 from labharness.lab.house.sessions import abort_session, warn_caller
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.work.admission.confidential import Way
@@ -88,7 +88,7 @@ class HouseAccess:
     lab_id: str
     home: Path
     runs: RunFiles
-    owner: LineOwnerDoor
+    owner: LineOwnerWorker
     with_house: Callable[[Callable[[House], T]], Awaitable[T]]
     tasks: Callable[[], Tasks]
     changed: asyncio.Event

@@ -134,7 +134,7 @@ class LabFiles:
 
 
 class DeskWork:
-    """The `DeskDoor` of a house.
+    """The `DeskWorker` of a house.
 
     Args:
         files: Of the lab.

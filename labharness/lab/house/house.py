@@ -29,12 +29,12 @@ from labharness.lab.house.made import (
 from labharness.lab.house.message_store import MessageStore, made_submit_file
 from labharness.lab.house.orders import (
     RECORDS_MAX,
-    DeskDoor,
-    LineOwnerDoor,
+    DeskWorker,
+    LineOwnerWorker,
     OwnerStatus,
     RunFiles,
     RunOrder,
-    WorkerDoor,
+    Worker,
     next_records,
 )
 from labharness.lab.house.submissions import Submissions
@@ -106,7 +106,7 @@ class House:
     def __init__(
         self,
         journal: HouseJournal,
-        owner: LineOwnerDoor,
+        owner: LineOwnerWorker,
         runs: RunFiles,
         home: Path,
         *,
@@ -118,7 +118,7 @@ class House:
         needs_no_line: Callable[[TaskSubmit], bool] = lambda payload: False,
         needs: Needs = lambda task: WHOLE_LINE,
         tell: Callable[[str], None] = lambda text: None,
-        desk: DeskDoor | None = None,
+        desk: DeskWorker | None = None,
     ) -> None:
         self._journal = journal
         self._desk = desk
@@ -431,7 +431,7 @@ class House:
     def _is_for_desk(self, task: Task) -> bool:
         return self._desk is not None and not self._needs(task).instruments
 
-    def _worker(self, run: Attempt) -> WorkerDoor:
+    def _worker(self, run: Attempt) -> Worker:
         return self._desk if run.worker == DESK and self._desk is not None else self._owner
 
     def _status_of(self, run: Attempt | None, line: OwnerStatus | None) -> OwnerStatus | None:

@@ -20,13 +20,13 @@ __all__ = [
     "LEFT_NAME",
     "RECORDS_MAX",
     "BadOrder",
-    "DeskDoor",
-    "LineOwnerDoor",
+    "DeskWorker",
+    "LineOwnerWorker",
     "OwnerStatus",
     "RunFiles",
     "RunFolders",
     "RunOrder",
-    "WorkerDoor",
+    "Worker",
     "next_records",
     "order_from_json",
 ]
@@ -113,7 +113,7 @@ class OwnerStatus:
     speed: float | None
 
 
-class WorkerDoor(Protocol):
+class Worker(Protocol):
     """A worker that carries out runs, as the house sees it."""
 
     def held(self) -> str:
@@ -129,7 +129,7 @@ class WorkerDoor(Protocol):
         ...
 
 
-class LineOwnerDoor(WorkerDoor, Protocol):
+class LineOwnerWorker(Worker, Protocol):
     """The line owner as the house sees it."""
 
     def status(self) -> OwnerStatus | None:
@@ -137,7 +137,7 @@ class LineOwnerDoor(WorkerDoor, Protocol):
         ...
 
 
-class DeskDoor(WorkerDoor, Protocol):
+class DeskWorker(Worker, Protocol):
     """The worker of tasks that need no instruments: it has several runs at once."""
 
     def status_of(self, run_id: str) -> OwnerStatus:

@@ -7,7 +7,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.house import House
 from labharness.lab.house.made import attempt_of
 from labharness.lab.house.message_store import MessageStore
-from labharness.lab.house.orders import LineOwnerDoor
+from labharness.lab.house.orders import LineOwnerWorker
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import CONFIDENTIAL
 from labharness.work.admission.token import is_token
@@ -63,7 +63,7 @@ def session_of(tasks: Tasks, session_id: str) -> tuple[Task | None, Attempt | No
     return task, None if task is None else attempt_of(task, session_id)
 
 
-def warn_caller(owner: LineOwnerDoor, session_id: str, code: str) -> None:
+def warn_caller(owner: LineOwnerWorker, session_id: str, code: str) -> None:
     """Have a run tell its caller of a refused request, by an event of its session."""
     with suppress(LabError):  # it has just ended
         owner.ask(session_id, "warn", code)
