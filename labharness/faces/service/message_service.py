@@ -28,7 +28,7 @@ from labharness.faces.service.outbox import Batch, Outbox
 from labharness.faces.service.session_messages import Outgoing, on_receipt_in_order
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
-from labharness.lab.house.made import Submitted, TaskRefused
+from labharness.lab.house.house_commands import Submitted, TaskRefused
 from labharness.lab.house.sessions import session_of
 from labharness.protocols.hcp import answers, wire
 from labharness.protocols.hcp.codec import HcpMessage

@@ -32,8 +32,8 @@ from labharness.faces.service.spans import (
 )
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
+from labharness.lab.house.house_commands import Submitted
 from labharness.lab.house.intake import ReceivedSubmission
-from labharness.lab.house.made import Submitted
 from labharness.lab.house.sessions import session_of
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.work.admission.confidential import Way

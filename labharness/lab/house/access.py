@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from labharness.lab.house.house import House
+from labharness.lab.house.house_commands import Submitted
 from labharness.lab.house.intake import ReceivedSubmission
-from labharness.lab.house.made import Submitted
 from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import LineOwnerWorker, RunFiles
 from labharness.lab.house.sessions import abort_session, warn_caller

@@ -14,9 +14,7 @@ from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.journal.encryption import KeyMissing
-from labharness.lab.house.intake import RUNTIME, Intake, Receive, ReceivedSubmission, must
-from labharness.lab.house.jobs import HouseJobs
-from labharness.lab.house.made import (
+from labharness.lab.house.house_commands import (
     ATTEMPTS_MAX,
     DESK,
     TITLE_CHARACTERS,
@@ -24,8 +22,10 @@ from labharness.lab.house.made import (
     Submitted,
     TaskRefused,
     attempt_of,
-    leasing,
+    lease_command,
 )
+from labharness.lab.house.intake import RUNTIME, Intake, Receive, ReceivedSubmission, must
+from labharness.lab.house.jobs import HouseJobs
 from labharness.lab.house.message_store import MessageStore, made_submit_file
 from labharness.lab.house.orders import (
     RECORDS_MAX,
@@ -308,7 +308,7 @@ class House:
         """Return whether a run has its lease, which it takes now if it can."""
         need = self._needs(task)
         if run.run_id not in self.tasks.leases and not obstacle(self.tasks, task, need):
-            self._say([leasing(task.task_id, run.run_id, need)])
+            self._say([lease_command(task.task_id, run.run_id, need)])
         return run.run_id in self.tasks.leases
 
     def _follow(self, task: Task, run: Attempt, status: OwnerStatus | None) -> None:
@@ -421,7 +421,7 @@ class House:
         """Return the commands that begin a task with its lease."""
         known = "" if task.attempts else task.session_id
         start = StartTask(task_id=task.task_id, run_id=known or self._new_id(), worker=worker)
-        return start, leasing(task.task_id, start.run_id, self._needs(task))
+        return start, lease_command(task.task_id, start.run_id, self._needs(task))
 
     def _order_of(self, task_id: str) -> None:
         task = self.tasks.by_id[task_id]

@@ -31,8 +31,8 @@ from labharness.lab.house.access import Face, HouseAccess, Submitting
 from labharness.lab.house.alerts import WorkAlerts
 from labharness.lab.house.desk_work import DeskWork, LabFiles
 from labharness.lab.house.house import House
+from labharness.lab.house.house_commands import TaskRefused
 from labharness.lab.house.line_owner import OWNER_SOCKET
-from labharness.lab.house.made import TaskRefused
 from labharness.lab.house.needs import needs_of
 from labharness.lab.house.orders import OwnerStatus, RunFolders, RunOrder
 from labharness.lab.house.spoken import COMMANDS_BY_WORD

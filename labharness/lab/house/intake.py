@@ -10,7 +10,13 @@ from typing import Any, Final
 
 from labharness.core.clock import utc_text
 from labharness.core.vocabulary.texts import Text
-from labharness.lab.house.made import Submitted, TaskRefused, creating, never, opening
+from labharness.lab.house.house_commands import (
+    Submitted,
+    TaskRefused,
+    create_command,
+    reject_commands,
+    session_created,
+)
 from labharness.lab.house.message_store import MESSAGES_MAX, MessageStore, Receipt
 from labharness.lab.house.submissions import Submissions, redacted_rejection, redacted_submission
 from labharness.protocols.hcp import answers
@@ -166,7 +172,7 @@ class Intake:
         answer = None if was else self._receive(message.message_id, payload, session_id, asked.way)
         rejected = answer if isinstance(answer, Rejected) else None
         kept, described = self._submissions.taken(task_id, asked.data, message, was, rejected)
-        created = creating(
+        created = create_command(
             task_id, message.message_id, redacted_submission(payload), self._lab, asked.seed
         )
         profile = {**created.profile, **described}
@@ -182,7 +188,7 @@ class Intake:
             was_rejected = self._kept.answer(was.task_id) is not None
             return Submitted(task_id=was.task_id, fresh=False, rejected=was_rejected), None
         if rejected is not None:
-            for ends in never(task_id, rejected.reason_code):
+            for ends in reject_commands(task_id, rejected.reason_code):
                 draft.give(ends, RUNTIME)
             why = self._rejection(message.message_id, redacted_rejection(rejected, payload))
             never_runs = Submitted(task_id=task_id, fresh=True, rejected=True)
@@ -219,7 +225,7 @@ class Intake:
         self, session_id: str, message_id: str, accepted: HcpMessage | None
     ) -> tuple[HcpMessage, ...]:
         """Return what a caller is told before there is a run (ruling 2)."""
-        opened = opening(self._new_id(), self._timestamp(), session_id, message_id)
+        opened = session_created(self._new_id(), self._timestamp(), session_id, message_id)
         return (opened,) if accepted is None else (opened, accepted)
 
     def _timestamp(self) -> str:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.house import House
-from labharness.lab.house.made import attempt_of
+from labharness.lab.house.house_commands import attempt_of
 from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import LineOwnerWorker
 from labharness.protocols.hcp.codec import HcpMessage

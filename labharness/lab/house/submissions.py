@@ -8,7 +8,7 @@ from pathlib import Path
 from labharness.core.files.signing_key import BadKey
 from labharness.journal.chain import canonical
 from labharness.journal.encryption import key_of, keyed_digest, make_run_key
-from labharness.lab.house.made import TaskRefused, attempt_of
+from labharness.lab.house.house_commands import TaskRefused, attempt_of
 from labharness.lab.house.message_store import submit_file
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode, encode
 from labharness.protocols.hcp.messages import TaskSubmit

@@ -27,7 +27,7 @@ from labharness.faces.service.inbox import (
     Unanswerable,
     asked,
 )
-from labharness.lab.house.made import Submitted, TaskRefused, opening
+from labharness.lab.house.house_commands import Submitted, TaskRefused, session_created
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import decode, encode
 from labharness.work.task.queue import QUEUED_MAX
@@ -216,7 +216,7 @@ def test_a_task_that_a_full_queue_does_not_take_is_rejected_as_resource_unavaila
 
 
 def test_a_caller_is_told_of_its_acceptance_before_its_submission_is_acknowledged() -> None:
-    accepted = opening("m-2", NOW, "s-1", "m"), opening("m-3", NOW, "s-1", "m")
+    accepted = session_created("m-2", NOW, "s-1", "m"), session_created("m-3", NOW, "s-1", "m")
 
     async def submit(*_: object) -> Submitted:
         return Submitted(task_id="t", fresh=True, caller_id="a", session_id="s-1", opening=accepted)

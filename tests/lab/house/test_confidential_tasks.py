@@ -16,7 +16,7 @@ from labharness.journal.encryption import KeyMissing
 from labharness.lab import read_lab
 from labharness.lab.house.desk_work import DeskWork, LabFiles
 from labharness.lab.house.house import House
-from labharness.lab.house.made import TaskRefused
+from labharness.lab.house.house_commands import TaskRefused
 from labharness.lab.house.message_store import MessageStore, submit_file
 from labharness.lab.house.needs import needs_of
 from labharness.lab.house.orders import RunFolders

@@ -18,7 +18,7 @@ from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.house import desk_work
 from labharness.lab.house.desk_work import LOOK_S, DeskWork, LabFiles
 from labharness.lab.house.house import House
-from labharness.lab.house.made import Submitted
+from labharness.lab.house.house_commands import Submitted
 from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.needs import needs_of
 from labharness.lab.house.orders import RunFolders

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from labharness.lab.house.house import House
+from labharness.lab.house.house_commands import TaskRefused
 from labharness.lab.house.jobs import job_file
-from labharness.lab.house.made import TaskRefused
 from labharness.lab.house.orders import OwnerStatus
 from labharness.work.task.commands import EndJob
 from labharness.work.task.facts import TaskFact

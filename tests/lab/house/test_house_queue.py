@@ -10,8 +10,8 @@ from labharness.journal import JournalDamaged, JournalFailed, SqliteJournal
 from labharness.journal.chain import Record
 from labharness.journal.reading import read
 from labharness.lab.house.house import LOST_S, House
+from labharness.lab.house.house_commands import Submitted, TaskRefused
 from labharness.lab.house.intake import ReceivedSubmission
-from labharness.lab.house.made import Submitted, TaskRefused
 from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import RECORDS_MAX, order_from_json
 from labharness.protocols.hcp.codec import decode

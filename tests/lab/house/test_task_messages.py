@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from labharness.journal import JournalFailed
-from labharness.lab.house.made import opening
+from labharness.lab.house.house_commands import session_created
 from labharness.lab.house.message_store import FILE, MessageStore, Receipt, keep_message
 from labharness.protocols.hcp.codec import HcpMessage
 
@@ -22,7 +22,7 @@ NOW = "2026-01-01T00:00:00.000Z"
 
 
 def told(number: int) -> HcpMessage:
-    return opening(f"m{number}", NOW, f"s{number}", "asked")
+    return session_created(f"m{number}", NOW, f"s{number}", "asked")
 
 
 @pytest.mark.promise(65)

@@ -30,10 +30,10 @@ __all__ = [
     "Submitted",
     "TaskRefused",
     "attempt_of",
-    "creating",
-    "leasing",
-    "never",
-    "opening",
+    "create_command",
+    "lease_command",
+    "reject_commands",
+    "session_created",
 ]
 
 WORKER: Final = "line"
@@ -70,7 +70,9 @@ class Submitted:
     opening: tuple[HcpMessage, ...] = ()
 
 
-def creating(task_id: str, key: str, payload: TaskSubmit, lab: str, seed: int | None) -> CreateTask:
+def create_command(
+    task_id: str, key: str, payload: TaskSubmit, lab: str, seed: int | None
+) -> CreateTask:
     """Return the command that makes a task of a submission."""
     submission = submission_of(payload)
     priority = submission.priority or "normal"
@@ -93,14 +95,14 @@ def creating(task_id: str, key: str, payload: TaskSubmit, lab: str, seed: int | 
     )
 
 
-def leasing(task_id: str, run_id: str, need: Need) -> LeaseInstruments:
+def lease_command(task_id: str, run_id: str, need: Need) -> LeaseInstruments:
     """Return the command by which a run takes what it needs."""
     return LeaseInstruments(
         task_id=task_id, run_id=run_id, instruments=need.instruments, places=need.places
     )
 
 
-def never(task_id: str, reason_code: str) -> Iterator[TaskCommand]:
+def reject_commands(task_id: str, reason_code: str) -> Iterator[TaskCommand]:
     """Return the commands that end a task which can never run."""
     yield ReportStatus(task_id=task_id, to="accepted")
     yield FailTask(task_id=task_id, error_code=reason_code)
@@ -111,7 +113,9 @@ def attempt_of(task: Task, run_id: str) -> Attempt | None:
     return next((each for each in task.attempts if each.run_id == run_id), None)
 
 
-def opening(message_id: str, timestamp: str, session_id: str, in_reply_to: str) -> HcpMessage:
+def session_created(
+    message_id: str, timestamp: str, session_id: str, in_reply_to: str
+) -> HcpMessage:
     """Return the message that opens a session."""
     return answers.event(
         message_id=message_id,
