@@ -46,7 +46,7 @@ def _with(tasks: Tasks, fact: Any, **changes: Any) -> Tasks:  # noqa: ANN401 - f
 
 
 def _put(tasks: Tasks, task: Task) -> Tasks:
-    by_id = tasks.by_id.having(task.task_id, task)
+    by_id = tasks.by_id.with_entry(task.task_id, task)
     unended = tasks.unended
     goes_on = task.status not in TERMINAL or task.current is not None
     if goes_on and task.task_id not in unended:
@@ -57,14 +57,14 @@ def _put(tasks: Tasks, task: Task) -> Tasks:
 
 
 def _opened(tasks: Tasks, session_id: str, task_id: str) -> Tasks:
-    return replace(tasks, sessions=tasks.sessions.having(session_id, task_id))
+    return replace(tasks, sessions=tasks.sessions.with_entry(session_id, task_id))
 
 
 def _taken(tasks: Tasks, fact: f.CommandTaken) -> Tasks:
     if not fact.key:
         return tasks
     used = (fact.digest, fact.task_id)
-    return replace(tasks, keys=tasks.keys.having((fact.actor, fact.key), used))
+    return replace(tasks, keys=tasks.keys.with_entry((fact.actor, fact.key), used))
 
 
 def _refused(tasks: Tasks, fact: f.CommandRefused) -> Tasks:
@@ -191,7 +191,7 @@ def _edge_set(tasks: Tasks, fact: f.EdgeSet) -> Tasks:
 
 def _linked(tasks: Tasks, fact: f.EdgeSet, source: str, kind: str, target: str) -> Tasks:
     edges = _edged(tasks.edges_of.get(source, ()), fact, (source, kind, target))
-    return replace(tasks, edges_of=tasks.edges_of.having(source, edges))
+    return replace(tasks, edges_of=tasks.edges_of.with_entry(source, edges))
 
 
 def _edged(

@@ -6,7 +6,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
-from labharness.work.task.grown import Grown
+from labharness.work.task.persistent_map import PersistentMap
 
 __all__ = [
     "ABSENCE",
@@ -275,12 +275,12 @@ class Tasks:
         refusals: Number of refused commands.
     """
 
-    by_id: Grown[str, Task] = field(default_factory=Grown)
+    by_id: PersistentMap[str, Task] = field(default_factory=PersistentMap)
     unended: tuple[str, ...] = ()
-    sessions: Grown[str, str] = field(default_factory=Grown)
-    edges_of: Grown[str, tuple[Edge, ...]] = field(default_factory=Grown)
+    sessions: PersistentMap[str, str] = field(default_factory=PersistentMap)
+    edges_of: PersistentMap[str, tuple[Edge, ...]] = field(default_factory=PersistentMap)
     jobs: Mapping[str, Job] = field(default_factory=dict)
-    keys: Grown[tuple[str, str], tuple[str, str]] = field(default_factory=Grown)
+    keys: PersistentMap[tuple[str, str], tuple[str, str]] = field(default_factory=PersistentMap)
     leases: Mapping[str, InstrumentLease] = field(default_factory=dict)
     refusals: int = 0
 

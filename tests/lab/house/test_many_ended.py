@@ -20,8 +20,8 @@ from labharness.work.task.commands import (
 )
 from labharness.work.task.facts import TaskFact
 from labharness.work.task.fold import folded
-from labharness.work.task.grown import Grown
 from labharness.work.task.house import HouseJournal
+from labharness.work.task.persistent_map import PersistentMap
 from labharness.work.task.record import Tasks
 from line_world import LineWorld, message
 from tasks_alone import ANA, TasksAlone
@@ -55,18 +55,18 @@ class Lookups:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        get, listed = Grown.__getitem__, Grown.__iter__
+        get, listed = PersistentMap.__getitem__, PersistentMap.__iter__
 
-        def counted_get(self_: Grown[Any, Any], key: Any) -> Any:
+        def counted_get(self_: PersistentMap[Any, Any], key: Any) -> Any:
             self.count += 1
             return get(self_, key)
 
-        def counted_iter(self_: Grown[Any, Any]) -> Any:
+        def counted_iter(self_: PersistentMap[Any, Any]) -> Any:
             self.count += len(self_)
             return listed(self_)
 
-        patch.setattr(Grown, "__getitem__", counted_get)
-        patch.setattr(Grown, "__iter__", counted_iter)
+        patch.setattr(PersistentMap, "__getitem__", counted_get)
+        patch.setattr(PersistentMap, "__iter__", counted_iter)
 
 
 def turns(home: Path, number: int) -> int:

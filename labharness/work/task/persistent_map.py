@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final, TypeVar
 
-__all__ = ["NEWEST_MAX", "Grown"]
+__all__ = ["NEWEST_MAX", "PersistentMap"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -17,7 +17,7 @@ NEWEST_MAX: Final = 64
 """Most entries that are copied for each new one; all are copied when there are more."""
 
 
-class Grown(Mapping[K, V]):
+class PersistentMap(Mapping[K, V]):
     """Entries in the order in which their keys came, as in a dict.
 
     Args:
@@ -31,9 +31,9 @@ class Grown(Mapping[K, V]):
         self._newest: dict[K, V] = {}  # instead of those that are shared, or behind them
         self._size = len(self._shared)
 
-    def having(self, key: K, value: V) -> "Grown[K, V]":
+    def with_entry(self, key: K, value: V) -> "PersistentMap[K, V]":
         """Return a mapping with one entry more, or another value of a key."""
-        made: Grown[K, V] = Grown()
+        made: PersistentMap[K, V] = PersistentMap()
         made._size = self._size + (key not in self)
         made._shared, made._newest = self._shared, {**self._newest, key: value}
         if len(made._newest) > NEWEST_MAX:
