@@ -173,7 +173,7 @@ IN_THE_ENVELOPES = (
     ),
     PlantedBug(
         "a condition that nothing meets",
-        "labharness.lab.config.agreeing:shown",
+        "labharness.lab.config.consistency:ineffective_bounds",
         "bound.low > high or bound.high < low",
         "False",
         "tests/lab/config/test_bad_lab_files.py::"

@@ -97,7 +97,7 @@ IN_THE_TEXTS = (
     PlantedBug(
         "reading that a rule rests on and nothing watches passed over",
         "labharness.lab.config.lab_plan:read_lab",
-        "wrong += agreeing.watched(line, instruments)",
+        "wrong += consistency.missing_watches(line, instruments)",
         "",
         "tests/lab/config/test_all_at_once.py::test_rows_on_what_is_not_read_are_told_of_together",
         promise=54,
@@ -105,7 +105,7 @@ IN_THE_TEXTS = (
     ),
     PlantedBug(
         "row of watch to paste that is stale at once",
-        "labharness.lab.config.agreeing:watched",
+        "labharness.lab.config.consistency:missing_watches",
         "math.ceil(2 * answer_s(period_s, scan.request)) / 2",
         "period_s / 2",
         "tests/lab/config/test_all_at_once.py::test_rows_on_what_is_not_read_are_told_of_together",

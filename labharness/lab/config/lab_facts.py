@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from labharness.core.vocabulary.texts import Text, several
 from labharness.core.vocabulary.units import ATMOSPHERE_TORR
-from labharness.lab.config.agreeing import channels_of
 from labharness.lab.config.capability_tables import offered
+from labharness.lab.config.consistency import channels_of
 from labharness.lab.config.energy import energy_sources
 from labharness.lab.config.kinds import capabilities, shipped_file
 from labharness.lab.config.lab_file import BadLabFile, read_text

@@ -13,7 +13,7 @@ from labharness.core.vocabulary.extras import all_to_install
 from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.driver import Driver
 from labharness.instruments.link.identity import LinkAddress, LinkIdentity, identify, network_host
-from labharness.lab.config import agreeing
+from labharness.lab.config import consistency
 from labharness.lab.config.ambient import in_the_room, room_of, unknown_room
 from labharness.lab.config.envelope_patch import base_of, patch_line
 from labharness.lab.config.envelopes import (
@@ -293,7 +293,7 @@ def read_lab(path: Path) -> LabPlan:
     made = [tried(_instrument, row) for row in file.instrument]
     instruments = tuple(each for each in made if each is not None)
     tried(check_plant, file)
-    wrong += agreeing.addresses(instruments)
+    wrong += consistency.addresses(instruments)
     rules = tried(_line, file.lab.line, path)
     hazards = tried(_hazards, path, file.lab.hazards)
     state_dir = tried(_state_dir, file, path)
@@ -301,11 +301,11 @@ def read_lab(path: Path) -> LabPlan:
     if wrong or rules is None or hazards is None or state_dir is None or kinds is None:
         raise _bad(path, wrong)
     (line, line_texts), (limits, kind_texts) = rules, kinds
-    wrong += agreeing.limited(line, instruments, limits)
-    wrong += agreeing.watched(line, instruments)
-    wrong += agreeing.there(line, instruments)
-    wrong += agreeing.wiring(line, instruments)
-    channels = agreeing.channels_of(instruments)
+    wrong += consistency.missing_limits(line, instruments, limits)
+    wrong += consistency.missing_watches(line, instruments)
+    wrong += consistency.unknown_procedure_channels(line, instruments)
+    wrong += consistency.wiring(line, instruments)
+    channels = consistency.channels_of(instruments)
     units = {name: spec.unit for name, spec in channels.items()}
     settable = {name: spec for name, spec in channels.items() if spec.settable}
     placed = tried(in_the_room, line, units, file.lab.ambient_torr)
@@ -318,19 +318,19 @@ def read_lab(path: Path) -> LabPlan:
     if wrong or envelope is None:
         raise _bad(path, wrong)
     room = tried(room_of, ruled, known_torr, envelope, units)
-    wrong += agreeing.units(envelope, instruments)
-    wrong += agreeing.shown(envelope, instruments)
+    wrong += consistency.units(envelope, instruments)
+    wrong += consistency.ineffective_bounds(envelope, instruments)
     tried(check_covered, envelope, instruments)
     procedures = tried(compile_procedures, envelope, {each.name: each for each in instruments})
     real = tuple(row.name for row in file.port if row.link != "loopback")
     wrong += unproven_reads(instruments, envelope, procedures or {}, real)
     if wrong or room is None:
         raise _bad(path, wrong)
-    contacts = agreeing.contacts(line)
+    contacts = consistency.contacts(line)
     wrong += _unstated(file, tuple(harmful(instruments, contacts, envelope.limits)))
     if wrong:
         raise _bad(path, wrong)
-    cools = agreeing.cooling(line, instruments)
+    cools = consistency.cooling(line, instruments)
     instruments = tuple(
         replace(
             each,

@@ -22,8 +22,8 @@ from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.core.vocabulary import Command, Outcome
 from labharness.core.vocabulary.channels import owner_of
 from labharness.journal.null_journal import NullJournal
-from labharness.lab.config.agreeing import channels_of
 from labharness.lab.config.comm_loss import hardware, if_killed, what_stays
+from labharness.lab.config.consistency import channels_of
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.wiring.coarse_polls import PROCESS_CHANNELS, coarse_polls
 from labharness.lab.wiring.lab import Lab

@@ -18,11 +18,11 @@ __all__ = [
     "channels_of",
     "contacts",
     "cooling",
-    "limited",
-    "shown",
-    "there",
+    "ineffective_bounds",
+    "missing_limits",
+    "missing_watches",
     "units",
-    "watched",
+    "unknown_procedure_channels",
     "wiring",
 ]
 
@@ -50,7 +50,7 @@ def channels_of(instruments: Sequence[Instrument]) -> dict[str, Channel]:
     }
 
 
-def limited(
+def missing_limits(
     line: LineFile, instruments: Sequence[Instrument], kinds: Mapping[str, KindLimits]
 ) -> Iterator[str]:
     """Name each channel that can be set but has no limit, with the row to paste."""
@@ -67,7 +67,7 @@ def limited(
                 yield Text("agree.no_limit", name=each.name, channel=channel, row=row)
 
 
-def watched(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
+def missing_watches(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
     """Name each reading that a rule needs and no plausibility row watches, with the missing row."""
     rules = ("trip", "plausible", "ambient", "purge", "opening")
     named = set(_texts(line.model_dump(include={*rules})))
@@ -93,7 +93,7 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(each)
 
 
-def there(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
+def unknown_procedure_channels(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
     """Name the channels that a procedure sets and no instrument has."""
     by_name = {each.name: each for each in instruments}
     for name, row in line.procedures.items():
@@ -160,7 +160,7 @@ def units(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str
                 yield Text("agree.prepare", name=name, value=value)
 
 
-def shown(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str]:
+def ineffective_bounds(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str]:
     """Name each bound that a reading never meets, or always meets."""
     shows = {channel: spec.shows for channel, spec in channels_of(instruments).items()}
     for who, bound in _asked(envelope):
