@@ -15,7 +15,7 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.confidential import Way
 from labharness.work.task.commands import CancelTask
 from labharness.work.task.facts import TaskFact
-from labharness.work.task.house import AheadRecord, Draft, HouseJournal
+from labharness.work.task.house import Draft, HouseJournal, PendingRecord
 from labharness.work.task.states import TERMINAL
 from line_world import LineWorld, message
 from tasks_alone import OLGA
@@ -56,15 +56,15 @@ class Mortal(HouseJournal):
         self._fuse.point()
         return kept
 
-    def keep_ahead(self, draft: Draft, record: AheadRecord | None) -> None:
+    def append_pending(self, draft: Draft, record: PendingRecord | None) -> None:
         self._fuse.point()  # its record stands with the submissions, and the caller is not told
-        super().keep_ahead(draft, record)
+        super().append_pending(draft, record)
         self._fuse.point()
 
-    def settle(self) -> None:
-        if self.ahead_count:
+    def flush(self) -> None:
+        if self.pending_count:
             self._fuse.point()
-            super().settle()
+            super().flush()
             self._fuse.point()
 
     def die(self) -> None:

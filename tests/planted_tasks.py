@@ -136,8 +136,8 @@ IN_THE_TASKS = (
     PlantedBug(
         "tasks that are kept before their submissions",
         "labharness.lab.house.intake:Intake.submit_all",
-        "self._kept.receive(*receipts, ahead=record)",
-        "self._journal.keep_ahead(draft, record); self._kept.receive(*receipts); return found",
+        "self._kept.receive(*receipts, pending=record)",
+        "self._journal.append_pending(draft, record); self._kept.receive(*receipts); return found",
         f"{QUEUE}::test_no_task_is_without_its_submission",
         promise=61,
         detector="verdict",

@@ -21,7 +21,7 @@ KEPT_TOGETHER = (
     PlantedBug(
         "record that stands beside the submissions alone, and is forgotten there",
         "labharness.lab.house.house:House.__init__",
-        "journal.catch_up(self._kept.ahead())",
+        "journal.catch_up(self._kept.pending_records())",
         "pass",
         ACCESS + "test_a_house_that_dies_behind_the_answer_has_every_task_that_was_told_of",
         promise=61,
@@ -30,8 +30,8 @@ KEPT_TOGETHER = (
     PlantedBug(
         "record kept ahead that takes the place of one not yet written",
         "labharness.lab.house.intake:Intake.submit_all",
-        "self._journal.ahead_count >= MESSAGES_MAX",
-        "self._journal.ahead_count > MESSAGES_MAX",
+        "self._journal.pending_count >= MESSAGES_MAX",
+        "self._journal.pending_count > MESSAGES_MAX",
         ACCESS + "test_a_house_that_dies_behind_the_answer_has_every_task_that_was_told_of",
         promise=61,
         detector="verdict",

@@ -133,7 +133,7 @@ class House:
         self._speed: float | None = 1.0  # of the line, as its owner said last
         self._tell = tell
         self._kept = MessageStore(home)
-        journal.catch_up(self._kept.ahead())
+        journal.catch_up(self._kept.pending_records())
         self._intake = Intake(
             journal,
             self._kept,
@@ -292,7 +292,7 @@ class House:
         self._say(reviewed(self.tasks))
         held = self._begin_next() if status is not None and not status.run_id else ""
         self._say(waits(self.tasks, self._needs, held))
-        self._journal.settle()
+        self._journal.flush()
 
     def _release(self, status: OwnerStatus | None) -> None:
         """End the leases of runs that have ended, once their line owner says that it is free."""

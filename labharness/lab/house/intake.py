@@ -115,7 +115,7 @@ class Intake:
     def submit(self, submission: ReceivedSubmission) -> Submitted:
         """Keep one submission as a task; raises as `House.submit`."""
         (found,) = self.submit_all((submission,))
-        self._journal.settle()  # its sender may look for it in the journal
+        self._journal.flush()  # its sender may look for it in the journal
         if isinstance(found, Exception):
             raise found
         return found
@@ -123,7 +123,7 @@ class Intake:
     def submit_all(self, submissions: Iterable[ReceivedSubmission]) -> list[Submitted | Exception]:
         """Keep submissions as tasks, all with one write: a disk is waited for once.
 
-        The house's journal is written later (`HouseJournal.settle`); until then its record stands
+        The house's journal is written later (`HouseJournal.flush`); until then its record stands
         beside the submissions.
 
         Returns:
@@ -146,12 +146,12 @@ class Intake:
                 found.append(why)
                 continue
             draft.take(own)
-        if self._journal.ahead_count >= MESSAGES_MAX:
-            self._journal.settle()
+        if self._journal.pending_count >= MESSAGES_MAX:
+            self._journal.flush()
         # first, so that no task is without its submission, and none that can never run without why
-        record = self._journal.ahead(draft)
-        self._kept.receive(*receipts, ahead=record)
-        self._journal.keep_ahead(draft, record)
+        record = self._journal.pending_record(draft)
+        self._kept.receive(*receipts, pending=record)
+        self._journal.append_pending(draft, record)
         return found
 
     def _taken(self, asked: ReceivedSubmission, draft: Draft) -> tuple[Submitted, Receipt | None]:

@@ -20,7 +20,7 @@ from typing import Final, Literal, Self
 from labharness.core.files.durable import write_durably
 from labharness.journal.layout import sqlite_errors
 from labharness.protocols.hcp.codec import HcpMessage, decode, encode
-from labharness.work.task.house import AheadRecord
+from labharness.work.task.house import PendingRecord
 
 __all__ = [
     "MESSAGES_MAX",
@@ -39,7 +39,7 @@ acceptance of a run, and what stands behind its journal's end. Of the house the 
 journal may not have on the disk yet."""
 
 MESSAGES_MAX: Final = 16
-"""Most messages of one part, and most records of the house that are kept ahead of its journal."""
+"""Most messages of one part, and most records of the house that its journal has not yet."""
 
 HOUSE: Final = "house"
 
@@ -105,26 +105,26 @@ class MessageStore:
             self._database.execute("PRAGMA synchronous=FULL")
             self._database.execute(TABLE)
 
-    def receive(self, *receipts: Receipt, ahead: AheadRecord | None = None) -> None:
+    def receive(self, *receipts: Receipt, pending: PendingRecord | None = None) -> None:
         """Keep submissions with the messages of their receipt; on return all are on the disk.
 
         Args:
             receipts: The submissions.
-            ahead: The record of the house that makes tasks of them. It takes the place of the one
+            pending: The record of the house that makes tasks of them. It takes the place of the one
                 `MESSAGES_MAX` records before it.
 
         Raises:
             JournalFailed: The disk does not take them.
         """
         rows = [row for each in receipts for row in each.rows()]
-        if ahead is not None:
-            rows.append((HOUSE, "ahead", ahead.seq % MESSAGES_MAX, ahead.to_bytes()))
+        if pending is not None:
+            rows.append((HOUSE, "ahead", pending.seq % MESSAGES_MAX, pending.to_bytes()))
         if rows:
             self._write(rows)
 
-    def ahead(self) -> tuple[AheadRecord, ...]:
+    def pending_records(self) -> tuple[PendingRecord, ...]:
         """Return the newest records of the house that came with submissions; raises as `kept`."""
-        return tuple(AheadRecord.from_bytes(each) for each in self._read(HOUSE, "ahead"))
+        return tuple(PendingRecord.from_bytes(each) for each in self._read(HOUSE, "ahead"))
 
     def keep(self, session_id: str, part: Part, *messages: HcpMessage) -> None:
         """Keep the messages of a part, instead of others; raises as `receive`."""

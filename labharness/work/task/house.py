@@ -15,7 +15,7 @@ from labharness.work.task.facts import TaskFact, fact_from_json, fact_to_json
 from labharness.work.task.fold import folded
 from labharness.work.task.record import Tasks
 
-__all__ = ["AheadRecord", "Draft", "HouseJournal", "read_history", "read_tasks"]
+__all__ = ["Draft", "HouseJournal", "PendingRecord", "read_history", "read_tasks"]
 
 KIND: Final = "task_facts"
 """Kind of a record: all facts of one command, so that a cut never leaves a part of them."""
@@ -80,7 +80,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class AheadRecord:
+class PendingRecord:
     """A record that is on the disk elsewhere before this journal has it there.
 
     Attributes:
@@ -119,7 +119,7 @@ class HouseJournal:
 
     Attributes:
         tasks: The state that the kept facts make.
-        ahead_count: How many records are kept elsewhere and wait here for `settle`.
+        pending_count: How many records are kept elsewhere and wait here for `flush`.
         damage: The loss, where a damaged file was salvaged now; ``None`` if it was whole.
 
     Raises:
@@ -132,7 +132,7 @@ class HouseJournal:
         self.damage: VerifyReport | None = None if found is None or found.ok else found
         self._journal = SqliteJournal(path, run={"journal": "house"})
         self._failure = ""
-        self.ahead_count = 0
+        self.pending_count = 0
         self.tasks = read_tasks(path)
 
     def give(self, command: TaskCommand, actor: TaskActor, now_s: float) -> tuple[TaskFact, ...]:
@@ -175,45 +175,45 @@ class HouseJournal:
         self._must_follow(draft)
         return self._kept(draft.facts, draft.tasks, draft.now_s)
 
-    def ahead(self, draft: "Draft") -> AheadRecord | None:
+    def pending_record(self, draft: "Draft") -> PendingRecord | None:
         """Return the record of a draft, to keep it elsewhere; ``None`` where it has no facts."""
         if not draft.facts:
             return None
         head, facts = self._journal.head, [fact_to_json(each) for each in draft.facts]
-        return AheadRecord(head.seq + 1, head.hash, draft.now_s, facts)
+        return PendingRecord(head.seq + 1, head.hash, draft.now_s, facts)
 
-    def keep_ahead(self, draft: "Draft", record: AheadRecord | None) -> None:
+    def append_pending(self, draft: "Draft", record: PendingRecord | None) -> None:
         """Take the facts of a draft whose record is on the disk elsewhere; raises as `keep`."""
         self._must_follow(draft)
         if record is not None:
-            self._take_ahead(record)
+            self._take_pending(record)
             self.tasks = draft.tasks
 
-    def settle(self) -> None:
-        """Write the records that were kept ahead; on return they are on the disk here as well.
+    def flush(self) -> None:
+        """Write the pending records; on return they are on the disk here as well.
 
         Raises:
             JournalFailed: They could not be written, now or before.
         """
         self._must_know()
-        if self.ahead_count:
+        if self.pending_count:
             self._commit()
 
-    def catch_up(self, records: Iterable[AheadRecord]) -> None:
-        """Write the records that were kept ahead by a process that then died; raises as `settle`.
+    def catch_up(self, records: Iterable[PendingRecord]) -> None:
+        """Write the records that were pending when a process died; raises as `flush`.
 
         Any other is here already, or was made by a journal that has lost others before it.
         """
         for each in sorted(records, key=lambda record: record.seq):
             head = self._journal.head
             if (each.seq, each.before) == (head.seq + 1, head.hash):
-                self._take_ahead(each)
+                self._take_pending(each)
                 self.tasks = folded(map(fact_from_json, each.facts), self.tasks)
-        self.settle()
+        self.flush()
 
-    def _take_ahead(self, record: AheadRecord) -> None:
+    def _take_pending(self, record: PendingRecord) -> None:
         self._append(record.facts, record.at_s)
-        self.ahead_count += 1
+        self.pending_count += 1
 
     def expire(self, now_s: float) -> tuple[TaskFact, ...]:
         """Time out what was silent for too long; return the facts, which are then on the disk.
@@ -256,7 +256,7 @@ class HouseJournal:
         except JournalFailed as why:  # a later commit would write them, unknown to `tasks`
             self._failure = str(why)
             raise
-        self.ahead_count = 0
+        self.pending_count = 0
 
     def close(self) -> None:
         """Close the file.

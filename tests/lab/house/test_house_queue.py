@@ -208,7 +208,7 @@ def test_one_that_fails_takes_none_of_the_others_with_it(
 
 @pytest.mark.promise(61)
 def test_no_task_is_without_its_submission(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: MessageStore, *receipts: object, ahead: object) -> None:
+    def full(self: MessageStore, *receipts: object, pending: object) -> None:
         raise JournalFailed("the disk is full")
 
     with monkeypatch.context() as dying:
@@ -226,7 +226,7 @@ def test_what_the_journal_did_not_take_comes_from_beside_the_submissions(
         raise JournalFailed("the disk is full")
 
     with monkeypatch.context() as dying:
-        dying.setattr(HouseJournal, "keep_ahead", full)
+        dying.setattr(HouseJournal, "append_pending", full)
         with pytest.raises(JournalFailed, match="full"):
             kept.house.submit_all([asked_for("k"), asked_for("l")])
     kept.restart()

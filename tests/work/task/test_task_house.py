@@ -11,7 +11,7 @@ from journal_rows import replaced
 from labharness.journal import JournalDamaged, JournalFailed
 from labharness.journal.reading import verify_file
 from labharness.work.task.commands import CreateTask, ReportStatus, StartTask
-from labharness.work.task.house import AheadRecord, HouseJournal
+from labharness.work.task.house import HouseJournal, PendingRecord
 from rig import HERE
 from tasks_alone import ANA, RUNTIME
 
@@ -57,16 +57,16 @@ def test_a_record_that_is_kept_ahead_is_caught_up_with_once(tmp_path: Path) -> N
     for number in range(3):
         draft = dead.draft(2.5)
         draft.give(replace(CREATE, task_id=f"t{number}", key=f"k{number}"), ANA)
-        record = dead.ahead(draft)
+        record = dead.pending_record(draft)
         assert record is not None
-        dead.keep_ahead(draft, record)
-        ahead.append(AheadRecord.from_bytes(record.to_bytes()))
+        dead.append_pending(draft, record)
+        ahead.append(PendingRecord.from_bytes(record.to_bytes()))
     known, head = dead.tasks, dead._journal.head
-    assert dead.ahead_count == 3
+    assert dead.pending_count == 3
     with HouseJournal(path) as house:
         assert list(house.tasks.by_id) == ["t"], "it died before it was written here"
         house.catch_up(reversed(ahead))
-        assert (house.tasks, house._journal.head, house.ahead_count) == (known, head, 0)
+        assert (house.tasks, house._journal.head, house.pending_count) == (known, head, 0)
         house.catch_up(ahead)
         assert (house.tasks, house._journal.head) == (known, head)
     with HouseJournal(path) as house:
@@ -80,7 +80,7 @@ def test_a_record_of_another_past_is_not_caught_up_with(tmp_path: Path) -> None:
         two.give(CREATE, ANA, 1.5)
         draft = one.draft(2.0)
         draft.give(replace(CREATE, task_id="u", key="l"), ANA)
-        record = one.ahead(draft)
+        record = one.pending_record(draft)
         assert record is not None
         two.catch_up((record, replace(record, seq=record.seq + 1)))
         assert list(two.tasks.by_id) == ["t"]
@@ -91,9 +91,9 @@ def test_a_draft_without_facts_is_no_record(tmp_path: Path) -> None:
         house.give(CREATE, ANA, 1.0)
         draft = house.draft(2.0)
         draft.give(CREATE, ANA)
-        assert house.ahead(draft) is None
-        house.keep_ahead(draft, None)
-        assert house.ahead_count == 0
+        assert house.pending_record(draft) is None
+        house.append_pending(draft, None)
+        assert house.pending_count == 0
 
 
 @pytest.mark.promise(20)
