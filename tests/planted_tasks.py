@@ -40,7 +40,7 @@ READ = (
 IN_THE_TASKS = (
     PlantedBug(
         "event that was heard before taken for news",
-        "labharness.faces.caller.known:_event",
+        "labharness.faces.caller.task_state:_event",
         "late = missing != session.missing",
         "late = True",
         NEWS,
@@ -49,7 +49,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "message acknowledged that the caller's file does not hold",
-        "labharness.faces.caller.kept:CallerFile.heard",
+        "labharness.faces.caller.caller_file:CallerFile.heard",
         "self._tell(after.message_id, message, news.gap)",
         "pass",
         "tests/faces/caller/test_connection.py::"
@@ -59,7 +59,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "gap of a session that is told to no reader",
-        "labharness.faces.caller.kept:CallerFile._tell",
+        "labharness.faces.caller.caller_file:CallerFile._tell",
         "gap is not None",
         "False",
         READ,

@@ -16,10 +16,10 @@ with SyncCaller(broker, Path("my-program.sqlite")) as caller:
 
 from labharness.faces.broker import Broker
 from labharness.faces.caller.caller import AnswerLate, AsyncCaller, NotOurs, NotSecured
+from labharness.faces.caller.caller_file import CallerFileFailed, KeyReused, UnknownTask
 from labharness.faces.caller.connection import BrokerAway, BrokerRefused, NoCallee, QueueTaken
-from labharness.faces.caller.kept import CallerFileFailed, KeyReused, UnknownTask
-from labharness.faces.caller.known import Gap, KnownSession, KnownTask
 from labharness.faces.caller.sync import SyncCaller
+from labharness.faces.caller.task_state import Gap, KnownSession, KnownTask
 
 __all__ = [
     "AnswerLate",

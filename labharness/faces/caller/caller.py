@@ -13,9 +13,9 @@ from labharness.core.clock import Chance, steady_s, utc_text, wall_clock_utc
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker import Broker, cancelled
+from labharness.faces.caller.caller_file import CallerFile
 from labharness.faces.caller.connection import CallerConnection, NoCallee
-from labharness.faces.caller.kept import CallerFile
-from labharness.faces.caller.known import Gap, KnownTask
+from labharness.faces.caller.task_state import Gap, KnownTask
 from labharness.protocols.hcp.codec import HCP_VERSION, HcpMessage, decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.confidential import declared_class, is_confidential

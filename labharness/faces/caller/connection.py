@@ -22,7 +22,7 @@ from labharness.faces.broker import (
     when_closed,
     why_away,
 )
-from labharness.faces.caller.kept import CallerFile
+from labharness.faces.caller.caller_file import CallerFile
 from labharness.protocols.hcp import wire
 from labharness.protocols.hcp.codec import BadPayload, HcpMessage, NotHcp, decode
 from labharness.protocols.hcp.terms import RiskLevel

@@ -16,7 +16,7 @@ from labharness.faces.caller.caller import (
     SEND_S,
     AsyncCaller,
 )
-from labharness.faces.caller.known import Gap, KnownTask
+from labharness.faces.caller.task_state import Gap, KnownTask
 from labharness.protocols.hcp.codec import HcpMessage
 
 __all__ = ["SyncCaller"]

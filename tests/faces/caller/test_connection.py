@@ -12,8 +12,8 @@ from canary import CANARY, found_in
 from confidential import confidential_task
 from labharness.faces.broker import Broker
 from labharness.faces.caller import AsyncCaller, NotSecured
+from labharness.faces.caller.caller_file import CallerFile, CallerFileFailed
 from labharness.faces.caller.connection import CallerConnection
-from labharness.faces.caller.kept import CallerFile, CallerFileFailed
 from labharness.protocols.hcp import wire
 
 HEAD = {"hcp_version": "1.0", "timestamp": "2026-01-01T00:00:00Z", "session_id": "s"}

@@ -7,9 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.faces.caller import kept
-from labharness.faces.caller.kept import CallerFile, KeyReused, UnknownTask
-from labharness.faces.caller.known import Gap, KnownSession, KnownTask, as_json, from_json, take
+from labharness.faces.caller import caller_file
+from labharness.faces.caller.caller_file import CallerFile, KeyReused, UnknownTask
+from labharness.faces.caller.task_state import (
+    Gap,
+    KnownSession,
+    KnownTask,
+    apply,
+    as_json,
+    from_json,
+)
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import PAYLOADS
 
@@ -66,7 +73,7 @@ def hearings(draw: st.DrawFn) -> list[HcpMessage]:
 def listened(messages: list[HcpMessage]) -> tuple[KnownTask, list[HcpMessage], list[Gap]]:
     task, fresh, gaps = KnownTask("m", "lab"), [], []
     for each in messages:
-        task, news = take(task, each)
+        task, news = apply(task, each)
         if news.fresh:
             fresh.append(each)
         if news.gap is not None:
@@ -101,14 +108,14 @@ def test_hearing_all_once_more_changes_nothing(
 ) -> None:
     task, _, _ = listened(first)
     for each in [each for each in again if each in first]:
-        assert take(task, each)[0] == task
-        assert not take(task, each)[1].fresh
+        assert apply(task, each)[0] == task
+        assert not apply(task, each)[1].fresh
 
 
 @given(st.integers(1, 2**53 - 1), st.integers(1, 2**53 - 1))
 def test_a_jump_of_any_size_is_one_gap(first: int, second: int) -> None:
-    task, _ = take(KnownTask("m"), event(first))
-    task, news = take(task, event(second))
+    task, _ = apply(KnownTask("m"), event(first))
+    task, news = apply(task, event(second))
     if second > first + 1:
         assert news.gap == Gap("s", first + 1, second - 1)
     assert task.session is not None
@@ -117,15 +124,15 @@ def test_a_jump_of_any_size_is_one_gap(first: int, second: int) -> None:
 
 
 def test_an_abort_and_a_rejection_are_ends_and_another_closing_is_not() -> None:
-    task, _ = take(
+    task, _ = apply(
         KnownTask("m"), event(1, "s", "session_closed", final_state="ABORTED", reason="x")
     )
     assert task.end == "s-1"
-    task, _ = take(
+    task, _ = apply(
         KnownTask("m"), event(1, "s", "session_closed", final_state="FAILED", reason="x")
     )
     assert task.end == ""
-    task, _ = take(task, answer("task_rejected", None))
+    task, _ = apply(task, answer("task_rejected", None))
     assert task.rejected
     assert task.end == "None-task_rejected"
 
@@ -246,16 +253,16 @@ def test_a_lock_that_cannot_be_used_is_named_and_not_taken_for_another_program(
     with opened() as file:
         lock = file.path.with_name(f"{file.path.name}.lock")
         lock.write_text("something else, and more than a header of SQLite " * 4)
-        with pytest.raises(kept.CallerFileFailed, match=str(lock)):
+        with pytest.raises(caller_file.CallerFileFailed, match=str(lock)):
             file.hear()
 
 
 def test_the_file_is_bounded_and_what_was_dropped_unread_is_a_gap(
     opened: Callable[[], CallerFile], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "EVENTS_KEPT_MAX", 20)
-    monkeypatch.setattr(kept, "PRUNED_EVERY", 10)
-    monkeypatch.setattr(kept, "TASKS_MAX", 2)
+    monkeypatch.setattr(caller_file, "EVENTS_KEPT_MAX", 20)
+    monkeypatch.setattr(caller_file, "PRUNED_EVERY", 10)
+    monkeypatch.setattr(caller_file, "TASKS_MAX", 2)
     with opened() as file:
         file.submit("lab", submission())
         for each in told():
@@ -279,5 +286,5 @@ def test_the_file_is_bounded_and_what_was_dropped_unread_is_a_gap(
 def test_a_file_that_is_none_of_a_caller_is_named(tmp_path: Path) -> None:
     path = tmp_path / "caller.sqlite"
     path.write_text("something else, and more than a header of SQLite " * 4)
-    with pytest.raises(kept.CallerFileFailed, match=str(path)):
+    with pytest.raises(caller_file.CallerFileFailed, match=str(path)):
         CallerFile(path)

@@ -13,7 +13,7 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import EventPayload, TaskAccepted, TaskRejected
 from labharness.protocols.hcp.terms import RiskLevel
 
-__all__ = ["Gap", "Heard", "KnownSession", "KnownTask", "again", "as_json", "from_json", "take"]
+__all__ = ["Gap", "KnownSession", "KnownTask", "Update", "again", "apply", "as_json", "from_json"]
 
 MISSING_MAX: Final = 1_000
 """Most gaps that are kept of a session; events of an older gap that come late are dropped."""
@@ -105,7 +105,7 @@ class KnownTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Update:
     """The news in a message.
 
     Attributes:
@@ -117,10 +117,10 @@ class Heard:
     gap: Gap | None = None
 
 
-DOUBLE: Final = Heard(fresh=False)
+DOUBLE: Final = Update(fresh=False)
 
 
-def take(task: KnownTask, message: HcpMessage) -> tuple[KnownTask, Heard]:
+def apply(task: KnownTask, message: HcpMessage) -> tuple[KnownTask, Update]:
     """Return a task after a message of it, and the news in that.
 
     Args:
@@ -130,7 +130,7 @@ def take(task: KnownTask, message: HcpMessage) -> tuple[KnownTask, Heard]:
     if message.type != "event" and message.message_id in task.answers:
         return task, DOUBLE
     if isinstance(message.payload, TaskRejected):
-        return replace(_answered(task, message), rejected=True), Heard(fresh=True)
+        return replace(_answered(task, message), rejected=True), Update(fresh=True)
     session = _session(task, message.session_id or "")
     if isinstance(message.payload, EventPayload):
         after, heard = _event(session, message.message_id, message.payload)
@@ -138,10 +138,10 @@ def take(task: KnownTask, message: HcpMessage) -> tuple[KnownTask, Heard]:
     if isinstance(message.payload, TaskAccepted):
         token, risk_level = message.payload.session_token, message.payload.risk_level
         after = replace(session, token=token, risk_level=risk_level)
-        return _answered(_with(task, after), message), Heard(fresh=True)
+        return _answered(_with(task, after), message), Update(fresh=True)
     state = "COMPLETED" if message.type == "task_completed" else "FAILED"
     ended = _with(task, replace(session, state=state, end=message.message_id))
-    return replace(ended, answers=_longer(task, message)), Heard(fresh=True)
+    return replace(ended, answers=_longer(task, message)), Update(fresh=True)
 
 
 def again(task: KnownTask) -> KnownTask:
@@ -175,18 +175,18 @@ def _with(task: KnownTask, session: KnownSession) -> KnownTask:
 
 def _event(
     session: KnownSession, message_id: str, event: EventPayload
-) -> tuple[KnownSession, Heard]:
+) -> tuple[KnownSession, Update]:
     number, newest = event.sequence, session.newest
     if number <= newest:
         missing = _without(session.missing, number)
         late = missing != session.missing
-        return _ended(replace(session, missing=missing), message_id, event), Heard(fresh=late)
+        return _ended(replace(session, missing=missing), message_id, event), Update(fresh=late)
     gap = Gap(session.session_id, newest + 1, number - 1) if number > newest + 1 else None
     missing = session.missing if gap is None else (*session.missing, (gap.first, gap.last))
     after = replace(session, newest=number, missing=missing[-MISSING_MAX:])
     named = STATE_IN.get(event.event_type)
     state = session.state if named is None else str(event.data[named])
-    return _ended(replace(after, state=state), message_id, event), Heard(fresh=True, gap=gap)
+    return _ended(replace(after, state=state), message_id, event), Update(fresh=True, gap=gap)
 
 
 def _without(missing: tuple[tuple[int, int], ...], number: int) -> tuple[tuple[int, int], ...]:

@@ -15,7 +15,15 @@ from typing import Final, Self
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.caller.known import Gap, Heard, KnownTask, again, as_json, from_json, take
+from labharness.faces.caller.task_state import (
+    Gap,
+    KnownTask,
+    Update,
+    again,
+    apply,
+    as_json,
+    from_json,
+)
 from labharness.protocols.hcp.codec import HcpMessage, decode, encode
 
 __all__ = ["CallerFile", "CallerFileFailed", "KeyReused", "UnknownTask"]
@@ -178,14 +186,14 @@ class CallerFile:
 
     # ---- what was heard
 
-    def heard(self, message: HcpMessage) -> tuple[KnownTask, Heard] | None:
+    def heard(self, message: HcpMessage) -> tuple[KnownTask, Update] | None:
         """Keep a message before it is acknowledged; ``None`` where it belongs to no known task."""
         reply_to = getattr(message.payload, "in_reply_to", None)
         with self._written():
             known = self._task_of(reply_to, message.session_id)
             if known is None:
                 return None
-            after, news = take(known, message)
+            after, news = apply(known, message)
             if news.fresh:
                 self._know(after)
                 if message.session_id is not None:
