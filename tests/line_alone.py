@@ -125,7 +125,7 @@ def _number(reply: bytes) -> tuple[float, ...]:
     try:
         return (float(reply),)
     except ValueError:
-        raise BadReply(f"{reply!r} is no number") from None
+        raise BadReply(f"{reply!r} is not a number") from None
 
 
 def _identity(reply: bytes) -> object:

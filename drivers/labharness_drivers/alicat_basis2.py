@@ -139,6 +139,6 @@ class AlicatBasis2(ModbusDriver):
         """Read the firmware, and the serial number, which is text."""
         serial = b"".join(word.to_bytes(2, "big") for word in words[1:]).strip(b"\0 ")
         if not (serial.isascii() and serial.decode("latin-1").isprintable()):
-            raise BadReply(f"identity: serial number {serial!r} is no text")
+            raise BadReply(f"identity: serial number {serial!r} is not a text")
         firmware = f"{words[0] >> 8}.{words[0] >> 4 & 0xF}.{words[0] & 0xF}"
         return Identity(MODEL, firmware, serial.decode("ascii"))

@@ -114,7 +114,7 @@ class AlicatMc(AsciiDriver):
         Firmware that does not say its number is not judged.
         """
         if not identity.model.startswith("MC"):
-            return f"model {identity.model!r} is no MC or MCS mass flow controller"
+            return f"model {identity.model!r} is not an MC or MCS mass flow controller"
         numbers = _FIRMWARE.match(identity.firmware)
         known = numbers is not None and (int(numbers[1]), int(numbers[2])) >= OLDEST_FIRMWARE
         if identity.firmware and not known:

@@ -51,7 +51,7 @@ class CoboltLaser(AsciiDriver):
     # Queries end in a question mark; l1, l0, @cobasp, @cob1, cf and the like do not.
     write_grammar = (rb"[^\r]*[^?\r]\r",)
     who = Who("sn?", name="Cobolt", serial="(.*)")
-    wants = Wants("serial", "[0-9]$", "{!r} is no serial number")
+    wants = Wants("serial", "[0-9]$", "{!r} is not a serial number")
     off = (
         Off(
             adds=Adds.LIGHT,

@@ -23,7 +23,7 @@ __all__ = ["Mks910"]
 
 def _torr(said: str, what: str) -> float:
     if not re.fullmatch(r"[+-]?[0-9]{1,4}(\.[0-9]{1,6})?(E[+-]?[0-9]{1,2})?", said):
-        raise fault(what, f"{said[:40]!r}, which is no number")
+        raise fault(what, f"{said[:40]!r}, which is not a number")
     return float(said)
 
 
@@ -53,7 +53,7 @@ class Mks910(AsciiDriver):
     write_grammar = (rb"@[0-9]{3}[^;]*![^;]*;FF",)
     proves = ("unit",)
     who = Who("MD?", model="(.*)")
-    wants = Wants("model", "910", "model {!r} is no MKS 910")
+    wants = Wants("model", "910", "model {!r} is not an MKS 910")
 
     pressure = Ascii(
         "PR4?",

@@ -67,7 +67,7 @@ class Bareness(NamedTuple):
         if self.odd_cm1 is not None and 2 * self.odd_rows >= rows:
             return (
                 f"it shows {substrate}; whether there is a film cannot be told: something weak "
-                f"stands near {self.odd_cm1:.0f} cm⁻¹ that is no line of {substrate}"
+                f"stands near {self.odd_cm1:.0f} cm⁻¹ that is not a line of {substrate}"
             )
         if not self.ruled_out:
             return (

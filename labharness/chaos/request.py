@@ -43,7 +43,7 @@ def submission(
     }
     message = decode(json.dumps(body).encode())
     if not isinstance(message.payload, TaskSubmit):
-        raise TypeError("a submission is no submission")
+        raise TypeError("the message is not a submission")
     return message, message.payload
 
 

@@ -110,7 +110,7 @@ class Tally:
             _check(body)
             return cls(**{**body, "done": set(body["done"])})
         except (TypeError, KeyError, ValueError, RecursionError) as why:
-            raise ValueError(f"{path} is no state of a search: {why}") from None
+            raise ValueError(f"{path} is not a state of a search: {why}") from None
 
 
 def _check(body: dict[str, Any]) -> None:

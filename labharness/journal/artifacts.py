@@ -53,7 +53,7 @@ class Artifacts:
 
     def __init__(self, directory: Path, session_id: str, key: RunKey | None = None) -> None:
         if not re.fullmatch(_SESSION, session_id):
-            raise ArtifactRefused(f"{session_id!r} is no session id (letters, digits, - and _)")
+            raise ArtifactRefused(f"{session_id!r} is not a session id (letters, digits, - and _)")
         self.directory = directory
         self.session_id = session_id
         self._key = key
@@ -75,7 +75,7 @@ class Artifacts:
         """
         if not re.fullmatch(_FILENAME, filename) or filename == INDEX:
             raise ArtifactRefused(
-                f"{filename!r} is no artifact name: letters, digits, '.', '_', '-', not {INDEX}"
+                f"{filename!r} is not an artifact name: letters, digits, '.', '_', '-', not {INDEX}"
             )
         artifact = Artifact(
             name=name,
@@ -144,7 +144,7 @@ def _nowhere(uri: str) -> ArtifactRefused:
 def _found(uri: str, roots: Iterable[Path]) -> Iterator[tuple[Path, str]]:
     match = _URI.fullmatch(uri)
     if match is None:
-        raise ArtifactRefused(f"{uri!r} is no address hcp://session-<id>/artifacts/<file>")
+        raise ArtifactRefused(f"{uri!r} is not an address hcp://session-<id>/artifacts/<file>")
     hidden: KeyMissing | None = None
     found = False
     for root in roots:

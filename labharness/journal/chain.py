@@ -184,7 +184,7 @@ def unseal(sealed: Sealed) -> Record:
     except RecursionError:
         raise ValueError(f"record {sealed.seq} is nested too deep") from None
     if not isinstance(fields, dict) or fields.keys() != {"seq", "at_s", "kind", "body"}:
-        raise ValueError(f"record {sealed.seq} is no object of seq, at_s, kind and body")
+        raise ValueError(f"record {sealed.seq} is not an object of seq, at_s, kind and body")
     seq, at_s, kind, body = (fields[name] for name in ("seq", "at_s", "kind", "body"))
     if type(seq) is not int or type(at_s) is not float or not math.isfinite(at_s):
         raise ValueError(f"record {sealed.seq} has no whole seq or no finite at_s")

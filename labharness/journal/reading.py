@@ -279,7 +279,7 @@ def _header(path: Path, part: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise JournalFailed(f"{path}: the header {part!r} cannot be read: {error}") from error
     if not isinstance(value, dict):
-        raise JournalFailed(f"{path}: the header {part!r} is no object")
+        raise JournalFailed(f"{path}: the header {part!r} is not an object")
     return value
 
 

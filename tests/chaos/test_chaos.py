@@ -311,7 +311,7 @@ def test_the_command_refuses_in_one_plain_line(tmp_path: Path) -> None:
     for text in ("", "[1, 2]", '{"name": "1/1", "seed": 1, "faults": 7}', "[" * 9000):
         wrong.write_text(text)
         say("chaos", "--replay", wrong).is_one_plain_error("wrong.json: no scenario")
-        say("chaos", "--state", wrong).is_one_plain_error("wrong.json is no state of a search")
+        say("chaos", "--state", wrong).is_one_plain_error("wrong.json is not a state of a search")
     good = {"name": "1/1", "seed": 1, "recipe": {"dwell_s": 60.0}}
     kill = {"kind": "kill", "stage": "ramp", "after_s": 1.0}
     for bad, words in (
@@ -351,7 +351,7 @@ def test_the_command_refuses_in_one_plain_line(tmp_path: Path) -> None:
     for changed in changes:
         wrong.write_text(json.dumps({**state, **changed}))
         said = say("chaos", "--state", wrong, "--line", SHORT_LINE)
-        said.is_one_plain_error(f"wrong.json is no state of a search: {next(iter(changed))} is ")
+        said.is_one_plain_error(f"wrong.json is not a state of a search: {next(iter(changed))} is ")
     wrong.write_bytes(b"\xff\xfe")
     say("chaos", "--replay", wrong).is_one_plain_error("wrong.json: no scenario")
     say("chaos", "--shrink").is_one_plain_error("--shrink takes --replay")

@@ -260,7 +260,7 @@ def test_it_says_who_it_is_and_another_full_scale_is_noticed() -> None:
     assert driver().expects(identity) == ""
     assert "500 sccm" in driver(full_scale_sccm=100.0).expects(identity)
     assert driver().expects(Identity("MC-0.5SLPM-D")) == ""
-    assert "no MC" in driver().expects(Identity("BASIS"))
+    assert "is not an MC" in driver().expects(Identity("BASIS"))
     with pytest.raises(BadReply):
         query.decode(b"A  M00 ALICAT SCIENTIFIC\r" * 10)
 

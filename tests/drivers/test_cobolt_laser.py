@@ -118,7 +118,7 @@ def test_the_drive_current_of_a_lit_laser_is_not_taken_for_its_interlock() -> No
     command("emission", 1, face)
     assert face.receive(b"i?\r") == b"1.500\r\n"
     assert read("interlock", face) == 0.0
-    with pytest.raises(BadReply, match="no whole number of 0 to 1"):
+    with pytest.raises(BadReply, match="is not a whole number of 0 to 1"):
         scan("interlock").decode(b"1.823\r\n")
 
 

@@ -70,7 +70,7 @@ def test_another_address_or_noise_never_becomes_a_reply(reply: bytes) -> None:
 
 @pytest.mark.parametrize("reply", [b"@254ACK1.0E+2;FF", b"@253ACK1.0E+2;F", b"@253ACK1.0E+2", b""])
 def test_what_is_not_whole_or_not_its_own_is_never_decoded(reply: bytes) -> None:
-    with pytest.raises(BadReply, match="is no reply of @253"):
+    with pytest.raises(BadReply, match="is not a reply of @253"):
         scan("pressure").decode(reply)
 
 
@@ -138,7 +138,7 @@ def test_it_says_who_it_is_and_another_model_is_noticed() -> None:
     identity = query.decode(exchange(query.request, gauge()))
     assert identity == Identity("910")
     assert Mks910().expects(Identity("910")) == ""
-    assert "no MKS 910" in Mks910().expects(Identity("925"))
+    assert "is not an MKS 910" in Mks910().expects(Identity("925"))
 
 
 def test_nothing_can_be_set_and_every_read_frame_is_a_question() -> None:

@@ -508,3 +508,28 @@ def test_every_english_text_is_plain() -> None:
 @pytest.mark.parametrize(("pattern", "example"), RIDDLES_IN_TEXTS)
 def test_a_riddle_in_a_text_is_recognised(pattern: str, example: str) -> None:
     assert re.search(pattern, example)
+
+
+def literals_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Return line and text of each string literal that is not a docstring."""
+    prose = {id(node.value) for node in ast.walk(tree_of(path)) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            yield node.lineno, node.value
+
+
+def test_no_message_says_that_a_thing_is_no_other() -> None:
+    found = [
+        f"{name_of(path)}:{line}: {text[:80]}"
+        for path in python_files("labharness", "drivers", "simulators")
+        for line, text in literals_of(path)
+        if re.search(RIDDLES_IN_TEXTS[0][0], text)
+    ]
+    assert found == [], "is not a, has no"
+
+
+def test_a_message_is_read_also_where_values_are_put_into_it(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text('"""It is no text."""\n\nraise ValueError(f"{1} is no " f"text: {2}")\n')
+    (text,) = (text for _, text in literals_of(path) if re.search(RIDDLES_IN_TEXTS[0][0], text))
+    assert text == " is no text: "

@@ -63,7 +63,7 @@ def test_a_directory_belongs_to_one_session(tmp_path: Path) -> None:
     "filename", ["../x", "/etc/passwd", "a/b", ".hidden", "", INDEX, "a\x00b", "a\n", "x" * 129]
 )
 def test_an_unsafe_name_is_not_written(tmp_path: Path, filename: str) -> None:
-    with pytest.raises(ArtifactRefused, match="no artifact name"):
+    with pytest.raises(ArtifactRefused, match="is not an artifact name"):
         Artifacts(tmp_path, "abc").put("x", filename, "text/plain", b"")
     assert list(tmp_path.iterdir()) == []
 

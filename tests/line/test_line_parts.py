@@ -152,7 +152,7 @@ def test_a_channel_is_read_with_a_second_try_and_what_is_no_reply_is_said() -> N
     assert scene.taken == [("oven.setpoint", (30.0,))]
     scene = Scene(oven())
     scene.port.says["oven.setpoint?"] = ["x", "y", "30"]
-    with pytest.raises(NoReply, match=r"oven\.setpoint: b'y' is no number"):
+    with pytest.raises(NoReply, match=r"oven\.setpoint: b'y' is not a number"):
         scene.play(scene.reader.read("oven.setpoint"))
     assert scene.port.asked("oven.setpoint?") == 2
 

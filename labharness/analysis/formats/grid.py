@@ -124,7 +124,7 @@ def parse_grid(
         first_line += 1
     found = first_cells(lines[0]) if lines else None
     if found is None:
-        raise BadFile(f"{name}: line {first_line} is no axis: numbers that run one way")
+        raise BadFile(f"{name}: line {first_line} is not an axis: numbers that run one way")
     words, axis = found
     rows = _without_names(lines[1:], len(words))
     table = table_of(name, rows, first_line + 1)

@@ -245,12 +245,12 @@ def _unpack(line: str, before: float | None) -> tuple[Row, float | None]:
     """Return X and the values of one line, and the value that the next line repeats as a check."""
     tokens = [token for token in TOKEN.findall(line) if token]
     if not tokens or "".join(tokens) != re.sub(r"[\s,;]", "", line):
-        raise BadFile(f"{NAME}: {line[:60]!r} is no row of packed numbers")
+        raise BadFile(f"{NAME}: {line[:60]!r} is not a row of packed numbers")
     try:
         at = _values(tokens[:1])[0][0]
         values, step = _values(tokens[1:])
     except (ValueError, IndexError):
-        raise BadFile(f"{NAME}: {line[:60]!r} is no row of packed numbers") from None
+        raise BadFile(f"{NAME}: {line[:60]!r} is not a row of packed numbers") from None
     check = values[-1] if values and step is not None else None
     if before is not None and values:
         if not abs(values[0] - before) <= CHECK_TOLERANCE:

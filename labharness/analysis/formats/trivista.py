@@ -74,7 +74,7 @@ def _values(text: str) -> Array:
     """Unpack ``count|value|value``."""
     numbers = numbers_in(text, "|")
     if numbers is None or numbers.size < 3 or numbers[0] != numbers.size - 1:
-        raise BadFile(f"{NAME}: ValueArray of xDim is no count and as many numbers")
+        raise BadFile(f"{NAME}: ValueArray of xDim is not a count and as many numbers")
     return numbers[1:]
 
 

@@ -54,7 +54,7 @@ def parse_duration(text: str) -> float:
     parts = {} if match is None else {k: v for k, v in match.groupdict().items() if v is not None}
     designator = parts.pop("T", None)
     if not parts or designator == "T" or _FRACTION_INSIDE.search(text):
-        raise NotADuration(f"{asked} is no ISO 8601 duration; write for example PT2H15M or P3D")
+        raise NotADuration(f"{asked} is not an ISO 8601 duration; write for example PT2H15M or P3D")
     return float(sum(float(n.replace(",", ".")) * SECONDS_PER[unit] for unit, n in parts.items()))
 
 
@@ -67,7 +67,7 @@ def format_duration(seconds: float) -> str:
         NotADuration: The number is negative, NaN or infinite.
     """
     if not (math.isfinite(seconds) and seconds >= 0):
-        raise NotADuration(f"{seconds} s is no duration; it must be finite and at least 0 s")
+        raise NotADuration(f"{seconds} s is not a duration; it must be finite and at least 0 s")
     hours, rest = divmod(round(seconds), SECONDS_PER["H"])
     minutes, whole_s = divmod(rest, SECONDS_PER["M"])
     text = "".join(f"{n}{unit}" for n, unit in ((hours, "H"), (minutes, "M"), (whole_s, "S")) if n)

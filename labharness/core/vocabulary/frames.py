@@ -50,7 +50,7 @@ def why_no_read(request: Request, protocol: Protocol) -> str:
     if found is None:
         if protocol == Protocol.TEXT:
             return ""
-        return f"it is no whole frame of {protocol}"
+        return f"it is not a whole frame of {protocol}"
     spoken, unit, pdu = found
     if protocol not in (Protocol.TEXT, spoken):
         return f"it is a frame of {spoken} and not of {protocol}"

@@ -120,7 +120,7 @@ def read_program(table: object) -> Program:
 
 def _segment(row: object, where: str) -> Segment:
     if not isinstance(row, Mapping):
-        raise BadProgram(f"{where} is no table")
+        raise BadProgram(f"{where} is not a table")
     _refuse_unknown(row, SEGMENT_KEYS, where)
     kinds = [each for each in ("ramp_to_c", "dwell_min", "step_to_c") if each in row]
     if len(kinds) != 1:
@@ -148,7 +148,7 @@ def _segment(row: object, where: str) -> Segment:
 def _number(row: Mapping[str, object], name: str, where: str) -> float:
     value = row[name]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadProgram(f"{where}: {name} is {str(value)[:40]!r}, which is no number")
+        raise BadProgram(f"{where}: {name} is {str(value)[:40]!r}, which is not a number")
     if not abs(value) <= VALUE_MAX or not math.isfinite(value):  # also refuses NaN
         raise BadProgram(f"{where}: {name} is a number up to {VALUE_MAX:g}")
     return float(value)

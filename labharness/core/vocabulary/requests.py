@@ -265,9 +265,9 @@ class Message:
         try:
             body = json.loads(buffer)
         except (ValueError, RecursionError) as why:
-            raise BadReply(f"reply {buffer[:40]!r} is no JSON: {why}") from None
+            raise BadReply(f"reply {buffer[:40]!r} is not JSON: {why}") from None
         if not isinstance(body, dict):
-            raise BadReply(f"reply {buffer[:40]!r} is no JSON object")
+            raise BadReply(f"reply {buffer[:40]!r} is not a JSON object")
         if body.get("id") != transaction:
             return -len(buffer)
         if body.get("command") != self.command:

@@ -100,7 +100,7 @@ BROKER_OF = (
     LAB,
     option("--account", "NAME", "account of the lab itself (default: the id of the lab)"),
     flag("--callers-declare", "callers may declare the exchanges too, and so delete them"),
-    flag("--quorum", "quorum queues also where the broker is no cluster"),
+    flag("--quorum", "quorum queues also where the broker is not a cluster"),
     option(
         "--management",
         "URL",

@@ -37,7 +37,7 @@ SPECTRA: Final[dict[str, tuple[str, str]]] = {
     ),
     "peaks_many": (
         "Median over the spectra in which the line stands out ± their scatter (1.4826 × median "
-        "deviation), which is no error. Counts are the unit of intensity of the file.",
+        "deviation), which is not an error. Counts are the unit of intensity of the file.",
         "在谱峰可见的光谱中取中位数 ± 离散度（1.4826 × 绝对偏差中位数），并非误差。"
         "计数为文件自身的强度单位。",
     ),

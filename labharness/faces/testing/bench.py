@@ -294,7 +294,7 @@ def as_submit(task: Task) -> tuple[HcpMessage, TaskSubmit]:
     data = json.dumps(task).encode() if isinstance(task, Mapping) else Path(task).read_bytes()
     message = decode(data)
     if not isinstance(message.payload, TaskSubmit):
-        raise ValueError(f"a message of type {message.type!r} is no task_submit")
+        raise ValueError(f"a message of type {message.type!r} is not a task_submit")
     return message, message.payload
 
 

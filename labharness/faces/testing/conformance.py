@@ -179,7 +179,7 @@ def _documented(driver: Driver) -> Iterator[str]:
     for name, channel in driver.channels.items():
         verb = "Control" if channel.settable else "Measure"
         if not (channel.doc.startswith(verb + " ") and channel.doc.endswith(".")):
-            yield f"{name}: its doc is no sentence that starts with {verb}: {channel.doc!r}"
+            yield f"{name}: its doc is not a sentence that starts with {verb}: {channel.doc!r}"
         if not channel.source.strip():
             yield f"{name}: it does not say where that is written"
         if not ON_COMM_LOSS.fullmatch(channel.on_comm_loss):
@@ -192,7 +192,7 @@ def _scanned(driver: Driver) -> Iterator[str]:
     if driver.scans() is not scans:
         yield "scans() makes new scans each time it is asked"
     if not all(isinstance(scan, Scan) for scan in scans):
-        yield "scans() gives something that is no Scan"
+        yield "scans() gives something that is not a Scan"
         return
     scanned = [name for scan in scans for name in scan.channels]
     for name in sorted({each for each in scanned if scanned.count(each) > 1}):
@@ -218,7 +218,7 @@ def _read(driver: Driver) -> Iterator[str]:
     for what, request in reads_of(driver):
         why = unproven(request, driver.protocol, [("it", driver)])
         if why:
-            yield f"{what}: {shown(request)} is no read: {why}"
+            yield f"{what}: {shown(request)} is not a read: {why}"
 
 
 def _nothing_else_written(driver: Driver) -> Iterator[str]:

@@ -61,7 +61,7 @@ def number(text: str, what: str) -> float:
         BadReply: ``text`` is not a finite decimal number.
     """
     if not _NUMBER.fullmatch(text):
-        raise BadReply(f"{what}: {text!r} is no number")
+        raise BadReply(f"{what}: {text!r} is not a number")
     value = float(text)
     if not math.isfinite(value):
         raise BadReply(f"{what}: {text!r} is out of range")
@@ -80,7 +80,7 @@ def whole(most: int) -> Callable[[str, str], float]:
     def read(said: str, what: str) -> float:
         value = number(said, what)
         if value not in range(most + 1):
-            raise BadReply(f"{what}: {value} is no whole number of 0 to {most}")
+            raise BadReply(f"{what}: {value} is not a whole number of 0 to {most}")
         return value
 
     return read

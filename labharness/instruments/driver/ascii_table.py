@@ -287,7 +287,7 @@ class AsciiDriver(TableDriver):
             to = f" to {asked}" if asked else ""
             raise fault(what, f"{told[:80]}{to}{why and f' ({why})'}")
         if not (whole and reply.startswith(head)):
-            raise BadReply(f"{what}: {reply[:80]!r} is no reply of {head.decode() or 'its'}")
+            raise BadReply(f"{what}: {reply[:80]!r} is not a reply of {head.decode() or 'its'}")
         found = self._form.fullmatch(told)
         if found is None:
             raise BadReply(f"{what}: {told[:40]!r} is not in form")

@@ -163,7 +163,7 @@ class ModbusRow(ChannelRow):
         def checked(block: Sequence[int]) -> float:
             value = self.decode(block, start)
             if not math.isfinite(value):
-                raise BadReply(f"{name}: {value} is no number")
+                raise BadReply(f"{name}: {value} is not a number")
             return self.right(name, value)
 
         if self.must is not None or self.real:

@@ -203,7 +203,7 @@ class _Lines(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if not isinstance(transport, asyncio.Transport):
-            raise TypeError(f"{transport} is no stream")
+            raise TypeError(f"{transport} is not a stream")
         self._transport = transport
         self._control.come(transport)
 
@@ -258,7 +258,7 @@ def ask(address: str, request: Answer, timeout_s: float) -> dict[str, Any]:
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
-        raise NoSimulatedLab(f"what answers at {address} is no served lab")
+        raise NoSimulatedLab(f"what answers at {address} is not a served lab")
     if "error" in answer:
         raise BadRequest(str(answer["error"]))
     return answer

@@ -201,7 +201,7 @@ class Client(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if not isinstance(transport, asyncio.Transport):
-            raise TypeError(f"{transport} is no stream")
+            raise TypeError(f"{transport} is not a stream")
         self._transport = transport
         self._talk = self._port.admit(transport, self._send)
 

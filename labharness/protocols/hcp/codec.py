@@ -260,7 +260,7 @@ def _object(data: bytes) -> dict[str, Any]:
     except NotHcp:
         raise
     except ValueError as error:
-        raise NotHcp(f"the message is no JSON in UTF-8: {error}") from error
+        raise NotHcp(f"the message is not JSON in UTF-8: {error}") from error
     if not isinstance(body, dict):
         raise NotHcp(f"the message is a JSON {type(body).__name__}, not an object")
     return body

@@ -61,7 +61,7 @@ def next_state(state: str, to: str) -> SessionState:
     """
     onward = next((edges for known, edges in TRANSITIONS.items() if known == state), None)
     if onward is None:
-        raise IllegalTransition(f"{state!r} is no session state; there are {', '.join(STATES)}")
+        raise IllegalTransition(f"{state!r} is not a session state; there are {', '.join(STATES)}")
     for allowed in onward:
         if allowed == to:
             return allowed

@@ -200,7 +200,7 @@ def read_whole(path: Path) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as why:
-        raise BadArming(f"it is no text in UTF-8: {why.reason} at byte {why.start}") from None
+        raise BadArming(f"it is not text in UTF-8: {why.reason} at byte {why.start}") from None
 
 
 def lab_home(lab_file: Path) -> Path:
@@ -220,7 +220,7 @@ def lab_home(lab_file: Path) -> Path:
     except OSError as why:
         raise BadArming(f"{lab_file}: {why.strerror}") from None
     except (BadFields, BadArming, tomllib.TOMLDecodeError) as why:
-        raise BadArming(f"{lab_file} is no lab file: {why}") from None
+        raise BadArming(f"{lab_file} is not a lab file: {why}") from None
 
 
 def _has_real_ports(rows: object) -> bool:
@@ -283,7 +283,7 @@ def _only_reads(
                 why = f"it is a frame that sets {sets[0].channel} to {sets[0].value:g}"
             if why:
                 raise BadFields(
-                    f"{ARMED_FILE}, port {port.name}: {request.frame.hex(' ')} is no read: {why}"
+                    f"{ARMED_FILE}, port {port.name}: {request.frame.hex(' ')} is not a read: {why}"
                 )
 
 

@@ -329,7 +329,7 @@ class GuardCore:
         if permit is None:
             if request.frame not in port.reads:
                 raise NotPermitted(
-                    f"{request.frame[:40].hex(' ')} is no read of port {port_name} "
+                    f"{request.frame[:40].hex(' ')} is not a read of port {port_name} "
                     "and carries no permit"
                 )
             source = READ

@@ -230,7 +230,7 @@ class HarnessSession:
             known = guard.reads[name].get(frame)
             if known is None:
                 raise NotPermitted(
-                    f"{frame[:40].hex(' ')} is no read of port {name} and carries no permit"
+                    f"{frame[:40].hex(' ')} is not a read of port {name} and carries no permit"
                 )
             return known, None
         inner = fields.inside("permit")

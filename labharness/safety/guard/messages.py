@@ -60,7 +60,7 @@ class Fields:
 
     def __init__(self, value: object, where: str) -> None:
         if not isinstance(value, dict):
-            raise BadFields(f"{where} is no object")
+            raise BadFields(f"{where} is not an object")
         self._left: dict[str, object] = dict(value)
         self.where = where
 
@@ -76,7 +76,7 @@ class Fields:
         if isinstance(value, dict):  # a code with parameters
             value = revived(value)
         if not isinstance(value, str):
-            raise BadFields(f"{self.where}: {key} {value!r} is no text")
+            raise BadFields(f"{self.where}: {key} {value!r} is not a text")
         return value
 
     def one_of(self, key: str, allowed: Mapping[str, object] | tuple[str, ...]) -> str:
@@ -90,7 +90,9 @@ class Fields:
         """Take a whole number from 0 on."""
         value = self.take(key)
         if type(value) is not int or not 0 <= value <= WHOLE_MAX:
-            raise BadFields(f"{self.where}: {key} {str(value)[:40]} is no whole number from 0 on")
+            raise BadFields(
+                f"{self.where}: {key} {str(value)[:40]} is not a whole number from 0 on"
+            )
         return value
 
     def number(self, key: str) -> float:
@@ -100,7 +102,7 @@ class Fields:
             return float(value)
         if type(value) is float and math.isfinite(value):
             return value
-        raise BadFields(f"{self.where}: {key} {str(value)[:40]} is no finite number")
+        raise BadFields(f"{self.where}: {key} {str(value)[:40]} is not a finite number")
 
     def seconds(self, key: str, at_most: float) -> float:
         """Take a time from 0 to ``at_most`` (s)."""
@@ -122,13 +124,13 @@ class Fields:
         try:
             return bytes.fromhex(value)
         except ValueError:
-            raise BadFields(f"{self.where}: {key} {value[:40]!r} is no hexadecimal") from None
+            raise BadFields(f"{self.where}: {key} {value[:40]!r} is not hexadecimal") from None
 
     def items(self, key: str) -> list[object]:
         """Take a list."""
         value = self.take(key)
         if not isinstance(value, list):
-            raise BadFields(f"{self.where}: {key} is no list")
+            raise BadFields(f"{self.where}: {key} is not a list")
         return value
 
     def inside(self, key: str) -> "Fields":
@@ -241,7 +243,7 @@ def _same(value: object) -> object:
 def _wholes(fields: Fields, key: str) -> tuple[int, ...]:
     values = fields.items(key)
     if not values or not all(type(value) is int and value >= 0 for value in values):
-        raise BadFields(f"{fields.where}: {key} is no list of whole numbers")
+        raise BadFields(f"{fields.where}: {key} is not a list of whole numbers")
     return tuple(value for value in values if isinstance(value, int))
 
 
@@ -312,7 +314,7 @@ def read_request(fields: Fields) -> Request:
     try:
         re.compile(request.obeyed)
     except re.error as why:
-        raise BadFields(f"{fields.where}: obeyed is no regular expression: {why}") from None
+        raise BadFields(f"{fields.where}: obeyed is not a regular expression: {why}") from None
     return request
 
 

@@ -84,7 +84,7 @@ class Declaration:
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"{where}: a name is 1 to 64 of a-z, 0-9 and '-'")
         if not _VERSION.fullmatch(self.version):
-            raise ValueError(f"{where}: version {self.version!r} is no semantic version (1.0.0)")
+            raise ValueError(f"{where}: version {self.version!r} is not a semantic version (1.0.0)")
         if self.safety.risk_ceiling not in RISK_LEVELS:
             raise ValueError(f"{where}: risk_ceiling {self.safety.risk_ceiling!r} is not R1 to R5")
         if parse_duration(self.constraints.max_duration) <= 0:

@@ -113,7 +113,7 @@ class Instruction:
         try:
             json.dumps(self.parameters, allow_nan=False)
         except (TypeError, ValueError) as why:
-            raise ValueError(f"{where}: its parameters are no JSON: {why}") from None
+            raise ValueError(f"{where}: its parameters are not JSON: {why}") from None
         if strangers := self.references() - set(self.dependencies):
             raise ValueError(
                 f"{where} refers to {min(strangers)!r}, which is not among its dependencies"

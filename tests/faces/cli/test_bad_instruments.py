@@ -167,14 +167,18 @@ WRONG: dict[str, tuple[str, Spoil, str]] = {
     "a pressure controller": (
         "argon",
         named(b"MC-500SCCM-D", b"PC-30PSIA-D"),
-        "argon (alicat_mc): model 'PC-30PSIA-D' is no MC or MCS mass flow controller",
+        "argon (alicat_mc): model 'PC-30PSIA-D' is not an MC or MCS mass flow controller",
     ),
     "another full scale": (
         "nitrogen",
         named(b"MC-500SCCM-D", b"MC-5SLPM-D"),
         "has full scale 5000 sccm, the lab file says 500 sccm",
     ),
-    "another gauge": ("gauge", named(b"910", b"925"), "gauge (mks_910): model '925' is no MKS 910"),
+    "another gauge": (
+        "gauge",
+        named(b"910", b"925"),
+        "gauge (mks_910): model '925' is not an MKS 910",
+    ),
     "another library": (
         "spectrometer",
         named(b"Instrument Control Library", b"LabSpec"),

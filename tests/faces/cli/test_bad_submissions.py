@@ -25,11 +25,11 @@ def padded(size: int) -> bytes:
 
 
 NO_MESSAGE: dict[str, tuple[Callable[[], bytes], str]] = {
-    "empty": (lambda: b"", "is no JSON in UTF-8"),
-    "prose": (lambda: b"please grow something", "is no JSON in UTF-8"),
-    "truncated": (lambda: EXAMPLE.read_bytes()[:-40], "is no JSON in UTF-8"),
-    "truncated in a text": (lambda: EXAMPLE.read_bytes()[:300], "is no JSON in UTF-8"),
-    "not UTF-8": (lambda: b"\xff", "is no JSON in UTF-8"),
+    "empty": (lambda: b"", "is not JSON in UTF-8"),
+    "prose": (lambda: b"please grow something", "is not JSON in UTF-8"),
+    "truncated": (lambda: EXAMPLE.read_bytes()[:-40], "is not JSON in UTF-8"),
+    "truncated in a text": (lambda: EXAMPLE.read_bytes()[:300], "is not JSON in UTF-8"),
+    "not UTF-8": (lambda: b"\xff", "is not JSON in UTF-8"),
     "a list": (lambda: b"[1]", "is a JSON list, not an object"),
     "a key twice": (lambda: b'{"type":"task_submit","type":"abort"}', "'type' stands twice"),
     "50 MB of zeros": (lambda: bytes(50_000_000), "more than 1048576 bytes"),
@@ -191,7 +191,7 @@ REJECTED: dict[str, Bad] = {
     "no material": invalid(payload(GONE, "inputs", "target_material"), "'target_material' is a re"),
     "another substrate": invalid(payload("glass", "inputs", "substrate"), "'glass'"),
     # constraints
-    "a duration in prose": invalid(payload("three days", *LIMITS), "no ISO 8601 duration"),
+    "a duration in prose": invalid(payload("three days", *LIMITS), "is not an ISO 8601 duration"),
     "a negative duration": invalid(payload("-PT1H", *LIMITS), "'-PT1H' is negative"),
     "a duration as a number": invalid(payload(3600, *LIMITS), "it is 3600; it must be a text"),
     "a duration of nothing": invalid(payload("PT0S", *LIMITS), "not above PT0S"),

@@ -133,7 +133,7 @@ def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -
         (["reset", "--name", "Ada"], "--reason"),
         (["reset", "--name", " ", "--reason", "x"], "--name: it is empty"),
         (["artifact", "nonsense"], "'nonsense'"),
-        (["artifact", "hcp://session-s/artifacts/../../secret"], "no address"),
+        (["artifact", "hcp://session-s/artifacts/../../secret"], "is not an address"),
         (["journal", "verify", "nowhere"], "nowhere holds no journal.sqlite"),
     ],
 )

@@ -158,7 +158,7 @@ def test_what_cannot_be_read_is_a_dead_letter_with_its_reason_and_stops_nobody(
     asks = caller("iv-bench-simulated")
     whole = json.dumps({"hcp_version": "1.0", "message_id": "a", "session_id": None})
     bad = {
-        b"\xff\xfe": "no JSON",
+        b"\xff\xfe": "is not JSON",
         b"[" * 100_000: "nested",
         b'{"a": 1, "a": 2}': "stands twice",
         whole.encode(): "type",

@@ -136,11 +136,11 @@ def test_a_pump_with_nothing_wrong_has_no_findings() -> None:
     [
         (lambda: made(channels={}, all_scans=()), "it has no channel"),
         (lambda: made(channels=channel("turns", doc="Control the speed.")), "starts with Measure"),
-        (lambda: made(channels=channel("turns", doc="Measure the speed")), "no sentence"),
+        (lambda: made(channels=channel("turns", doc="Measure the speed")), "is not a sentence"),
         (lambda: made(channels=channel("turns", source=" ")), "where that is written"),
         (lambda: made(channels=channel("turns", on_comm_loss="safe")), "on_comm_loss is hold"),
         (lambda: made(scans=lambda self: (*self.all_scans,)), "new scans"),
-        (lambda: made(all_scans=("T",)), "no Scan"),
+        (lambda: made(all_scans=("T",)), "is not a Scan"),
         (lambda: with_scans(TURNS, replace(TURNS, name="again")), "turns is scanned twice"),
         (lambda: with_scans(replace(TURNS, channels=("turns", "oil"))), "oil is scanned and no"),
         (lambda: with_scans(), "turns can be neither read nor set"),
@@ -149,7 +149,10 @@ def test_a_pump_with_nothing_wrong_has_no_findings() -> None:
         (lambda: made(off=(stops("speed", source=" "),)), "does not say where that is written"),
         (lambda: with_scans(), "read-back 'turns' is not scanned"),
         (lambda: made(write_grammar=()), "states no write_grammar"),
-        (lambda: with_scans(replace(TURNS, request=ask("S0"))), "scan 'turns': 'S0\\r' is no read"),
+        (
+            lambda: with_scans(replace(TURNS, request=ask("S0"))),
+            "scan 'turns': 'S0\\r' is not a read",
+        ),
         (lambda: with_scans(replace(TURNS, request=COIL_ON)), "function 5 (write single coil)"),
         (
             lambda: made(write=lambda self, channel, value: (ask("S"),)),

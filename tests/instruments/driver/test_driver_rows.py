@@ -257,7 +257,7 @@ def test_words_and_whole_numbers_are_read_strictly() -> None:
         among({"O": 0.0}, ", which is odd")("X", "state")
     assert whole(3)("3", "mode") == 3.0
     for said in ("4", "-1", "1.5"):
-        with pytest.raises(BadReply, match="no whole number of 0 to 3"):
+        with pytest.raises(BadReply, match="is not a whole number of 0 to 3"):
             whole(3)(said, "mode")
     assert number("1e3", "it") == 1000.0
     assert (scientific(-0.0015), scientific(0.0)) == (

@@ -284,14 +284,14 @@ def test_frames_that_differ_in_the_blank_field_alone_are_the_same() -> None:
         (READ, None, Protocol.MODBUS_TCP, ""),
         (READ, Transaction(7, 1), Protocol.MODBUS_TCP, "transaction field is not where"),
         (READ, None, Protocol.MODBUS_RTU, "a frame of modbus_tcp and not of modbus_rtu"),
-        (READ + READ, None, Protocol.MODBUS_TCP, "no whole frame of modbus_tcp"),
+        (READ + READ, None, Protocol.MODBUS_TCP, "is not a whole frame of modbus_tcp"),
         (WRITE, Transaction(0, 2), Protocol.MODBUS_TCP, "function 6"),
         (WRITE, None, Protocol.TEXT, "function 6"),
         (bytes.fromhex("01 03 0001 0005 d409"), None, Protocol.MODBUS_RTU, ""),
-        (bytes.fromhex("01 03 0001 0005 d408"), None, Protocol.MODBUS_RTU, "no whole frame"),
+        (bytes.fromhex("01 03 0001 0005 d408"), None, Protocol.MODBUS_RTU, "is not a whole frame"),
         (bytes.fromhex("01 2b 0e01 00 7077"), None, Protocol.MODBUS_RTU, "function 43 (unknown)"),
         (b"A\r", None, Protocol.TEXT, ""),
-        (b"A\r", None, Protocol.MODBUS_TCP, "no whole frame of modbus_tcp"),
+        (b"A\r", None, Protocol.MODBUS_TCP, "is not a whole frame of modbus_tcp"),
     ],
 )
 def test_what_a_frame_says_of_itself(

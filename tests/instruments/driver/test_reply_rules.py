@@ -65,7 +65,7 @@ def test_a_rule_says_a_number_of_bytes_or_that_the_reply_is_bad(
 
 
 def test_json_nested_beyond_all_measure_is_a_bad_reply() -> None:
-    with pytest.raises(BadReply, match="is no JSON"):
+    with pytest.raises(BadReply, match="is not JSON"):
         Message("x").take(b"[" * 200_000, 1)
 
 

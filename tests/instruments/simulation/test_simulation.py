@@ -267,6 +267,6 @@ def test_whoever_answers_in_the_place_of_a_served_room_is_none(said: bytes) -> N
 
         other = threading.Thread(target=answer)
         other.start()
-        with pytest.raises(NoSimulatedLab, match="is no served lab"):
+        with pytest.raises(NoSimulatedLab, match="is not a served lab"):
             ask(f"127.0.0.1:{listener.getsockname()[1]}", {"ask": "status"}, 5.0)
         other.join()

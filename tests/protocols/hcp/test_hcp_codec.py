@@ -75,10 +75,10 @@ def test_a_chinese_intent_travels_as_itself() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "no JSON"),
-        (b"no json", "no JSON"),
-        (EXAMPLE[:-20], "no JSON"),
-        (b"\xff\xfe{}", "no JSON"),
+        (b"", "is not JSON"),
+        (b"no json", "is not JSON"),
+        (EXAMPLE[:-20], "is not JSON"),
+        (b"\xff\xfe{}", "is not JSON"),
         (b"[]", "not an object"),
         (b"[" * 100_000, "nested more than 64"),
         (b'{"a":' * 65 + b"1" + b"}" * 65, "nested more than 64"),
@@ -86,7 +86,7 @@ def test_a_chinese_intent_travels_as_itself() -> None:
         (b'{"type":"abort","type":"event"}', "stands twice"),
         (changed("payload", "context", to={"a": 1}).replace(b'"a": 1', b'"a":1,"a":2'), "twice"),
         (changed("payload", "intent", to="\ud800"), "UTF-8"),
-        (b'{"hcp_version": ' + b"9" * 5000 + b"}", "no JSON"),
+        (b'{"hcp_version": ' + b"9" * 5000 + b"}", "is not JSON"),
         (changed("hcp_version", to="2.0"), "hcp_version"),
         (changed("hcp_version", to="1"), "hcp_version"),
         (changed("hcp_version", to=1.0), "hcp_version"),

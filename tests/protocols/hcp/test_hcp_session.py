@@ -42,5 +42,5 @@ def test_the_table_is_closed_and_every_state_is_reached() -> None:
 
 @pytest.mark.parametrize(("state", "to"), [("running", "PAUSED"), ("", "RUNNING")])
 def test_an_unknown_state_is_named(state: str, to: str) -> None:
-    with pytest.raises(IllegalTransition, match="no session state"):
+    with pytest.raises(IllegalTransition, match="is not a session state"):
         next_state(state, to)

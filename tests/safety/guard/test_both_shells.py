@@ -117,7 +117,7 @@ def test_what_is_no_read_and_has_no_permit_leaves_no_byte(
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         for request in (ON, SHUT[0], replace(READ, frame=b"READ\r")):
-            with pytest.raises(NoReply, match="no read of port heat"):
+            with pytest.raises(NoReply, match="is not a read of port heat"):
                 await exchanges(guard).ask("heat", request)
         assert await exchanges(guard).ask("heat", READ)
 

@@ -182,22 +182,26 @@ def test_whatever_is_of_another_kind_in_an_arming_is_refused_in_one_line() -> No
         (("ports", 0, "reads", 0, "reply", "more"), 1, "unknown 'more'"),
         (("format",), 1, "is of format 1, this guard reads 2"),
         (("procedures", "stop", 0, "request", "obeyed"), "", "which reply means done"),
-        (("procedures", "stop", 0, "request", "obeyed"), b"(".hex(), "no regular expression"),
+        (("procedures", "stop", 0, "request", "obeyed"), b"(".hex(), "is not a regular expression"),
         (("procedures", "stop", 0, "shown", "obeyed"), "", "does not say what it is to be"),
         (("silence_s_max",), 60.0, "allowed 0.2 to 5 s"),
         (("lost",), "unheard of", "none of stop, nothing"),
         (("ports", 1, "name"), "heat", "each once"),
         (("ports", 0, "link"), "visa", "none of serial, tcp"),
         (("ports", 0, "protocol"), "pigeon", "none of modbus_rtu, modbus_tcp, text"),
-        (("ports", 0, "protocol"), "modbus_rtu", "port heat: .* is no whole frame of modbus_rtu"),
+        (
+            ("ports", 0, "protocol"),
+            "modbus_rtu",
+            "port heat: .* is not a whole frame of modbus_rtu",
+        ),
         (("ports", 0, "reads", 0, "frame"), SAFE.request.frame.hex(), "sets furnace.output to 0"),
         (("ports", 0, "reads", 0, "frame"), "01050006ff006c3b", r"function 5 \(write single coil"),
         (("ports", 0, "stop_bits"), 3, "allowed 1 or 2"),
         (("ports",), [], "no port 'heat'"),
         (("procedures", "stop", 0, "port"), "elsewhere", "no port 'elsewhere'"),
-        (("procedures", "stop", 0, "request", "frame"), "0g", "no hexadecimal"),
+        (("procedures", "stop", 0, "request", "frame"), "0g", "is not hexadecimal"),
         (("procedures", "stop", 0, "request", "timeout_s"), 61, "allowed 0 to 60 s"),
-        (("procedures", "stop", 0, "value"), float("inf"), "no finite number"),
+        (("procedures", "stop", 0, "value"), float("inf"), "is not a finite number"),
     ],
 )
 def test_what_is_wrong_with_an_arming_is_said(path: Any, value: object, says: str) -> None:
@@ -227,7 +231,7 @@ def test_the_guard_finds_the_state_directory_where_the_lab_does(
     (tmp_path / "lab.toml").write_text('[lab]\nid = "x"\nstate_dir = "~/there"\n', "utf-8")
     assert lab_home(tmp_path / "lab.toml") == Path.home() / "there"
     (tmp_path / "lab.toml").write_text("[lab\n", "utf-8")
-    with pytest.raises(BadArming, match="is no lab file"):
+    with pytest.raises(BadArming, match="is not a lab file"):
         lab_home(tmp_path / "lab.toml")
 
 

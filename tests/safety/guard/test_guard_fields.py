@@ -93,7 +93,7 @@ def test_what_may_be_left_out_or_null_is_asked_for() -> None:
 def test_what_is_no_object_has_no_fields() -> None:
     wrongs: tuple[object, ...] = (None, [], "a", 1)
     for value in wrongs:
-        with pytest.raises(BadFields, match=r"^here is no object$"):
+        with pytest.raises(BadFields, match=r"^here is not an object$"):
             Fields(value, "here")
 
 
@@ -219,7 +219,7 @@ def test_on_real_ports_a_state_directory_is_stated_by_its_whole_path(
     says = rf'state_dir in \[lab\] {says}: .*: state_dir = "/var/lib/labharness/bench"$'
     with pytest.raises(BadArming, match=says):
         must_be_stated("bench", named)
-    with pytest.raises(BadArming, match=f"is no lab file: {says}"):
+    with pytest.raises(BadArming, match=f"is not a lab file: {says}"):
         lab_home(lab)
 
 
@@ -249,7 +249,7 @@ def test_a_file_that_is_too_long_is_not_read_to_its_end(
     with pytest.raises(BadArming, match=r"^it is longer than 10 bytes$"):
         read_whole(path)
     path.write_bytes(b"\xff")
-    with pytest.raises(BadArming, match=r"^it is no text in UTF-8: .* at byte 0$"):
+    with pytest.raises(BadArming, match=r"^it is not text in UTF-8: .* at byte 0$"):
         read_whole(path)
 
 

@@ -197,7 +197,7 @@ def test_a_trip_with_a_bad_reason_makes_safe_and_ends_the_session(
     until(lambda: (rig.state_dir / "latch.json").exists(), "the latch")
     latch = json.loads((rig.state_dir / "latch.json").read_text("utf-8"))
     assert latch["cause"] == "communication"
-    assert "detail 5 is no text" in latch["detail"]
+    assert "detail 5 is not a text" in latch["detail"]
     while caller.socket.recv(1 << 16):
         pass
     later = rig.call()

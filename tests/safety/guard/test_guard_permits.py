@@ -135,8 +135,10 @@ def test_a_write_without_a_permit_is_refused_and_a_read_is_not(
     rig, caller = armed_caller
     rig.devices.forget()
     caller.heartbeat()
-    assert "no read of port heat" in caller.send(None, SHUT[0])["error"]
-    assert "no read of port heat" in caller.send(None, replace(READ, frame=b"read\r\r"))["error"]
+    assert "is not a read of port heat" in caller.send(None, SHUT[0])["error"]
+    assert (
+        "is not a read of port heat" in caller.send(None, replace(READ, frame=b"read\r\r"))["error"]
+    )
     assert caller.send(None, READ)["error"] == ""
     assert rig.frames("heat") == [READ.frame]
 

@@ -139,8 +139,8 @@ def point(path: Path, elsewhere: str) -> None:
     [
         (lambda rig: (rig.state_dir / ARMED_FILE).unlink(), "arm the lab first"),
         (lambda rig: (rig.state_dir / ARMED_FILE).write_text("{}"), "has no 'format'"),
-        (lambda rig: (rig.state_dir / ARMED_FILE).write_bytes(b"\xff{}"), "no text in UTF-8"),
-        (lambda rig: rig.lab_file.write_bytes(b"\xff"), "no text in UTF-8"),
+        (lambda rig: (rig.state_dir / ARMED_FILE).write_bytes(b"\xff{}"), "is not text in UTF-8"),
+        (lambda rig: rig.lab_file.write_bytes(b"\xff"), "is not text in UTF-8"),
         (lambda rig: point(rig.state_dir / ARMED_FILE, "/dev/zero"), "a pipe or a device"),
         (lambda rig: point(rig.lab_file, "/dev/zero"), "a pipe or a device"),
         (lambda rig: rig.lab_file.write_text("[lab]\n"), "has no 'id'"),

@@ -234,7 +234,7 @@ def test_a_read_needs_no_permit_and_its_end_has_its_number(turn: Turn) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"frame": ON.frame.hex()}, "is no read of port heat and carries no permit"),
+        ({"frame": ON.frame.hex()}, "is not a read of port heat and carries no permit"),
         ({"frame": (ON.frame * 9).hex()}, ON.frame[:4].hex(" ")),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_reference_outside_the_declared_dependencies_is_refused() -> None:
 
 @pytest.mark.parametrize("bad", [float("nan"), {1, 2}])
 def test_parameters_are_json_or_refused(bad: object) -> None:
-    with pytest.raises(ValueError, match="no JSON"):
+    with pytest.raises(ValueError, match="are not JSON"):
         step("a", value=bad)
 
 

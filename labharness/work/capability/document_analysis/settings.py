@@ -43,7 +43,7 @@ class DocumentSettings(Settings):
     def _are_origins(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         for each in given:
             if origin_of(each) is None or urlsplit(each).path not in ("", "/"):
-                raise ValueError(f"{each!r} is no origin such as https://example.org:8443")
+                raise ValueError(f"{each!r} is not an origin such as https://example.org:8443")
         return given
 
     @property
