@@ -27,6 +27,7 @@ from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, Persons
 from labharness.lab.wiring.control import served
 from labharness.lab.wiring.heads import head_keeper
 from labharness.lab.wiring.lab import Lab
+from labharness.lab.wiring.operators import RemoteOperator
 from labharness.lab.wiring.preflight import flights
 from labharness.lab.wiring.referring import referred
 from labharness.lab.wiring.run_cover import RunCover, kept_of
@@ -397,7 +398,9 @@ class TaskRun:
                     accepted=self._accepted,
                 )
                 clock.loop.call_soon(self._pass_on_abort)
-                hands = self._hands = ByHand(lab.line, self._desk)
+                asked = lab.operator
+                step_done = asked.done if isinstance(asked, RemoteOperator) else None
+                hands = self._hands = ByHand(lab.line, self._desk, step_done)
                 home = self._plan.state_dir
                 async with served(home, hands.answer, clock, self._warn, hands.lose_door):
                     return await self._desk.run(
