@@ -19,7 +19,6 @@ from labharness.faces.cli.records import ANSWER, results_in
 from labharness.faces.cli.show import (
     BadUse,
     CommandFailed,
-    account,
     aligned,
     chosen_lab,
     complain,
@@ -29,6 +28,7 @@ from labharness.faces.cli.show import (
 from labharness.faces.cli.submission import read_submit
 from labharness.journal.encryption import kept
 from labharness.lab import LabPlan
+from labharness.lab.config.account import account
 from labharness.lab.house.house_process import (
     HOUSE_JOURNAL,
     house_door,

@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from getpass import getuser
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +13,7 @@ from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.driver import Driver
 from labharness.instruments.link.identity import LinkAddress, LinkIdentity, identify, network_host
 from labharness.lab.config import agreeing
+from labharness.lab.config.account import account
 from labharness.lab.config.ambient import in_the_room, room_of, unknown_room
 from labharness.lab.config.envelope_patch import base_of, patch_line
 from labharness.lab.config.envelopes import (
@@ -136,7 +136,7 @@ class LabPlan:
 
     def _owner(self, folder: str, does: str) -> LockOwner:
         home = os.path.realpath(self.state_dir)
-        return LockOwner(os.getpid(), self.option_anywhere, folder, does, _account(), home)
+        return LockOwner(os.getpid(), self.option_anywhere, folder, does, account(), home)
 
     def lock(self, owner: LockOwner) -> LineLock:
         """Hold the line alone, also against processes that use another lab file for its ports.
@@ -360,13 +360,6 @@ def read_lab(path: Path) -> LabPlan:
 
 def _hazards(path: Path, named: str | None) -> HazardTable:
     return HazardTable(hazard=()) if named is None else read_hazards(path.parent / named)
-
-
-def _account() -> str:
-    try:
-        return getuser()
-    except (KeyError, OSError):  # a number without a name, as in a container
-        return ""
 
 
 def _unstated(file: LabFile, harmful: Sequence[str]) -> Iterator[str]:
