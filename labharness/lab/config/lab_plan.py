@@ -120,6 +120,11 @@ class LabPlan:
         return tuple(row.name for row in self.file.port if row.link != "loopback")
 
     @property
+    def begins_anew(self) -> bool:
+        """Whether a simulated plant is made for each run, and no sample is left in it."""
+        return any(row.link == "loopback" for row in self.file.port)
+
+    @property
     def option(self) -> str:
         """The option of a command for this lab: `` --lab FILE``, quoted; empty if the lab ships."""
         if self.path == default_lab_path():

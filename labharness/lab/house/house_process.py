@@ -415,13 +415,15 @@ class HouseProcess:
         return {"task_id": kept.task_id, "fresh": kept.fresh, "rejected": kept.rejected}
 
     def _retry(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        task_id = str(asked.get("task_id", ""))
+        task_id, resume = str(asked.get("task_id", "")), asked.get("resume") is True
+        if resume and self._files.current()[0].begins_anew:
+            raise TaskRefused(Text("resume.plant"))
         self._house.retry(
             task_id,
             Chance(None).uuid4(),
             str(asked.get("reason", "")),
             _who(asked),
-            resume=asked.get("resume") is True,
+            resume=resume,
         )
         self._wake()
         return {"id": task_id}

@@ -203,8 +203,7 @@ class TaskRun:
             BadOutput: The output folder cannot take the run.
         """
         self._plan.must_hold()
-        begins_anew = any(row.link == "loopback" for row in self._plan.file.port)
-        if self._earlier is not None and self._sim_lab is None and begins_anew:
+        if self._earlier is not None and self._sim_lab is None and self._plan.begins_anew:
             raise BadLabFile(Text("resume.plant"))
         facts = lab_facts_of(self._plan)
         facts = replace(facts, approvals=facts.approvals + self._approvals)
