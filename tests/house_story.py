@@ -83,9 +83,9 @@ class MortalDoor:
         self._world.begin(order)
         self._fuse.point()
 
-    def ask(self, run_id: str, do: str, reason: str) -> None:
+    def ask(self, run_id: str, do: str, reason: str, by: str = "") -> None:
         self._fuse.point()
-        self._world.ask(run_id, do, reason)
+        self._world.ask(run_id, do, reason, by)
         self._fuse.point()
 
 

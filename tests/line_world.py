@@ -89,6 +89,7 @@ class LineWorld:
         self.orders: list[RunOrder] = []
         self.accepted: set[str] = set()  # sessions that were accepted on receipt
         self.latched = ""
+        self.asked: list[tuple[str, str]] = []  # by persons, of a run
         self.up = True
         self._pid = 1
         self._order: RunOrder | None = None
@@ -116,10 +117,15 @@ class LineWorld:
         self.ends[order.run_id] = self.random.choice(drawn)
         self._todo = script(self.ends[order.run_id])
 
-    def ask(self, run_id: str, do: str, reason: str) -> None:
+    def ask(self, run_id: str, do: str, reason: str, by: str = "") -> None:
         self._must_be_up()
-        if self._order is None or self._order.run_id != run_id or do != "abort":
+        if self._order is None or self._order.run_id != run_id:
             raise AwayOwner("it has no such run")
+        if do != "abort":
+            if not by:
+                raise AwayOwner("it carries out what a person asks for, by name")
+            self.asked.append((do, by))
+            return
         if not self._todo or self._todo[0][0] == "terminal":
             return  # too late: it ends as it would have
         begun = len(self.disk.get(run_id, ())) > 1

@@ -201,4 +201,46 @@ IN_THE_HOUSE = (
         promise=20,
         detector="journal audit",
     ),
+    PlantedBug(
+        "request to a run in nobody's name",
+        "labharness.lab.house.house:House.give",
+        "self._worker(run).ask(run.run_id, do, getattr(command, 'reason', ''), actor.name)",
+        "self._worker(run).ask(run.run_id, do, getattr(command, 'reason', ''))",
+        "tests/lab/house/test_house_queue.py::"
+        "test_a_run_is_asked_in_the_name_of_the_person_who_asks",
+        promise=75,
+        detector="verdict",
+        daily=True,
+    ),
+    PlantedBug(
+        "manual step that nobody hears of",
+        "labharness.work.task.following:_of_event",
+        "'waiting_input'",
+        "'running'",
+        "tests/work/task/test_task_following.py::"
+        "test_a_task_waits_for_a_manual_step_until_a_person_has_confirmed_it",
+        promise=75,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "name of a person that the line owner leaves out",
+        "labharness.lab.house.line_owner:LineOwnerProcess._by_hand",
+        "str(asked.get('by', ''))",
+        "''",
+        "tests/lab/house/test_manual_steps.py::"
+        "test_a_manual_step_waits_for_a_person_who_confirms_it_from_any_terminal",
+        promise=75,
+        detector="verdict",
+        dear=True,
+    ),
+    PlantedBug(
+        "step that a second person confirms again",
+        "labharness.lab.wiring.operators:RemoteOperator.done",
+        "self._asked is None or self._asked[1].done()",
+        "self._asked is None",
+        "tests/lab/wiring/test_remote_operator.py::"
+        "test_a_step_waits_for_a_person_and_is_confirmed_once",
+        promise=75,
+        detector="verdict",
+    ),
 )

@@ -6,7 +6,7 @@ The kinds in ``KINDS`` exist for any line; every other kind sets a field of the 
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictStr
 
 from labharness.chaos.formula import Condition, Seconds
 
@@ -15,12 +15,13 @@ __all__ = [
     "WRITES",
     "Apart",
     "Choice",
+    "FaultKind",
     "FaultRow",
     "Harm",
     "Looks",
     "Mask",
     "MaskCause",
-    "Place",
+    "PlaceRow",
     "RunRequest",
     "Seldom",
     "Sensor",
@@ -56,11 +57,19 @@ class TableRow(BaseModel):
     )
 
 
+def _or_alone(key: str) -> BeforeValidator:
+    """Let a row that has this key alone be written as its text."""
+    return BeforeValidator(lambda row: {key: row} if isinstance(row, str) else row)
+
+
 class Place(TableRow):
     """A stage or a port, and how often faults fall on it."""
 
     name: StrictStr
     weight: Weight = 1.0
+
+
+PlaceRow = Annotated[Place, _or_alone("name")]
 
 
 class Sensor(TableRow):
@@ -112,6 +121,9 @@ class FaultRow(TableRow):
     between: tuple[StrictFloat, StrictFloat] | None = None
     lasts_s: tuple[Seconds, ...] = ()
     latches: bool = False
+
+
+FaultKind = Annotated[FaultRow, _or_alone("kind")]
 
 
 class Seldom(TableRow):

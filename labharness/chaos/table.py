@@ -16,12 +16,13 @@ from labharness.chaos.fault_rows import (
     KINDS,
     Apart,
     Choice,
+    FaultKind,
     FaultRow,
     Harm,
     Looks,
     Mask,
     MaskCause,
-    Place,
+    PlaceRow,
     RunRequest,
     Seldom,
     Sensor,
@@ -57,14 +58,14 @@ class FaultTable(TableRow):
         detail: The true state in a violation's words, with names in braces.
     """
 
-    stage: tuple[Place, ...] = Field(min_length=1)
-    port: tuple[Place, ...] = Field(min_length=1)
+    stage: tuple[PlaceRow, ...] = Field(min_length=1)
+    port: tuple[PlaceRow, ...] = Field(min_length=1)
     sensor: tuple[Sensor, ...] = Field(min_length=1)
     recipe: tuple[Choice, ...] = ()
     contacts: tuple[StrictStr, ...] = ()
     flows: tuple[StrictStr, ...] = ()
     heaters: tuple[StrictStr, ...] = ()
-    fault: tuple[FaultRow, ...] = Field(min_length=2)
+    fault: tuple[FaultKind, ...] = Field(min_length=2)
     seldom: tuple[Seldom, ...] = ()
     apart: tuple[Apart, ...] = ()
     mask: tuple[Mask, ...] = ()

@@ -15,9 +15,10 @@ from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.plan import prediction_lines
-from labharness.faces.cli.show import BadUse, CommandFailed, account, chosen_lab, looking, say
+from labharness.faces.cli.show import BadUse, CommandFailed, chosen_lab, looking, say
 from labharness.journal.access_log import log_access
 from labharness.journal.encryption import stated_class
+from labharness.lab.config.account import account
 from labharness.lab.config.lab_facts import approvers_of
 from labharness.lab.wiring.approvals import ApprovalFolder, Pending
 

@@ -176,6 +176,10 @@ COMMANDS: Final = {
         NEEDED,
         flag("--resume", "go on from its last checkpoint, with the same sample"),
     ),
+    "tasks confirm": Usage(
+        "confirm that the manual step is done that a task waits for", REQUEST, LAB, BY[0]
+    ),
+    "tasks salvage": Usage("keep the valid beginning of a damaged record of the tasks", LAB),
     "tasks archive": Usage("put an ended task aside; its record stays", REQUEST, LAB, WHY),
     "tasks link": Usage("relate a task to another", REQUEST, KIND, OTHER, LAB),
     "tasks unlink": Usage("end that; the record stays", REQUEST, KIND, OTHER, LAB),

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.cli.show import CommandFailed, account, warn
+from labharness.faces.cli.show import CommandFailed, warn
 from labharness.lab import BadLabFile, LabPlan, read_lab
+from labharness.lab.config.account import account
 from labharness.lab.config.lock import LockOwner, guarded_elsewhere, owner_elsewhere
 from labharness.lab.wiring.control import Late, LineControl, NoOwner
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED
-from labharness.faces.cli.show import BadUse, account, aligned, chosen_lab, looking, say
+from labharness.faces.cli.show import BadUse, aligned, chosen_lab, looking, say
 from labharness.faces.cli.submission import read_submit
 from labharness.faces.cli.tasks import ID_CHARACTERS, ask_house, kept_tasks, task_lines
 from labharness.lab import LabPlan
+from labharness.lab.config.account import account
 from labharness.protocols.hcp.codec import encode
 from labharness.work.task.jobs import schedule_of, standing
 from labharness.work.task.projected import utc

@@ -16,7 +16,6 @@ from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.show import (
     BadUse,
     CommandFailed,
-    account,
     chosen_lab,
     looking,
     output,
@@ -39,6 +38,7 @@ from labharness.journal.encryption import kept, stated_class
 from labharness.journal.heads import HEADS_NAME, verify_with_heads
 from labharness.journal.parquet import export_parquet
 from labharness.journal.reading import about, export_jsonl, read, run_header, verify_file
+from labharness.lab.config.account import account
 from labharness.lab.config.lab_facts import approvers_of
 from labharness.safety.guard.armed import account_home, state_home
 from labharness.work.admission.approvers import Approver, decision_bytes, why_not_by

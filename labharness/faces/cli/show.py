@@ -1,7 +1,6 @@
 """Printing, for all commands: results on standard output, everything else on standard error."""
 
 import errno
-import getpass
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,6 @@ __all__ = [
     "BadUse",
     "CommandFailed",
     "OutputLost",
-    "account",
     "aligned",
     "chosen_lab",
     "complain",
@@ -183,14 +181,6 @@ def write_whole(path: Path, data: bytes) -> None:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         raise
-
-
-def account() -> str:
-    """Return the account of the operating system under which this command runs."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a number without a name, as in a container
-        return f"account {os.getuid()}" if hasattr(os, "getuid") else "unknown account"
 
 
 def drop_output() -> None:

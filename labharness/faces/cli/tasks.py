@@ -19,7 +19,6 @@ from labharness.faces.cli.records import ANSWER, results_in
 from labharness.faces.cli.show import (
     BadUse,
     CommandFailed,
-    account,
     aligned,
     chosen_lab,
     complain,
@@ -29,7 +28,13 @@ from labharness.faces.cli.show import (
 from labharness.faces.cli.submission import read_submit
 from labharness.journal.encryption import kept
 from labharness.lab import LabPlan
-from labharness.lab.house.house_process import HOUSE_JOURNAL, house_door, runs_of
+from labharness.lab.config.account import account
+from labharness.lab.house.house_process import (
+    HOUSE_JOURNAL,
+    house_door,
+    runs_of,
+    salvage_house,
+)
 from labharness.lab.house.message_store import MessageStore
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode, encode
 from labharness.work.desk.folder import ANSWER_NAME
@@ -38,7 +43,7 @@ from labharness.work.task.house import read_history, read_tasks
 from labharness.work.task.projected import graph_of, task_of, utc
 from labharness.work.task.record import Task, Tasks
 from labharness.work.task.snapshot import snapshot
-from labharness.work.task.states import TERMINAL
+from labharness.work.task.states import FOR_PERSONS, TERMINAL
 
 __all__ = [
     "ID_CHARACTERS",
@@ -64,6 +69,8 @@ def tasks(chosen: argparse.Namespace) -> int:
         read = {"list": _list, "graph": _graph, "events": _events, "show": _show}
         if chosen.verb in read:
             return read[chosen.verb](plan, chosen)
+        if chosen.verb == "salvage":
+            return _salvage(plan)
         task = _named(kept_tasks(plan), chosen.id)
         if chosen.verb == "result":
             return _result(plan, task, chosen.json)
@@ -110,9 +117,15 @@ def _list(plan: LabPlan, chosen: argparse.Namespace) -> int:
 
 def _row(task: Task) -> tuple[str, ...]:
     at = utc(round(task.created_at_s))
-    doing = task.progress.current_step if task.status not in TERMINAL else task.error_code
+    doing = _doing(task) if task.status not in TERMINAL else task.error_code
     who = (task.title, task.requested_by)
     return (task.task_id[:ID_CHARACTERS], task.status, task.priority, *who, at, doing)
+
+
+def _doing(task: Task) -> str:
+    """Return what a task does, or what it asks of a person."""
+    step, reason = task.progress.current_step, task.status_reason
+    return reason if task.status in FOR_PERSONS else step or reason
 
 
 def _show(plan: LabPlan, chosen: argparse.Namespace) -> int:
@@ -191,6 +204,18 @@ def _folder(plan: LabPlan, task: Task) -> Path:
     return (runs or Path("runs")) / run_id
 
 
+def _salvage(plan: LabPlan) -> int:
+    """Keep what is valid of a damaged journal; the file as it was stays beside it."""
+    path = str(_journal(plan))
+    found = salvage_house(plan)
+    if found is None:
+        say(Text("house.whole", path=path))
+        return EXIT_COMPLETED
+    lost = "?" if found.rows_lost is None else found.rows_lost
+    say(Text("house.salvaged", path=path, good=found.head.seq, rows=lost, why=found.reason))
+    return EXIT_COMPLETED
+
+
 # ---- asking the house
 
 
@@ -224,7 +249,7 @@ def follow(plan: LabPlan, task_id: str, as_json: bool) -> int:
     shown = ""
     while True:
         task = kept_tasks(plan).by_id[task_id]
-        state = task.progress.current_step or task.status_reason
+        state = _doing(task)
         line = Text(
             "house.done_why", task_id=task_id[:ID_CHARACTERS], status=task.status, why=state
         )
@@ -252,7 +277,9 @@ def _exit_of(task: Task) -> int:
 
 def _give(plan: LabPlan, task: Task, chosen: argparse.Namespace) -> int:
     asked: dict[str, Any] = {"by": account(), "task_id": task.task_id}
-    if chosen.verb in ("link", "unlink"):
+    if chosen.verb == "confirm":
+        asked["name"] = chosen.name
+    elif chosen.verb in ("link", "unlink"):
         target = chosen.target
         near = [each for each in kept_tasks(plan).by_id if each.startswith(target)]
         asked |= {"kind": chosen.kind, "target_id": near[0] if len(near) == 1 else target}

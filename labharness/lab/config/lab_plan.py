@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from getpass import getuser
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +13,7 @@ from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.driver import Driver
 from labharness.instruments.link.identity import LinkAddress, LinkIdentity, identify, network_host
 from labharness.lab.config import consistency
+from labharness.lab.config.account import account
 from labharness.lab.config.ambient import in_the_room, room_of, unknown_room
 from labharness.lab.config.envelope_patch import base_of, patch_line
 from labharness.lab.config.envelopes import (
@@ -120,6 +120,11 @@ class LabPlan:
         return tuple(row.name for row in self.file.port if row.link != "loopback")
 
     @property
+    def begins_anew(self) -> bool:
+        """Whether a simulated plant is made for each run, and no sample is left in it."""
+        return any(row.link == "loopback" for row in self.file.port)
+
+    @property
     def option(self) -> str:
         """The option of a command for this lab: `` --lab FILE``, quoted; empty if the lab ships."""
         if self.path == default_lab_path():
@@ -136,7 +141,7 @@ class LabPlan:
 
     def _owner(self, folder: str, does: str) -> LockOwner:
         home = os.path.realpath(self.state_dir)
-        return LockOwner(os.getpid(), self.option_anywhere, folder, does, _account(), home)
+        return LockOwner(os.getpid(), self.option_anywhere, folder, does, account(), home)
 
     def lock(self, owner: LockOwner) -> LineLock:
         """Hold the line alone, also against processes that use another lab file for its ports.
@@ -360,13 +365,6 @@ def read_lab(path: Path) -> LabPlan:
 
 def _hazards(path: Path, named: str | None) -> HazardTable:
     return HazardTable(hazard=()) if named is None else read_hazards(path.parent / named)
-
-
-def _account() -> str:
-    try:
-        return getuser()
-    except (KeyError, OSError):  # a number without a name, as in a container
-        return ""
 
 
 def _unstated(file: LabFile, harmful: Sequence[str]) -> Iterator[str]:

@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from getpass import getuser
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from importlib.util import find_spec
 from itertools import islice
@@ -26,6 +25,7 @@ from labharness.core.clock import run as run_on
 from labharness.core.vocabulary.extras import EXTRAS
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import Link, LinkLost
+from labharness.lab.config.account import account
 from labharness.lab.config.lab_file import BadLabFile, PortRow, read_text
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LineBusy, LineLock, owner_elsewhere
@@ -83,7 +83,7 @@ def look(plan: LabPlan, runs: Path) -> MachineFacts:
         latch=_latch(plan, owned=owner.held),
         callers=_callers(plan),
         approvals={path: _approval(plan, path) for path in plan.file.lab.approvals},
-        user=getuser(),
+        user=account(),
         unusable=unusable(plan),
         unsigned=unsigned(plan),
         ports_not_kept=_ports_not_kept() if plan.addresses else "",
@@ -226,7 +226,7 @@ def _group(status: os.stat_result) -> tuple[str, bool]:
         entry = grp.getgrgid(status.st_gid)
     except KeyError:
         return "", False
-    return entry.gr_name, getuser() in entry.gr_mem and status.st_gid not in os.getgroups()
+    return entry.gr_name, account() in entry.gr_mem and status.st_gid not in os.getgroups()
 
 
 def _holders(paths: Sequence[Path]) -> dict[str, str]:

@@ -195,7 +195,7 @@ class DeskWork:
         self._runs[order.run_id] = (thread, run)
         thread.start()
 
-    def ask(self, run_id: str, do: str, reason: str) -> None:
+    def ask(self, run_id: str, do: str, reason: str, by: str = "") -> None:
         """Abort a run.
 
         Raises:

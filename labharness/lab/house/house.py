@@ -64,7 +64,7 @@ from labharness.work.task.queue import (
     waits,
 )
 from labharness.work.task.record import Attempt, Job, Task, Tasks
-from labharness.work.task.states import TERMINAL
+from labharness.work.task.states import FOR_PERSONS, TERMINAL
 
 __all__ = [
     "ATTEMPTS_MAX",
@@ -239,13 +239,27 @@ class House:
         if run is not None and isinstance(command, PauseTask | ResumeTask):
             do = "hold" if isinstance(command, PauseTask) else "resume"
             try:
-                self._worker(run).ask(run.run_id, do, getattr(command, "reason", ""))
+                self._worker(run).ask(run.run_id, do, getattr(command, "reason", ""), actor.name)
             except LabError as why:
                 raise TaskRefused(str(why)) from None
             return
         if isinstance(command, RetryTask) and task is not None and task.status not in TERMINAL:
             raise TaskRefused(Text("house.not_ended", status=task.status))
         must(self._journal.give(command, actor, self._now_s()))
+
+    def confirm(self, task_id: str, by: str) -> None:
+        """Confirm to a run that a person has done the manual step that it waits for.
+
+        Raises:
+            TaskRefused: There is no such task at work, or no step waits.
+        """
+        task = self.tasks.by_id.get(task_id)
+        if task is None or task.current is None:
+            raise TaskRefused(Text("house.not_at_work", task_id=task_id))
+        try:
+            self._worker(task.current).ask(task.current.run_id, "confirm", "", by)
+        except LabError as why:
+            raise TaskRefused(str(why)) from None
 
     def retry(self, task_id: str, run_id: str, reason: str, by: str, *, resume: bool) -> None:
         """Try an ended task once more, from its last checkpoint if ``resume``; raises as `give`."""
@@ -327,8 +341,12 @@ class House:
                 # its answer is on its way to its folder; a line's answer stands there already
                 records = [each for each in records if each.kind != "terminal"]
             ended = ended or any(each.kind == "terminal" for each in records)
+            before = task.status
             self._say(followed(task, task.current, records))
             task = self.tasks.by_id[task.task_id]
+            if task.status != before and task.status in FOR_PERSONS:
+                told = "house.waits_for_person"
+                self._told(Text(told, task_id=task.task_id, action=task.required_action))
         if task.current is not None:
             self._judge(task, task.current, status, ended=ended)
 

@@ -23,6 +23,7 @@ from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
+from labharness.journal.chain import VerifyReport
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.config.lease import Lease
@@ -50,6 +51,7 @@ __all__ = [
     "house_door",
     "owner_door",
     "runs_of",
+    "salvage_house",
 ]
 
 LOG = logging.getLogger(__name__)
@@ -77,6 +79,9 @@ REQUEST_BYTES_MAX: Final = 4 * MESSAGE_BYTES_MAX  # a message as text within JSO
 REOPEN_S: Final = 5.0
 REOPENS_MAX: Final = 720
 """Tries to open the journal again after a write that failed: an hour, then the house ends."""
+
+WORDS: Final = ("status", "task", "submit", "create_job", "retry", "confirm", "leave")
+"""Of the requests that are not commands on a task (`spoken`)."""
 
 T = TypeVar("T")
 
@@ -131,9 +136,12 @@ class OwnerClient:
         """
         self._asked(do="begin", **order.to_json())
 
-    def ask(self, run_id: str, do: str, reason: str) -> None:
-        """Ask for ``abort``, ``hold`` or ``resume`` of a run; raises as `begin`."""
-        self._asked(do=do, run_id=run_id, reason=reason)
+    def ask(self, run_id: str, do: str, reason: str, by: str = "") -> None:
+        """Ask for ``abort`` of a run, or for a person: ``hold``, ``resume``, ``confirm``.
+
+        Raises as `begin`.
+        """
+        self._asked(do=do, run_id=run_id, reason=reason, by=by)
 
     def _asked(self, **asked: object) -> dict[str, Any]:
         with owner_door(self._plan.state_dir) as door:
@@ -141,6 +149,25 @@ class OwnerClient:
         if not answer["ok"]:
             raise TaskRefused(answer["error"])
         return answer
+
+
+def salvage_house(plan: LabPlan) -> VerifyReport | None:
+    """Keep the valid beginning of a damaged journal of the house; return what was found.
+
+    The damaged file is kept beside it. ``None`` where the journal was whole.
+
+    Raises:
+        Leased: The house is up.
+        JournalFailed: There is no journal, or it cannot be read or written.
+        OSError: The state directory cannot be written.
+    """
+    lease = Lease(plan.state_dir / HOUSE_LOCK, f"salvage {os.getpid()}")
+    try:
+        journal = HouseJournal(plan.state_dir / HOUSE_JOURNAL, salvaging=True)
+        journal.close()
+        return journal.damage
+    finally:
+        lease.release()
 
 
 def runs_of(home: Path) -> Path | None:
@@ -355,8 +382,10 @@ class HouseProcess:
             return self._create_job(asked)
         if word == "retry":
             return self._retry(asked)
+        if word == "confirm":
+            return self._confirm(asked)
         if word not in COMMANDS_BY_WORD:
-            words = ("status", "task", "submit", "create_job", "retry", "leave", *COMMANDS_BY_WORD)
+            words = (*WORDS, *COMMANDS_BY_WORD)
             raise TaskRefused(Text("by_hand.word", word=word, words=", ".join(words)))
         texts = {name: str(value) for name, value in asked.items()}
         try:
@@ -386,14 +415,23 @@ class HouseProcess:
         return {"task_id": kept.task_id, "fresh": kept.fresh, "rejected": kept.rejected}
 
     def _retry(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        task_id = str(asked.get("task_id", ""))
+        task_id, resume = str(asked.get("task_id", "")), asked.get("resume") is True
+        if resume and self._files.current()[0].begins_anew:
+            raise TaskRefused(Text("resume.plant"))
         self._house.retry(
             task_id,
             Chance(None).uuid4(),
             str(asked.get("reason", "")),
             _who(asked),
-            resume=asked.get("resume") is True,
+            resume=resume,
         )
+        self._wake()
+        return {"id": task_id}
+
+    def _confirm(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        task_id, who = str(asked.get("task_id", "")), _who(asked)
+        name = str(asked.get("name") or who)
+        self._house.confirm(task_id, name if name == who else f"{name} ({who})")
         self._wake()
         return {"id": task_id}
 

@@ -33,6 +33,7 @@ from labharness.lab.house.message_store import keep_message
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, RunOrder, order_from_json
 from labharness.lab.house.submissions import read_submission
 from labharness.lab.wiring.control import ControlSocket
+from labharness.lab.wiring.operators import RemoteOperator
 from labharness.lab.wiring.runs import BadOutput
 from labharness.lab.wiring.tasks import TaskRun
 from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
@@ -78,6 +79,7 @@ class LineOwnerProcess:
             "abort": self._abort,
             "hold": self._by_hand,
             "resume": self._by_hand,
+            "confirm": self._by_hand,
             "warn": self._warn,
             "leave": self._leave,
         }
@@ -158,8 +160,6 @@ class LineOwnerProcess:
 
     def _task_of(self, order: RunOrder) -> TaskRun:
         plan = read_lab(self._lab)
-        if plan.file.operator.kind == "terminal":
-            raise BadLabFile(Text("order.terminal", path=str(self._lab)))
         message = read_submission(Path(order.submit))
         if not isinstance(message.payload, TaskSubmit):
             raise BadOrder(Text("order.wrong", name="submit"))
@@ -175,6 +175,7 @@ class LineOwnerProcess:
             speed=self._speed,
             seed=order.seed,
             out=Path(order.folder),
+            operator=RemoteOperator() if plan.file.operator.kind == "terminal" else None,
             approval_wait_s=order.approval_wait_s,
             session_id=order.run_id,
             earlier=_earlier(Path(order.folder), payload.resume_from),

@@ -124,8 +124,8 @@ class Worker(Protocol):
         """Ask for a run; an order that it has taken before changes nothing."""
         ...
 
-    def ask(self, run_id: str, do: str, reason: str) -> None:
-        """Ask for ``abort``, ``hold`` or ``resume`` of a run."""
+    def ask(self, run_id: str, do: str, reason: str, by: str = "") -> None:
+        """Ask for ``abort`` of a run, or for a person: ``hold``, ``resume``, ``confirm``."""
         ...
 
 

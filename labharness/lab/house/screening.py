@@ -51,6 +51,8 @@ def screened(plan: LabPlan, payload: TaskSubmit) -> Rejected | None:
     Raises:
         BadLabFile: The lab's callers or approvals cannot be honoured.
     """
+    if payload.resume_from is not None and plan.begins_anew:
+        return Rejected("invalid_input", Text("resume.plant"))
     facts = lab_facts_of(plan)
     sought = refers(payload.inputs) and is_artifact(payload.inputs)
     found = SOUGHT if sought else referred(plan, payload, Path())

@@ -9,6 +9,7 @@ file: one changed byte voids them. A run that begins with an agreement uses it u
 
 import asyncio
 import json
+import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -159,10 +160,11 @@ class ApprovalFolder:
 
         Raises:
             BadDecision: The log cannot be read.
+            PermissionError: This account may not see the requests.
         """
         found = []
         log = self._read_log()
-        for path in sorted(self._folder.glob("*.json")):
+        for path in self._requests():
             with suppress(BadDecision):
                 found.append(self._pending(path.stem, log))
         return tuple(sorted(found, key=lambda each: each.asked_at))
@@ -227,7 +229,7 @@ class ApprovalFolder:
             raise BadDecision(str(why)) from None
 
     def _end_what_is_old(self) -> None:
-        for path in self._folder.glob("*.json"):
+        for path in self._requests():
             with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
                 asked_at = json.loads(path.read_text("utf-8"))["asked_at"]
                 if _age_s(asked_at, self._now()) > VALID_S:
@@ -358,6 +360,13 @@ class ApprovalFolder:
                 found.append(decision)
         return tuple(found)
 
+    def _requests(self) -> list[Path]:
+        try:
+            names = os.listdir(self._folder)  # a glob finds nothing where it may not look
+        except FileNotFoundError:
+            return []
+        return [self._folder / each for each in sorted(names) if each.endswith(".json")]
+
     def _path(self, name: str) -> Path:
         if len(name) != ID_LENGTH or not set(name) <= set("0123456789abcdef"):
             raise BadDecision(self._unknown(name))
@@ -367,7 +376,7 @@ class ApprovalFolder:
         return self._path(name).with_suffix(".decisions")
 
     def _unknown(self, name: str) -> str:
-        waiting = ", ".join(path.stem for path in sorted(self._folder.glob("*.json")))
+        waiting = ", ".join(path.stem for path in self._requests())
         return f"no request {name!r} waits for approval; there are: {waiting or 'none'}"
 
 

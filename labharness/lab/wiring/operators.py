@@ -1,4 +1,4 @@
-"""Operators of the manual steps of a run: a simulated person, or one at the terminal."""
+"""Operators of the manual steps of a run: a simulated person, or one at a terminal."""
 
 import asyncio
 import json
@@ -6,13 +6,24 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Thread
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import LinkLost
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 
-__all__ = ["ServedOperator", "SimulatedOperator", "TerminalOperator"]
+__all__ = [
+    "NothingAsked",
+    "RemoteOperator",
+    "ServedOperator",
+    "SimulatedOperator",
+    "TerminalOperator",
+]
 
 STEP_S_MAX = 3_600.0  # a manual step in a served lab
+
+
+class NothingAsked(LabError, LookupError, code="nothing_asked"):
+    """No manual step waits for a person."""
 
 
 class SimulatedOperator:
@@ -112,6 +123,34 @@ class TerminalOperator:
                 raise LinkLost(Text("operator.gone", action=action)) from None
             if name:
                 return name
+
+
+class RemoteOperator:
+    """A person at any terminal of the lab: is asked by the task's status, and confirms by name."""
+
+    def __init__(self) -> None:
+        self._asked: tuple[str, asyncio.Future[str]] | None = None
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Wait until a person confirms the step; the plan bounds how long."""
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._asked = text, answer
+        try:
+            return await answer
+        finally:
+            self._asked = None
+
+    def done(self, by: str) -> str:
+        """Take a person's word that the step is done; return the step.
+
+        Raises:
+            NothingAsked: No step waits for it.
+        """
+        if self._asked is None or self._asked[1].done():
+            raise NothingAsked(Text("operator.not_asked"))
+        text, answer = self._asked
+        answer.set_result(by)
+        return text
 
 
 def _ask(

@@ -27,6 +27,7 @@ from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, Persons
 from labharness.lab.wiring.control import served
 from labharness.lab.wiring.heads import head_keeper
 from labharness.lab.wiring.lab import Lab
+from labharness.lab.wiring.operators import RemoteOperator
 from labharness.lab.wiring.preflight import flights
 from labharness.lab.wiring.referring import referred
 from labharness.lab.wiring.run_encryption import RunEncryption, storable
@@ -202,8 +203,7 @@ class TaskRun:
             BadOutput: The output folder cannot take the run.
         """
         self._plan.must_hold()
-        begins_anew = any(row.link == "loopback" for row in self._plan.file.port)
-        if self._earlier is not None and self._sim_lab is None and begins_anew:
+        if self._earlier is not None and self._sim_lab is None and self._plan.begins_anew:
             raise BadLabFile(Text("resume.plant"))
         facts = lab_facts_of(self._plan)
         facts = replace(facts, approvals=facts.approvals + self._approvals)
@@ -399,7 +399,9 @@ class TaskRun:
                     accepted=self._accepted,
                 )
                 clock.loop.call_soon(self._pass_on_abort)
-                hands = self._hands = ByHand(lab.line, self._desk)
+                asked = lab.operator
+                step_done = asked.done if isinstance(asked, RemoteOperator) else None
+                hands = self._hands = ByHand(lab.line, self._desk, step_done)
                 home = self._plan.state_dir
                 async with served(home, hands.answer, clock, self._warn, hands.lose_door):
                     return await self._desk.run(

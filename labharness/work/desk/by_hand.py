@@ -80,11 +80,16 @@ class ByHand:
     Args:
         line: The line.
         active: Its run, or the person who attends it.
+        step_done: Takes the name of a person who has done the manual step that waits, and returns
+            the step; ``None`` where the run is told of it in another way.
     """
 
-    def __init__(self, line: Line, active: ActiveRun) -> None:
+    def __init__(
+        self, line: Line, active: ActiveRun, step_done: Callable[[str], str] | None = None
+    ) -> None:
         self._line = line
         self._active = active
+        self._step_done = step_done
         self._reads = 0
         self._words: dict[str, Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]] = {
             "status": self._status,
@@ -96,6 +101,7 @@ class ByHand:
             "stop": self._stop,
             "safe": self._safe,
             "cooling": self._cooling,
+            "confirm": self._confirm,
         }
 
     async def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,6 +211,14 @@ class ByHand:
     async def _resume(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         await self._active.resume(self._by_hand(asked, Text("by_hand.resume")))
         return {"said": Text("hold.going_on")}
+
+    async def _confirm(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        by = _text(asked, "by")
+        if self._step_done is None:
+            raise NotUnderstood(Text("by_hand.confirms_there"))
+        step = self._step_done(by)
+        self._by_hand(asked, Text("by_hand.confirm", step=step))
+        return {"said": step}
 
     async def _stop(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         text = _said(Text("by_hand.stop"), asked)

@@ -271,6 +271,7 @@ class Desk:
             self.session.beyond,
             self._reporter.ticked,
             self._reporter.asked,
+            self._reporter.confirmed,
             scope(commands, self._facts.sources),
             self._reporter.measured,
         )

@@ -27,6 +27,7 @@ class LineOperations:
         beyond: Returns why the token does not cover an instrument; ``""`` if it does.
         ticked: Called after every poll.
         asked: Called with the text of a manual step before it is done.
+        confirmed: Called with the name of the person who has done it.
         unweighed: Returns why a command was not weighed and approved; ``""`` if it was.
         keep: Keeps the result of a query: instrument, query, facts on it, and the value.
 
@@ -42,6 +43,7 @@ class LineOperations:
         beyond: Callable[[str], str],
         ticked: Callable[[], None],
         asked: Callable[[str], None],
+        confirmed: Callable[[str], None],
         unweighed: Callable[[Command], str],
         keep: Callable[[str, str, Mapping[str, object], object], Awaitable[None]],
     ) -> None:
@@ -51,6 +53,7 @@ class LineOperations:
         self._beyond = beyond
         self._ticked = ticked
         self._asked = asked
+        self._confirmed = confirmed
         self._unweighed = unweighed
         self._keep = keep
         self.latest = line.latest
@@ -122,7 +125,9 @@ class LineOperations:
 
         async def ask() -> str:
             self._asked(text)
-            return await self._operator.confirm(action, text, details)
+            by = await self._operator.confirm(action, text, details)
+            self._confirmed(by)
+            return by
 
         await self._line.released()
         return await self._line.by_hand(action, ask)

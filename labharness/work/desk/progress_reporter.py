@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from labharness.core.vocabulary.texts import Text
 from labharness.journal import SqliteJournal
 from labharness.line import Line
 from labharness.work.desk.results import ResultLog
@@ -103,7 +104,13 @@ class ProgressReporter:
 
     def asked(self, text: str) -> None:
         """Report the request for a manual step."""
-        self._session.event("log", {"level": "info", "message": text, "details": {}})
+        said = {"level": "info", "message": text}
+        self._session.event("log", {**said, "details": {"required_action": "confirm"}})
+
+    def confirmed(self, by: str) -> None:
+        """Report who has done it."""
+        said = {"level": "info", "message": Text("operator.done", by=by)}
+        self._session.event("log", {**said, "details": {"confirmed_by": by}})
 
     def warned(self, text: str) -> None:
         """Report a warning, and keep it for the answer."""

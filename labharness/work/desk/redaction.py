@@ -48,6 +48,8 @@ task: whether it is still hot, which people must know without a key."""
 SENTENCES: Final = ("message", "reason", "description")
 RESULT: Final = ("step", "instrument", "record")
 """Of a measurement: where it stands in the journal, which the key reads."""
+OF_A_STEP: Final = ("required_action", "confirmed_by")
+"""Of a log about a manual step: what a person has to do, a word of ours, and who did it."""
 
 
 def redacted_event(kind: str, data: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -61,6 +63,9 @@ def redacted_event(kind: str, data: Mapping[str, Any]) -> dict[str, Any] | None:
     }
     if kind == "intermediate_result":
         said["data"] = {name: data["data"][name] for name in RESULT if name in data["data"]}
+    if kind == "log":
+        details = data["details"]
+        said["details"] = {name: details[name] for name in OF_A_STEP if name in details}
     if kind == "task_accepted":
         said["risk_reasons"] = [Text("data.withheld")]
     return {**told, **said}

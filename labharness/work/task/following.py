@@ -52,7 +52,7 @@ def followed(task: Task, run: Attempt, records: Iterable[Record]) -> Iterator[Ta
     yield AppendProgress(task_id=task.task_id, output_offsets={ref: found[-1].seq})
     if read_up_to(run) == 0:
         yield LinkTasks(task_id=task.task_id, kind="produced_artifact", target_id=ref)
-    cancelled = task.cancel_requested
+    cancelled, asked = task.cancel_requested, task.status == "waiting_input"
     for record in found:
         if record.kind == "event" and _aborts(record.body):
             if not cancelled:  # at the line, not by a command on the task
@@ -60,6 +60,11 @@ def followed(task: Task, run: Attempt, records: Iterable[Record]) -> Iterator[Ta
             cancelled = True
         elif record.kind == "event":
             yield from _of_event(task.task_id, record.body)
+            details = record.body["data"].get("details", {})
+            if asked and "confirmed_by" in details:
+                yield ReportStatus(task_id=task.task_id, to="running", reason="confirmed")
+            still = asked and record.body["event_type"] not in ("state_changed", "log")
+            asked = still or "required_action" in details
         elif record.kind == "step":
             step = (record.body["instruction"], "instruction", record.body["status"])
             yield AppendProgress(task_id=task.task_id, step=step)
@@ -75,6 +80,11 @@ def _of_event(task_id: str, body: Mapping[str, Any]) -> Iterator[TaskCommand]:
     data = body["data"]
     if body["event_type"] == "state_changed":
         yield from _of_state(task_id, data["from_state"], data["to_state"], data["reason"])
+    elif body["event_type"] == "log" and "required_action" in data.get("details", {}):
+        what = data["details"]["required_action"]
+        yield ReportStatus(
+            task_id=task_id, to="waiting_input", reason=data["message"], required_action=what
+        )
     elif body["event_type"] == "checkpoint_created":
         yield AppendProgress(task_id=task_id, checkpoint_refs=(str(data["checkpoint_id"]),))
     elif body["event_type"] == "progress":

@@ -10,6 +10,7 @@ __all__ = [
     "ATTEMPT_ENDED",
     "ATTEMPT_STATUSES",
     "CORRESPONDING",
+    "FOR_PERSONS",
     "STATUSES",
     "TERMINAL",
     "TRANSITIONS",
@@ -19,6 +20,9 @@ __all__ = [
 ]
 
 WAITING: Final = ("waiting_input", "waiting_permission", "waiting_resource")
+FOR_PERSONS: Final = frozenset({"waiting_input", "waiting_permission"})
+"""Statuses that last until a person acts."""
+
 _DOUBT: Final = ("lost", "stale", "unknown")
 _ENDS: Final = ("cancelling", "timed_out", "failed")
 _UNDER_WAY: Final = ("queued", "preparing", "running", *WAITING, "blocked", "paused")

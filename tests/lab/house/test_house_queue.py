@@ -19,6 +19,7 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import (
     PauseTask,
     ReportStatus,
+    ResumeTask,
     RetryTask,
     TaskActor,
     TaskCommand,
@@ -364,6 +365,19 @@ def test_a_caller_may_not_pause_and_an_ended_task_is_not_paused(kept: Kept) -> N
         kept.turn()
     assert kept.status(name) == "paused"
     assert not kept.world.ends
+
+
+@pytest.mark.promise(75)
+def test_a_run_is_asked_in_the_name_of_the_person_who_asks(kept: Kept) -> None:
+    name = kept.house.submit(message("k")).task_id
+    with pytest.raises(TaskRefused, match="not at work"):
+        kept.house.confirm(name, "ann")
+    while kept.status(name) != "running":
+        kept.turn()
+    kept.house.confirm(name, "ann")
+    kept.house.give(PauseTask(task_id=name), OLGA)
+    kept.house.give(ResumeTask(task_id=name), OLGA)
+    assert kept.world.asked == [("confirm", "ann"), ("hold", "olga"), ("resume", "olga")]
 
 
 @pytest.mark.promise(61)

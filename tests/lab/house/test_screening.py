@@ -6,6 +6,7 @@ import pytest
 
 from labharness.lab import read_lab
 from labharness.lab.house.screening import screened
+from labharness.protocols.hcp.messages import ResumeFrom
 from rig import SHORT_LINE, submission
 
 
@@ -15,6 +16,7 @@ from rig import SHORT_LINE, submission
         ({}, None),
         ({"caller_id": "stranger"}, "unauthorized"),
         ({"capability": "bake"}, "invalid_input"),
+        ({"resume_from": ResumeFrom(session_id="s", checkpoint_id="c")}, "invalid_input"),
         ({"inputs": {"target_material": "MoS2", "temperature": 5000}}, "invalid_input"),
     ],
 )

@@ -193,6 +193,20 @@ class At:
         return self.now
 
 
+def test_who_may_not_look_is_not_told_that_nothing_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ApprovalFolder(tmp_path)
+    folder.ask(request())
+
+    def refuses(path: Path) -> list[str]:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "listdir", refuses)  # root may look into any folder
+    with pytest.raises(PermissionError):
+        folder.pending()
+
+
 def test_r5_takes_two_persons_and_one_of_them_twice_is_one(tmp_path: Path) -> None:
     folder = ApprovalFolder(tmp_path)
     asked = request(risk_level="R5")

@@ -128,7 +128,7 @@ def test_an_operation_that_the_token_does_not_cover_never_reaches_the_line() -> 
 
     line = cast("Line", NoLine())
     operations = LineOperations(
-        line, never, lambda: True, beyond, never, never, lambda command: "", never
+        line, never, lambda: True, beyond, never, never, never, lambda command: "", never
     )
     outcome = asyncio.run(operations.perform(Command("laser.emission", 1.0, "")))
     assert (outcome.ending, outcome.detail) == (Ending.REFUSED, "no laser")

@@ -104,7 +104,9 @@ def test_a_plan_gets_a_spectrum_only_after_it_is_on_the_disk(tmp_path: Path) -> 
 
         never: Any = None
         line = cast("Line", OneSpectrum())
-        operations = LineOperations(line, never, never, lambda _: "", never, never, never, keep)
+        operations = LineOperations(
+            line, never, never, lambda _: "", never, never, never, never, keep
+        )
         asyncio.run(operations.query("camera", "spectrum", {"x_um": 3.0}))
         (found,) = results(journal.path)  # by another connection, while the writer is open
     assert (found.value, found.about) == ([[1.0], [2]], {"x_um": 3.0})

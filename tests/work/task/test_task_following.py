@@ -37,6 +37,14 @@ def follow(alone: TasksAlone, bodies: list[Body]) -> None:
         assert not alone(command, RUNTIME), command
 
 
+def logged(**details: str) -> Body:
+    data = {"level": "info", "message": "load it", "details": details}
+    return "event", {"event_type": "log", "data": data}
+
+
+ASKED, DONE = logged(required_action="confirm"), logged(confirmed_by="Ann")
+
+
 @pytest.fixture
 def alone() -> TasksAlone:
     found = TasksAlone()
@@ -52,6 +60,9 @@ def alone() -> TasksAlone:
         ([state("RUNNING", "ABORTING")], "cancelling", ""),
         ([said("awaiting_approval", Text("approval.looking"))], "running", ""),
         ([said("awaiting_approval", Text("approval.waiting"))], "waiting_permission", ""),
+        ([ASKED], "waiting_input", ""),
+        ([ASKED, DONE], "running", ""),
+        ([ASKED, state("RUNNING", "PAUSED"), DONE], "paused", "held"),
     ],
 )
 def test_the_status_is_the_one_that_the_session_has(
@@ -61,6 +72,16 @@ def test_the_status_is_the_one_that_the_session_has(
     run = alone["t"].current
     assert run is not None
     assert (alone["t"].status, run.native_status) == (status, native)
+
+
+@pytest.mark.promise(75)
+def test_a_task_waits_for_a_manual_step_until_a_person_has_confirmed_it(alone: TasksAlone) -> None:
+    follow(alone, [ASKED])
+    task = alone["t"]
+    waits = (task.status, task.status_reason, task.required_action)
+    assert waits == ("waiting_input", "load it", "confirm")
+    follow(alone, [DONE])
+    assert alone["t"].status == "running"
 
 
 @pytest.mark.parametrize(
