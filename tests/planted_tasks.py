@@ -29,11 +29,11 @@ HEARD = (
 )
 
 NEWS = (
-    "tests/faces/caller/test_known.py::"
+    "tests/faces/caller/test_task_state.py::"
     "test_each_message_is_news_once_and_what_was_not_heard_is_in_the_gaps"
 )
 READ = (
-    "tests/faces/caller/test_known.py::"
+    "tests/faces/caller/test_task_state.py::"
     "test_a_reader_that_is_killed_and_started_again_reads_each_message_in_its_order_once"
 )
 
@@ -128,7 +128,7 @@ IN_THE_TASKS = (
         "labharness.lab.house.message_store:_make",
         "os.O_RDWR | os.O_CREAT | os.O_EXCL",
         "os.O_RDWR | os.O_CREAT",
-        "tests/lab/house/test_task_messages.py::"
+        "tests/lab/house/test_message_store.py::"
         "test_a_second_user_in_one_process_takes_no_lock_from_the_first",
         promise=65,
         detector="verdict",

@@ -64,7 +64,7 @@ def redacted_event(kind: str, data: Mapping[str, Any]) -> dict[str, Any] | None:
     if kind == "intermediate_result":
         said["data"] = {name: data["data"][name] for name in RESULT if name in data["data"]}
     if kind == "log":
-        details = data["details"]
+        details = data.get("details", {})
         said["details"] = {name: details[name] for name in OF_A_STEP if name in details}
     if kind == "task_accepted":
         said["risk_reasons"] = [Text("data.withheld")]

@@ -285,6 +285,19 @@ def test_a_confidential_run_goes_on_from_its_checkpoint_and_into_no_lower_class(
     assert alone.found() == []
 
 
+@pytest.mark.promise(71)
+def test_of_a_manual_step_the_action_is_told_and_not_what_is_to_be_done() -> None:
+    asked = {
+        "level": "info",
+        "message": Text("operator.put", sample=CANARY),
+        "details": {"required_action": "confirm", "sample": CANARY},
+    }
+    told = redacted_event("log", asked)
+    assert told is not None
+    assert told["details"] == {"required_action": "confirm"}
+    assert CANARY not in str(told)
+
+
 def data_of(kind: str) -> st.SearchStrategy[dict[str, Any]]:
     """Any data of an event, with fields that may be told and others."""
     names = sorted({*AS_IT_IS.get(kind, ()), "message", "reason", "description", "values", "extra"})
