@@ -98,7 +98,7 @@ def in_clear(rejected: Rejected) -> Rejected:
         ways = [Text("data.explain")]
     return Rejected(
         rejected.reason_code,
-        reason if told else Text("data.reason_withheld"),
+        reason if told else Text("data.reason_withheld", code=rejected.reason_code),
         rejected.assessed_risk_level,
         ways[0] if ways else None,
     )

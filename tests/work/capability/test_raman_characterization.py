@@ -137,6 +137,7 @@ def test_another_callers_spectra_are_not_there(tmp_path: Path) -> None:
     ("content", "says"),
     [
         ({"x_um": "left"}, "spectrum 0: a value is not a finite number"),
+        ({"exposure_s": 0}, "spectrum 0: exposure_s must be above 0"),
         ({"exposure_s": None}, "spectrum 0: a value is not a finite number"),
         ({"y_um": 10**400}, "spectrum 0: a value is not a finite number"),
         ({"dark_counts": "many"}, "there are no spectra"),

@@ -44,6 +44,8 @@ def spectrum_fault(spectra: Sequence[Any]) -> str:
         beside = [each[name] for name in BESIDE if name in each]
         if not all(_finite(value) for value in (*axis, *counts, *beside)):
             return Text("spectra.numbers", number=number)
+        if each.get("exposure_s", 1.0) <= 0:  # intensities are divided by it
+            return Text("spectra.exposure", number=number)
         if any(above <= below for below, above in pairwise(axis)):
             return Text("spectra.order", number=number)
     return ""
