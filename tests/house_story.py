@@ -88,6 +88,9 @@ class MortalDoor:
         self._world.ask(run_id, do, reason, by)
         self._fuse.point()
 
+    def confirm(self, run_id: str, step: str, by: str) -> str:
+        return self._world.confirm(run_id, step, by)
+
 
 class Story:
     """Callers, an operator, a line owner and a house, each of which fails by chance."""

@@ -91,6 +91,7 @@ class LineWorld:
         self.latched = ""
         self.asked: list[tuple[str, str]] = []  # by persons, of a run
         self.up = True
+        self.speed: float | None = None
         self._pid = 1
         self._order: RunOrder | None = None
         self._todo: list[tuple[str, dict[str, Any]]] = []
@@ -100,7 +101,7 @@ class LineWorld:
 
     def status(self) -> OwnerStatus | None:
         run_id = "" if self._order is None else self._order.run_id
-        return OwnerStatus(pid=self._pid, run_id=run_id, speed=None) if self.up else None
+        return OwnerStatus(pid=self._pid, run_id=run_id, speed=self.speed) if self.up else None
 
     def held(self) -> str:
         return self.latched
@@ -122,9 +123,7 @@ class LineWorld:
         if self._order is None or self._order.run_id != run_id:
             raise AwayOwner("it has no such run")
         if do != "abort":
-            if not by:
-                raise AwayOwner("it carries out what a person asks for, by name")
-            self.asked.append((do, by))
+            self._hear(do, by)
             return
         if not self._todo or self._todo[0][0] == "terminal":
             return  # too late: it ends as it would have
@@ -135,6 +134,18 @@ class LineWorld:
             return
         self.ends[run_id] = "event" if begun else "aborted"
         self._todo = script("event")[-3:] if begun else [("terminal", REJECTED_ABORTED)]
+
+    def confirm(self, run_id: str, step: str, by: str) -> str:
+        self._must_be_up()
+        if self._order is None or self._order.run_id != run_id:
+            raise AwayOwner("it has no such run")
+        self._hear(f"confirm {step}", by)
+        return f"{step} is done"
+
+    def _hear(self, what: str, by: str) -> None:
+        if not by:
+            raise AwayOwner("it carries out what a person asks for, by name")
+        self.asked.append((what, by))
 
     def _must_be_up(self) -> None:
         if not self.up:
@@ -155,6 +166,13 @@ class LineWorld:
         return ""
 
     # ---- what happens by itself
+
+    def write(self, *bodies: tuple[str, dict[str, Any]]) -> None:
+        """Let the run that has the line write these records now."""
+        assert self._order is not None
+        written = self.disk.setdefault(self._order.run_id, [])
+        for kind, body in bodies:
+            written.append(Record(len(written) + 1, 0.0, kind, body, ""))
 
     def turn(self) -> None:
         """Let the run that has the line write some records; the last one frees the line."""

@@ -214,7 +214,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "manual step that nobody hears of",
-        "labharness.work.task.following:_of_event",
+        "labharness.work.task.following:_request",
         "'waiting_input'",
         "'running'",
         "tests/work/task/test_task_following.py::"
@@ -232,6 +232,55 @@ IN_THE_HOUSE = (
         promise=75,
         detector="verdict",
         dear=True,
+    ),
+    PlantedBug(
+        "word for one step that confirms the next",
+        "labharness.work.desk.by_hand:ByHand._confirm",
+        "step != waits",
+        "not waits",
+        "tests/lab/wiring/test_remote_operator.py::test_a_word_for_one_step_confirms_no_later_one",
+        promise=75,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "step confirmed on a line that has tripped",
+        "labharness.work.desk.by_hand:ByHand._confirm",
+        "self._line.check()",
+        "",
+        "tests/lab/wiring/test_remote_operator.py::"
+        "test_nothing_is_confirmed_on_a_line_that_is_held_or_has_tripped",
+        promise=75,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "step that is done although the line tripped",
+        "labharness.line.line:Line.by_hand",
+        "done = await self.unless_tripped(ask())\nself.check()",
+        "done = await self.unless_tripped(ask())",
+        "tests/lab/wiring/test_remote_operator.py::"
+        "test_a_step_that_is_confirmed_as_the_line_trips_is_not_done",
+        promise=75,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "request that a hold ends",
+        "labharness.work.task.fold:_request",
+        "None if over or answered else task.request",
+        "None",
+        "tests/work/task/test_task_following.py::"
+        "test_a_task_waits_for_a_manual_step_until_a_person_has_confirmed_it",
+        promise=75,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "second step that nobody is called for",
+        "labharness.lab.house.person_calls:PersonCalls.call",
+        "key not in self._told",
+        "not self._told",
+        "tests/lab/house/test_house_queue.py::"
+        "test_persons_are_called_for_each_manual_step_and_again_by_a_new_house",
+        promise=75,
+        detector="verdict",
     ),
     PlantedBug(
         "step that a second person confirms again",

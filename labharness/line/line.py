@@ -373,6 +373,7 @@ class Line:
         self.check()
         command = await self._writer.open_by_hand(action)
         done = await self.unless_tripped(ask())
+        self.check()  # a person may have confirmed it just after a trip
         self._gate.conclude(command)
         return done
 

@@ -27,6 +27,7 @@ from labharness.faces.cli.options import (
     SEGMENTS,
     SIGNED,
     SPEED,
+    STEP,
     TASK,
     WHY,
     choice,
@@ -177,7 +178,7 @@ COMMANDS: Final = {
         flag("--resume", "go on from its last checkpoint, with the same sample"),
     ),
     "tasks confirm": Usage(
-        "confirm that the manual step is done that a task waits for", REQUEST, LAB, BY[0]
+        "confirm that the manual step is done that a task waits for", REQUEST, STEP, LAB, BY[0]
     ),
     "tasks salvage": Usage("keep the valid beginning of a damaged record of the tasks", LAB),
     "tasks archive": Usage("put an ended task aside; its record stays", REQUEST, LAB, WHY),

@@ -278,8 +278,10 @@ def _exit_of(task: Task) -> int:
 def _give(plan: LabPlan, task: Task, chosen: argparse.Namespace) -> int:
     asked: dict[str, Any] = {"by": account(), "task_id": task.task_id}
     if chosen.verb == "confirm":
-        asked["name"] = chosen.name
-    elif chosen.verb in ("link", "unlink"):
+        answer = ask_house(plan, do="confirm", step=chosen.step, name=chosen.name, **asked)
+        say(Text("house.confirmed", step=answer["said"]))
+        return EXIT_COMPLETED
+    if chosen.verb in ("link", "unlink"):
         target = chosen.target
         near = [each for each in kept_tasks(plan).by_id if each.startswith(target)]
         asked |= {"kind": chosen.kind, "target_id": near[0] if len(near) == 1 else target}

@@ -120,6 +120,11 @@ class LabPlan:
         return tuple(row.name for row in self.file.port if row.link != "loopback")
 
     @property
+    def in_real_time(self) -> bool:
+        """Whether it needs real time, because of an instrument or of a person."""
+        return bool(self.real_ports) or self.file.operator.kind == "terminal"
+
+    @property
     def begins_anew(self) -> bool:
         """Whether a simulated plant is made for each run, and no sample is left in it."""
         return any(row.link == "loopback" for row in self.file.port)

@@ -207,6 +207,10 @@ class DeskWork:
             raise BadOrder(Text("hold.nothing"))
         self._runs[run_id][1].abort(reason)
 
+    def confirm(self, run_id: str, step: str, by: str) -> str:
+        """Refuse: a task without a line asks for no manual step."""
+        raise BadOrder(Text("operator.not_asked"))
+
     def leave(self, reason: str) -> None:
         """Abort every run, and wait for their answers for a bounded time."""
         for _, run in self._runs.values():

@@ -37,6 +37,7 @@ from labharness.lab.house.orders import (
     Worker,
     next_records,
 )
+from labharness.lab.house.person_calls import PersonCalls
 from labharness.lab.house.submissions import Submissions
 from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.messages import TaskSubmit
@@ -52,7 +53,7 @@ from labharness.work.task.commands import (
     TaskActor,
     TaskCommand,
 )
-from labharness.work.task.following import followed, read_up_to
+from labharness.work.task.following import followed, found_again, read_up_to
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import Vary
 from labharness.work.task.leases import Need, Needs, obstacle
@@ -64,7 +65,7 @@ from labharness.work.task.queue import (
     waits,
 )
 from labharness.work.task.record import Attempt, Job, Task, Tasks
-from labharness.work.task.states import FOR_PERSONS, TERMINAL
+from labharness.work.task.states import TERMINAL
 
 __all__ = [
     "ATTEMPTS_MAX",
@@ -132,6 +133,7 @@ class House:
         self._unread_s: dict[str, float] = {}  # runs whose journals cannot be read, and since when
         self._speed: float | None = 1.0  # of the line, as its owner said last
         self._tell = tell
+        self._calls = PersonCalls(self._told)
         self._kept = MessageStore(home)
         journal.catch_up(self._kept.pending_records())
         self._intake = Intake(
@@ -247,19 +249,27 @@ class House:
             raise TaskRefused(Text("house.not_ended", status=task.status))
         must(self._journal.give(command, actor, self._now_s()))
 
-    def confirm(self, task_id: str, by: str) -> None:
+    def confirm(self, task_id: str, step: str, by: str) -> str:
         """Confirm to a run that a person has done the manual step that it waits for.
 
+        Returns:
+            The step in words.
+
         Raises:
-            TaskRefused: There is no such task at work, or no step waits.
+            TaskRefused: There is no such task at work, or it waits for another step.
         """
         task = self.tasks.by_id.get(task_id)
         if task is None or task.current is None:
             raise TaskRefused(Text("house.not_at_work", task_id=task_id))
         try:
-            self._worker(task.current).ask(task.current.run_id, "confirm", "", by)
+            return self._worker(task.current).confirm(task.current.run_id, step, by)
         except LabError as why:
             raise TaskRefused(str(why)) from None
+
+    def needs_line(self, task_id: str) -> bool:
+        """Return whether there is such a task, and it is one for the line."""
+        task = self.tasks.by_id.get(task_id)
+        return task is not None and not self._is_for_desk(task)
 
     def retry(self, task_id: str, run_id: str, reason: str, by: str, *, resume: bool) -> None:
         """Try an ended task once more, from its last checkpoint if ``resume``; raises as `give`."""
@@ -301,6 +311,7 @@ class House:
             if task.current is not None:
                 self._follow(task, task.current, self._status_of(task.current, status))
         self._journal.expire(self._now_s())  # each fact has its own time: they stand in order
+        self._calls.call(self.tasks)
         self._release(status)
         self._jobs.step()
         self._say(reviewed(self.tasks))
@@ -341,12 +352,8 @@ class House:
                 # its answer is on its way to its folder; a line's answer stands there already
                 records = [each for each in records if each.kind != "terminal"]
             ended = ended or any(each.kind == "terminal" for each in records)
-            before = task.status
             self._say(followed(task, task.current, records))
             task = self.tasks.by_id[task.task_id]
-            if task.status != before and task.status in FOR_PERSONS:
-                told = "house.waits_for_person"
-                self._told(Text(told, task_id=task.task_id, action=task.required_action))
         if task.current is not None:
             self._judge(task, task.current, status, ended=ended)
 
@@ -384,7 +391,7 @@ class House:
 
     def _found(self, task: Task, run: Attempt) -> None:
         if task.status == "lost":
-            self._say([ReportStatus(task_id=task.task_id, to="running", reason="found")])
+            self._say(found_again(task))
         self._lease(task, run)  # of a house before there were leases
         if task.status == "cancelling":  # until its journal says that it has ended
             self._ask_abort(run, task.status_reason)

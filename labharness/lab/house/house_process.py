@@ -137,11 +137,14 @@ class OwnerClient:
         self._asked(do="begin", **order.to_json())
 
     def ask(self, run_id: str, do: str, reason: str, by: str = "") -> None:
-        """Ask for ``abort`` of a run, or for a person: ``hold``, ``resume``, ``confirm``.
-
-        Raises as `begin`.
-        """
+        """Ask a run for ``abort``, or for a person: ``hold``, ``resume``; raises as `begin`."""
         self._asked(do=do, run_id=run_id, reason=reason, by=by)
+
+    def confirm(self, run_id: str, step: str, by: str) -> str:
+        """Confirm to a run that the step is done which it waits for; raises as `begin`."""
+        answer = self._asked(do="confirm", run_id=run_id, step=step, by=by)
+        said: str = answer["said"]
+        return said
 
     def _asked(self, **asked: object) -> dict[str, Any]:
         with owner_door(self._plan.state_dir) as door:
@@ -416,7 +419,7 @@ class HouseProcess:
 
     def _retry(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         task_id, resume = str(asked.get("task_id", "")), asked.get("resume") is True
-        if resume and self._files.current()[0].begins_anew:
+        if resume and self._house.needs_line(task_id) and self._files.current()[0].begins_anew:
             raise TaskRefused(Text("resume.plant"))
         self._house.retry(
             task_id,
@@ -430,10 +433,11 @@ class HouseProcess:
 
     def _confirm(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         task_id, who = str(asked.get("task_id", "")), _who(asked)
-        name = str(asked.get("name") or who)
-        self._house.confirm(task_id, name if name == who else f"{name} ({who})")
+        name, step = str(asked.get("name") or who), str(asked.get("step", ""))
+        by = name if name == who else f"{name} ({who})"
+        said = self._house.confirm(task_id, step, by)
         self._wake()
-        return {"id": task_id}
+        return {"id": task_id, "said": said}
 
     def _create_job(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         vary = asked.get("vary", {})

@@ -79,7 +79,7 @@ class LineOwnerProcess:
             "abort": self._abort,
             "hold": self._by_hand,
             "resume": self._by_hand,
-            "confirm": self._by_hand,
+            "confirm": self._confirm,
             "warn": self._warn,
             "leave": self._leave,
         }
@@ -160,6 +160,9 @@ class LineOwnerProcess:
 
     def _task_of(self, order: RunOrder) -> TaskRun:
         plan = read_lab(self._lab)
+        person = plan.file.operator.kind == "terminal"
+        if person and self._speed is None:
+            raise BadLabFile(Text("order.no_time", path=str(self._lab)))
         message = read_submission(Path(order.submit))
         if not isinstance(message.payload, TaskSubmit):
             raise BadOrder(Text("order.wrong", name="submit"))
@@ -175,7 +178,7 @@ class LineOwnerProcess:
             speed=self._speed,
             seed=order.seed,
             out=Path(order.folder),
-            operator=RemoteOperator() if plan.file.operator.kind == "terminal" else None,
+            operator=RemoteOperator() if person else None,
             approval_wait_s=order.approval_wait_s,
             session_id=order.run_id,
             earlier=_earlier(Path(order.folder), payload.resume_from),
@@ -203,11 +206,23 @@ class LineOwnerProcess:
     async def _by_hand(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         self._named(asked)
         said = {"do": asked["do"], "by": str(asked.get("by", "")), "reason": asked.get("reason")}
+        return await self._asked(said, "hold.nothing")
+
+    async def _confirm(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        self._named(asked)
+        said = {name: str(asked.get(name, "")) for name in ("do", "by", "step")}
+        return await self._asked(said, "operator.not_asked")
+
+    async def _asked(self, said: Mapping[str, Any], without_a_line: str) -> dict[str, Any]:
+        """Ask the run as at its control socket; a code says what is wrong where it has no line."""
         future = self._task.ask(said) if self._task is not None else None
         if future is None:
-            raise BadOrder(Text("hold.nothing"))
-        async with asyncio.timeout(HAND_S_MAX):
-            return await asyncio.wrap_future(future)
+            raise BadOrder(Text(without_a_line))
+        try:
+            async with asyncio.timeout(HAND_S_MAX):
+                return await asyncio.wrap_future(future)
+        except TimeoutError:
+            raise BadOrder(Text("control.slow", most_s=HAND_S_MAX)) from None
 
     def _named(self, asked: Mapping[str, Any]) -> None:
         if self._order is None or asked.get("run_id") != self._order.run_id:

@@ -125,7 +125,11 @@ class Worker(Protocol):
         ...
 
     def ask(self, run_id: str, do: str, reason: str, by: str = "") -> None:
-        """Ask for ``abort`` of a run, or for a person: ``hold``, ``resume``, ``confirm``."""
+        """Ask for ``abort`` of a run, or for a person: ``hold`` or ``resume``."""
+        ...
+
+    def confirm(self, run_id: str, step: str, by: str) -> str:
+        """Confirm to a run that its manual step is done; return the step in words."""
         ...
 
 

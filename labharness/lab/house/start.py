@@ -86,7 +86,7 @@ def bring_up_owner(plan: LabPlan, speed: float | None) -> bool:
     if os.name != "posix":
         raise NotUp(Text("control.unsupported"))
     plan.make_state_dir()
-    pace = ("real" if plan.real_ports else "fast") if speed is None else f"{speed:g}"
+    pace = ("real" if plan.in_real_time else "fast") if speed is None else f"{speed:g}"
     words = ("line-owner", str(plan.path.resolve()), "--speed", pace)
     return _started(owner_door, plan, words)
 

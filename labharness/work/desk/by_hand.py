@@ -81,7 +81,7 @@ class ByHand:
         line: The line.
         active: Its run, or the person who attends it.
         step_done: Takes the name of a person who has done the manual step that waits, and returns
-            the step; ``None`` where the run is told of it in another way.
+            its text; ``None`` where the run hears of it in another way.
     """
 
     def __init__(
@@ -213,12 +213,18 @@ class ByHand:
         return {"said": Text("hold.going_on")}
 
     async def _confirm(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        by = _text(asked, "by")
+        """Take a person's word for the one step that was named; a later one is not meant."""
+        by, step = _text(asked, "by"), _text(asked, "step")
+        waits = self._active.about().get("asked_step", "")
         if self._step_done is None:
             raise NotUnderstood(Text("by_hand.confirms_there"))
-        step = self._step_done(by)
-        self._by_hand(asked, Text("by_hand.confirm", step=step))
-        return {"said": step}
+        self._line.check()
+        if step != waits:
+            raise NotUnderstood(Text("by_hand.other_step", step=step, waits=waits or "-"))
+        if self._line.holding.on:
+            raise NotArmed(Text("by_hand.held"))
+        self._wished(asked, Text("by_hand.confirm", step=step))
+        return {"said": self._step_done(by)}
 
     async def _stop(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         text = _said(Text("by_hand.stop"), asked)

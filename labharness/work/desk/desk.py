@@ -496,4 +496,5 @@ class Desk:
             **self.session.properties(),
             "step": Text("cooling.watch") if self.watches else self._reporter.doing,
             "left_s": self._reporter.left_s,
+            "asked_step": self._reporter.asked_step,
         }

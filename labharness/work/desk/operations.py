@@ -26,7 +26,7 @@ class LineOperations:
         authorised: Returns whether the session's token is in force.
         beyond: Returns why the token does not cover an instrument; ``""`` if it does.
         ticked: Called after every poll.
-        asked: Called with the text of a manual step before it is done.
+        asked: Called with the text of a manual step and facts on it, before it is done.
         confirmed: Called with the name of the person who has done it.
         unweighed: Returns why a command was not weighed and approved; ``""`` if it was.
         keep: Keeps the result of a query: instrument, query, facts on it, and the value.
@@ -42,7 +42,7 @@ class LineOperations:
         authorised: Callable[[], bool],
         beyond: Callable[[str], str],
         ticked: Callable[[], None],
-        asked: Callable[[str], None],
+        asked: Callable[[str, Mapping[str, object]], None],
         confirmed: Callable[[str], None],
         unweighed: Callable[[Command], str],
         keep: Callable[[str, str, Mapping[str, object], object], Awaitable[None]],
@@ -124,7 +124,7 @@ class LineOperations:
         """Have a manual step done that the envelope allows; a trip meanwhile ends it."""
 
         async def ask() -> str:
-            self._asked(text)
+            self._asked(text, details)
             by = await self._operator.confirm(action, text, details)
             self._confirmed(by)
             return by

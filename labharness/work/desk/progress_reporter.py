@@ -26,6 +26,7 @@ class ProgressReporter:
     Attributes:
         step: The instruction that is being carried out.
         doing: The same in words.
+        asked_step: The instruction that waits for a person; ``""`` where none does.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class ProgressReporter:
     ) -> None:
         self.step: Instruction | None = None
         self.doing = ""
+        self.asked_step = ""
         self._session = session
         self._journal = journal
         self._results = ResultLog(journal, now_s)
@@ -102,13 +104,15 @@ class ProgressReporter:
         told = {"result_type": query, "data": data, "is_partial": True}
         self._session.event("intermediate_result", told)
 
-    def asked(self, text: str) -> None:
+    def asked(self, text: str, about: Mapping[str, object]) -> None:
         """Report the request for a manual step."""
-        said = {"level": "info", "message": text}
-        self._session.event("log", {**said, "details": {"required_action": "confirm"}})
+        self.asked_step = "" if self.step is None else self.step.instruction_id
+        details = {"required_action": f"confirm:{self.asked_step}", "about": dict(about)}
+        self._session.event("log", {"level": "info", "message": text, "details": details})
 
     def confirmed(self, by: str) -> None:
         """Report who has done it."""
+        self.asked_step = ""
         said = {"level": "info", "message": Text("operator.done", by=by)}
         self._session.event("log", {**said, "details": {"confirmed_by": by}})
 

@@ -13,13 +13,14 @@ from labharness.work.task.record import (
     InstrumentLease,
     Job,
     MissedRuns,
+    PersonRequest,
     PlanItem,
     Task,
     TaskProgress,
     Tasks,
     TaskStep,
 )
-from labharness.work.task.states import TERMINAL
+from labharness.work.task.states import FOR_PERSONS, TERMINAL
 
 __all__ = ["apply", "folded"]
 
@@ -103,11 +104,21 @@ def _moved(tasks: Tasks, fact: f.TaskMoved) -> Tasks:
         native_status="held" if fact.to == "paused" else "",
         status_reason=fact.reason,
         required_action=fact.required_action,
+        request=_request(task, fact),
         error_code=fact.error_code or task.error_code,
         last_activity_s=fact.at_s if working else task.last_activity_s,
         started_at_s=task.started_at_s or (fact.at_s if working else None),
         ended_at_s=_end(task, fact),
     )
+
+
+def _request(task: Task, fact: f.TaskMoved) -> PersonRequest | None:
+    """Return what is asked of a person then: a hold, or a silent worker, ends no request."""
+    if fact.to in FOR_PERSONS:
+        return PersonRequest(fact.to, fact.reason, fact.required_action)
+    over = fact.to in ("queued", "retrying", "cancelling") or fact.to in TERMINAL
+    answered = fact.to == "running" and task.status in FOR_PERSONS
+    return None if over or answered else task.request
 
 
 def _end(task: Task, fact: f.TaskMoved) -> float | None:

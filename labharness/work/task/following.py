@@ -8,6 +8,7 @@ house that starts again goes on where it was.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from labharness.core.vocabulary.texts import Text, several
 from labharness.journal.chain import Record
 from labharness.work.task.commands import (
     AppendProgress,
@@ -20,9 +21,9 @@ from labharness.work.task.commands import (
     ResumeTask,
     TaskCommand,
 )
-from labharness.work.task.record import Attempt, Task
+from labharness.work.task.record import Attempt, PersonRequest, Task
 
-__all__ = ["followed", "journal_ref", "read_up_to"]
+__all__ = ["followed", "found_again", "journal_ref", "read_up_to"]
 
 
 def journal_ref(run_id: str) -> str:
@@ -47,29 +48,69 @@ def followed(task: Task, run: Attempt, records: Iterable[Record]) -> Iterator[Ta
     if not found:
         return
     ref = journal_ref(run.run_id)
-    if task.status == "lost":  # its worker is found again
-        yield ReportStatus(task_id=task.task_id, to="running")
+    if task.status == "lost":
+        yield from found_again(task, "")
     yield AppendProgress(task_id=task.task_id, output_offsets={ref: found[-1].seq})
     if read_up_to(run) == 0:
         yield LinkTasks(task_id=task.task_id, kind="produced_artifact", target_id=ref)
-    cancelled, asked = task.cancel_requested, task.status == "waiting_input"
+    cancelled, request = task.cancel_requested, task.request
     for record in found:
         if record.kind == "event" and _aborts(record.body):
             if not cancelled:  # at the line, not by a command on the task
                 yield CancelTask(task_id=task.task_id, reason=record.body["data"]["reason"])
-            cancelled = True
+            cancelled, request = True, None
         elif record.kind == "event":
             yield from _of_event(task.task_id, record.body)
-            details = record.body["data"].get("details", {})
-            if asked and "confirmed_by" in details:
+            before, request = request, _request(request, record.body)
+            if request is None and before is not None and _confirms(record.body):
                 yield ReportStatus(task_id=task.task_id, to="running", reason="confirmed")
-            still = asked and record.body["event_type"] not in ("state_changed", "log")
-            asked = still or "required_action" in details
+            elif request is not None and (request != before or _goes_on(record.body)):
+                yield _asked(task.task_id, request)
         elif record.kind == "step":
             step = (record.body["instruction"], "instruction", record.body["status"])
             yield AppendProgress(task_id=task.task_id, step=step)
         elif record.kind == "terminal":
             yield from _ended(task, cancelled, record.body)
+
+
+def found_again(task: Task, reason: str = "found") -> Iterator[TaskCommand]:
+    """Return that a run whose worker was lost goes on, or still waits for a person."""
+    yield ReportStatus(task_id=task.task_id, to="running", reason=reason)
+    if task.request is not None:
+        yield _asked(task.task_id, task.request)
+
+
+def _asked(task_id: str, request: PersonRequest) -> TaskCommand:
+    return ReportStatus(
+        task_id=task_id,
+        to=request.status,
+        reason=request.reason,
+        required_action=request.action,
+    )
+
+
+def _request(open_: PersonRequest | None, body: Mapping[str, Any]) -> PersonRequest | None:
+    """Return what is asked of a person after one more event of the run."""
+    data, kind = body["data"], body["event_type"]
+    details = data.get("details", {})
+    if kind == "log" and "required_action" in details:
+        action = str(details["required_action"])
+        what = Text("pair", what=action.removeprefix("confirm:"), why=data["message"])
+        about = [Text("named", name=name, value=v) for name, v in details.get("about", {}).items()]
+        return PersonRequest("waiting_input", several(what, *about), action)
+    if kind == "progress" and getattr(data["message"], "code", "") == "approval.waiting":
+        return PersonRequest("waiting_permission", data["message"], "approve")
+    answered = kind == "state_changed" and data["from_state"] != "PAUSED"
+    answered = answered and data["to_state"] != "PAUSED"
+    return None if answered or _confirms(body) else open_
+
+
+def _confirms(body: Mapping[str, Any]) -> bool:
+    return body["event_type"] == "log" and "confirmed_by" in body["data"].get("details", {})
+
+
+def _goes_on(body: Mapping[str, Any]) -> bool:
+    return (body["event_type"], body["data"].get("from_state")) == ("state_changed", "PAUSED")
 
 
 def _aborts(body: Mapping[str, Any]) -> bool:
@@ -80,20 +121,11 @@ def _of_event(task_id: str, body: Mapping[str, Any]) -> Iterator[TaskCommand]:
     data = body["data"]
     if body["event_type"] == "state_changed":
         yield from _of_state(task_id, data["from_state"], data["to_state"], data["reason"])
-    elif body["event_type"] == "log" and "required_action" in data.get("details", {}):
-        what = data["details"]["required_action"]
-        yield ReportStatus(
-            task_id=task_id, to="waiting_input", reason=data["message"], required_action=what
-        )
     elif body["event_type"] == "checkpoint_created":
         yield AppendProgress(task_id=task_id, checkpoint_refs=(str(data["checkpoint_id"]),))
     elif body["event_type"] == "progress":
         message = data["message"]
         yield AppendProgress(task_id=task_id, phase=data["stage"], current_step=message)
-        if getattr(message, "code", "") == "approval.waiting":
-            yield ReportStatus(
-                task_id=task_id, to="waiting_permission", reason=message, required_action="approve"
-            )
 
 
 def _of_state(task_id: str, before: str, to: str, reason: str) -> Iterator[TaskCommand]:

@@ -19,6 +19,7 @@ __all__ = [
     "InstrumentLease",
     "Job",
     "MissedRuns",
+    "PersonRequest",
     "PlanItem",
     "RetryPolicy",
     "Task",
@@ -200,6 +201,21 @@ class TaskProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class PersonRequest:
+    """A request of a run to a person; it stays open while the run is held.
+
+    Attributes:
+        status: The status of its task meanwhile.
+        reason: The request in words.
+        action: Id of the action that ends the wait.
+    """
+
+    status: str
+    reason: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
 class InstrumentLease:
     """The right of a run to be carried out: its instruments, and a place of its capability.
 
@@ -239,6 +255,7 @@ class Task:
     native_status: str = ""
     status_reason: str = ""
     required_action: str = ""
+    request: PersonRequest | None = None
     priority: str = "normal"
     owner: str = ""
     assignee: str = ""

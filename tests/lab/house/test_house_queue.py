@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -42,6 +43,7 @@ class Kept:
         (home / "tasks").mkdir()
         self.rejected: Rejected | None = None
         self.home, self.world, self.now_s, self.minted = home, LineWorld(1), 1000.0, 0
+        self.told: list[str] = []
         self.open()
 
     def open(self) -> None:
@@ -55,6 +57,7 @@ class Kept:
             now_s=lambda: self.now_s,
             new_id=self.mint,
             receive=lambda message_id, payload, session_id, way: self.rejected,
+            tell=self.told.append,
         )
 
     def mint(self) -> str:
@@ -371,13 +374,47 @@ def test_a_caller_may_not_pause_and_an_ended_task_is_not_paused(kept: Kept) -> N
 def test_a_run_is_asked_in_the_name_of_the_person_who_asks(kept: Kept) -> None:
     name = kept.house.submit(message("k")).task_id
     with pytest.raises(TaskRefused, match="not at work"):
-        kept.house.confirm(name, "ann")
+        kept.house.confirm(name, "load", "ann")
     while kept.status(name) != "running":
         kept.turn()
-    kept.house.confirm(name, "ann")
+    assert kept.house.confirm(name, "load", "ann") == "load is done"
     kept.house.give(PauseTask(task_id=name), OLGA)
     kept.house.give(ResumeTask(task_id=name), OLGA)
-    assert kept.world.asked == [("confirm", "ann"), ("hold", "olga"), ("resume", "olga")]
+    assert kept.world.asked == [("confirm load", "ann"), ("hold", "olga"), ("resume", "olga")]
+
+
+def logged(**details: str) -> tuple[str, dict[str, Any]]:
+    data = {"level": "info", "message": "do it", "details": details}
+    return "event", {"event_type": "log", "data": data}
+
+
+@pytest.mark.promise(75)
+def test_persons_are_called_for_each_manual_step_and_again_by_a_new_house(kept: Kept) -> None:
+    def step(action: str) -> tuple[str, dict[str, Any]]:
+        return logged(required_action=f"confirm:{action}")
+
+    def called() -> list[str]:
+        kept.now_s += 1.0
+        kept.house.step()
+        told = [each.rpartition("(")[2] for each in kept.told]
+        kept.told.clear()
+        return told
+
+    kept.world.speed = 1.0
+    name = kept.house.submit(message("k")).task_id
+    while kept.status(name) != "running":
+        kept.turn()
+    kept.world.write(step("load"))
+    assert called() == ["confirm:load)"]
+    assert called() == []
+    kept.world.write(logged(confirmed_by="Ann"), step("transfer"))
+    assert called() == ["confirm:transfer)"]
+    kept.restart()
+    assert called() == ["confirm:transfer)"]
+    assert kept.status(name) == "waiting_input"
+    kept.world.write(logged(confirmed_by="Ann"))
+    assert called() == []
+    assert kept.status(name) == "running"
 
 
 @pytest.mark.promise(61)

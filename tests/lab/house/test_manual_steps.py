@@ -36,13 +36,19 @@ def line(tmp_path: Path) -> Iterator[Up]:
 def test_a_manual_step_waits_for_a_person_who_confirms_it_from_any_terminal(line: Up) -> None:
     name = line.submit(EXAMPLE)
     until(lambda: line.is_(name, "waiting_input"))
-    assert "mg MoO3" in line.task(name)["statusReason"]
+    for words in ("load: Load", "mg MoO3", "sample_id"):
+        assert words in line.task(name)["statusReason"]
     assert "mg MoO3" in say("tasks", "list", "--lab", line.lab).out
-    said = say("tasks", "confirm", name, "--name", "Ann", "--lab", line.lab)
-    assert said.code == 0, said.err
+    other = say("tasks", "confirm", name, "unload", "--lab", line.lab)
+    assert (other.code, "unload is not the step that waits for a person: load" in other.err) == (
+        1,
+        True,
+    )
+    said = say("tasks", "confirm", name, "load", "--name", "Ann", "--lab", line.lab)
+    assert (said.code, "mg MoO3" in said.out) == (0, True), said.err
     until(lambda: line.is_(name, "running"))
-    again = say("tasks", "confirm", name, "--lab", line.lab)
-    assert (again.code, "no manual step waits" in again.err) == (1, True)
+    again = say("tasks", "confirm", name, "load", "--lab", line.lab)
+    assert (again.code, "load is not the step that waits" in again.err) == (1, True)
     run = line.runs / line.task(name)["attempts"][0]["runId"]
     assert confirmed_by(run)[0].startswith("Ann (")
     held = say("tasks", "pause", name, "--reason", "tea", "--lab", line.lab)

@@ -1,47 +1,140 @@
-"""A person at another terminal confirms a manual step of a run, by name and once."""
+"""A person at another terminal confirms one manual step of a run, by name and once."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import pytest
 
+from labharness.core.vocabulary import Cause, Command, Trip
 from labharness.faces.testing.bench import Bench, VirtualTime
-from labharness.lab import LabPlan
+from labharness.lab import Lab, LabPlan
 from labharness.lab.wiring.operators import RemoteOperator
+from labharness.line import Tripped
+from labharness.line.hindrances import stop_procedure
 from labharness.work.desk import ByHand, Nobody
 
-DONE = {"do": "confirm", "by": "Ann"}
+DONE = {"do": "confirm", "by": "Ann", "step": "load"}
+
+
+class Asks(Nobody):
+    """A run whose plan has reached a manual step."""
+
+    step = ""
+
+    def about(self) -> Mapping[str, Any]:
+        return {**super().about(), "asked_step": self.step}
+
+
+class Scene:
+    """A line, a run that asks, and what a person says to it."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.line, self.run, self.operator = lab.line, Asks(), RemoteOperator()
+        self.hands = ByHand(lab.line, self.run, self.operator.done)
+
+    def ask(self, step: str) -> asyncio.Task[str]:
+        self.run.step = step
+        return asyncio.create_task(self.operator.confirm("load", f"Do {step}.", {}))
+
+    def trip(self) -> None:
+        now_s = self.line.clock.now_s()
+        procedure = stop_procedure(self.line.memory, None, now_s)
+        trip = Trip(Cause.STOP_REQUEST, procedure, "test", None, now_s, "smoke")
+        self.line.trip_response.trip(trip)
+
+    async def error(self, **said: str) -> str:
+        answer = await self.hands.answer({**DONE, **said})
+        return "" if answer["ok"] else answer["error"]
+
+
+Play = Callable[[Callable[[Scene], Awaitable[None]]], None]
+
+
+@pytest.fixture
+def play(simulated_lab: Bench, virtual_time: VirtualTime, short_plan: LabPlan) -> Play:
+    def played(work: Callable[[Scene], Awaitable[None]]) -> None:
+        async def main() -> None:
+            async with simulated_lab.on(short_plan).running() as lab:
+                await work(Scene(lab))
+
+        virtual_time.run(main())
+
+    return played
 
 
 @pytest.mark.promise(75)
-def test_a_step_waits_for_a_person_and_is_confirmed_once(
-    simulated_lab: Bench, virtual_time: VirtualTime, short_plan: LabPlan
+def test_a_step_waits_for_a_person_and_is_confirmed_once(play: Play) -> None:
+    async def main(scene: Scene) -> None:
+        assert "load is not the step that waits for a person: -" in await scene.error()
+        step = scene.ask("load")
+        await asyncio.sleep(3600.0)
+        assert not step.done()
+        assert "by" in await scene.error(by=" ")
+        assert await scene.hands.answer(DONE) == {"ok": True, "said": "Do load."}
+        assert await scene.error(by="Ben") == "no manual step waits for a person"
+        assert await step == "Ann"
+
+    play(main)
+
+
+@pytest.mark.promise(75)
+def test_a_word_for_one_step_confirms_no_later_one(play: Play) -> None:
+    async def main(scene: Scene) -> None:
+        first = scene.ask("load")
+        await asyncio.sleep(1.0)
+        assert not await scene.error()
+        assert await first == "Ann"
+        second = scene.ask("open_the_bottle")
+        await asyncio.sleep(1.0)
+        assert "load is not the step that waits" in await scene.error()
+        await asyncio.sleep(1.0)
+        assert not second.done()
+        assert not await scene.error(step="open_the_bottle", by="Ben")
+        assert await second == "Ben"
+
+    play(main)
+
+
+@pytest.mark.promise(75)
+def test_nothing_is_confirmed_on_a_line_that_is_held_or_has_tripped(play: Play) -> None:
+    async def main(scene: Scene) -> None:
+        step = scene.ask("load")
+        await asyncio.sleep(1.0)
+        await scene.line.hold()
+        assert "held" in await scene.error()
+        scene.line.start()
+        scene.trip()
+        assert "smoke" in await scene.error()
+        assert not step.done()
+        step.cancel()
+
+    play(main)
+
+
+@pytest.mark.promise(75)
+def test_a_step_that_is_confirmed_as_the_line_trips_is_not_done(
+    play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def main() -> None:
-        operator, told = RemoteOperator(), list[str]()
-        async with simulated_lab.on(short_plan).running() as lab:
-            lab.line.events.on_warning = told.append
-            hands = ByHand(lab.line, Nobody(), operator.done)
-            early = await hands.answer(DONE)
-            assert (early["ok"], early["error"]) == (False, "no manual step waits for a person")
-            step = asyncio.create_task(operator.confirm("load", "Load the boat.", {}))
-            await asyncio.sleep(3600.0)
-            assert not step.done()
-            assert not (await hands.answer({"do": "confirm", "by": " "}))["ok"]
-            said = await hands.answer(DONE)
-            assert said == {"ok": True, "said": "Load the boat."}
-            assert not (await hands.answer({**DONE, "by": "Ben"}))["ok"]
-            assert await step == "Ann"
-            assert any("Load the boat." in each and "Ann" in each for each in told)
+    async def main(scene: Scene) -> None:
+        async def both() -> str:
+            await asyncio.sleep(0.0)
+            scene.trip()
+            return "Ann"
 
-    virtual_time.run(main())
+        async def allowed(action: str) -> Command:
+            return Command(f"operator.{action}", 0.0, "")
+
+        monkeypatch.setattr(scene.line._writer, "open_by_hand", allowed)
+        with pytest.raises(Tripped):
+            await scene.line.by_hand("load", both)
+
+    play(main)
 
 
-def test_a_run_with_a_terminal_of_its_own_is_confirmed_there(
-    simulated_lab: Bench, virtual_time: VirtualTime, short_plan: LabPlan
-) -> None:
-    async def main() -> None:
-        async with simulated_lab.on(short_plan).running() as lab:
-            said = await ByHand(lab.line, Nobody()).answer(DONE)
-            assert "terminal of the run" in said["error"]
+def test_a_run_with_an_operator_of_its_own_is_confirmed_there(play: Play) -> None:
+    async def main(scene: Scene) -> None:
+        said = await ByHand(scene.line, Nobody()).answer(DONE)
+        assert "the operator of this run confirms" in said["error"]
 
-    virtual_time.run(main())
+    play(main)

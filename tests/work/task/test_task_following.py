@@ -7,7 +7,8 @@ import pytest
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.chain import Record
 from labharness.work.task.commands import ReportStatus
-from labharness.work.task.following import followed, read_up_to
+from labharness.work.task.following import followed, found_again, read_up_to
+from labharness.work.task.record import Task
 from line_world import script
 from tasks_alone import RUNTIME, TasksAlone
 
@@ -37,12 +38,17 @@ def follow(alone: TasksAlone, bodies: list[Body]) -> None:
         assert not alone(command, RUNTIME), command
 
 
-def logged(**details: str) -> Body:
+def logged(**details: object) -> Body:
     data = {"level": "info", "message": "load it", "details": details}
     return "event", {"event_type": "log", "data": data}
 
 
-ASKED, DONE = logged(required_action="confirm"), logged(confirmed_by="Ann")
+def asked(step: str) -> Body:
+    return logged(required_action=f"confirm:{step}", about={"sample": "S1"})
+
+
+ASKED, DONE = asked("load"), logged(confirmed_by="Ann")
+HELD, GOES_ON = state("RUNNING", "PAUSED"), state("PAUSED", "RUNNING")
 
 
 @pytest.fixture
@@ -62,7 +68,12 @@ def alone() -> TasksAlone:
         ([said("awaiting_approval", Text("approval.waiting"))], "waiting_permission", ""),
         ([ASKED], "waiting_input", ""),
         ([ASKED, DONE], "running", ""),
-        ([ASKED, state("RUNNING", "PAUSED"), DONE], "paused", "held"),
+        ([ASKED, HELD], "paused", "held"),
+        ([ASKED, HELD, GOES_ON], "waiting_input", ""),
+        ([ASKED, HELD, GOES_ON, DONE], "running", ""),
+        ([ASKED, DONE, HELD, GOES_ON], "running", ""),
+        ([ASKED, DONE, asked("transfer")], "waiting_input", ""),
+        ([ASKED, state("RUNNING", "ABORTING"), DONE], "cancelling", ""),
     ],
 )
 def test_the_status_is_the_one_that_the_session_has(
@@ -76,12 +87,20 @@ def test_the_status_is_the_one_that_the_session_has(
 
 @pytest.mark.promise(75)
 def test_a_task_waits_for_a_manual_step_until_a_person_has_confirmed_it(alone: TasksAlone) -> None:
-    follow(alone, [ASKED])
-    task = alone["t"]
-    waits = (task.status, task.status_reason, task.required_action)
-    assert waits == ("waiting_input", "load it", "confirm")
+    for bodies in ([ASKED], [HELD], [GOES_ON]):
+        follow(alone, bodies)
+    assert waits(alone["t"]) == ("waiting_input", "load: load it; sample = S1", "confirm:load")
+    assert not alone(ReportStatus(task_id="t", to="lost", reason="line_owner_silent"), RUNTIME)
+    for command in found_again(alone["t"]):
+        assert not alone(command, RUNTIME)
+    assert waits(alone["t"]) == ("waiting_input", "load: load it; sample = S1", "confirm:load")
     follow(alone, [DONE])
-    assert alone["t"].status == "running"
+    assert waits(alone["t"])[::2] == ("running", "")
+    assert alone["t"].request is None
+
+
+def waits(task: Task) -> tuple[str, str, str]:
+    return task.status, task.status_reason, task.required_action
 
 
 @pytest.mark.parametrize(
