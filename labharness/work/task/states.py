@@ -87,6 +87,7 @@ CORRESPONDING: Final = (
     Corresponding("disarmed", "PENDING", "waiting_permission", "-", "PENDING"),
     Corresponding("arming", "RUNNING", "preparing", "preparing", "PENDING"),
     Corresponding("running", "RUNNING", "running", "running", "RUNNING"),
+    Corresponding("running", "RUNNING", "waiting_input", "running", "RUNNING"),
     Corresponding(
         "held", "PAUSED", "paused", "running (`native_status` `held`)", "PENDING or RUNNING"
     ),
