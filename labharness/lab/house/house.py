@@ -311,7 +311,8 @@ class House:
             if task.current is not None:
                 self._follow(task, task.current, self._status_of(task.current, status))
         self._journal.expire(self._now_s())  # each fact has its own time: they stand in order
-        self._calls.call(self.tasks)
+        if status is not None:  # else it is not known whether lab time is a person's
+            self._calls.call(self.tasks)
         self._release(status)
         self._jobs.step()
         self._say(reviewed(self.tasks))

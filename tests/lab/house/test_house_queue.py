@@ -410,6 +410,9 @@ def test_persons_are_called_for_each_manual_step_and_again_by_a_new_house(kept: 
     kept.world.write(logged(confirmed_by="Ann"), step("transfer"))
     assert called() == ["confirm:transfer)"]
     kept.restart()
+    kept.world.up = False
+    assert called() == []
+    kept.world.up = True
     assert called() == ["confirm:transfer)"]
     assert kept.status(name) == "waiting_input"
     kept.world.write(logged(confirmed_by="Ann"))
