@@ -57,7 +57,7 @@ def _rank(task: Task) -> int:
 def blockers(tasks: Tasks, task: Task) -> tuple[str, ...]:
     """Return the tasks that must be completed before this one."""
     named = tasks.targets(task.task_id, "blocked_by")
-    return tuple(each for each in named if tasks.by_id[each].status != "completed")
+    return tuple(each for each in named if not tasks.by_id[each].was_completed)
 
 
 def next_task(tasks: Tasks, needs: Needs) -> Task | None:

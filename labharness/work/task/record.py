@@ -278,6 +278,12 @@ class Task:
         last = self.attempts[-1] if self.attempts else None
         return last if last is not None and last.ended_at_s is None else None
 
+    @property
+    def was_completed(self) -> bool:
+        """Whether it is completed, or was before it was archived."""
+        put_aside = self.status == "archived" and bool(self.attempts)
+        return self.status == "completed" or (put_aside and self.attempts[-1].status == "completed")
+
 
 @dataclass(frozen=True, slots=True)
 class Tasks:

@@ -4,11 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labharness.work.task.commands import CompleteTask, CreateTask, FailTask, LinkTasks, StartTask
+from labharness.work.task.commands import (
+    ArchiveTask,
+    CompleteTask,
+    CreateTask,
+    FailTask,
+    LinkTasks,
+    StartTask,
+)
 from labharness.work.task.leases import Need
 from labharness.work.task.queue import PRIORITIES, next_task, reviewed, waiting
 from labharness.work.task.record import Task
-from tasks_alone import ANA, TasksAlone
+from tasks_alone import ANA, OLGA, TasksAlone
 
 
 def line(task: Task) -> Need:
@@ -55,13 +62,25 @@ def test_a_task_waits_for_the_one_before_it_to_be_completed() -> None:
     assert found.task_id == "then"
 
 
-def test_a_task_behind_one_that_failed_stays_blocked() -> None:
+@pytest.mark.parametrize("archived", [False, True])
+def test_a_task_behind_one_that_failed_stays_blocked(archived: bool) -> None:
     alone = TasksAlone()
     alone.running("first")
     queued(alone, "then", after="first")
     assert not alone(FailTask(task_id="first", error_code="timeout"))
+    assert not (archived and alone(ArchiveTask(task_id="first"), OLGA))
     review(alone)
     assert alone["then"].status == "blocked"
+
+
+def test_a_task_that_is_archived_once_it_is_completed_blocks_none() -> None:
+    alone = TasksAlone()
+    alone.running("first")
+    alone.reconcile("first")
+    assert not alone(CompleteTask(task_id="first"))
+    assert not alone(ArchiveTask(task_id="first"), OLGA)
+    queued(alone, "then", after="first")
+    assert alone["then"].status == "queued"
 
 
 def test_a_task_that_has_begun_is_not_in_the_queue() -> None:
