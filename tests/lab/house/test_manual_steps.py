@@ -44,6 +44,11 @@ def test_a_manual_step_waits_for_a_person_who_confirms_it_from_any_terminal(line
         1,
         True,
     )
+    hold(line, name)
+    held = say("tasks", "confirm", name, "load", "--lab", line.lab)
+    assert (held.code, "the run is held" in held.err) == (1, True)
+    assert say("tasks", "resume", name, "--lab", line.lab).code == 0
+    until(lambda: line.is_(name, "waiting_input"))
     said = say("tasks", "confirm", name, "load", "--name", "Ann", "--lab", line.lab)
     assert (said.code, "mg MoO3" in said.out) == (0, True), said.err
     until(lambda: line.is_(name, "running"))
@@ -51,14 +56,18 @@ def test_a_manual_step_waits_for_a_person_who_confirms_it_from_any_terminal(line
     assert (again.code, "load is not the step that waits" in again.err) == (1, True)
     run = line.runs / line.task(name)["attempts"][0]["runId"]
     assert confirmed_by(run)[0].startswith("Ann (")
-    held = say("tasks", "pause", name, "--reason", "tea", "--lab", line.lab)
-    assert held.code == 0, held.err
-    until(lambda: line.is_(name, "paused"))
+    hold(line, name)
     said = say("tasks", "resume", name, "--lab", line.lab)
     assert said.code == 0, said.err
     until(lambda: line.is_(name, "running"))
     assert say("tasks", "cancel", name, "--lab", line.lab, "--reason", "enough").code == 0
     until(lambda: line.is_(name, "cancelled"))
+
+
+def hold(line: Up, name: str) -> None:
+    said = say("tasks", "pause", name, "--reason", "tea", "--lab", line.lab)
+    assert said.code == 0, said.err
+    until(lambda: line.is_(name, "paused"))
 
 
 def confirmed_by(run: Path) -> list[str]:
