@@ -144,7 +144,9 @@ def test_a_reading_counts_by_its_age_and_not_by_the_time_of_day() -> None:
     memory = running()
     see(memory, 1e6, box__exhaust=1.0)
     assert isinstance(ask(memory, "box.contactor", 1.0, now=1e6 + STALE_S), Allowed)
-    assert isinstance(ask(memory, "box.contactor", 1.0, now=1e6 + STALE_S + 0.1), Refused)
+    verdict = ask(memory, "box.contactor", 1.0, now=1e6 + STALE_S + 0.1)
+    assert isinstance(verdict, Refused)
+    assert "is 5.1 s old" in verdict.reason
 
 
 @pytest.mark.parametrize("doubt", [(0.0,), (1.0, 0.0), (0.0, 1.0)])

@@ -463,6 +463,18 @@ def test_what_nobody_watches_may_be_energised() -> None:
     assert tick(memory, 0.0) == ()
 
 
+@pytest.mark.parametrize("sent", [(0.0, 1.0), (1.0, 0.0)])
+def test_one_value_among_several_that_were_sent_may_have_energised(
+    sent: tuple[float, ...],
+) -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    see(memory, 0.0, box__contactor=0.0, hydrogen__setpoint=0.0, box__exhaust=0.0)
+    assert tick(memory, 0.0) == ()
+    memory.track("box.contactor").unconfirmed = sent
+    assert [trip.channel for trip in tick(memory, 0.0)] == ["box.exhaust"]
+
+
 @pytest.mark.parametrize("mode", [Mode.DISARMED, Mode.RUNNING])
 def test_a_state_whose_loss_runs_nothing_is_not_told_either(mode: Mode) -> None:
     rows = [
