@@ -140,7 +140,7 @@ class LineWorld:
         if self._order is None or self._order.run_id != run_id:
             raise AwayOwner("it has no such run")
         self._hear(f"confirm {step}", by)
-        return f"{step} is done"
+        return step
 
     def _hear(self, what: str, by: str) -> None:
         if not by:

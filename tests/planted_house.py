@@ -285,7 +285,7 @@ IN_THE_HOUSE = (
     PlantedBug(
         "step that a second person confirms again",
         "labharness.lab.wiring.operators:RemoteOperator.done",
-        "self._asked is None or self._asked[1].done()",
+        "self._asked is None or self._asked.done()",
         "self._asked is None",
         "tests/lab/wiring/test_remote_operator.py::"
         "test_a_step_waits_for_a_person_and_is_confirmed_once",

@@ -253,7 +253,7 @@ class House:
         """Confirm to a run that a person has done the manual step that it waits for.
 
         Returns:
-            The step in words.
+            The step.
 
         Raises:
             TaskRefused: There is no such task at work, or it waits for another step.

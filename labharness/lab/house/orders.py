@@ -129,7 +129,7 @@ class Worker(Protocol):
         ...
 
     def confirm(self, run_id: str, step: str, by: str) -> str:
-        """Confirm to a run that its manual step is done; return the step in words."""
+        """Confirm to a run that its manual step is done; return the step."""
         ...
 
 

@@ -129,28 +129,26 @@ class RemoteOperator:
     """A person at any terminal of the lab: is asked by the task's status, and confirms by name."""
 
     def __init__(self) -> None:
-        self._asked: tuple[str, asyncio.Future[str]] | None = None
+        self._asked: asyncio.Future[str] | None = None
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
         """Wait until a person confirms the step; the plan bounds how long."""
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._asked = text, answer
+        self._asked = answer
         try:
             return await answer
         finally:
             self._asked = None
 
-    def done(self, by: str) -> str:
-        """Take a person's word that the step is done; return the step.
+    def done(self, by: str) -> None:
+        """Take a person's word that the step is done.
 
         Raises:
             NothingAsked: No step waits for it.
         """
-        if self._asked is None or self._asked[1].done():
+        if self._asked is None or self._asked.done():
             raise NothingAsked(Text("operator.not_asked"))
-        text, answer = self._asked
-        answer.set_result(by)
-        return text
+        self._asked.set_result(by)
 
 
 def _ask(

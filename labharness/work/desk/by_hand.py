@@ -80,12 +80,12 @@ class ByHand:
     Args:
         line: The line.
         active: Its run, or the person who attends it.
-        step_done: Takes the name of a person who has done the manual step that waits, and returns
-            its text; ``None`` where the run hears of it in another way.
+        step_done: Takes the name of a person who has done the manual step that waits; ``None``
+            where the run hears of it in another way.
     """
 
     def __init__(
-        self, line: Line, active: ActiveRun, step_done: Callable[[str], str] | None = None
+        self, line: Line, active: ActiveRun, step_done: Callable[[str], None] | None = None
     ) -> None:
         self._line = line
         self._active = active
@@ -224,7 +224,8 @@ class ByHand:
         if self._line.holding.on:
             raise NotArmed(Text("by_hand.held"))
         self._wished(asked, Text("by_hand.confirm", step=step))
-        return {"said": self._step_done(by)}
+        self._step_done(by)
+        return {"said": step}  # not its text, which may be confidential
 
     async def _stop(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         text = _said(Text("by_hand.stop"), asked)

@@ -377,7 +377,7 @@ def test_a_run_is_asked_in_the_name_of_the_person_who_asks(kept: Kept) -> None:
         kept.house.confirm(name, "load", "ann")
     while kept.status(name) != "running":
         kept.turn()
-    assert kept.house.confirm(name, "load", "ann") == "load is done"
+    assert kept.house.confirm(name, "load", "ann") == "load"
     kept.house.give(PauseTask(task_id=name), OLGA)
     kept.house.give(ResumeTask(task_id=name), OLGA)
     assert kept.world.asked == [("confirm load", "ann"), ("hold", "olga"), ("resume", "olga")]

@@ -71,7 +71,7 @@ def test_a_step_waits_for_a_person_and_is_confirmed_once(play: Play) -> None:
         await asyncio.sleep(3600.0)
         assert not step.done()
         assert "by" in await scene.error(by=" ")
-        assert await scene.hands.answer(DONE) == {"ok": True, "said": "Do load."}
+        assert await scene.hands.answer(DONE) == {"ok": True, "said": "load"}
         assert await scene.error(by="Ben") == "no manual step waits for a person"
         assert await step == "Ann"
 
