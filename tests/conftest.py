@@ -40,11 +40,18 @@ STARTUP = Path(__file__).parent / "startup"
 MEMORY = Path("/dev/shm")
 MEMORY_FREE_BYTES_MIN = 2 * 1024**3
 
-# The same examples for the same code: a change lands, or not, for its own sake. Who runs the tests
-# without CI draws others.
-hypothesis.settings.register_profile("landing", derandomize=True)
-if os.environ.get("CI"):
-    hypothesis.settings.load_profile("landing")
+# The same examples for the same code, on every machine: a change lands, or not, for its own sake;
+# neither an earlier run nor the load decides. `--hypothesis-profile=drawn` looks for others;
+# what it finds becomes an `@example`.
+hypothesis.settings.register_profile("drawn", deadline=None)
+hypothesis.settings.register_profile(
+    "same",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("same")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -39,6 +39,7 @@ LIBRARIES = (
 )
 # Plain assertions: to rewrite those of a test takes as long as most tests do, and none is read.
 # What hangs is ended from outside: a timer of pytest's own would take the place of ours.
+ONCE = "once"  # hypothesis's profile in a copy; conftest's is loaded before it
 PYTEST = ("-q", "-x", "--assert=plain", "-p", "no:cacheprovider", "--timeout=0")
 TEST_S_MAX = 100  # below the time that the test which plants has, or its answer is another's
 FAILED = 1  # pytest's exit code when tests ran and some failed; others are no proof
@@ -172,9 +173,8 @@ def _run(signed: bool, tests: list[str]) -> int:
 
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # the least example is no news
     hypothesis.settings.register_profile(
-        "same", derandomize=True, database=None, deadline=None, phases=phases
+        ONCE, derandomize=True, database=None, deadline=None, phases=phases
     )
-    hypothesis.settings.load_profile("same")
     if signed:
         try:
             importlib.import_module("labharness.lab.wiring.approve_sim").main(list(SIGNED_LABS))
@@ -182,7 +182,9 @@ def _run(signed: bool, tests: list[str]) -> int:
             traceback.print_exc()
             return UNSIGNED
     rank = {test: number for number, test in enumerate(tests)}
-    return int(pytest.main([*PYTEST, *tests], plugins=[_InOrder(rank)]))
+    return int(
+        pytest.main([*PYTEST, f"--hypothesis-profile={ONCE}", *tests], plugins=[_InOrder(rank)])
+    )
 
 
 class _InOrder:

@@ -342,4 +342,14 @@ IN_THE_TASKS = (
         promise=61,
         detector="verdict",
     ),
+    PlantedBug(
+        "run that is told of as missed and carried out",
+        "labharness.work.task.jobs:due",
+        "count if late else count - 1",
+        "count",
+        "tests/work/task/test_task_jobs.py::"
+        "test_each_due_time_ticks_or_is_missed_once_whenever_the_house_looks",
+        promise=61,
+        detector="verdict",
+    ),
 )

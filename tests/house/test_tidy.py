@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from labharness.core.vocabulary.catalogue import TEXTS
@@ -156,6 +157,20 @@ def test_time_and_chance_enter_the_house_by_one_door() -> None:
     streams = {name for name, what, _ in found if what == "random.Random()"}
     assert {each for each in found if each[1] != "random.Random()"} == set()
     assert streams == MAKES_A_STREAM, "shrink the list, or draw from labharness.core.clock.Chance"
+
+
+def test_no_verdict_of_a_test_depends_on_a_draw() -> None:
+    same = hypothesis.settings.get_profile("same")
+    assert (same.derandomize, same.database, same.deadline) == (True, None, None)
+    assert hypothesis.settings.get_current_profile_name() in ("same", "drawn", "once")
+    unseeded = {
+        name_of(path)
+        for path in python_files("tests")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and not node.args and not node.keywords
+        if ast.unparse(node.func).split(".")[-1] in ("default_rng", "Random")
+    }
+    assert unseeded == {"tests/faces/testing/test_testing_conformance.py"}, "a driver's own"
 
 
 @pytest.mark.parametrize(
