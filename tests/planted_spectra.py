@@ -6,6 +6,16 @@ __all__ = ["IN_SPECTRA"]
 
 IN_SPECTRA = (
     PlantedBug(
+        "laser that the file names ignored",
+        "labharness.analysis.formats.rows:laser_in",
+        "LASER.search(k) and (not NOT_LASER.search(k))",
+        "k == 'Laser (nm)'",
+        "tests/analysis/formats/test_formats_tables.py::"
+        "test_the_laser_that_a_header_of_labspec_names_counts[LabSpec 5]",
+        promise=50,
+        detector="verdict",
+    ),
+    PlantedBug(
         "narrow line taken for a cosmic ray",
         "labharness.analysis.despike",
         "NEIGHBOUR_EXCESS_MAX = {1: 0.2, 2: 0.065}",

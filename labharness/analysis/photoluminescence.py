@@ -16,13 +16,10 @@ from labharness.analysis.formats import BadFile, Recording
 from labharness.analysis.lines import LineWindow, fit_window
 from labharness.analysis.noise import in_electrons
 from labharness.analysis.peaks import fit_silicon
-from labharness.analysis.spectrum import NM_TO_CM1, PIXELS_MIN, Spectrum
+from labharness.analysis.spectrum import EV_NM, NM_TO_CM1, PIXELS_MIN, Spectrum
 from labharness.analysis.stack import cut_window, stacked
 
-__all__ = ["EV_NM", "PlBand", "pl_bands", "wavelengths_nm"]
-
-EV_NM = 1239.841984
-"""Energy of a photon in eV times its wavelength in nm: hc/e (CODATA 2018, exact)."""
+__all__ = ["PlBand", "pl_bands", "wavelengths_nm"]
 
 NM_MIN, NM_MAX = 300.0, 1700.0
 EV_MIN, EV_MAX = 0.7, 4.2

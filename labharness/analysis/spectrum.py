@@ -7,13 +7,16 @@ from numpy.typing import ArrayLike
 
 from labharness.analysis.arrays import Array
 
-__all__ = ["PIXELS_MIN", "Spectrum", "shift_from_wavelength"]
+__all__ = ["EV_NM", "NM_TO_CM1", "PIXELS_MIN", "Spectrum", "shift_from_wavelength"]
 
 PIXELS_MIN = 20
 """A line, its background, cosmic rays and an estimate of the noise need at least this many."""
 
 NM_TO_CM1 = 1e7
 """Wavenumber in cm⁻¹ of a wavelength of 1 nm."""
+
+EV_NM = 1239.841984
+"""Energy of a photon in eV times its wavelength in nm: hc/e (CODATA 2018, exact)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

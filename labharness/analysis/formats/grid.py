@@ -21,6 +21,9 @@ AXIS_POINTS_MIN = 8
 COLUMN_ROWS_MIN = 8
 """With fewer rows an ascending first column may be chance: a few places in order."""
 
+TITLE_LINES_MAX = 50
+"""Most lines above the axis, as ``Dynamic Sitebased Spectral`` of a wafer mapper."""
+
 PLACE_COLUMNS_MAX = 4
 """X, Y, Z and time."""
 
@@ -71,7 +74,7 @@ def numbers_columns(lines: Sequence[str]) -> bool:
 
 def is_grid(lines: Sequence[str]) -> bool:
     """Return whether the lines are a map instead of columns, by the first two rows of numbers."""
-    body = [line for line in lines if line.strip() and not line.startswith("#")][:12]
+    body = [line for line in lines[_titles(lines) :] if line.strip()][:12]
     if len(body) < 2:
         return False
     found = first_cells(body[0])
@@ -119,9 +122,8 @@ def parse_grid(
     Raises:
         BadFile: When the first row is not an axis, or the rows below do not fit it.
     """
-    while lines and (not lines[0].strip() or lines[0].startswith("#")):
-        lines = lines[1:]
-        first_line += 1
+    above = _titles(lines)
+    lines, first_line = lines[above:], first_line + above
     found = first_cells(lines[0]) if lines else None
     if found is None:
         raise BadFile(f"{name}: line {first_line} is not an axis: numbers that run one way")
@@ -154,6 +156,16 @@ def parse_grid(
         unit_stated=unit_stated,
         notes=table.notes,
     )
+
+
+def _titles(lines: Sequence[str]) -> int:
+    """Return how many lines stand above the axis: comments, blanks, and titles without numbers."""
+    for at, line in enumerate(lines[:TITLE_LINES_MAX]):
+        if line.strip() and not line.startswith("#"):
+            found = first_cells(line)
+            if found is not None and found[1].size >= AXIS_POINTS_MIN:
+                return at
+    return next((n for n, line in enumerate(lines) if line.strip() and line[0] != "#"), 0)
 
 
 def _without_names(lines: Sequence[str], words: int) -> list[str]:

@@ -7,13 +7,13 @@ import re
 
 from labharness.analysis.formats.grid import numbers_columns, parse_grid
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import entry_of, laser_of, table_of
+from labharness.analysis.formats.rows import entry_of, laser_in, table_of
 from labharness.analysis.formats.windows import split_runs
 
 __all__ = ["is_labspec", "parse_labspec"]
 
 NAME = "LabSpec text"
-UNITS = {"1/cm": "1/cm", "cm-1": "1/cm", "cm⁻¹": "1/cm", "nm": "nm"}
+UNITS = {"1/cm": "1/cm", "cm-1": "1/cm", "cm⁻¹": "1/cm", "nm": "nm", "eV": "eV"}
 PLACES = {"X": "x_um", "Y": "y_um", "Z": "z_um", "Time": "time_s"}
 HEAD_CHARACTERS = 100_000
 HEADER = re.compile(r"#[^=\n]{1,80}=[\t,;]")
@@ -35,17 +35,17 @@ def parse_labspec(text: str) -> Recording:
     column of places, and then one row per spectrum.
 
     Raises:
-        BadFile: When the rows do not fit together, or the axis is not in 1/cm or nm.
+        BadFile: When the rows do not fit together, or the axis is not in 1/cm, nm or eV.
     """
     lines = text.splitlines()
     count = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
     header = dict(entry_of(line[1:], around=" \t,;") for line in lines[:count])
     body = lines[count:]
     spectral = next((k[9:-1] for k, v in header.items() if v.startswith("Spectr")), None)
-    stated = header.get(f"AxisUnit[{spectral}]", "1/cm")
-    if stated not in UNITS:
-        raise BadFile(f"{NAME}: the axis is in {stated!r}, not in 1/cm or nm")
-    laser_nm = laser_of(header.get("Laser (nm)", ""))
+    stated = header.get(f"AxisUnit[{spectral}]", "")
+    if stated and stated not in UNITS:
+        raise BadFile(f"{NAME}: the axis is in {stated!r}, not in 1/cm, nm or eV")
+    laser_nm = laser_in(header)
     if body and MAP_ROW.match(body[0]):
         columns = len(body[0]) - len(body[0].lstrip(body[0][0]))
         # Axis 0 is the intensity and 1 the spectrum; a row begins with the slowest of the others.
@@ -53,8 +53,8 @@ def parse_labspec(text: str) -> Recording:
         return parse_grid(
             body,
             name=f"{NAME} (map)",
-            unit=UNITS[stated],
-            unit_stated=True,
+            unit=UNITS.get(stated, "1/cm"),
+            unit_stated=bool(stated),
             laser_nm=laser_nm,
             header=header,
             titles=[PLACES.get(kind, kind) for kind in kinds],
@@ -68,9 +68,10 @@ def parse_labspec(text: str) -> Recording:
     return Recording(
         NAME,
         axis,
-        UNITS[stated],
+        UNITS.get(stated, "1/cm"),
         rows,
         laser_nm=laser_nm,
         header=header,
+        unit_stated=bool(stated),
         notes=(*table.notes, *notes),
     )

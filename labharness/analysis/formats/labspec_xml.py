@@ -11,8 +11,8 @@ import numpy as np
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import laser_of, left_out
-from labharness.analysis.formats.units import NM_CM1, NM_EV
 from labharness.analysis.formats.xml_text import numbers_in, root_of
+from labharness.analysis.spectrum import NM_TO_CM1
 
 __all__ = ["MARK", "parse_labspec_xml"]
 
@@ -66,10 +66,10 @@ def parse_labspec_xml(text: str) -> Recording:
 def _in_known_unit(values: Array, unit: str) -> tuple[Array, str]:
     if unit in ("1/cm", "cm-1", "cm⁻¹"):
         return values, "1/cm"
-    if unit == "nm":
-        return values, "nm"
-    if unit in ("1/cm abs", "eV") and (values > 0).all():
-        return (NM_CM1 if unit == "1/cm abs" else NM_EV) / values, "nm"
+    if unit in ("nm", "eV"):
+        return values, unit
+    if unit == "1/cm abs" and (values > 0).all():
+        return NM_TO_CM1 / values, "nm"
     raise BadFile(f"{NAME}: the axis is in {unit[:30]!r}; known are 1/cm, 1/cm abs, nm and eV")
 
 

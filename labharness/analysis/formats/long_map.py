@@ -9,6 +9,7 @@ import numpy as np
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import Table, left_out, table_of
+from labharness.analysis.formats.units import in_other_unit
 from labharness.analysis.formats.windows import on_one_axis, runs_of
 
 __all__ = ["PLACES", "parse_long", "parse_wire_text"]
@@ -66,6 +67,7 @@ def parse_long(
     common, times = Counter(axes).most_common(1)[0]
     title = titles[-2].lower()
     unit = "nm" if "nm" in title or "wavelength" in title else "1/cm"
+    wave, unit = in_other_unit(name, title, wave) or (wave, unit)
     if times == 1 and len(runs) > 1:
         if len(titles) > 2:
             raise BadFile(f"{name}: the spectra of this map do not share one axis")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labharness.analysis.arrays import Array, Mask
-from labharness.analysis.spectrum import shift_from_wavelength
+from labharness.analysis.spectrum import EV_NM, shift_from_wavelength
 from labharness.core.errors import LabError
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "Recording",
 ]
 
-AXIS_UNITS = ("1/cm", "nm")
+AXIS_UNITS = ("1/cm", "nm", "eV")
 LASER_NM_MIN, LASER_NM_MAX = 200.0, 1200.0
 """Range of lasers of Raman spectrometers, from the deep ultraviolet to 1064 nm."""
 
@@ -69,13 +69,14 @@ class Recording:
     Attributes:
         format: Name of the file's format.
         axis: Raman shift in cm⁻¹ or wavelength in nm of each pixel, ascending.
-        axis_unit: ``1/cm`` or ``nm``.
+        axis_unit: ``1/cm`` or ``nm``; an axis given in ``eV`` is converted to nm.
         intensity: One spectrum per row, in the file's unit.
         laser_nm: Wavelength of the laser, if the file names it.
         places: Place of each spectrum: a column of numbers per name.
         header: Further entries of the file, as text.
         unit_stated: Whether the file states the unit of its axis; if not, a Raman shift is assumed.
         notes: Sentences about what was left out, joined or assumed.
+        in_ev: Whether the file has its axis in eV.
 
     Raises:
         BadFile: When the numbers are not spectra: no numbers, NaN or infinity throughout, an axis
@@ -91,6 +92,7 @@ class Recording:
     header: Mapping[str, str] = field(default_factory=dict)
     unit_stated: bool = True
     notes: tuple[str, ...] = ()
+    in_ev: bool = False
 
     def __post_init__(self) -> None:
         axis = np.array(self.axis, dtype=np.float64)
@@ -101,13 +103,21 @@ class Recording:
                 f"{'x'.join(map(str, rows.shape))}"
             )
         if self.axis_unit not in AXIS_UNITS:
-            raise BadFile(f"{self.format}: the axis is in {self.axis_unit!r}, not in 1/cm or nm")
+            raise BadFile(
+                f"{self.format}: the axis is in {self.axis_unit!r}, not in 1/cm, nm or eV"
+            )
         for name, column in self.places.items():
             if len(column) != len(rows):
                 raise BadFile(
                     f"{self.format}: {len(column)} values of {name} for {len(rows)} spectra"
                 )
         axis, rows, kept, notes = self._numbers_alone(axis, rows)
+        if self.axis_unit == "eV":
+            if not (axis > 0).all():
+                raise BadFile(f"{self.format}: a photon of {axis.min():g} eV; all are above 0")
+            axis = EV_NM / axis
+            object.__setattr__(self, "axis_unit", "nm")
+            object.__setattr__(self, "in_ev", True)
         if np.median(np.diff(axis)) < 0:
             axis, rows = axis[::-1].copy(), rows[:, ::-1].copy()
         if not (np.diff(axis) > 0).all():
@@ -211,8 +221,9 @@ class Recording:
         if self.axis_unit == "1/cm":
             return self.axis
         if self.laser_nm is None:
+            what = "an energy in eV" if self.in_ev else "a wavelength in nm"
             raise BadFile(
-                f"{self.format}: the axis is a wavelength in nm and the file names no laser; "
+                f"{self.format}: the axis is {what} and the file names no laser; "
                 "say it with --laser-nm"
             )
         if self.axis[0] <= 0:

@@ -3,7 +3,7 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ __all__ = [
     "Table",
     "cells_of",
     "entry_of",
+    "laser_in",
     "laser_of",
     "left_out",
     "number_of",
@@ -27,6 +28,10 @@ LEFT_OUT_SHARE_MAX = 0.1
 that a single edited line does not refuse a file."""
 
 SHOWN_CHARACTERS = 60
+
+LASER = re.compile(r"laser|excitation|exciting|激光|激发", re.IGNORECASE)
+NOT_LASER = re.compile(r"power|filter|intens|level|attenu|%|mw|功率", re.IGNORECASE)
+"""Words of a header entry that names the wavelength of the laser, and of one that does not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +97,12 @@ def laser_of(text: str) -> float | None:
     """Return the laser wavelength in a header; None if it is not plausible, such as 0."""
     found = number_of(text)
     return found if found is not None and LASER_NM_MIN <= found <= LASER_NM_MAX else None
+
+
+def laser_in(header: Mapping[str, str]) -> float | None:
+    """Return the laser wavelength that a header names in whatever entry, or None."""
+    named = (v for k, v in header.items() if LASER.search(k) and not NOT_LASER.search(k))
+    return next((found for value in named if (found := laser_of(value)) is not None), None)
 
 
 def table_of(format_name: str, lines: Sequence[str], first_line: int = 1) -> Table:

@@ -1,16 +1,23 @@
 """Text in columns: an axis with one spectrum, or with many spectra side by side."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.long_map import parse_long
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import cells_of, entry_of, laser_of, numbers_of, table_of
+from labharness.analysis.formats.rows import (
+    Table,
+    cells_of,
+    entry_of,
+    laser_in,
+    numbers_of,
+    table_of,
+)
 from labharness.analysis.formats.units import in_other_unit
-from labharness.analysis.formats.windows import runs_of, split_runs
+from labharness.analysis.formats.windows import on_one_axis, runs_of, split_runs
 
 __all__ = ["NoTable", "axis_unit_of", "first_row", "parse_columns"]
 
@@ -33,6 +40,9 @@ SHIFT_MARKS = (
     *("nombre d'onde", "número de onda", "拉曼位移", "波数", "ラマンシフト"),
 )
 """Words of a heading that say that it is a Raman shift."""
+
+PIXEL_WORDS = {"pixel", "pixels", "px", "channel", "channels", "index", "point", "points"}
+"""Words of a heading that say that the first column only numbers the pixels."""
 
 OTHER_MARKS = (
     *("pixel", "dark", "reference", "background", "baseline", "fit", "residual", "error", "sigma"),
@@ -71,14 +81,20 @@ def parse_columns(text: str) -> Recording:
     start = first_row(name, lines)
     head = [line.strip() for line in lines[:start] if line.strip()]
     heading = head[-1] if head else ""
-    pairs = dict(entry_of(line.lstrip("# ")) for line in head if "=" in line)
-    laser_nm = laser_of(pairs.get("laser_nm", ""))
+    pairs = dict(
+        entry_of(line.lstrip("#% "), "=" if "=" in line else ":", " \t,;")
+        for line in head
+        if "=" in line or ":" in line
+    )
+    laser_nm = laser_in(pairs)
     table = table_of(name, lines[start:], start + 1)
     width = table.values.shape[1]
     titles = _titles(heading, width)
     own = heading.lower().startswith(OWN)
     if width > 2 and titles and _places(titles):
         return parse_long(titles, table, header=pairs, laser_nm=laser_nm)
+    if _are_pairs(table.values, titles):
+        return _paired(table, titles, pairs, laser_nm)
     at = _axis_column(titles)
     columns = [1 - at] if width == 2 else _spectra(table.values, titles, at, own)
     if own:
@@ -91,6 +107,11 @@ def parse_columns(text: str) -> Recording:
     other = in_other_unit(name, title, values)
     if other is not None:
         (values, unit), stated = other, True
+    elif not stated and set(re.findall(r"[a-z]+", title)) & PIXEL_WORDS:
+        raise BadFile(
+            f"{name}: the axis is headed {title.strip()!r}, which only numbers the pixels; "
+            "export the spectrum against Raman shift (cm-1), wavelength (nm) or energy (eV)"
+        )
     axis, rows, notes = _split_runs(name, values, table.values[:, columns].T)
     return Recording(
         name,
@@ -100,6 +121,45 @@ def parse_columns(text: str) -> Recording:
         laser_nm=laser_nm,
         header=pairs,
         unit_stated=stated,
+        notes=(*table.notes, *notes),
+    )
+
+
+def _are_pairs(values: Array, titles: Sequence[str]) -> bool:
+    """Return whether the columns are x1, y1, x2, y2: an axis before each spectrum."""
+    width = values.shape[1]
+    if width < 4 or width % 2 or len(values) < ROWS_TO_TELL:
+        return False
+    axes, rows = values.T[::2], values.T[1::2]
+    spans = np.sort(axes[:, [0, -1]], axis=1)
+    alike = (spans[:, 0].max() < spans[:, 1].min()) or bool(titles)
+    return (
+        alike
+        and all(_runs_one_way(each) for each in axes)
+        and not any(_runs_one_way(each) for each in rows)
+        and not any(mark in title for title in titles[1::2] for mark in OTHER_MARKS)
+        and not any(title in NUMBER_TITLES for title in titles[::2])
+    )
+
+
+def _paired(
+    table: Table, titles: Sequence[str], header: Mapping[str, str], laser_nm: float | None
+) -> Recording:
+    name = "text in pairs of columns"
+    unit, stated = axis_unit_of(titles[0] if titles else "")
+    pieces = []
+    for x, y in zip(table.values.T[::2], table.values.T[1::2], strict=True):
+        values, unit = (titles and in_other_unit(name, titles[0], x)) or (x, unit)
+        pieces.append((values, y))
+    axis, rows, notes = on_one_axis(name, pieces)
+    return Recording(
+        name,
+        axis,
+        unit,
+        rows,
+        laser_nm=laser_nm,
+        header=header,
+        unit_stated=stated or unit == "eV",
         notes=(*table.notes, *notes),
     )
 

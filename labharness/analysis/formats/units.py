@@ -1,4 +1,4 @@
-"""Convert axes in eV, meV, µm or absolute wave numbers to cm⁻¹ or nm, by their heading."""
+"""Convert axes in meV, µm or absolute wave numbers to cm⁻¹, nm or eV, by their heading."""
 
 import re
 
@@ -6,14 +6,9 @@ import numpy as np
 
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile
+from labharness.analysis.spectrum import EV_NM, NM_TO_CM1
 
-__all__ = ["NM_CM1", "NM_EV", "in_other_unit"]
-
-NM_CM1 = 1e7
-"""Product of wavelength in nm and wave number in cm⁻¹."""
-
-NM_EV = 1239.841984
-"""Product of wavelength in nm and photon energy in eV: h c / e, CODATA 2018."""
+__all__ = ["in_other_unit"]
 
 SHIFT_WORDS = ("shift", "loss", "verschiebung")
 UM_WORDS = ("um", "µm", "μm", "micron", "microns", "micrometer")
@@ -22,7 +17,7 @@ SHIFT_MEV_MAX = 620.0
 
 
 def in_other_unit(name: str, title: str, axis: Array) -> tuple[Array, str] | None:
-    """Convert an axis to cm⁻¹ or nm; return None if the heading names another unit.
+    """Convert an axis to cm⁻¹, nm or eV; return None if the heading names another unit.
 
     Known are energies in eV and meV, of photons or as a shift, wavelengths in µm, and absolute wave
     numbers.
@@ -42,17 +37,14 @@ def in_other_unit(name: str, title: str, axis: Array) -> tuple[Array, str] | Non
         is_shift |= milli and bool(np.abs(axis).max() < SHIFT_MEV_MAX)
         energy_ev = axis / 1000 if milli else axis
         if is_shift:
-            return energy_ev * (NM_CM1 / NM_EV), "1/cm"
-        return _reciprocal(NM_EV, name, energy_ev, "an energy of a photon", "eV"), "nm"
+            return energy_ev * (NM_TO_CM1 / EV_NM), "1/cm"
+        return energy_ev, "eV"
     if words & set(UM_WORDS) and "wavel" in title:
         return axis * 1000, "nm"
     if "abs" in title and words & {"cm", "wavenumber", "wavenumbers"} and not is_shift:
-        return _reciprocal(NM_CM1, name, axis, "an absolute wave number", "cm⁻¹"), "nm"
+        if not (axis > 0).all():
+            raise BadFile(
+                f"{name}: an absolute wave number of {axis.min():g} cm⁻¹; all are above 0"
+            )
+        return NM_TO_CM1 / axis, "nm"
     return None
-
-
-def _reciprocal(product: float, name: str, axis: Array, what: str, unit: str) -> Array:
-    if not (axis > 0).all():
-        raise BadFile(f"{name}: {what} of {axis.min():g} {unit}; all are above 0")
-    nm: Array = product / axis
-    return nm

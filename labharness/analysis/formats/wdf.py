@@ -7,7 +7,7 @@ tests compare with that package. It is not used here because it opens files itse
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.binary import Layout, array_at, header_at
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.units import NM_CM1
+from labharness.analysis.spectrum import NM_TO_CM1
 
 __all__ = ["MAGIC", "parse_wdf"]
 
@@ -56,7 +56,7 @@ def parse_wdf(data: bytes) -> Recording:
         axis,
         UNITS[unit],
         counts,
-        laser_nm=NM_CM1 / head["laser_cm1"] if head["laser_cm1"] > 0 else None,
+        laser_nm=NM_TO_CM1 / head["laser_cm1"] if head["laser_cm1"] > 0 else None,
         places=places,
         header={"title": data[0xF0:0x200].split(b"\0", 1)[0].decode("utf-8", "replace")},
     )

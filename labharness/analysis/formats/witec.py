@@ -1,12 +1,12 @@
 """WITec ASCII export: ``[Header]``, then ``[Data]`` in columns, the axis often in nm."""
 
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import entry_of, laser_of, table_of
+from labharness.analysis.formats.rows import entry_of, laser_in, table_of
 
 __all__ = ["parse_witec"]
 
 NAME = "WITec ASCII"
-UNITS = {"nm": "nm", "1/cm": "1/cm", "rel. 1/cm": "1/cm", "cm-1": "1/cm"}
+UNITS = {"nm": "nm", "1/cm": "1/cm", "rel. 1/cm": "1/cm", "cm-1": "1/cm", "eV": "eV"}
 
 
 def parse_witec(text: str) -> Recording:
@@ -35,7 +35,7 @@ def parse_witec(text: str) -> Recording:
     values = table.values
     if values.shape[1] < 2:
         raise BadFile(f"{NAME}: one column; an axis and intensities are needed")
-    laser_nm = laser_of(header.get("ExcitationWavelength", ""))
+    laser_nm = laser_in(header)
     return Recording(
         NAME,
         values[:, 0],

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from labharness.analysis.formats import BadFile, Recording, csv_text, read_spectra
+from rig import HERE
 from spectral_files import AXIS, POINTS, counts, grid, wide
 
 UPWARD = AXIS[::-1]
@@ -224,3 +225,75 @@ def test_an_unknown_file_is_answered_with_what_it_seems_to_be(data: bytes, words
         read_spectra(data)
     assert words in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+CASES = HERE / "data" / "raman" / "cases"
+
+
+def test_an_axis_that_numbers_the_pixels_is_no_raman_axis() -> None:
+    with pytest.raises(BadFile, match="'pixel #', which only numbers"):
+        read_spectra((CASES / "pixel_header.csv").read_bytes())
+
+
+@pytest.mark.parametrize("title", ["Pixel", "Channel", "index", "Point no."])
+def test_a_heading_that_counts_is_no_raman_axis(title: str) -> None:
+    text = "\n".join([f"{title},Counts", *(f"{n},{5 * n % 9}" for n in range(30))])
+    with pytest.raises(BadFile, match="only numbers the pixels"):
+        read_spectra(text.encode())
+
+
+def test_an_axis_of_energies_is_said_to_be_one_and_converted_with_a_laser() -> None:
+    found = read_spectra((CASES / "ev.csv").read_bytes())
+    with pytest.raises(BadFile, match="an energy in eV and the file names no laser"):
+        found.shift_cm1()
+    assert found.with_laser(532.0).shift_cm1()[[0, -1]] == pytest.approx([150, 1000], abs=1)
+
+
+@pytest.mark.promise(50)
+@pytest.mark.parametrize(
+    ("entry", "laser_nm"),
+    [
+        ("#Laser=\t532.11", 532.11),
+        ("#Laser (nm)=\t632.8", 632.8),
+        ("#Laser=\t785 nm", 785.0),
+        ("#Laser power (mW)=\t532", None),
+        ("#Laser=\t100%", None),
+    ],
+    ids=["LabSpec 5", "LabSpec 6", "with its unit", "power", "share"],
+)
+def test_the_laser_that_a_header_of_labspec_names_counts(
+    entry: str, laser_nm: float | None
+) -> None:
+    rows = "".join(f"{shift}\t{n}\n" for n, shift in enumerate(AXIS[::-1]))
+    text = f"#Acq. time (s)=\t10\n{entry}\n{rows}"
+    assert read_spectra(text.encode()).laser_nm == laser_nm
+
+
+@pytest.mark.parametrize(
+    "head", ["# Laser: 632.8 nm", "Excitation wavelength = 632.8", "laser_nm=632.8"]
+)
+def test_the_laser_that_the_header_of_a_table_names_counts(head: str) -> None:
+    text = "\n".join([head, "shift,counts", *(f"{x},{n % 7}" for n, x in enumerate(UPWARD))])
+    assert read_spectra(text.encode()).laser_nm == 632.8
+
+
+@pytest.mark.parametrize("head", ["", "Raman shift,a,Raman shift,b,Raman shift,c\n"])
+@pytest.mark.parametrize("moved", [0.0, 0.3])
+def test_pairs_of_columns_are_so_many_spectra(head: str, moved: float) -> None:
+    rows = [
+        ",".join(f"{x + moved * n},{counts(n)[-1 - at]}" for n in range(3))
+        for at, x in enumerate(UPWARD)
+    ]
+    found = read_spectra((head + "\n".join(rows)).encode())
+    assert len(found.intensity) == 3
+    if not moved:
+        assert found.axis.tolist() == UPWARD
+        assert found.intensity.tolist() == [counts(n)[::-1] for n in range(3)]
+
+
+def test_a_wafer_map_below_a_title_is_read_with_its_places() -> None:
+    found = read_spectra((CASES / "wafer.csv").read_bytes())
+    assert found.format == "text of a map"
+    assert found.intensity.shape == (6, 1546)
+    assert found.places["x"].tolist()[:3] == [0, 10, 20]
+    assert found.axis[[0, -1]] == pytest.approx([150, 1000], abs=1)

@@ -21,6 +21,15 @@ FILES = {
     "raman_fitting_mit/testDW38C_pos1.txt": ("text in two columns", 1, 1600, None),
     "ramanchada2_mit/Si_HLR633_Z010_100_40sx5.txt": ("text in two columns", 1, 6034, None),
     "ramanchada2_mit/Sil10_iR532_Probe_100_60000msx2.txt": ("B&W Tek export", 1, None, 532.02),
+    "ramanchada2_mit/PST10_iR532_Probe_100_3000msx7.txt": ("B&W Tek export", 1, None, 532.02),
+    "ramanchada2_mit/PST10_iR785_OP03_8000msx2.txt": ("text in two columns", 1, 10257, None),
+    "cases/ps.txt": ("text in two columns", 1, 2134, None),
+    "cases/naphthalene.txt": ("text in two columns", 1, 2134, None),
+    "cases/r6g.txt": ("text in two columns", 1, 1889, None),
+    "cases/acn.txt": ("text in two columns", 1, 2134, None),
+    "cases/labspec_nm.txt": ("LabSpec text", 1, 1546, 532.11),
+    "cases/narrow_2px.txt": ("text in two columns", 1, 387, None),
+    "cases/sat_EA.txt": ("text in two columns", 1, 1546, None),
 }
 
 
@@ -153,7 +162,7 @@ ROD = "data_1\nloop_\n_raman_spectrum.raman_shift\n_raman_spectrum.intensity\n"
         (b"#Wave\t\t#Intensity\n", "no row of numbers"),
         (b"#Wave\t\t#Height\t\t#Intensity\n1\t2\t3\n", "last two"),
         (b"#X\t#Wave\t#Intensity\n0\t5\t1\n0\t4\t1\n1\t5\t1\n1\t3\t1\n", "one axis"),
-        (b"#A=\t1\n#AxisType[1]=\tSpectr\n#AxisUnit[1]=\teV\n1\t2\n", "'eV'"),
+        (b"#A=\t1\n#AxisType[1]=\tSpectr\n#AxisUnit[1]=\tK\n1\t2\n", "'K'"),
         (b"#A=\t1\n\t400\t401\n0\t1\n", "rows of 2 numbers"),
         (b"File Version;BWRam4\nDate;x\n", "begins with Pixel"),
         (b"File Version;BWRam4\nPixel;Raw\n1;2\n", "are missing"),
