@@ -112,7 +112,7 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "value cut off where it is written",
-        "labharness.instruments.driver.modbus:ModbusRow.encode",
+        "labharness.instruments.driver.modbus:ModbusRow._whole",
         "round",
         "int",
         "tests/instruments/driver/test_driver_steps.py::test_what_a_register_carries_is_the_nearest_step[0.1]",

@@ -77,6 +77,26 @@ IN_THE_GATE = (
         detector="verdict",
     ),
     PlantedBug(
+        "a value judged as it was asked, not as it goes out",
+        "labharness.line.gate:Gate._judge",
+        "isinstance(verdict, Refused) or encoded.value == command.value",
+        "True",
+        "tests/line/test_encoded_values.py::"
+        "test_a_voltage_between_two_steps_is_judged_as_the_step_that_is_sent",
+        promise=9,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "a real number written with its words the other way round",
+        "labharness.instruments.driver.modbus:ModbusRow.encode",
+        "words[::-1] if self.low_first else words",
+        "words",
+        "tests/instruments/driver/test_words_of_modbus.py::"
+        "test_a_setpoint_of_two_words_goes_out_in_its_order",
+        promise=42,
+        detector="byte log",
+    ),
+    PlantedBug(
         "a small value written as off",
         "labharness.instruments.driver.steps:kept",
         "value != 0 and written == 0",

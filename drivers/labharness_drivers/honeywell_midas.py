@@ -49,7 +49,7 @@ class HoneywellMidas(ModbusDriver):
         doc="Measure which unit the concentration is in.",
     )
     concentration = Holding(
-        2, size=2, real=True, unit="ppm", doc="Measure the gas at the detector."
+        2, size=2, real=True, low_first=True, unit="ppm", doc="Measure the gas at the detector."
     )
     state = Holding(
         0,

@@ -8,7 +8,7 @@ reset the setpoint counts as every target of it, so that whatever a target takes
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labharness.core.vocabulary import Allowed, Command, Program, Refused, Verdict
 from labharness.core.vocabulary.channels import split_channel
@@ -52,7 +52,7 @@ class Gate:
         self._memory = memory
         self._now_s = now_s
         self._going: dict[str, _Going] = {}
-        self._ports = {name: each.port for name, each in instruments.items()}
+        self._instruments = instruments
         self._programmers = {
             name: each.driver.programmer
             for name, each in instruments.items()
@@ -61,7 +61,7 @@ class Gate:
 
     def judge(self, command: Command) -> Verdict:
         """Judge a command, and the whole program where it starts one."""
-        verdict = self._barred(command) or judge(command, self._memory, self._now_s())
+        verdict = self._barred(command) or self._judge(command)
         name = self._starts(command)
         if isinstance(verdict, Refused) or not name or self.held(name):
             return verdict  # one that is held goes on as it was judged; all it takes is watched
@@ -117,7 +117,7 @@ class Gate:
 
     def begin(self, command: Command) -> None:
         """Remember that a command was sent, with the targets of a program that it starts."""
-        begin(self._memory, command)
+        begin(self._memory, self._encoded(command))
         name = self._starts(command)
         if name and not self.held(name):
             program = self.stored[name][0]
@@ -128,7 +128,7 @@ class Gate:
 
     def conclude(self, command: Command) -> None:
         """Take a command as confirmed, because a fresh read-back agrees."""
-        conclude(self._memory, command)
+        conclude(self._memory, self._encoded(command))
 
     def latest(self, channel: str) -> float:
         """Return the last reading of a channel; NaN where it is stale or unconfirmed."""
@@ -154,9 +154,40 @@ class Gate:
                 said.append(Text("program.stays", instrument=name))
         return said
 
+    def _judge(self, command: Command) -> Verdict:
+        """Judge the value that was asked, and the one that goes out on the wire."""
+        verdict = judge(command, self._memory, self._now_s())
+        encoded = self._encoded(command)
+        if isinstance(verdict, Refused) or encoded.value == command.value:
+            return verdict
+        verdict = judge(encoded, self._memory, self._now_s())
+        if isinstance(verdict, Allowed):
+            return Allowed(command)
+        unit = f" {command.unit}".rstrip()
+        why = Text(
+            "limit.encoded",
+            channel=command.channel,
+            asked=f"{command.value}{unit}",
+            sent=f"{encoded.value}{unit}",
+            why=verdict.reason,
+        )
+        return Refused(command, verdict.rule, why)
+
+    def _encoded(self, command: Command) -> Command:
+        """Return a command with the value that its frames carry."""
+        name, channel = split_channel(command.channel)
+        instrument = self._instruments.get(name)
+        if instrument is None or channel not in instrument.driver.channels:
+            return command  # a person opens it, or nothing does: no frame leaves
+        try:
+            return replace(command, value=instrument.driver.sent(channel, command.value))
+        except ValueError:  # the driver refuses to write it
+            return command
+
     def _barred(self, command: Command) -> Refused | None:
         """Refuse a command on a port whose link was lost, unless it prepares an instrument."""
-        port = self._ports.get(split_channel(command.channel)[0], "")
+        instrument = self._instruments.get(split_channel(command.channel)[0])
+        port = "" if instrument is None else instrument.port
         if port not in self.unprepared or self.unprepared[port] is command:
             return None
         why = Text("link.unprepared", port=port)

@@ -559,6 +559,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "limit.none": ("{channel} has no limit, so it is not set", "{channel!s} 没有限值，不予设定"),
     "limit.unit": ("{channel}: asked in {asked!r}, it is in {unit!r}", "{channel!s}：请求的单位为 {asked!r}，应为 {unit!r}"),
     "limit.outside": ("{channel}: asked {asked:g} {unit}, allowed {low:g} to {high:g} {unit}", "{channel!s}：请求 {asked:g} {unit}，允许 {low:g} 至 {high:g} {unit}"),
+    "limit.encoded": ("{channel}: asked {asked}, which goes out as {sent}: {why}", "{channel!s}：请求 {asked}，实际发出 {sent}：{why}"),
     "limit.mode": ("{channel} is not set while the line is {mode}", "设备处于“{mode}”时不设定 {channel!s}"),
     "program.segment": ("segment {number}: {why}", "第 {number} 段：{why}"),
     "lacks.found": ("{says} {condition}; {found}", "{says} {condition}；{found}"),

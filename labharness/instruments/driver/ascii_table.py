@@ -99,6 +99,10 @@ class Ascii(ChannelRow):
         found = self.reads(said, name)
         return self.right(name, found / self.per) if isinstance(found, float) else found
 
+    def sent(self, value: float) -> float:
+        """Return the value on the wire: the nearest step of its decimals."""
+        return float(f"{value * self.per:.{self.decimals}f}") / self.per
+
     def written(self, name: str, value: float) -> str:
         """Return a value as the command has it: the nearest step, but nothing becomes zero."""
         shown = f"{value * self.per:.{self.decimals}f}"

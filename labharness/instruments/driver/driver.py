@@ -83,6 +83,16 @@ class Driver(ABC):
                 (refused, never clipped).
         """
 
+    def sent(self, channel: str, value: float) -> float:
+        """Return the value that the frames of ``write`` carry: the nearest step of the encoding.
+
+        The gate judges this value beside the one that was asked.
+
+        Raises:
+            ValueError: As ``write``.
+        """
+        return value
+
     def accept(self, channel: str, reply: bytes) -> None:
         """Check one reply to ``write``; raise ``DeviceFault`` when the instrument refused."""
         return  # the reply rule has checked its form; an instrument that cannot refuse adds nothing

@@ -43,7 +43,7 @@ from labharness.core.vocabulary import (
 from labharness.instruments.driver.channels import Identity, Query, Scan
 from labharness.instruments.driver.driver import fault
 from labharness.instruments.driver.steps import kept
-from labharness.instruments.driver.table import ChannelRow, TableDriver
+from labharness.instruments.driver.table import ANY, ChannelRow, TableDriver
 
 __all__ = ["Coil", "Holding", "Input", "ModbusDriver", "ModbusRow", "ReadBlock"]
 
@@ -56,6 +56,8 @@ EXCEPTIONS = {  # MODBUS Application Protocol V1.1b3, section 7
     6: "device busy",
 }
 MBAP_BYTES = 7
+REAL = struct.Struct(">f")  # IEEE 754, 32 bits: 24 binary digits
+REAL_DIGITS, LEAST_REAL = 24, 2.0**-149
 READS = {1: ReadCoilsRequest, 2: ReadDiscreteInputsRequest, 3: ReadHoldingRegistersRequest}
 
 
@@ -91,10 +93,12 @@ class ModbusRow(ChannelRow):
         address: Address on the wire (0-based PDU address).
         step: value = integer * step; a read-back agrees to it. ``None`` for whole numbers.
         signed: Two's complement.
-        size: Words, most significant first (1 or 2).
+        size: Words (1 or 2).
+        low_first: Whether the low word of two stands first. Two words are high word first, unless
+            it is said; a ``real`` row has to say it, because makers differ.
         bit: Only the bits of the word from this one on.
         bits: How many of them.
-        real: A number of 32 bits as IEEE 754 has it, the low word first.
+        real: Two words are a number of 32 bits as IEEE 754 has it, read and set.
         function: Function code that reads it, as in ``ReadBlock``.
     """
 
@@ -102,6 +106,7 @@ class ModbusRow(ChannelRow):
     step: float | None = None
     signed: bool = False
     size: int = 1
+    low_first: bool | None = None
     bit: int | None = None
     bits: int = 1
     real: bool = False
@@ -112,10 +117,26 @@ class ModbusRow(ChannelRow):
         row = super().bound(name, driver)
         return row if row.bit is None else replace(row, shows=(0.0, 2.0**row.bits - 1))
 
+    def wrong(self) -> Iterator[str]:
+        """Return what is wrong with the row as it is written."""
+        yield from super().wrong()
+        if self.size not in (1, 2):
+            yield f"size is 1 or 2 words, not {self.size}"
+        if self.real and (self.size != 2 or self.low_first is None):
+            yield "a real row takes size=2 and low_first, False (high word first) or True"
+        if self.real and (self.step is not None or self.signed or self.bit is not None):
+            yield "a real row has no step, signed or bit"
+        if self.real and self.sets == ANY:
+            yield "sets of a real row are two numbers: its read-back agrees to their last digit"
+        if self.sets is not None and self.function == 3 and self.bit is not None:
+            yield "a bit of a register cannot be set: its other bits would be written too"
+
     @property
     def step_set(self) -> float:
-        """Return the step of its encoding."""
-        return self.step or 0.0
+        """Return the step of its encoding; of a real one, the largest between its bounds."""
+        if not self.real or self.sets is None:
+            return self.step or 0.0
+        return math.ldexp(1.0, math.frexp(max(map(abs, self.sets)))[1] - REAL_DIGITS)
 
     @property
     def scale(self) -> float:
@@ -127,11 +148,12 @@ class ModbusRow(ChannelRow):
         at = self.address - start
         raw = block[at]
         if self.size == 2:
-            raw = raw << 16 | block[at + 1]
+            high, low = (block[at + 1], raw) if self.low_first else (raw, block[at + 1])
+            raw = high << 16 | low
         if self.bit is not None:
             return float(raw >> self.bit & (1 << self.bits) - 1)
         if self.real:
-            return float(struct.unpack(">f", struct.pack(">HH", raw & 0xFFFF, block[at]))[0])
+            return float(REAL.unpack(raw.to_bytes(4, "big"))[0])
         if self.signed and raw >> (16 * self.size - 1):
             raw -= 1 << 16 * self.size
         return raw * self.scale if self.scale >= 1 else raw / round(1 / self.scale)
@@ -145,7 +167,21 @@ class ModbusRow(ChannelRow):
         """
         if not math.isfinite(value):
             raise ValueError(f"{value} does not fit register {self.address}: not finite")
+        raw = self._real(value) if self.real else self._whole(value)
+        if self.size == 1:
+            return (raw,)
+        words = raw >> 16, raw & 0xFFFF
+        return words[::-1] if self.low_first else words
+
+    def sent(self, value: float) -> float:
+        """Return the value on the wire, as it would be read back."""
+        return value if self.function == 1 else self.decode(self.encode(value), self.address)
+
+    def _whole(self, value: float) -> int:
+        """Return a value as a number of steps, as the words have it."""
         raw = round(value / self.scale)
+        if self.step is None and raw != value:
+            raise ValueError(f"{value} does not fit register {self.address}: whole numbers only")
         kept(f"register {self.address}", value, raw, self.scale)
         span = 1 << 16 * self.size
         low, high = (-span // 2, span // 2 - 1) if self.signed else (0, span - 1)
@@ -154,8 +190,16 @@ class ModbusRow(ChannelRow):
                 f"{value} does not fit register {self.address}: "
                 f"{low * self.scale} to {high * self.scale}"
             )
-        raw %= span
-        return (raw >> 16, raw & 0xFFFF) if self.size == 2 else (raw,)
+        return raw % span
+
+    def _real(self, value: float) -> int:
+        """Return a value as the 32 bits of IEEE 754."""
+        try:
+            bits = REAL.pack(value)
+        except OverflowError:
+            raise ValueError(f"{value} does not fit register {self.address}: too large") from None
+        kept(f"register {self.address}", value, REAL.unpack(bits)[0], LEAST_REAL)
+        return int.from_bytes(bits, "big")
 
     def decoder(self, name: str, start: int) -> Callable[[Sequence[int]], float]:
         """Return the reader of its value in a block that starts at an address."""
@@ -258,8 +302,16 @@ class ModbusDriver(TableDriver):
     def shown(self, channel: str, value: float) -> Request | None:
         """Read the coil or the register that shows a channel, in steps of its own."""
         row: Any = self.channels[str(self.channels[channel].readback)]
-        word = round(value / row.scale) & 0xFFFF
-        data = bytes([1, word & 1]) if row.function == 1 else struct.pack(">BH", 2, word)
+        if row.function != 3:
+            data = bytes([1, value == 1])
+        elif row.bit is not None:
+            return None  # other bits stand beside it
+        else:
+            try:
+                words = row.encode(value)
+            except ValueError:  # its words have no such value
+                return None
+            data = struct.pack(f">B{len(words)}H", 2 * len(words), *words)
         asks = self.read(_alone(channel, row))
         return replace(asks, obeyed=self._reply(row.function, data))
 

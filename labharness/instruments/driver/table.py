@@ -103,6 +103,14 @@ class ChannelRow(Channel):
         """Return the step of its encoding, where it has one; its read-back agrees to that."""
         return 0.0
 
+    def sent(self, value: float) -> float:
+        """Return the value on the wire: the nearest step of the encoding.
+
+        Raises:
+            ValueError: It does not fit.
+        """
+        return value
+
     def wrong(self) -> Iterator[str]:
         """Return what is wrong with the row as it is written."""
         verb = "Measure" if self.sets is None else "Control"
@@ -242,6 +250,11 @@ class TableDriver(Driver):
         field = self.wants.field
         found = identity.details.get(field, "") or getattr(identity, field, "")
         return "" if re.search(self.wants.pattern, found) else self.wants.otherwise.format(found)
+
+    def sent(self, channel: str, value: float) -> float:
+        """Return the value on the wire, by the channel's row."""
+        row: Any = self.settable(channel)
+        return float(row.sent(value))
 
     def write(self, channel: str, value: float) -> tuple[Request, ...]:
         """Return the frames that set a channel, by its row."""

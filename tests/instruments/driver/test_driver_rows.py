@@ -177,7 +177,7 @@ class Board(ModbusDriver):
     off = ()
 
     checked = Holding(0, must=5.0, otherwise=", not five", hidden=True, doc="Measure it.")
-    real = Holding(1, size=2, real=True, doc="Measure it.")
+    real = Holding(1, size=2, real=True, low_first=True, doc="Measure it.")
     part = Holding(3, bit=4, bits=2, doc="Measure it.")
     relay = Coil(0, sets={0: "off", 1: "on"}, doc="Control it.")
     contact = Input(0, every_s=None, doc="Measure it.")
