@@ -352,4 +352,23 @@ IN_THE_TASKS = (
         promise=61,
         detector="verdict",
     ),
+    PlantedBug(
+        "second run begun beside the first",
+        "labharness.lab.house.line_owner:LineOwnerProcess._begin",
+        "self._order is not None or self._leaving",
+        "self._leaving",
+        "tests/lab/house/test_line_owner.py::test_no_second_run_begins_beside_the_first",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "cancelled task that is ordered all the same",
+        "labharness.lab.house.house:House._not_begun",
+        "task.cancel_requested",
+        "False",
+        "tests/lab/house/test_house_queue.py::"
+        "test_a_task_that_is_cancelled_before_its_order_was_taken_is_never_ordered",
+        promise=61,
+        detector="verdict",
+    ),
 )

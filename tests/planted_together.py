@@ -37,6 +37,15 @@ KEPT_TOGETHER = (
         detector="verdict",
     ),
     PlantedBug(
+        "records kept ahead of which half have a place",
+        "labharness.lab.house.message_store:MessageStore.receive",
+        "pending.seq % MESSAGES_MAX",
+        "pending.seq % (MESSAGES_MAX - 1)",
+        ACCESS + "test_a_house_that_dies_behind_the_answer_has_every_task_that_was_told_of[16]",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
         "record of another past taken for what comes next",
         "labharness.work.task.house:HouseJournal.catch_up",
         "(each.seq, each.before) == (head.seq + 1, head.hash)",

@@ -219,4 +219,43 @@ IN_WORK_THAT_SURVIVES = (
         detector="verdict",
         dear=True,
     ),
+    PlantedBug(
+        "findings of the pre-flight that are not weighed",
+        "labharness.work.desk.admitting:Admitting.predict",
+        "self._weighed(screened, planned, weighed.capability, weighed.stated, weighed.undeclared, "
+        "prediction)",
+        "self._weighed(screened, planned, weighed.capability, weighed.stated, weighed.undeclared, "
+        "None)",
+        POLICY + "test_what_the_pre_flight_finds_is_weighed_before_a_person_is_asked",
+        promise=44,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "risk that rises while a person is asked",
+        "labharness.work.desk.admitting:Admitting.again",
+        "risk.points <= agreed.points",
+        "True",
+        POLICY
+        + "test_a_risk_that_rose_while_a_person_was_asked_is_refused_and_one_that_fell_is_not",
+        promise=68,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "run begun whatever was found after the agreement",
+        "labharness.work.desk.desk:Desk._admit",
+        "if (later := admitting.again(weighed, prediction)) is not None:\n    return later",
+        "",
+        POLICY + "test_what_is_found_after_the_agreement_keeps_the_run_from_beginning",
+        promise=68,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "first channel alone of an interlock taken for one that stays energised",
+        "labharness.work.desk.admitting:Admitting._stays_energised",
+        "command.channel in row.guards",
+        "command.channel in row.guards[:1]",
+        POLICY + "test_each_channel_of_each_interlock_counts_as_one_that_stays_energised",
+        promise=35,
+        detector="verdict",
+    ),
 )

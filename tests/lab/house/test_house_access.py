@@ -74,13 +74,16 @@ def test_a_caller_that_hangs_up_takes_none_of_the_others_with_it(tmp_path: Path)
 
 
 @pytest.mark.promise(61)
+@pytest.mark.parametrize(
+    "count", [MESSAGES_MAX, MESSAGES_MAX + 1]
+)  # all that stand there, one more
 def test_a_house_that_dies_behind_the_answer_has_every_task_that_was_told_of(
-    tmp_path: Path,
+    tmp_path: Path, count: int
 ) -> None:
     async def scene() -> Busy:
         busy = Busy(tmp_path)
         busy.free.set()
-        for number in range(MESSAGES_MAX + 1):  # one more than stand beside the submissions at once
+        for number in range(count):
             await busy.asked(str(number))
         return busy
 
@@ -90,6 +93,7 @@ def test_a_house_that_dies_behind_the_answer_has_every_task_that_was_told_of(
     again = HouseJournal(tmp_path / "house.sqlite")
     house = dead.made(again)
     assert house.tasks == read_tasks(tmp_path / "house.sqlite") == told_of
+    assert len(told_of.by_id) == count
     again.close()
 
 

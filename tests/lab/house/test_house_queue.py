@@ -18,6 +18,7 @@ from labharness.lab.house.orders import RECORDS_MAX, order_from_json
 from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import (
+    CancelTask,
     PauseTask,
     ReportStatus,
     ResumeTask,
@@ -331,6 +332,31 @@ def test_a_retry_is_a_new_attempt_that_waits_for_its_line(kept: Kept) -> None:
     assert [each.ordinal for each in kept.house.tasks.by_id[name].attempts] == [1, 2]
     assert kept.world.heated["second"] <= 1
     assert kept.status(name) in ("completed", "failed")
+
+
+@pytest.mark.promise(61)
+@pytest.mark.parametrize("away", ["busy", "latched", "gone"])
+def test_a_task_that_is_cancelled_before_its_order_was_taken_is_never_ordered(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, away: str
+) -> None:
+    def busy(order: object) -> None:
+        raise TaskRefused("the line has another run")
+
+    name = kept.house.submit(message("k")).task_id
+    with monkeypatch.context() as refusing:
+        refusing.setattr(kept.world, "begin", busy)
+        kept.house.step()
+    assert kept.house.tasks.by_id[name].current is not None
+    kept.world.latched = "tripped" if away == "latched" else ""
+    kept.world.up = away != "gone"
+    kept.house.step() if away == "gone" else None
+    kept.house.give(CancelTask(task_id=name, reason="asked"), OLGA)
+    kept.world.rise()
+    kept.world.latched = ""
+    for _ in range(3):
+        kept.turn()
+    assert (kept.status(name), kept.world.orders) == ("cancelled", [])
+    assert not kept.house.tasks.leases
 
 
 @pytest.mark.promise(61)

@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import pytest
 
-from commands import ROOT, say
+from commands import ROOT, say, wrote
 from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary import Command, Ending
-from labharness.lab import LabPlan, read_lab
+from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.house.screening import LineOnFile
 from labharness.line import Line
@@ -23,6 +23,7 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk import Admitting
+from labharness.work.desk.admitting import Weighed
 from labharness.work.desk.explained import explained
 from labharness.work.desk.operations import LineOperations, OutOfScope
 from labharness.work.plan.prediction import Prediction
@@ -33,14 +34,19 @@ SHIPPED = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "annealing_furn
 EXAMPLE = ROOT / "examples" / "annealing.json"
 OWN = 'hours = "{hours}"\ninstruments = {instruments}\n'
 EVERY = '["furnace", "gas"]'
+HOT_C = 900.0
 
 
 def lab(
-    folder: Path, hours: str = "always", instruments: str = EVERY, attended: str = "always"
+    folder: Path,
+    hours: str = "always",
+    instruments: str = EVERY,
+    attended: str = "always",
+    risk_max: str = "R3",
 ) -> LabPlan:
     """Return the annealing furnace with one caller whose rights are these."""
     copytree(SHIPPED, folder / "lab")
-    rights = '[callers.operator]\ncapabilities = ["annealing"]\nrisk_max = "R3"\n'
+    rights = f'[callers.operator]\ncapabilities = ["annealing"]\nrisk_max = "{risk_max}"\n'
     own = OWN.format(hours=hours, instruments=instruments)
     (folder / "lab" / "callers.toml").write_text(f'{rights}data_class_max = "T2"\n{own}')
     path = folder / "lab" / "lab.toml"
@@ -83,6 +89,85 @@ def test_hours_that_passed_while_a_person_was_asked_count(tmp_path: Path) -> Non
     assert admitting(plan, VIRTUAL_EPOCH).again(weighed, None) is None
     late = admitting(plan, VIRTUAL_EPOCH + timedelta(hours=9)).again(weighed, None)
     assert late is not None, "nobody is there for the end of the run, and it was agreed to with one"
+
+
+@pytest.mark.promise(68)
+def test_a_risk_that_rose_while_a_person_was_asked_is_refused_and_one_that_fell_is_not(
+    tmp_path: Path,
+) -> None:
+    plan, (_, payload) = lab(tmp_path, attended="Thu 08:00-18:00 UTC", risk_max="R5"), task()
+    facts = lab_facts_of(plan)
+    facts = replace(facts, on_comm_loss=dict.fromkeys(facts.on_comm_loss, "safe(1)"))
+
+    def at(hours: float) -> Admitting:
+        now = VIRTUAL_EPOCH + timedelta(hours=hours)
+        return Admitting(facts=facts, line=LineOnFile(plan.envelope), utc=lambda: now)
+
+    day, night = at(0.0), at(9.0)
+    agreed, at_night = day.weigh(payload), night.weigh(payload)
+    assert isinstance(agreed, Weighed)
+    assert isinstance(at_night, Weighed), at_night
+    assert agreed.admitted.risk.points < at_night.admitted.risk.points
+    late = night.again(agreed, None)
+    assert late is not None, "it was agreed to while somebody would be there"
+    level = at_night.admitted.risk.level
+    assert (late.reason_code, late.assessed_risk_level) == ("risk_too_high", level)
+    assert f"it became {level}" in late.reason_message
+    assert day.again(at_night, None) is None
+
+
+@pytest.mark.promise(68)
+def test_what_is_found_after_the_agreement_keeps_the_run_from_beginning(
+    short_plan: LabPlan, run_task: Run, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rose = Rejected("risk_too_high", "while it waited, it became R5", "R5")
+    monkeypatch.setattr(Admitting, "again", lambda *weighed: rose)
+    ran = run_task(short_plan)
+    assert (ran.type, ran.body["reason_code"]) == ("task_rejected", "risk_too_high"), ran.body
+    assert wrote(wires) == []
+
+
+@pytest.mark.promise(44)
+def test_what_the_pre_flight_finds_is_weighed_before_a_person_is_asked(tmp_path: Path) -> None:
+    async def flown(*asked: object) -> Prediction:
+        return Prediction(
+            duration_s=60.0,
+            steps=(),
+            trajectory={},
+            units={},
+            gas_used_cm3={},
+            highest={"furnace.temperature": HOT_C},
+        )
+
+    plan, (_, payload) = lab(tmp_path, risk_max="R5"), task()
+    facts, line = replace(lab_facts_of(plan), predict=flown), LineOnFile(plan.envelope)
+    weighs = Admitting(facts=facts, line=line, utc=lambda: VIRTUAL_EPOCH)
+    weighed = weighs.weigh(payload)
+    assert isinstance(weighed, Weighed), weighed
+    found = asyncio.run(weighs.predict(weighed, {}))
+    assert not isinstance(found, Rejected), found
+    assert found[0].planned.temperature_c_max == HOT_C, "hotter than any command of the plan"
+    assert found[0].admitted.risk.points > weighed.admitted.risk.points
+
+
+@pytest.mark.promise(35)
+def test_each_channel_of_each_interlock_counts_as_one_that_stays_energised(
+    short_plan: LabPlan,
+) -> None:
+    facts = lab_facts_of(short_plan)
+    safe = dict.fromkeys(facts.on_comm_loss, "safe(1)")
+    rows = [row for row in short_plan.envelope.interlocks if row.on_loss and row.guards]
+    assert max(len(row.guards) for row in rows) > 1
+    for row in rows:
+        for channel in row.guards:
+            least = min(each.above for each in rows if channel in each.guards)
+            stays = replace(facts, on_comm_loss={**safe, channel: "hold"})
+            weighs = Admitting(
+                facts=stays, line=LineOnFile(short_plan.envelope), utc=lambda: VIRTUAL_EPOCH
+            )
+            assert weighs._stays_energised([("step", Command(channel, least, ""))]) == ()
+            (said,) = weighs._stays_energised([("step", Command(channel, least + 1.0, ""))])
+            assert channel in said
 
 
 @pytest.mark.promise(68)
