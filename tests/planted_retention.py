@@ -56,7 +56,7 @@ OF_RETENTION = (
     PlantedBug(
         "rest of a removal that nobody removes",
         "labharness.faces.cli.retention:retention",
-        "for folder in left_over(runs):\n    shutil.rmtree(folder)",
+        "remove_left_over(runs)",
         "pass",
         RETENTION + "test_the_command_removes_what_is_over_and_says_so",
         promise=73,
@@ -69,6 +69,34 @@ OF_RETENTION = (
         "False",
         "tests/lab/house/test_confidential_tasks.py::"
         "test_the_command_that_removes_a_run_destroys_the_key_of_its_submission",
+        promise=73,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "run removed by a clock that jumped",
+        "labharness.faces.cli.retention:retention",
+        "if not chosen.clock_checked and (why := why_clock_is_doubted(over, found, runs, now)):\n"
+        "    raise CommandFailed(why)",
+        "",
+        RETENTION + "test_the_command_removes_nothing_by_a_clock_that_is_days_ahead",
+        promise=73,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "clock relied on for as long as it likes",
+        "labharness.lab.operate.retention:why_clock_is_doubted",
+        "after - before > most",
+        "after - before > 2 * most",
+        RETENTION + "test_nothing_is_removed_by_a_clock_that_jumped_further_than_the_bound",
+        promise=73,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "link with the name of a rest that blocks every removal",
+        "labharness.lab.operate.retention:remove_left_over",
+        "each.is_dir() and (not each.is_symlink())",
+        "True",
+        RETENTION + "test_what_only_has_the_name_of_a_rest_blocks_no_removal",
         promise=73,
         detector="verdict",
     ),

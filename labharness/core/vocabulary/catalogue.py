@@ -1313,6 +1313,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "simulate.port_name": ("port {name!r}: its path takes a file's name, other than {taken}", "端口 {name!r}：其路径需为文件名，且不得为 {taken!s}"),
     "run.real_speed": ("port {name!r} leads to a real instrument, which runs at --speed real only", "端口 {name!r} 连接真实仪器，只能以 --speed real 运行"),
     "approval.loopback_only": ("{path}: only a lab of loopbacks has a standing approval", "{path!s}：只有全部为回环的实验室才有长期批准"),
+    "retention.clock": ("nothing is removed: the clock says {now}, but in {runs} nothing was written from {before} to {after}, more than {most_d:g} d; compare the clock with another one, set it if it is wrong, and then add --clock-checked", "未移除任何内容：时钟显示 {now}，但在 {runs} 中从 {before} 到 {after} 没有任何写入，超过 {most_d:g} 天；请与另一时钟核对，若有误请校正，然后加上 --clock-checked"),
     "retention.open": ("it has not ended", "尚未结束"),
     "retention.always": ("always", "永久"),
     "retention.stays": ("; it stays: {why}", "；保留：{why}"),

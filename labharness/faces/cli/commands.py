@@ -9,6 +9,7 @@ from labharness.faces.cli.options import (
     BROKER_OF,
     BY,
     CALLEE,
+    CHECKED,
     DATE,
     EVERY,
     FOLDER,
@@ -391,7 +392,7 @@ COMMANDS: Final = {
     ),
     "retention": Usage("list how long runs are kept, or remove those that are over"),
     "retention list": Usage("print one line for each run", RUNS, LAB),
-    "retention apply": Usage("remove the runs that are over, and log each", RUNS, LAB, *SIGNED),
+    "retention apply": Usage("remove and log the runs that are over", RUNS, LAB, *SIGNED, CHECKED),
     "journal": Usage("verify, show or export a run's journal"),
     "journal verify": Usage(
         "check the hash chain, and name the first bad record",

@@ -13,6 +13,7 @@ __all__ = [
     "BROKER_OF",
     "BY",
     "CALLEE",
+    "CHECKED",
     "DATE",
     "EVERY",
     "FOLDER",
@@ -89,6 +90,7 @@ SIGNED = (
     option("--name", "NAME", "name of the person who decides", type=words, required=True),
     option("--reason", "TEXT", "why; it is recorded", type=words, required=True),
 )
+CHECKED = flag("--clock-checked", "you have compared this computer's clock with another one")
 BY = (
     option("--name", "NAME", "your name (default: this account)", type=words),
     option("--reason", "TEXT", "why; it is recorded", default=""),

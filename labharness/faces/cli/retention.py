@@ -1,7 +1,6 @@
 """``labharness retention``: how long each run is kept, and the removal of those that are over."""
 
 import argparse
-import shutil
 from pathlib import Path
 
 from labharness.core.clock import utc_text, wall_clock_utc
@@ -12,7 +11,14 @@ from labharness.faces.cli.show import BadUse, CommandFailed, chosen_lab, looking
 from labharness.lab import LabPlan
 from labharness.lab.house.house_process import HOUSE_JOURNAL
 from labharness.lab.house.submissions import forget
-from labharness.lab.operate.retention import KeptRun, kept_runs, left_over, remove_run
+from labharness.lab.operate.retention import (
+    KeptRun,
+    kept_runs,
+    log_clock,
+    remove_left_over,
+    remove_run,
+    why_clock_is_doubted,
+)
 from labharness.protocols.hcp.terms import CONFIDENTIAL
 from labharness.work.task.house import read_tasks
 
@@ -33,9 +39,11 @@ def retention(chosen: argparse.Namespace) -> int:
             return EXIT_COMPLETED
         if why := bad_name(chosen.name):
             raise BadUse(why)
-        for folder in left_over(runs):
-            shutil.rmtree(folder)
         over = [each for each in found if each.over(now)]
+        if not chosen.clock_checked and (why := why_clock_is_doubted(over, found, runs, now)):
+            raise CommandFailed(why)
+        remove_left_over(runs)
+        log_clock(runs, checked=chosen.clock_checked, by=chosen.name, now=now)
         for each in over:
             if each.data_class in CONFIDENTIAL:
                 _forget(plan, each.session_id)

@@ -1,14 +1,16 @@
 """Runs that are kept no longer: how long by the class of their data, and how one is removed."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from labharness.core.clock import utc_text
-from labharness.core.files.chained import append_chained
+from labharness.core.files.chained import BrokenChain, append_chained, read_chained
 from labharness.core.files.durable import sync_folder
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
@@ -18,10 +20,25 @@ from labharness.journal.reading import read_after, run_header, verify_file
 from labharness.lab.config.lab_file import RetentionTable
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME
 
-__all__ = ["REMOVED_NAME", "KeptRun", "kept_runs", "left_over", "remove_run"]
+__all__ = [
+    "REMOVED_NAME",
+    "KeptRun",
+    "kept_runs",
+    "log_clock",
+    "remove_left_over",
+    "remove_run",
+    "why_clock_is_doubted",
+]
 
 REMOVED_NAME: Final = "removed.jsonl"
 """The log of removed runs, a chain beside their folders."""
+
+UNSEEN_MAX: Final = timedelta(days=7)
+"""Longest time of which nothing in the folder knows: behind a longer one the clock may have jumped.
+Of runs whose days are few it is half of them."""
+
+CLOCK: Final = "clock"
+"""Of a line in the log that says how far the clock is relied on."""
 
 LEAVING: Final = ".removed-"
 """Beginning of the name of a folder that is being removed: nothing reads it as a run."""
@@ -121,10 +138,69 @@ def remove_run(run: KeptRun, *, by: str, reason: str, now: datetime) -> None:
     shutil.rmtree(leaving)
 
 
-def left_over(runs: Path) -> Iterator[Path]:
-    """Return folders whose removal a power cut broke off.
+def why_clock_is_doubted(
+    over: Sequence[KeptRun], found: Iterable[KeptRun], runs: Path, now: datetime
+) -> str:
+    """Return why runs are not to be removed by this clock; ``""`` where it may be relied on.
+
+    A clock that jumped makes a new run old. So runs or removals must have left traces since the
+    oldest run that would go has ended, or since a person has checked the clock.
+
+    Args:
+        over: The runs that would go.
+        found: All runs of the folder.
+        runs: The folder.
+        now: World time.
 
     Raises:
-        OSError: The folder cannot be read.
+        OSError: The log of the folder cannot be read.
     """
-    yield from sorted(runs.glob(f"{LEAVING}*"))
+    if not over:
+        return ""
+    seen, since = [each.ended_at for each in found], min(each.ended_at for each in over)
+    with suppress(BrokenChain):  # lines behind the damage do not count
+        for body, _ in read_chained(runs / REMOVED_NAME):
+            seen.append(datetime.fromisoformat(body["at"]))
+            since = max(since, seen[-1]) if body.get(CLOCK) == "checked" else since
+    days = min(each.until - each.ended_at for each in over if each.until is not None)
+    most = min(UNSEEN_MAX, days / 2)
+    for before, after in pairwise(sorted({now, since, *(t for t in seen if since < t < now)})):
+        if after - before > most:
+            return Text(
+                "retention.clock",
+                runs=str(runs),
+                now=utc_text(now),
+                before=utc_text(before),
+                after=utc_text(after),
+                most_d=most / timedelta(days=1),
+            )
+    return ""
+
+
+def log_clock(runs: Path, *, checked: bool, by: str, now: datetime) -> None:
+    """Leave a trace of the time, which a later removal may rely on.
+
+    Args:
+        runs: The folder of the runs.
+        checked: The person has compared the clock with another one.
+        by: Name of the person.
+        now: World time.
+
+    Raises:
+        OSError: The disk does not take it.
+    """
+    said = {"at": utc_text(now), CLOCK: "checked" if checked else "seen", "by": by}
+    append_chained(runs / REMOVED_NAME, said)
+
+
+def remove_left_over(runs: Path) -> None:
+    """Remove what a removal left that a power cut broke off; of a link the link alone.
+
+    Raises:
+        OSError: The disk does not take it.
+    """
+    for each in sorted(runs.glob(f"{LEAVING}*")):
+        if each.is_dir() and not each.is_symlink():
+            shutil.rmtree(each)
+        else:
+            each.unlink()

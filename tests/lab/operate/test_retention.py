@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from commands import ROOT, say
@@ -16,7 +16,16 @@ from labharness.journal import SqliteJournal
 from labharness.journal.reading import verify_file
 from labharness.lab.config.lab_file import RetentionTable
 from labharness.lab.operate import retention
-from labharness.lab.operate.retention import REMOVED_NAME, kept_runs, left_over, remove_run
+from labharness.lab.operate.retention import (
+    REMOVED_NAME,
+    UNSEEN_MAX,
+    KeptRun,
+    kept_runs,
+    log_clock,
+    remove_left_over,
+    remove_run,
+    why_clock_is_doubted,
+)
 
 LAB = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "annealing_furnace"
 ENDED = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -112,7 +121,9 @@ def test_a_removal_that_fails_leaves_a_whole_run_or_none(
             remove_run(kept, **WORDS, now=ENDED + timedelta(days=10))
     assert folder.exists() is whole
     assert [each.folder for each in kept_runs(tmp_path, TABLE)] == ([folder] if whole else [])
-    assert len(list(left_over(tmp_path))) == (0 if whole else 1)
+    assert len(list(tmp_path.glob(".removed-*"))) == (0 if whole else 1)
+    remove_left_over(tmp_path)
+    assert not list(tmp_path.glob(".removed-*"))
 
 
 @pytest.mark.promise(73)
@@ -153,15 +164,101 @@ def test_a_link_is_no_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise(73)
-def test_the_command_removes_what_is_over_and_says_so(tmp_path: Path) -> None:
+def test_what_only_has_the_name_of_a_rest_blocks_no_removal(tmp_path: Path) -> None:
+    elsewhere = run(tmp_path / "elsewhere", "a", "T1")
+    runs = tmp_path / "runs"
+    run(runs, "a", "T1")
+    (runs / ".removed-a").symlink_to(elsewhere)
+    (runs / ".removed-gone").symlink_to(tmp_path / "nowhere")
+    (runs / ".removed-file").write_text("")
+    remove_left_over(runs)
+    (kept,) = kept_runs(runs, TABLE)
+    remove_run(kept, **WORDS, now=ENDED + timedelta(days=10))
+    assert [each.name for each in runs.iterdir()] == [REMOVED_NAME]
+    assert (elsewhere / "report.html").exists(), "of a link the link alone"
+
+
+@pytest.mark.promise(73)
+@given(
+    days=st.integers(1, 60),
+    pauses=st.lists(st.floats(0.0, 1.1), min_size=1, max_size=20),
+    jump=st.floats(0.0, 3.0),
+)
+@example(days=10, pauses=[0.4], jump=1.7)
+def test_nothing_is_removed_by_a_clock_that_jumped_further_than_the_bound(
+    tmp_path_factory: pytest.TempPathFactory, days: int, pauses: list[float], jump: float
+) -> None:
+    period = timedelta(days=days)
+    most = min(UNSEEN_MAX, period / 2)
+    ends = [ENDED]  # by the true clock, which jumps once all of them have ended
+    for pause in pauses:
+        ends.append(ends[-1] + pause * most)
+    true = ends[-1] + timedelta(hours=1)
+    now = true + jump * most
+    found = [KeptRun(Path(str(n)), "T1", "", at, at + period) for n, at in enumerate(ends)]
+    over = [each for each in found if each.over(now)]
+    runs = tmp_path_factory.mktemp("runs")
+    if not why_clock_is_doubted(over, found, runs, now):
+        assert all(true - each.ended_at >= period - most for each in over)
+    log_clock(runs, checked=True, by="Ada", now=now)
+    assert why_clock_is_doubted(over, found, runs, now) == ""
+
+
+@pytest.mark.promise(73)
+def test_a_removal_each_week_vouches_for_the_clock_of_a_lab_that_rests(tmp_path: Path) -> None:
+    def doubted(days: float) -> str:
+        now = ENDED + timedelta(days=days)
+        return why_clock_is_doubted([kept], [kept], tmp_path, now)
+
+    kept = KeptRun(tmp_path / "a", "T1", "", ENDED, ENDED + timedelta(days=20))
+    for day in (7, 14):
+        assert not doubted(day)
+        log_clock(tmp_path, checked=False, by="timer", now=ENDED + timedelta(days=day))
+    assert not doubted(21)
+    said = doubted(21.01)
+    assert "from 2026-03-15T12:00:00.000Z to 2026-03-22T12:14:24.000Z, more than 7 d" in said
+    with (tmp_path / REMOVED_NAME).open("a") as log:
+        log.write('{"at": "2026-03-21T12:00:00Z", "after": "made up"}\n')
+    assert doubted(21.01) == said, "a line that nobody here wrote is no trace"
+
+
+@pytest.mark.promise(73)
+def test_the_command_removes_nothing_by_a_clock_that_is_days_ahead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = tmp_path / "runs"
+    run(runs, "seconds old", "T1")
+    now = ENDED + timedelta(days=400)
+    monkeypatch.setattr("labharness.faces.cli.retention.wall_clock_utc", lambda: now)
+    words = ("--runs", runs, "--lab", lab_with_days(tmp_path), "--name", "Ada", "--reason", "rule")
+    refused = say("retention", "apply", *words)
+    assert refused.code != 0
+    assert "the clock says 2027-04-05" in refused.err
+    assert [each.name for each in runs.iterdir()] == ["seconds old"]
+    done = say("retention", "apply", *words, "--clock-checked")
+    assert (done.code, "1 removed, 0 kept" in done.out) == (0, True), done
+
+
+def lab_with_days(folder: Path) -> Path:
+    shutil.copytree(LAB, folder / "lab")
+    lab = folder / "lab" / "lab.toml"
+    with lab.open("a", encoding="utf-8") as file:
+        file.write("\n[retention]\nT1 = 10\n")
+    return lab
+
+
+@pytest.mark.promise(73)
+def test_the_command_removes_what_is_over_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = ENDED + timedelta(days=10)
+    monkeypatch.setattr("labharness.faces.cli.retention.wall_clock_utc", lambda: now)
     runs = tmp_path / "runs"
     run(runs, "old", "T1")
     run(runs, "kept", "T2")
     shutil.copytree(runs / "kept", runs / ".removed-half")  # a power cut came between
-    shutil.copytree(LAB, tmp_path / "lab")
-    lab = tmp_path / "lab" / "lab.toml"
-    with lab.open("a", encoding="utf-8") as file:
-        file.write("\n[retention]\nT1 = 10\n")
+    log_clock(runs, checked=False, by="timer", now=ENDED + timedelta(days=5))
+    lab = lab_with_days(tmp_path)
     words = ("--runs", runs, "--lab", lab)
     listed = say("retention", "list", *words)
     assert listed.code == 0, listed
