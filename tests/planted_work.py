@@ -125,11 +125,11 @@ IN_WORK_THAT_SURVIVES = (
         dear=True,
     ),
     PlantedBug(
-        "heat after a checkpoint that nobody looks for",
-        "labharness.work.desk.checkpoint:Checkpoints.recoverable",
-        "resumable and (not heated_since(path, self._last_record, self._facts.sources))",
-        "resumable",
-        "tests/work/capability/test_annealing.py::test_an_open_thermocouple_trips",
+        "suggestion to go on that nobody has tried",
+        "labharness.work.desk.resuming:way_on",
+        "isinstance(found, Rejected)",
+        "False",
+        RESUMING + "test_the_way_on_that_is_told_is_one_that_was_tried",
         promise=60,
         detector="verdict",
         daily=True,
@@ -145,7 +145,7 @@ IN_WORK_THAT_SURVIVES = (
     ),
     PlantedBug(
         "growth taken up after something was heated",
-        "labharness.work.desk.resuming:look_up",
+        "labharness.work.desk.resuming:_found",
         "heated_since(journal, found.record, facts.sources)",
         "False",
         RESUMING
@@ -184,7 +184,7 @@ IN_WORK_THAT_SURVIVES = (
     ),
     PlantedBug(
         "damaged journal relied on",
-        "labharness.work.desk.resuming:look_up",
+        "labharness.work.desk.resuming:_found",
         "not report.ok",
         "False",
         RESUMING + "test_a_damaged_journal_is_not_relied_on",

@@ -1,7 +1,8 @@
 """Removes commands, paths and process ids from a message for a caller elsewhere (ruling 27).
 
-A text that names these is for the lab's operator, who has it in the journal. Its caller is told a
-text of its own, or that the lab knows more.
+A text that names these is for the lab's operator, who has it in the journal. Beside it in the
+catalogue stands a text for callers with the same fact (`told.` and its code). In any other words
+the name alone is left out.
 """
 
 import re
@@ -14,19 +15,18 @@ from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import PAYLOADS
 
-__all__ = ["for_caller"]
+__all__ = ["OWN", "for_caller"]
 
-OWN: Final = {
-    "advice.duration": "hcp.advice.duration",
-    "advice.resume": "hcp.lost.resume",
-    "advice.step": "hcp.advice.step",
-    "data.explain": "hcp.advice.data",
-}
-"""Texts for operators that have one for callers beside them."""
+OWN: Final = "told."
+"""Beginning of the code of a text for callers; the code of the text for operators follows."""
 
-COMMAND: Final = re.compile(r"\blabharness [a-z]|(?<!\w)--[a-z]{2,}")
-PATH: Final = re.compile(r"(?<![\w:/.])(?:/[\w.@+-]+){2,}")
-PROCESS: Final = re.compile(r"\b(?:process|pid) [0-9]+")
+NAMES: Final = (
+    (re.compile(r"\blabharness [a-z]\w*(?: --[a-z][\w-]*(?: [A-Z]+\b)?)*"), "hcp.command"),
+    (re.compile(r"(?<!\w)--[a-z]{2,}[\w-]*"), "hcp.command"),
+    (re.compile(r"(?<![\w:/.])(?:/[\w.@+-]+){2,}"), "hcp.file"),
+    (re.compile(r"\b(?:process|pid) [0-9]+"), "hcp.process"),
+)
+"""Names of what is this machine's own, and the code of what is said instead."""
 
 SAID: Final = (
     *("error_message", "reason_message", "suggestion", "message", "reason"),
@@ -55,20 +55,21 @@ def _cleaned(value: object, said: bool = False) -> Any:  # noqa: ANN401 - whatev
 
 def _told(text: str) -> str:
     if isinstance(text, Text):
-        if text.code in OWN:
-            return Text(OWN[text.code])
-        template = TEXTS.get(text.code, ("", ""))[0]
-        if not _for_operators(template):
-            params = {name: _param(each) for name, each in text.params.items()}
-            text = Text(text.code, **params)
-    return Text("hcp.ask_the_lab") if _for_operators(text) else text
+        own = OWN + text.code
+        params = {name: _param(each) for name, each in text.params.items()}
+        text = Text(own if own in TEXTS else text.code, **params)
+    return _unnamed(text)
 
 
 def _param(value: Any) -> Any:  # noqa: ANN401 - a parameter of a text
     if isinstance(value, list | tuple):
         return [_param(each) for each in value]
-    return _told(value) if isinstance(value, Text) else value
+    return _told(value) if isinstance(value, str) else value
 
 
-def _for_operators(text: str) -> bool:
-    return any(each.search(text) for each in (COMMAND, PATH, PROCESS))
+def _unnamed(text: str) -> str:
+    """Return words without the names; a text that has none stays as it is."""
+    left = text
+    for pattern, instead in NAMES:
+        left = pattern.sub(Text(instead), left)
+    return text if left == text else left

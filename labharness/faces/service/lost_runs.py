@@ -134,7 +134,7 @@ class _Ending:
             "phase": task.progress.phase,
             "step": 0 if run is None else len({each.step_id for each in run.steps}),
             "last_checkpoint": points[-1] if points else None,
-            "recoverable": bool(points),
+            "recoverable": False,
         }
         return answers.task_failed(
             message_id=self._new_id(),
@@ -142,6 +142,6 @@ class _Ending:
             session_id=self._session_id,
             error_code="execution_error",
             error_message=Text("hcp.lost.failed"),
-            suggestion=Text("hcp.lost.resume" if points else "hcp.lost.again"),
+            suggestion=Text("hcp.lost.again"),
             error_details=details,
         )

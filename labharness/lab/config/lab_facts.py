@@ -55,6 +55,7 @@ def lab_facts_of(plan: LabPlan) -> LabFacts:
         warnings=plan.warnings(),
         lab_option=plan.option,
         encrypts=plan.data_key is not None,
+        begins_anew=plan.begins_anew,
     )
 
 

@@ -203,10 +203,11 @@ class TaskRun:
             BadOutput: The output folder cannot take the run.
         """
         self._plan.must_hold()
-        if self._earlier is not None and self._sim_lab is None and self._plan.begins_anew:
-            raise BadLabFile(Text("resume.plant"))
         facts = lab_facts_of(self._plan)
-        facts = replace(facts, approvals=facts.approvals + self._approvals)
+        anew = facts.begins_anew and self._sim_lab is None
+        facts = replace(facts, approvals=facts.approvals + self._approvals, begins_anew=anew)
+        if self._earlier is not None and anew:
+            raise BadLabFile(Text("resume.plant"))
         found = referred(self._plan, self._payload, self.folder.resolve().parent)
         if isinstance(found, Rejected):
             facts = replace(facts, refused=found)

@@ -64,7 +64,6 @@ class Checkpoints:
     ) -> None:
         self.made = 0
         self.last: str | None = None
-        self._last_record = 0
         self._session = session
         self._journal = journal
         self._line = line
@@ -106,24 +105,10 @@ class Checkpoints:
             return
         record = self._journal.append_block(KIND, body, block, self._clock.now_s())
         await self._journal.durable(record)
-        self.made, self.last, self._last_record = self.made + 1, name, record
+        self.made, self.last = self.made + 1, name
         told = {name: body[name] for name in ("checkpoint_id", "description", "resumable")}
         at = utc_text(self._clock.utc())
         self._session.event("checkpoint_created", {**told, "created_at": at})
-
-    def recoverable(self) -> bool:
-        """Return whether a later run may go on from the newest one, as far as this one knows."""
-        if self.last is None:
-            return False
-        try:
-            self._journal.commit()
-            path = self._journal.path
-            resumable = any(
-                each.resumable for each in checkpoints(path) if each.checkpoint_id == self.last
-            )
-            return resumable and not heated_since(path, self._last_record, self._facts.sources)
-        except JournalFailed:
-            return False
 
 
 def readings_of(line: Line) -> dict[str, float]:

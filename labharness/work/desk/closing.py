@@ -17,6 +17,7 @@ from labharness.journal.chain import canonical
 from labharness.line import HoldTooLong, Line, Tripped
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.messages import ResumeFrom
 from labharness.protocols.hcp.terms import Rejected, Submission
 from labharness.work.admission.confidential import in_clear
 from labharness.work.admission.schemas import closed_to, output_fault
@@ -32,6 +33,7 @@ from labharness.work.desk.checkpoint import Checkpoints
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.process_log import process_log
 from labharness.work.desk.referred import FAILURE, bare, failure, references, remarks, results
+from labharness.work.desk.resuming import way_on
 from labharness.work.desk.risk_events import risk_events
 from labharness.work.desk.session import Session
 from labharness.work.desk.so_far import so_far
@@ -117,6 +119,7 @@ class Closing:
         self.capability: Capability | None = None
         self._table: tuple[bytes, int] | None = None
         self._partial: PartialResults | None = None
+        self._way_on: ResumeFrom | None = None
 
     @property
     def log(self) -> str:
@@ -193,11 +196,13 @@ class Closing:
             partial, summary_ = self._referred(partial), self._bare("", summary_)
             why, answer = Text("data.failed", name=FAILURE), None
         way_out = suggestion(ended, answer, self._facts.lab_option)
-        recoverable = self._checkpoints.recoverable()
-        if recoverable:
-            last, session = self._checkpoints.last, self._session.session_id
-            again = Text("advice.resume", session=session, checkpoint=last)
-            way_out = Text("sentences", parts=(way_out, again))
+        with suppress(JournalFailed):
+            self._journal.commit()
+        again = self._way_on or way_on(self._journal.path, self._facts)
+        if again is not None:
+            last, session = again.checkpoint_id, again.session_id
+            on = Text("advice.resume", session=session, checkpoint=last)
+            way_out = Text("sentences", parts=(way_out, on))
         message = answers.task_failed(
             message_id=self._chance.uuid4(),
             timestamp=self._timestamp(),
@@ -209,7 +214,7 @@ class Closing:
                 "phase": phase,
                 "step": len(started),
                 "last_checkpoint": self._checkpoints.last,
-                "recoverable": recoverable,
+                "recoverable": again is not None,
             },
             partial_outputs=partial,
             artifacts=self._listed(),
@@ -296,6 +301,7 @@ class Closing:
             self._table = await asyncio.to_thread(process_log, path, self._facts.watched)
             if self.capability is not None:
                 self._partial = await asyncio.to_thread(so_far, self.capability, records, path)
+            self._way_on = await asyncio.to_thread(way_on, path, self._facts)
 
     def _keep_logs(self, name: str, filename: str) -> int:
         """Store the process log; return its rows, 0 when the journal is lost."""

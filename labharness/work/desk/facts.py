@@ -90,6 +90,7 @@ class LabFacts:
         watched: Channels and units of the process log.
         warnings: Warnings on the lab, such as unverified drivers.
         encrypts: It has a key for confidential data.
+        begins_anew: Its simulated plant is made for each run: no sample is left to go on with.
         lab_option: The option of commands for this lab, as in advice: `` --lab FILE``.
         refused: Why the inputs that a task refers to cannot be had; ``None`` where it has them.
         predict: Flies a plan on the nominal plant, from the line's readings; ``None`` where the
@@ -115,5 +116,6 @@ class LabFacts:
     warnings: tuple[str, ...]
     lab_option: str
     encrypts: bool = False
+    begins_anew: bool = False
     refused: Rejected | None = None
     predict: Callable[[InstructionSet, Mapping[str, float]], Awaitable[Prediction]] | None = None

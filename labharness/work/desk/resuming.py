@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text, several
@@ -17,7 +17,10 @@ from labharness.work.desk.checkpoint import Checkpoint, checkpoints, heated_sinc
 from labharness.work.desk.facts import LabFacts
 from labharness.work.plan import InstructionSet, ResumePoint, Status, StepRecord
 
-__all__ = ["NotResumable", "Resumption", "look_up"]
+__all__ = ["NotResumable", "Resumption", "look_up", "way_on"]
+
+OF_THE_TASK: Final = ("submitted", "planned")
+"""Records of a journal that say what was asked for, and what was made of it."""
 
 
 class NotResumable(LabError, RuntimeError, code="not_resumable"):
@@ -117,9 +120,43 @@ def look_up(
         instructions: The plan for this submission.
         facts: The lab as it is now.
     """
+    found = _found(payload, journal, instructions.digest(), facts)
+    if isinstance(found, Rejected):
+        return found
+    checkpoint, head, asked = found
+    return Resumption(asked, checkpoint, head, instructions)
+
+
+def way_on(journal: Path, facts: LabFacts) -> ResumeFrom | None:
+    """Return the checkpoint from which the same submission may go on; ``None`` for no such one.
+
+    It is tried on the lab as it is now, so that no caller is told of a checkpoint that is refused.
+
+    Args:
+        journal: Of the run, committed.
+        facts: The lab as it is now.
+    """
+    try:
+        kept = {each.kind: each.body for each in read(journal) if each.kind in OF_THE_TASK}
+        newest = [each.checkpoint_id for each in checkpoints(journal)][-1]
+        session = str(run_header(journal)["session_id"])
+        asked = ResumeFrom(session_id=session, checkpoint_id=newest)
+        again = TaskSubmit.model_validate({**kept["submitted"]["payload"], "resume_from": asked})
+        found = _found(again, journal, str(kept["planned"]["digest"]), facts)
+    except (JournalFailed, LookupError, TypeError, ValueError):
+        return None
+    return None if isinstance(found, Rejected) else asked
+
+
+def _found(
+    payload: TaskSubmit, journal: Path | None, plan_digest: str, facts: LabFacts
+) -> tuple[Checkpoint, str, ResumeFrom] | Rejected:
+    """Return the checkpoint that a submission names, with its journal's head and its name."""
     asked = payload.resume_from
     if asked is None or journal is None:
         return _refused("invalid_input", Text("resume.unknown"))
+    if facts.begins_anew:
+        return _refused("invalid_input", Text("resume.plant"))
     try:
         report = verify_file(journal)
         if not report.ok:
@@ -137,12 +174,12 @@ def look_up(
         if found is not newest:  # the sample has gone on, maybe to another place
             text = Text("resume.superseded", newest=newest.checkpoint_id)
             return _refused("invalid_input", text)
-        wrong = _not_covered(found, instructions, facts)
+        wrong = _not_covered(found, plan_digest, facts)
         if wrong is not None:
             return wrong
         if heated_since(journal, found.record, facts.sources):
             return _refused("safety_violation", Text("resume.heated", name=found.checkpoint_id))
-        return Resumption(asked, found, report.head.hash, instructions)
+        return found, report.head.hash, asked
     except (JournalFailed, LookupError, TypeError, ValueError) as why:
         return _refused("resource_unavailable", Text("resume.damaged", why=str(why)))
 
@@ -173,9 +210,7 @@ def _class_of(before: Mapping[str, Any]) -> int:
     return DATA_CLASSES.index(constraints.get("data_classification") or UNDECLARED)
 
 
-def _not_covered(
-    found: Checkpoint, instructions: InstructionSet, facts: LabFacts
-) -> Rejected | None:
+def _not_covered(found: Checkpoint, plan_digest: str, facts: LabFacts) -> Rejected | None:
     """Return why the agreement to the earlier run does not cover this one, if so."""
     if not found.resumable:
         text = Text("resume.not_at_rest", name=found.checkpoint_id)
@@ -183,7 +218,7 @@ def _not_covered(
     digests = {
         "lab": (found.lab_digest, facts.lab_digest),
         "envelope": (found.envelope_digest, facts.envelope_digest),
-        "plan": (found.plan_digest, instructions.digest()),
+        "plan": (found.plan_digest, plan_digest),
     }
     for what, (then, now) in digests.items():
         if then != now:

@@ -383,7 +383,8 @@ def test_a_caller_whose_line_owner_dies_is_answered_with_its_last_checkpoint(
     points = [each.payload["data"] for each in asks.heard if each.is_("checkpoint_created")]
     details = failed.payload["error_details"]
     assert details["last_checkpoint"] == (points[-1]["checkpoint_id"] if points else None)
-    assert details["recoverable"] is bool(points)
+    assert details["recoverable"] is False  # its simulated plant begins anew: nothing to go on with
+    assert "resume_from" not in failed.payload["suggestion"]
     reset = say("reset", "--lab", SHORT_LINE, "--name", "Olga", "--reason", "looked at it")
     assert reset.code == 0, reset.err
     for run in service.runs.iterdir():

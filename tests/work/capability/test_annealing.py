@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from commands import ROOT, say
+from labharness.core.vocabulary import Cause
+from labharness.core.vocabulary.trips import Trip
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
@@ -74,6 +76,23 @@ def test_an_open_thermocouple_trips(furnace: LabPlan, run_task: Run) -> None:
     details = ran.body["error_details"]
     assert (details["last_checkpoint"], details["recoverable"]) == ("ckpt-001", False)
     assert not truth(ran.lab)["furnace_heating"]
+
+
+@pytest.mark.promise(60)
+def test_a_way_on_is_told_only_where_the_same_submission_would_be_let_on(
+    furnace: LabPlan, run_task: Run
+) -> None:
+    """Nothing was heated, and the plant of this lab begins anew: the sample is gone."""
+
+    def stop(lab: Lab) -> None:
+        trip = Trip(Cause.STOP_REQUEST, furnace.safe_procedure, "test", None, 0.0, "a test")
+        lab.line.trip_response.trip(trip)
+
+    ran = run_task(furnace, task(), inject=(Injection("heating", 0.0, stop),))
+    details = ran.body["error_details"]
+    assert (ran.type, details["last_checkpoint"]) == ("task_failed", "ckpt-001"), ran.body
+    assert details["recoverable"] is False
+    assert "resume_from" not in ran.body["suggestion"]
 
 
 @pytest.mark.promise(9)

@@ -24,7 +24,7 @@ from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.guard import Latch
 from labharness.work.desk import LabFacts
-from labharness.work.desk.resuming import NotResumable, Resumption, look_up
+from labharness.work.desk.resuming import NotResumable, Resumption, look_up, way_on
 from labharness.work.plan import Instruction, InstructionSet, ResumePoint
 from rig import EXAMPLE, SAFE_TABLE, SHORT_LINE, Injection, as_submit, cut, submission
 
@@ -244,6 +244,7 @@ class Earlier:
         }
         with SqliteJournal(self.path, run={"session_id": "session-1"}) as journal:
             journal.append("submitted", {"payload": payload}, 0.0)
+            journal.append("planned", {"digest": three_steps().digest()}, 0.0)
             block = canonical({"steps": coded(steps)})
             journal.append_block("checkpoint", made, block, 10.0)
             if self.again:
@@ -261,7 +262,7 @@ class Earlier:
 
 @pytest.fixture(scope="module")
 def facts() -> LabFacts:
-    return lab_facts_of(read_lab(SHORT_LINE))
+    return replace(lab_facts_of(read_lab(SHORT_LINE)), begins_anew=False)
 
 
 @pytest.mark.promise(60)
@@ -277,6 +278,16 @@ def test_a_run_that_failed_cold_can_be_gone_on_with(facts: LabFacts, tmp_path: P
     assert not found.differences({"furnace.temperature": 60.0})
     with pytest.raises(NotResumable, match=r"furnace\.temperature is 61\.0 and was 25\.0"):
         found.compare({"furnace.temperature": 61.0})
+
+
+@pytest.mark.promise(60)
+def test_the_way_on_that_is_told_is_one_that_was_tried(facts: LabFacts, tmp_path: Path) -> None:
+    earlier = Earlier(facts, tmp_path / "journal.sqlite").written()
+    assert way_on(earlier.path, facts) == earlier.asked().resume_from
+    assert way_on(earlier.path, replace(facts, begins_anew=True)) is None
+    assert way_on(earlier.path, replace(facts, lab_digest="sha256:0")) is None
+    heated = Earlier(facts, tmp_path / "heated.sqlite", after=(("furnace.setpoint", 300.0),))
+    assert way_on(heated.written().path, facts) is None
 
 
 REFUSED: Mapping[str, tuple[dict[str, Any], str, str]] = {
@@ -324,8 +335,8 @@ def test_other_inputs_another_lab_and_a_run_that_nobody_knows_are_refused(
 @pytest.mark.promise(60)
 def test_a_damaged_journal_is_not_relied_on(facts: LabFacts, tmp_path: Path) -> None:
     earlier = Earlier(facts, tmp_path / "journal.sqlite").written()
-    text = records(earlier.path)[1][1]
-    changed(earlier.path, 2, data=text.replace(b"25.0", b"24.0"))
+    text = records(earlier.path)[2][1]
+    changed(earlier.path, 3, data=text.replace(b"25.0", b"24.0"))
     found = look_up(earlier.asked(), earlier.path, earlier.plan, facts)
     assert isinstance(found, Rejected)
     assert found.reason_message.startswith("The journal of the earlier run cannot be relied on")
