@@ -35,6 +35,26 @@ IN_THE_GATE = (
         detector="verdict",
     ),
     PlantedBug(
+        "a command that takes away what heat needs confirmed, and then tripped",
+        "labharness.safety.kernel.judging:_takes_away",
+        "not memory.energised(rule, now)",
+        "True",
+        "tests/safety/kernel/test_kernel_taken_away.py::"
+        "test_a_command_is_refused_just_where_its_confirmed_value_would_trip",
+        promise=10,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "what a setpoint moves forgotten",
+        "labharness.lab.config.envelopes:_limit",
+        "moves",
+        "()",
+        "tests/lab/config/test_follows.py::"
+        "test_gas_is_not_taken_from_under_heat_on_any_shipped_lab",
+        promise=10,
+        detector="verdict",
+    ),
+    PlantedBug(
         "purge by timer instead of flow",
         "labharness.safety.kernel.proofs.purged:PurgeProof.count_flow",
         "min(before_sccm, meter.counted_sccm)",

@@ -18,6 +18,7 @@ __all__ = [
     "channels_of",
     "contacts",
     "cooling",
+    "follows",
     "ineffective_bounds",
     "missing_limits",
     "missing_watches",
@@ -211,6 +212,25 @@ def cooling(line: LineFile, instruments: Sequence[Instrument]) -> dict[str, Cool
     for row in line.cooling:
         own = split_channel(row.channel)[1]
         found[row.channel] = Cools(channel=own, **row.model_dump(exclude={"channel", "source"}))
+    return found
+
+
+def follows(line: LineFile, instruments: Sequence[Instrument]) -> dict[str, tuple[str, ...]]:
+    """Return for each channel the readings in its unit that follow what it is set to."""
+    pairs = [
+        (setpoint, meter) for meter, setpoint in (line.purge.inert if line.purge else {}).items()
+    ]
+    for each in instruments:
+        specs = each.driver.channels
+        pairs += [
+            (f"{each.name}.{drive}", f"{each.name}.{off.dark.channel}")
+            for off in each.driver.off or ()
+            for drive in off.drives
+            if off.dark is not None and specs[drive].unit == specs[off.dark.channel].unit
+        ]
+    found: dict[str, tuple[str, ...]] = {}
+    for setpoint, meter in dict.fromkeys(pairs):
+        found[setpoint] = (*found.get(setpoint, ()), meter)
     return found
 
 

@@ -93,6 +93,7 @@ def build_envelope(
     settable: Mapping[str, Channel],
     *,
     volume_cm3: float | None,
+    follows: Mapping[str, tuple[str, ...]],
 ) -> Envelope:
     """Make the kernel's envelope of a line.
 
@@ -101,6 +102,7 @@ def build_envelope(
         kinds: For each instrument on the line its own limits.
         settable: Each channel that a driver can set, as the driver declares it.
         volume_cm3: Volume of the tube, as the lab file states it; a purge proof takes one.
+        follows: For each channel the readings that follow what it is set to.
 
     Raises:
         EnvelopeInvalid: A rule contradicts an instrument's own limits, or another rule.
@@ -113,7 +115,7 @@ def build_envelope(
     wrong += [Text("envelope.two_limits", each=each) for each in doubled]
     for row in file.limit:
         try:
-            limits[row.channel] = _limit(row, file, kinds, settable)
+            limits[row.channel] = _limit(row, file, kinds, settable, follows.get(row.channel, ()))
         except EnvelopeInvalid as why:
             wrong.append(str(why))
     if wrong:
@@ -265,6 +267,7 @@ def _limit(
     file: LineFile,
     kinds: Mapping[str, KindLimits],
     settable: Mapping[str, Channel],
+    moves: tuple[str, ...],
 ) -> Limit:
     instrument, channel = split_channel(row.channel)
     kind = kinds.get(instrument)
@@ -306,6 +309,7 @@ def _limit(
         role=row.role,
         step_max=math.inf if row.step_max is None else row.step_max,
         readback=shown_by,
+        moves=moves,
         always_safe=row.always_safe,
         resolution=math.inf if spec is None or itself is None else spec.resolution,
         own=itself or (),

@@ -323,7 +323,8 @@ def read_lab(path: Path) -> LabPlan:
         raise _bad(path, wrong)
     ruled, known_torr = placed
     volume_cm3 = None if file.tube is None else file.tube.volume_cm3
-    build = partial(build_envelope, ruled, limits, settable, volume_cm3=volume_cm3)
+    follows = consistency.follows(line, instruments)
+    build = partial(build_envelope, ruled, limits, settable, volume_cm3=volume_cm3, follows=follows)
     envelope = tried(build)
     if wrong or envelope is None:
         raise _bad(path, wrong)

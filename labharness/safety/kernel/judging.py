@@ -14,17 +14,17 @@ from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.memory import InterlockRule, Memory
 from labharness.safety.kernel.modes import ADMITS, ALWAYS
 from labharness.safety.kernel.rows import Condition, Interlock, Limit
-from labharness.safety.kernel.tracks import may_be
+from labharness.safety.kernel.tracks import Track, may_be
 
-__all__ = ["judge", "judge_program", "lacks"]
+__all__ = ["counts", "judge", "judge_program", "lacks"]
 
 
 def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...] = ()) -> Verdict:
     """Return whether a command may reach its instrument, given all that is known at ``now``.
 
     The channel has a limit, and the command is in its unit and within its bounds. A value that is
-    always safe passes then. Any other takes a mode that admits it, a step that is small enough, and
-    each interlock before the channel.
+    always safe passes then. Any other takes a mode that admits it, a step that is small enough,
+    each interlock before the channel, and that no rule in force would lose its state by it.
 
     Args:
         command: The command.
@@ -60,7 +60,10 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
     ):
         return refused
     rules = memory.guarding[channel]
-    return (_held_up(command, rules, memory, now, before) if rules else None) or Allowed(command)
+    refused = _held_up(command, rules, memory, now, before) if rules else None
+    if channel in memory.upheld and not refused:
+        refused = _takes_away(command, memory, now)
+    return refused or Allowed(command)
 
 
 def judge_program(segments: Sequence[Command], memory: Memory, now: float) -> Verdict:
@@ -83,6 +86,12 @@ def judge_program(segments: Sequence[Command], memory: Memory, now: float) -> Ve
             )
         before[segment.channel] = (segment.value,)
     return Allowed(segments[-1])
+
+
+def counts(rule: InterlockRule, now: float) -> list[Text]:
+    """Return each channel by which a rule counts, with what was read there and how lately."""
+    tracks = (*rule.counting(), *(track for _, track in rule.during))
+    return [Text("reading.by", channel=each.channel, found=_told(each, now)) for each in tracks]
 
 
 def lacks(row: Interlock, condition: Condition, memory: Memory, now: float) -> Text:
@@ -140,6 +149,22 @@ def _held_up(
     return None
 
 
+def _takes_away(command: Command, memory: Memory, now: float) -> Refused | None:
+    """Refuse a command that, once confirmed, trips: a rule in force loses its state by it."""
+    value = command.value
+    for rule, bound, needed in memory.upheld[command.channel]:
+        if (bound.low <= value <= bound.high) == needed or not memory.energised(rule, now):
+            continue
+        row = rule.row
+        if command.channel in row.guards and value <= row.above:
+            continue  # it ends what the rule is about
+        says = Text("lacks.takes" if needed else "lacks.forbidden")
+        state, counted = str(bound), counts(rule, now)
+        why = Text("interlock.loses", asked=command.text, says=says, state=state, counted=counted)
+        return Refused(command, row.name, why)
+    return None
+
+
 def _present(memory: Memory, channel: str, now: float) -> tuple[float, ...]:
     """Return every value that a channel may have now; -inf is among them where none is known."""
     track = memory.readback(channel)
@@ -149,7 +174,10 @@ def _present(memory: Memory, channel: str, now: float) -> tuple[float, ...]:
 def _found(condition: Condition, memory: Memory, now: float) -> str:
     if not isinstance(condition, Bound):
         return memory.proofs.found(condition)
-    track = memory.tracks[condition.channel]
+    return _told(memory.tracks[condition.channel], now)
+
+
+def _told(track: Track, now: float) -> Text:
     if math.isnan(track.value):
         return Text("reading.never")
     if not track.fresh(now):

@@ -5,6 +5,7 @@ a reading or a command needs are looked up once, when the memory is made.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from labharness.core.vocabulary import Trip
@@ -15,7 +16,7 @@ from labharness.safety.kernel.proofs import Proof, Proofs
 from labharness.safety.kernel.rows import Condition, Interlock, Limit, Plausible, Watch
 from labharness.safety.kernel.tracks import Shown, Track, lacking, may_be
 
-__all__ = ["InterlockRule", "Memory", "Window"]
+__all__ = ["InterlockRule", "Memory", "Upheld", "Window"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +38,17 @@ class InterlockRule:
     during: Shown
     required: Shown
     forbidden: Shown
+
+    def counting(self) -> Iterator[Track]:
+        """Return the tracks of the guarded channels that are, or may be, above its bound."""
+        above = self.row.above
+        for track in self.guards:
+            if not track.value <= above or any(not each <= above for each in track.unconfirmed):
+                yield track
+
+
+Upheld = tuple[InterlockRule, Bound, bool]
+"""A rule whose loss trips, with a state that it requires (true) or forbids (false)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -83,6 +95,7 @@ class Memory:
         trip: The trip in force.
         rules: The interlocks.
         guarding: The interlocks before each channel.
+        upheld: For each channel the states that it sets and that a rule may not lose.
         losable: The interlocks whose loss has a procedure.
         watched: The watches whose silence has a procedure, each beside its track.
         windows: The plausibility rows, each with its window.
@@ -97,6 +110,7 @@ class Memory:
     rules: tuple[InterlockRule, ...] = field(init=False)
     guarding: dict[str, tuple[InterlockRule, ...]] = field(init=False)
     losable: tuple[InterlockRule, ...] = field(init=False)
+    upheld: dict[str, tuple[Upheld, ...]] = field(init=False)
     watched: tuple[tuple[Watch, Track], ...] = field(init=False)
     windows: tuple[Window, ...] = field(init=False)
     proofs: Proofs = field(init=False)
@@ -113,6 +127,8 @@ class Memory:
             for channel in envelope.limits
         }
         self.losable = tuple(rule for rule in self.rules if rule.row.on_loss)
+        upheld = {each.channel: (*self._upheld(each),) for each in envelope.limits.values()}
+        self.upheld = {channel: states for channel, states in upheld.items() if states}
         watches = envelope.watches.values()
         self.watched = tuple((each, self.track(each.channel)) for each in watches if each.procedure)
         self.windows = tuple(map(self._window, envelope.plausible))
@@ -130,6 +146,12 @@ class Memory:
             required=self.shown(bounds),
             forbidden=self.shown(row.forbid),
         )
+
+    def _upheld(self, limit: Limit) -> Iterator[Upheld]:
+        shown_by = {limit.readback or limit.channel, *limit.moves}
+        for rule in self.losable:
+            for needed, states in ((True, rule.required), (False, rule.forbidden)):
+                yield from ((rule, each, needed) for each, _ in states if each.channel in shown_by)
 
     def _window(self, row: Plausible) -> Window:
         other = self.track(row.agrees_with or row.channel)
@@ -184,15 +206,10 @@ class Memory:
 
     def energised(self, rule: InterlockRule, now: float) -> bool:
         """Return whether what a rule is about is, or may be, so; what was never read may be."""
-        row, during = rule.row, rule.during
+        during = rule.during
         if during and (may_be(during, now) is None or self.silent(during[0][0], now)):
             return False
-        for track in rule.guards:
-            if not track.value <= row.above:
-                return True
-            if track.unconfirmed and not all(each <= row.above for each in track.unconfirmed):
-                return True
-        return not rule.guards
+        return not rule.guards or any(rule.counting())
 
     def procedure(self, name: str) -> str:
         """Return the procedure that makes safe in the state the line is, or may be, in.

@@ -27,6 +27,7 @@ class Limit:
         role: ``prepare`` channels (watchdogs, modes) may also be set while the line is arming.
         step_max: Largest change by one command; ``inf`` for no such limit.
         readback: Channel that shows what was set; the channel itself where nothing else does.
+        moves: Readings in the same unit that follow what is set: a controller's measured flow.
         always_safe: Values that interlocks, steps and roles never hold up on a line that is armed
             and has not tripped (law 2). A mark takes the proof of the exhaustive search.
         resolution: Largest difference between what was set and what its read-back shows of it;
@@ -45,6 +46,7 @@ class Limit:
     role: Role = Role.OPERATE
     step_max: float = math.inf
     readback: str = ""
+    moves: tuple[str, ...] = ()
     always_safe: tuple[float, ...] = ()
     resolution: float = math.inf
     own: tuple[float, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.texts import Text
 from labharness.safety.kernel.conditions import Bound
-from labharness.safety.kernel.judging import lacks
+from labharness.safety.kernel.judging import counts, lacks
 from labharness.safety.kernel.memory import Memory, Window
 from labharness.safety.kernel.modes import LIVE
 from labharness.safety.kernel.rows import Interlock
@@ -40,7 +40,8 @@ def lost(memory: Memory, now: float) -> Iterator[tuple[Interlock, Trip]]:
             continue
         condition = memory.missing(rule, now)
         if condition is not None and not memory.silent(condition, now):
-            why = Text("trip.lost", row=row.name, lacks=lacks(row, condition, memory, now))
+            said = lacks(row, condition, memory, now)
+            why = Text("trip.lost", row=row.name, lacks=said, counted=counts(rule, now))
             at = condition.channel if isinstance(condition, Bound) else "purge"
             does = row.on_loss if live else ""
             yield row, Trip(Cause.INTERLOCK_LOST, does, at, None, now, why)
