@@ -37,6 +37,39 @@ IN_THE_HOUSE = (
         detector="verdict",
     ),
     PlantedBug(
+        "agreement that comes back with its state directory",
+        "labharness.lab.wiring.used_agreements:_has",
+        "first is not None and first.body.get('agreement') == ticket",
+        "False",
+        "tests/lab/wiring/test_approval_log.py::"
+        "test_a_state_directory_that_comes_back_whole_makes_no_used_agreement_count"
+        "[before it is asked for]",
+        promise=24,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "agreement that comes back while its run waits",
+        "labharness.lab.wiring.approvals:ApprovalFolder.verdict",
+        "if (run := self._used_by(pending.ticket)):\n    return Text('approvals.used', run=run)",
+        "",
+        "tests/lab/wiring/test_approval_log.py::"
+        "test_a_state_directory_that_comes_back_whole_makes_no_used_agreement_count"
+        "[while it waits]",
+        promise=24,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "run whose journal does not say what it has used",
+        "labharness.work.admission.approval:Approved.to_json",
+        "{'agreement': self.agreement} if self.agreement else {}",
+        "{}",
+        "tests/lab/wiring/test_approval_log.py::"
+        "test_files_that_come_back_from_a_backup_let_no_second_run_begin[state directory]",
+        promise=24,
+        detector="verdict",
+        dear=True,
+    ),
+    PlantedBug(
         "digest compared by its beginning",
         "labharness.work.admission.approval:verify_personal",
         "one.digest == digest",

@@ -1388,6 +1388,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "approvals.agree": ("A person other than the requester looks at it (labharness approvals show {name}{lab}) and agrees (labharness approvals approve {name} --name WHO --reason WHY{lab}); then run it again", "由请求者以外的人查看（labharness approvals show {name}{lab!s}）并同意（labharness approvals approve {name} --name WHO --reason WHY{lab!s}）；然后再运行"),
     "told.approvals.agree": ("A person of the lab other than the requester has to agree to it; then submit it again", "须由实验室中请求者以外的人同意；然后重新提交"),
     "approvals.sign": ("The lab's files were edited since they were approved: read what was edited, then sign again: {command}", "实验室文件在批准后已被编辑：请阅读改动，再重新签署：{command!s}"),
+    "approvals.used": ("the agreement to it was used by the run {run}, as its journal says; the state directory was put back as it was before", "对它的批准已被运行 {run} 使用（见其日志）；状态目录已被恢复到之前的状态"),
     "approvals.full": ("{most} requests wait for approval already", "已有 {most} 项请求等待批准"),
     "approvals.never": ("it was never asked for", "从未请求过"),
     "approvals.became": ("{became}, {at}", "{became}，{at!s}"),

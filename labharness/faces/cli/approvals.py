@@ -20,7 +20,8 @@ from labharness.journal.access_log import log_access
 from labharness.journal.encryption import stated_class
 from labharness.lab.config.account import account
 from labharness.lab.config.lab_facts import approvers_of
-from labharness.lab.wiring.approvals import ApprovalFolder, Pending
+from labharness.lab.wiring.approvals import ApprovalFolder
+from labharness.lab.wiring.decisions import Pending
 
 __all__ = ["approvals", "signer"]
 

@@ -3,7 +3,7 @@
 A request is open while its last entry in this log says that it was asked for. So files that come
 back from a backup count for nothing, nor do any once the log is gone. Each line holds the digest of
 the line before it: one that is changed, put in or taken out is seen. It cannot see that a whole
-state directory is put back as it was; an agreement ends after a day all the same.
+state directory is put back as it was: the journals of the runs do (`used_agreements`).
 """
 
 from collections.abc import Mapping

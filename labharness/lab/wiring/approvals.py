@@ -4,7 +4,8 @@ A request is one JSON file that holds all that a person is shown: the compiled p
 pre-flight, requester and risk. That of a confidential task is encrypted under the key of its run.
 Decisions are appended to a file beside it, and are bound to the digest of plan, envelope and lab
 file: one changed byte voids them. A run that begins with an agreement uses it up:
-``approvals.jsonl`` says so before the run begins, and is asked before an agreement counts.
+``approvals.jsonl`` says so before the run begins, and is asked before an agreement counts. So are
+the journals of the runs, because the log may have been put back as it was.
 """
 
 import asyncio
@@ -13,25 +14,26 @@ import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import Clock, utc_text, wall_clock_utc
-from labharness.core.errors import LabError
 from labharness.core.files.durable import append_durably, sync_folder, write_durably
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.persons import bad_name, same_person
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.encryption import KeyMissing, RunKey, key_of
 from labharness.lab.wiring.approval_log import ASKED, ApprovalLog, BadLog, Entry
+from labharness.lab.wiring.decisions import BadDecision, Decision, Pending
+from labharness.lab.wiring.used_agreements import used_by
 from labharness.protocols.hcp.terms import ReasonCode, Rejected
 from labharness.work.admission.approval import Approved, PersonalApproval, verify_personal
 from labharness.work.admission.approvers import Approver, decision_bytes, why_not_by
 from labharness.work.desk import ApprovalRequest
 
-__all__ = ["VALID_S", "ApprovalFolder", "BadDecision", "Decision", "Pending", "Persons"]
+__all__ = ["VALID_S", "ApprovalFolder", "Persons"]
 
 LOOK_S = 1.0  # world time between two looks at what persons have said
 VALID_S = 24 * 3600.0  # how long a request stands, and an agreement counts
@@ -43,56 +45,6 @@ KEY_FILE, HIDDEN = "key_file", "encrypted"
 """In the file of a confidential request: where its key is, and all that persons are shown."""
 
 
-class BadDecision(LabError, ValueError, code="bad_decision"):
-    """A decision cannot count; the message says why, and what would count."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The decision of one person on one request.
-
-    Attributes:
-        digest: Digest of plan, envelope and lab file at the decision.
-        ticket: Ticket of the request; another request for the same plan has another.
-        account: The account in which it was typed.
-        at: UTC.
-        signature: Of its person's key over all of it, in hexadecimal digits; ``""`` for none.
-    """
-
-    name: str
-    reason: str
-    agrees: bool
-    digest: str
-    ticket: str
-    account: str
-    at: str
-    signature: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A request that waits, and the decisions on it.
-
-    Attributes:
-        ticket: Its name in the log.
-        decisions: The decisions under its ticket.
-        stale: The number of decisions on an earlier request for the same; they count no more.
-    """
-
-    id: str
-    asked_at: str
-    request: ApprovalRequest
-    ticket: str
-    decisions: tuple[Decision, ...]
-    stale: int
-
-    @property
-    def used_up(self) -> str:
-        """Return a text on decisions that count no more, to follow the missing ones; or ``""``."""
-        said = f"; {self.stale} said so of an earlier request for it, which counts no more"
-        return said if self.stale else ""
-
-
 class ApprovalFolder:
     """The requests of one lab and the decisions of persons on them.
 
@@ -101,6 +53,7 @@ class ApprovalFolder:
         now: World time.
         approvers: The persons who may approve, with their keys; ``None`` takes names on trust.
         key: Encrypts the request of a confidential run.
+        runs: The folder of the runs, whose journals say which agreements they have used.
     """
 
     def __init__(
@@ -109,12 +62,14 @@ class ApprovalFolder:
         now: Callable[[], datetime] = wall_clock_utc,
         approvers: Mapping[str, Approver] | None = None,
         key: RunKey | None = None,
+        runs: Path | None = None,
     ) -> None:
         self._folder = state_dir / "approvals"
         self._log = ApprovalLog(state_dir / "approvals.jsonl")
         self._now = now
         self._approvers = approvers
         self._key = key
+        self._runs = runs
 
     @property
     def by_key(self) -> bool:
@@ -139,7 +94,8 @@ class ApprovalFolder:
         if name not in waiting and len(waiting) >= REQUESTS_MAX:
             raise BadDecision(Text("approvals.full", most=REQUESTS_MAX))
         known = self._read_log().get(name)
-        if known is None or not known.ticket or known.request != bound:
+        is_open = known is not None and bool(known.ticket) and known.request == bound
+        if known is None or not is_open or self._used_by(known.ticket):
             self._append({"at": at, "id": name, "became": ASKED, "request": bound})
         body = {"asked_at": at, **self._stored(name, request)}
         write_durably(self._path(name), json.dumps(body, ensure_ascii=False, indent=1))
@@ -306,7 +262,16 @@ class ApprovalFolder:
             requester=request.requester,
             risk_level=request.risk_level,
         )
-        return found if isinstance(found, Approved) else found.reason
+        if not isinstance(found, Approved):
+            return found.reason
+        if run := self._used_by(pending.ticket):
+            return Text("approvals.used", run=run)
+        return replace(found, agreement=pending.ticket)
+
+    def _used_by(self, ticket: str) -> str:
+        """Return the run that has used what was said under a ticket; ``""`` for none."""
+        since = self._now() - timedelta(seconds=2 * VALID_S)  # a day more, for clocks that are set
+        return "" if self._runs is None else used_by(self._runs, ticket, since)
 
     def _why_not(self, decision: Decision, request: ApprovalRequest) -> str:
         """Return why an agreement is not that of its person; ``""`` where it is."""

@@ -431,7 +431,10 @@ class TaskRun:
                 self._tell("approval_asked", {"id": name, "wait_s": wait_s})
 
         folder = ApprovalFolder(
-            self._plan.state_dir, approvers=approvers_of(self._plan), key=self._encryption.key
+            self._plan.state_dir,
+            approvers=approvers_of(self._plan),
+            key=self._encryption.key,
+            runs=self.folder.resolve().parent,
         )
         return Persons(
             folder,

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.digests import digest_of, joined
@@ -96,10 +96,20 @@ class PersonalApproval:
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """The persons who agreed, and their reasons."""
+    """The persons who agreed, and their reasons.
+
+    Attributes:
+        agreement: Ticket of the request that they agreed to; ``""`` of a standing approval.
+    """
 
     by: tuple[str, ...]
     reason: str
+    agreement: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the journal of a run has it."""
+        used = {"agreement": self.agreement} if self.agreement else {}
+        return {"by": list(self.by), "reason": self.reason, **used}
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,8 +230,7 @@ class Desk:
         if (later := admitting.again(weighed, prediction)) is not None:
             return later
         if approved is not None:
-            body = {"by": list(approved.by), "reason": approved.reason}
-            self._journal.append("approved", body, self._clock.now_s())
+            self._journal.append("approved", approved.to_json(), self._clock.now_s())
         return weighed
 
     def _keep_plan(self, planned: Planned) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 import pytest
 
 from commands import say, submit, wrote
-from labharness.core.clock import Clock, VirtualLoop, run
+from labharness.core.clock import Clock, VirtualLoop, run, wall_clock_utc
+from labharness.journal import SqliteJournal
 from labharness.lab import Lab, LabPlan
-from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Decision, Persons
+from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, Persons
+from labharness.lab.wiring.decisions import BadDecision, Decision
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.approval import Approved
 from labharness.work.desk import ApprovalRequest
@@ -38,18 +41,26 @@ def agreed(folder: ApprovalFolder, asked: ApprovalRequest, who: str = "Ada") -> 
 
 @pytest.mark.promise(24)
 @pytest.mark.thorough
+@pytest.mark.parametrize("whole", [False, True], ids=["approvals", "state directory"])
 def test_files_that_come_back_from_a_backup_let_no_second_run_begin(
-    tmp_path: Path, short_plan: LabPlan, wires: list[Lab]
+    tmp_path: Path, short_plan: LabPlan, wires: list[Lab], whole: bool
 ) -> None:
-    state, backup = short_plan.state_dir, tmp_path / "backup"
+    state, backup, runs = short_plan.state_dir, tmp_path / "backup", tmp_path / "runs"
     submit(tmp_path, hot())
     name = waiting()
     assert say("approvals", "approve", name, "--name", "Ada", "--reason", "seen", *LAB).code == 0
-    shutil.copytree(state / "approvals", backup)
-    assert submit(tmp_path, hot()).answer["type"] in ("task_completed", "task_failed")
+    shutil.copytree(state, backup)
+    ran = submit(tmp_path, hot(), "--out", runs / "first")
+    assert ran.answer["type"] in ("task_completed", "task_failed")
 
     driven = len(wires)
-    shutil.copytree(backup, state / "approvals", dirs_exist_ok=True)
+    if whole:
+        shutil.rmtree(state)
+        shutil.copytree(backup, state)
+        assert submit(tmp_path, hot(), "--out", runs / "second").answer["type"] == "task_rejected"
+        assert wrote(wires[driven:]) == []
+        return
+    shutil.copytree(backup / "approvals", state / "approvals", dirs_exist_ok=True)
     shown = say("approvals", "show", name, *LAB)
     assert shown.code == 1
     assert "used by session" in shown.err
@@ -57,6 +68,57 @@ def test_files_that_come_back_from_a_backup_let_no_second_run_begin(
     assert again.answer["payload"]["reason_code"] == "approval_denied"
     assert "1 said so of an earlier request" in again.answer["payload"]["reason_message"]
     assert wrote(wires[driven:]) == []
+
+
+def used_in(run: Path, ticket: str) -> None:
+    """Leave the journal of a run that has used an agreement and was killed."""
+    run.mkdir(parents=True)
+    with SqliteJournal(run / "journal.sqlite") as journal:
+        journal.append("submitted", {}, 0.0)
+        approved = Approved(by=("Ada",), reason="seen", agreement=ticket)
+        journal.append("approved", approved.to_json(), 1.0)
+
+
+@pytest.mark.promise(24)
+@pytest.mark.parametrize("when", ["before it is asked for", "while it waits"])
+def test_a_state_directory_that_comes_back_whole_makes_no_used_agreement_count(
+    tmp_path: Path, when: str
+) -> None:
+    runs, state, backup = (tmp_path / each for each in ("runs", "state", "backup"))
+    folder = ApprovalFolder(state, runs=runs)
+    asked = request()
+    name = agreed(folder, asked)
+    shutil.copytree(state, backup)
+    used = use(folder, asked)
+    assert isinstance(used, Approved)
+    used_in(runs / "other", "another ticket")
+    (runs / "empty").mkdir()
+    used_in(runs / "first", used.agreement)
+    shutil.rmtree(state)
+    shutil.copytree(backup, state)
+    if when == "while it waits":
+        assert "used by the run first" in str(folder.verdict(name, asked))
+    refused = use(folder, asked)
+    assert isinstance(refused, Rejected)
+    assert "1 said so of an earlier request" in refused.reason_message
+    folder.decide(name, "Ada", "seen again", agrees=True, account="a")
+    assert isinstance(use(folder, asked), Approved), "what is agreed to now counts"
+
+
+@pytest.mark.promise(24)
+def test_a_journal_that_cannot_be_read_may_have_used_what_was_agreed_to_before(
+    tmp_path: Path,
+) -> None:
+    runs, state = tmp_path / "runs", tmp_path / "state"
+    folder = ApprovalFolder(state, runs=runs)
+    agreed(folder, request())
+    (runs / "damaged").mkdir(parents=True)
+    (runs / "damaged" / "journal.sqlite").write_bytes(b"not a journal" * 100)
+    assert isinstance(use(folder, request()), Rejected)
+    long_ago = wall_clock_utc().timestamp() - 3 * VALID_S
+    os.utime(runs / "damaged" / "journal.sqlite", (long_ago, long_ago))
+    agreed(folder, request())
+    assert isinstance(use(folder, request()), Approved), "it ended before anybody agreed"
 
 
 @pytest.mark.promise(24)

@@ -15,7 +15,8 @@ import pytest
 from commands import COMMAND, TIMEOUT_S, say, submit, wrote
 from labharness.journal.reading import read
 from labharness.lab import Lab
-from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Decision
+from labharness.lab.wiring.approvals import ApprovalFolder
+from labharness.lab.wiring.decisions import BadDecision, Decision
 from labharness.work.admission.approval import Approved
 from platforms import unix
 from requested import LAB, hot, request, waiting
@@ -45,7 +46,9 @@ def test_a_virtual_run_is_rejected_with_the_way_to_an_approval_and_runs_once_aft
     assert done.answer["type"] in ("task_completed", "task_failed"), done.out
     folder = next(tmp_path.glob("submission-1/run"))
     approved = [each.body for each in read(folder / "journal.sqlite") if each.kind == "approved"]
-    assert approved == [{"by": ["Ada"], "reason": "shown to me"}]
+    (body,) = approved
+    assert (body["by"], body["reason"]) == (["Ada"], "shown to me")
+    assert body["agreement"].startswith("sha256:"), "it is used up, wherever the log comes from"
     assert say("approvals", "list", *LAB).out == "nothing waits for approval\n"
 
     again = submit(tmp_path, hot())
