@@ -4,6 +4,7 @@ A `Text` is its English sentence wherever a string is wanted: in an error, an HC
 The journal keeps code and parameters; a face renders them in the reader's language.
 """
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -17,10 +18,13 @@ __all__ = [
     "Param",
     "Text",
     "coded",
+    "from_json",
     "in_language",
     "revived",
     "several",
     "texts_in",
+    "to_json",
+    "words_of",
 ]
 
 SEPARATORS: Final = (", ", "、")
@@ -114,6 +118,29 @@ def revived(fields: dict[str, Any]) -> object:
     if not isinstance(code, str) or not isinstance(params, dict):
         return fields
     return _made(code, {key: _alive(each) for key, each in params.items()})
+
+
+def to_json(value: object) -> bytes:
+    """Return a value as JSON for another process, each text in it as its code and parameters."""
+    return json.dumps(coded(value)).encode()
+
+
+def from_json(data: bytes) -> object:
+    """Return what `to_json` has made, each text alive again.
+
+    Raises:
+        ValueError: It is not JSON.
+    """
+    return json.loads(data, object_hook=revived)
+
+
+def words_of(asked: Mapping[str, object], name: str) -> str:
+    """Return a field of a request that holds words; ``""`` where it is missing or no text.
+
+    What came from elsewhere is never made a text by ``str``: people would read an object's form.
+    """
+    value = asked.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _alive(value: Any) -> Any:  # noqa: ANN401 - a parameter, as JSON has it

@@ -21,7 +21,7 @@ from labharness.core.clock import run as run_on
 from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_named
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, words_of
 from labharness.journal import JournalFailed
 from labharness.journal.chain import VerifyReport
 from labharness.lab.config.lab_file import BadLabFile
@@ -365,12 +365,12 @@ class HouseProcess:
             self._news.clear()
 
     async def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        word = asked.get("do")
+        word = words_of(asked, "do")
         try:
             if word == "leave":
                 self._leave()
                 return {"ok": True}
-            return {"ok": True, **await self._in_house(self._answered, str(word), asked)}
+            return {"ok": True, **await self._in_house(self._answered, word, asked)}
         except LabError as why:
             return {"ok": False, "error": str(why), "code": why.code}
 
@@ -390,7 +390,7 @@ class HouseProcess:
         if word not in COMMANDS_BY_WORD:
             words = (*WORDS, *COMMANDS_BY_WORD)
             raise TaskRefused(Text("by_hand.word", word=word, words=", ".join(words)))
-        texts = {name: str(value) for name, value in asked.items()}
+        texts = {name: words_of(asked, name) for name in asked}
         try:
             command = COMMANDS_BY_WORD[word]({"reason": "", **texts}, Chance(None).uuid4())
         except KeyError as why:
@@ -400,9 +400,9 @@ class HouseProcess:
         return {"id": command.concerns}
 
     def _task(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        task = self._house.tasks.by_id.get(str(asked.get("task_id", "")))
+        task = self._house.tasks.by_id.get(words_of(asked, "task_id"))
         if task is None:
-            raise TaskRefused(Text("house.unknown_task", task_id=str(asked.get("task_id"))))
+            raise TaskRefused(Text("house.unknown_task", task_id=words_of(asked, "task_id")))
         return {"status": task.status, "reason": task.error_code or task.status_reason}
 
     def _submit(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -418,13 +418,13 @@ class HouseProcess:
         return {"task_id": kept.task_id, "fresh": kept.fresh, "rejected": kept.rejected}
 
     def _retry(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        task_id, resume = str(asked.get("task_id", "")), asked.get("resume") is True
+        task_id, resume = words_of(asked, "task_id"), asked.get("resume") is True
         if resume and self._house.needs_line(task_id) and self._files.current()[0].begins_anew:
             raise TaskRefused(Text("resume.plant"))
         self._house.retry(
             task_id,
             Chance(None).uuid4(),
-            str(asked.get("reason", "")),
+            words_of(asked, "reason"),
             _who(asked),
             resume=resume,
         )
@@ -432,8 +432,8 @@ class HouseProcess:
         return {"id": task_id}
 
     def _confirm(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        task_id, who = str(asked.get("task_id", "")), _who(asked)
-        name, step = str(asked.get("name") or who), str(asked.get("step", ""))
+        task_id, who = words_of(asked, "task_id"), _who(asked)
+        name, step = words_of(asked, "name") or who, words_of(asked, "step")
         by = name if name == who else f"{name} ({who})"
         said = self._house.confirm(task_id, step, by)
         self._wake()
@@ -489,4 +489,4 @@ class HouseProcess:
 
 def _who(asked: Mapping[str, Any]) -> str:
     """Return the account that the system names, or else the name that the command states."""
-    return str(asked.get("account") or asked.get("by") or "operator")
+    return words_of(asked, "account") or words_of(asked, "by") or "operator"

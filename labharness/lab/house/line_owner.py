@@ -24,7 +24,7 @@ from labharness.core.clock import run as run_on
 from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
 from labharness.core.files.signing_key import BadKey
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, words_of
 from labharness.journal.encryption import KeyMissing
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
@@ -192,7 +192,7 @@ class LineOwnerProcess:
     async def _abort(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         self._named(asked)
         if self._task is not None:
-            self._task.abort(str(asked.get("reason", "")))
+            self._task.abort(words_of(asked, "reason"))
         return {}
 
     async def _warn(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,17 +200,17 @@ class LineOwnerProcess:
         if asked.get("reason") not in WARNINGS:
             raise BadOrder(Text("order.wrong", name="reason"))
         if self._task is not None:
-            self._task.warn(str(asked["reason"]))
+            self._task.warn(words_of(asked, "reason"))
         return {}
 
     async def _by_hand(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         self._named(asked)
-        said = {"do": asked["do"], "by": str(asked.get("by", "")), "reason": asked.get("reason")}
+        said = {name: words_of(asked, name) for name in ("do", "by", "reason")}
         return await self._asked(said, "hold.nothing")
 
     async def _confirm(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         self._named(asked)
-        said = {name: str(asked.get(name, "")) for name in ("do", "by", "step")}
+        said = {name: words_of(asked, name) for name in ("do", "by", "step")}
         return await self._asked(said, "operator.not_asked")
 
     async def _asked(self, said: Mapping[str, Any], without_a_line: str) -> dict[str, Any]:
@@ -226,7 +226,7 @@ class LineOwnerProcess:
 
     def _named(self, asked: Mapping[str, Any]) -> None:
         if self._order is None or asked.get("run_id") != self._order.run_id:
-            raise BadOrder(Text("order.other", run_id=str(asked.get("run_id"))))
+            raise BadOrder(Text("order.other", run_id=words_of(asked, "run_id")))
 
     async def _leave(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Leave once the line is free; what runs comes to its end first."""

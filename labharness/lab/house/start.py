@@ -9,7 +9,7 @@ from typing import Any, Final
 from labharness.core.clock import pause, steady_s
 from labharness.core.errors import LabError
 from labharness.core.files.named import open_own
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, words_of
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.house.house_process import house_door, owner_door
 from labharness.lab.wiring.control import LineControl, NoOwner
@@ -157,7 +157,7 @@ def _leave(door: Door, home: Path, what: str) -> str | None:
             answer = conversation.ask(do="leave")
     except NoOwner:
         return what
-    return None if answer["ok"] else str(answer["error"])
+    return None if answer["ok"] else words_of(answer, "error")
 
 
 def _gone(door: Door, home: Path, what: str) -> None:

@@ -7,7 +7,6 @@ there a run is stopped at its own terminal.
 """
 
 import asyncio
-import json
 import os
 import select
 import socket
@@ -17,11 +16,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from labharness.core.clock import Clock
 from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text, coded, revived
+from labharness.core.vocabulary.texts import Text, from_json, to_json
 from labharness.lab.config.lock import read_owner
 from labharness.safety.guard.service import LOOK_S, DoorPaths
 
@@ -157,7 +156,7 @@ class ControlSocket:
     ) -> dict[str, Any] | None:
         """Return the answer; ``None`` to a question whose asker has hung up meanwhile."""
         try:
-            asked = json.loads(text)
+            asked = from_json(text)
         except (ValueError, RecursionError):
             asked = None
         if not isinstance(asked, dict):
@@ -300,8 +299,7 @@ class LineControl:
             raise NoOwner(Text("control.gone_why", why=why.strerror)) from None
         if not text.endswith(b"\n"):
             raise NoOwner(Text("control.gone"))
-        found: dict[str, Any] = json.loads(text, object_hook=revived)
-        return found
+        return cast("dict[str, Any]", from_json(text))
 
     def close(self) -> None:
         """Close the connection."""
@@ -349,4 +347,4 @@ def running_beside(state_dir: Path) -> dict[str, str]:
 
 def _line(body: Mapping[str, Any]) -> bytes:
     """Write an object as one line, in ASCII: every text can be encoded."""
-    return json.dumps(coded(body)).encode() + b"\n"
+    return to_json(body) + b"\n"

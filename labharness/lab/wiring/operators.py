@@ -7,7 +7,7 @@ from contextlib import suppress
 from threading import Thread
 
 from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, words_of
 from labharness.instruments.link import LinkLost
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 
@@ -88,7 +88,7 @@ class ServedOperator:
             text = Text("operator.served", control=self._control, why=reason)
             raise LinkLost(text) from None
         if "error" in answer:
-            refusal = Text("operator.served", control=self._control, why=str(answer["error"]))
+            refusal = Text("operator.served", control=self._control, why=words_of(answer, "error"))
             raise LinkLost(refusal)
         return "simulated operator"
 

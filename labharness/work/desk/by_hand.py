@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary import BadProgram, Cause, Command, Ending, Trip, read_program
-from labharness.core.vocabulary.texts import Text, several
+from labharness.core.vocabulary.texts import Text, several, words_of
 from labharness.journal import JournalFailed
 from labharness.line import Line, NoReply, NotArmed, Tripped
 from labharness.line.hindrances import lost_states, stop_procedure
@@ -300,7 +300,7 @@ class ByHand:
 
     def _ended(self, asked: Mapping[str, Any], what: str, ending: str, *said: str) -> None:
         """Report the ending of a request."""
-        told = Text("by_hand.told", by=str(asked["by"]), what=what)
+        told = Text("by_hand.told", by=words_of(asked, "by"), what=what)
         detail = _after(*said)
         self._line.events.on_warning(Text("by_hand.ended", told=told, ending=ending, detail=detail))
 
@@ -332,7 +332,7 @@ def _shown(ending: Ending) -> str:
 
 def _said(what: Text, asked: Mapping[str, Any]) -> Text:
     """Return a request with its person and reason as one printable text."""
-    by, reason = (_readable(str(asked.get(name) or "")[:TEXT_MAX]) for name in ("by", "reason"))
+    by, reason = (_readable(words_of(asked, name)[:TEXT_MAX]) for name in ("by", "reason"))
     return Text("by_hand", what=what, by=by, reason=_after(reason))
 
 

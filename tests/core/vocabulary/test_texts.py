@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from labharness.core.vocabulary.catalogue import TEXTS, WORDS
-from labharness.core.vocabulary.texts import LANGUAGES, Text, coded, in_language, revived
+from labharness.core.vocabulary.texts import LANGUAGES, Text, coded, in_language, revived, words_of
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.layout import FORMAT
 from labharness.journal.reading import read, run_header
@@ -138,3 +138,17 @@ def test_what_another_version_wrote_is_shown_and_a_later_format_is_not_read(tmp_
         patch.setattr("labharness.journal.reading.FORMAT", FORMAT - 1)
         with pytest.raises(JournalFailed, match="this version reads up to"):
             list(read(path))
+
+
+BORDERS = ("lab", "work/desk", "faces/service")
+MADE_A_TEXT = re.compile(r"\bstr\((?:asked|answer)(?:\.get\(|\[)")
+
+
+def test_what_came_from_another_process_is_made_a_text_by_the_codec_alone() -> None:
+    sources = [path for each in BORDERS for path in (CODE / each).rglob("*.py")]
+    found = [f"{path}" for path in sources if MADE_A_TEXT.search(path.read_text("utf-8"))]
+    assert found == []
+    assert MADE_A_TEXT.search('why = str(asked.get("reason"))')
+    asked = {"reason": {"code": "hcp.aborted", "with": {}}, "by": Text("hcp.aborted")}
+    assert words_of(asked, "reason") == words_of(asked, "none") == ""
+    assert words_of(asked, "by") is asked["by"]

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.wiring.control import ControlSocket, LineControl
 
 
-async def asked_through(folder: Path, *, shared: bool) -> tuple[dict[str, Any], int]:
+async def asked_through(
+    folder: Path, *, shared: bool = False, **more: object
+) -> tuple[dict[str, Any], int]:
     """Return what a request becomes on its way, and the mode of the socket."""
     heard: dict[str, Any] = {}
 
@@ -23,7 +26,7 @@ async def asked_through(folder: Path, *, shared: bool) -> tuple[dict[str, Any], 
 
     def ask() -> None:
         with LineControl(folder) as control:
-            control.ask(do="status", account="somebody else")
+            control.ask(do="status", account="somebody else", **more)
 
     async with ControlSocket(folder, answer, 1.0, shared=shared):
         mode = stat.S_IMODE((folder / "control.sock").stat().st_mode)
@@ -46,3 +49,13 @@ def test_the_group_is_let_in_only_where_folder_and_socket_are_shared(
 def test_the_account_is_the_one_that_the_system_names(tmp_path: Path) -> None:
     heard, _ = asyncio.run(asked_through(tmp_path, shared=False))
     assert heard["account"] == getuser()
+
+
+@pytest.mark.promise(53)
+def test_a_text_of_a_request_arrives_as_its_code_and_parameters(tmp_path: Path) -> None:
+    inner = Text("hcp.lost.reason")
+    why = Text("parts", parts=[inner, Text("named", name="N2", value=3.5)])
+    heard, _ = asyncio.run(asked_through(tmp_path, reason=why, by={"why": inner}))
+    assert isinstance(heard["reason"], Text)
+    assert (heard["reason"].code, heard["reason"]) == (why.code, why)
+    assert isinstance(heard["by"]["why"], Text)
