@@ -392,7 +392,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "data.taken": (" (taken when none is declared)", "（未声明时取此值）"),
     "data.above": ("{found} data{taken} are above the {most} of caller {caller!r}", "{found} 数据{taken}高于调用方 {caller!r} 的 {most}"),
     "data.declare_at_most": ("Declare data_classification {most}, if the data allow it", "若数据允许，声明 data_classification {most}"),
-    "duration.write": ("Write a duration of at most {longest}, for example PT4H", "写一个至多 {longest} 的时长，例如 PT4H"),
+    "duration.write": ("Write a duration of at most {longest}, for example {longest}", "写一个至多 {longest} 的时长，例如 {longest}"),
     "duration.bad": ("constraints.max_duration: {why}", "constraints.max_duration：{why}"),
     "duration.outside": ("constraints.max_duration {asked} is not above PT0S and at most {longest}", "constraints.max_duration {asked} 不在 PT0S 以上、{longest} 以内"),
     "confidence.outside": ("constraints.confidence_threshold {asked} is not between 0 and 1", "constraints.confidence_threshold {asked} 不在 0 与 1 之间"),

@@ -15,11 +15,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, Self, cast
 
 from labharness.core.files.durable import write_durably
+from labharness.core.vocabulary.texts import from_json, to_json
 from labharness.journal.layout import sqlite_errors
-from labharness.protocols.hcp.codec import HcpMessage, decode, encode
+from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.messages import PAYLOADS
 from labharness.work.task.house import PendingRecord
 
 __all__ = [
@@ -78,9 +80,9 @@ class Receipt:
         """Return its rows in the file."""
         yield self.task_id, "submission", 0, self.submission
         for number, each in enumerate(self.told):
-            yield self.session_id, "created", number, encode(each)
+            yield self.session_id, "created", number, _written(each)
         if self.answer is not None:
-            yield self.task_id, "answer", 0, encode(self.answer)
+            yield self.task_id, "answer", 0, _written(self.answer)
 
 
 class MessageStore:
@@ -129,7 +131,7 @@ class MessageStore:
     def keep(self, session_id: str, part: Part, *messages: HcpMessage) -> None:
         """Keep the messages of a part, instead of others; raises as `receive`."""
         told = enumerate(messages[:MESSAGES_MAX])
-        self._write([(session_id, part, number, encode(each)) for number, each in told])
+        self._write([(session_id, part, number, _written(each)) for number, each in told])
 
     def _write(self, rows: Sequence[tuple[str, str, int, bytes]]) -> None:
         """Write rows in one statement, which is its own transaction: whole, or not at all."""
@@ -148,7 +150,7 @@ class MessageStore:
         Raises:
             JournalFailed: The file cannot be read.
         """
-        return tuple(decode(each) for each in self._read(owner, part))
+        return tuple(_read_back(each) for each in self._read(owner, part))
 
     def _read(self, owner: str, part: Part) -> list[bytes]:
         with sqlite_errors(self._path, "read"), self._one_at_a_time:
@@ -182,6 +184,21 @@ class MessageStore:
 
     def __exit__(self, *ended: object) -> None:
         self.close()
+
+
+ENVELOPE: Final = ("message_id", "timestamp", "session_id", "type")
+
+
+def _written(message: HcpMessage) -> bytes:
+    """Return a message with its texts as codes: whom it goes to decides what each of them says."""
+    body = {name: getattr(message, name) for name in ENVELOPE}
+    return to_json({**body, "payload": message.payload.model_dump(by_alias=True, exclude_unset=True)})
+
+
+def _read_back(data: bytes) -> HcpMessage:
+    body = cast("dict[str, Any]", from_json(data))
+    payload = PAYLOADS[body["type"]].model_validate(body["payload"])
+    return HcpMessage(*(body[name] for name in ENVELOPE), payload)
 
 
 def _make(path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from labharness.core.files.signing_key import BadKey
+from labharness.core.vocabulary.digests import digest_of
 from labharness.journal.chain import canonical
 from labharness.journal.encryption import key_of, keyed_digest, make_run_key
 from labharness.lab.house.house_commands import TaskRefused, attempt_of
@@ -25,7 +26,7 @@ from labharness.work.task.states import TERMINAL
 __all__ = ["Submissions", "forget", "read_submission", "redacted_rejection", "redacted_submission"]
 
 DIGEST = "digest"
-"""In the profile of a confidential task: what a repeated key is compared by."""
+"""In the profile of a task: what a repeated key is compared by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +66,12 @@ class Submissions:
             OSError: The disk does not take its key.
         """
         payload = message.payload
-        if not isinstance(payload, TaskSubmit) or not is_confidential(payload):
+        if not isinstance(payload, TaskSubmit):
             return data, {}
-        master = self.data_key() if rejected is None else None
+        if not is_confidential(payload):
+            return data, _digest(None, payload, was)
+        key_file = self.data_key()
+        master = key_file if rejected is None else None
         path = submit_file(self.home, task_id)
         if was is None and master is None:
             data = encode(replace(message, payload=withheld(payload)))
@@ -75,16 +79,19 @@ class Submissions:
             with _usable():
                 key = make_run_key(_key_file(path), master, declared_class(payload))
             data = key.file(path.name, data)
-        return data, _digest(master, payload, was)
+        return data, {} if key_file is None else _digest(key_file, payload, was)
 
 
 def _digest(master: Path | None, payload: TaskSubmit, was: Task | None) -> dict[str, str]:
-    """Return a digest that tells two submissions of one key apart, and no input of either."""
-    if master is None or (was is not None and DIGEST not in was.profile):
+    """Return what tells two submissions of one key apart; with a key it tells no input of either.
+
+    A task of an earlier version has none, and its repetition is given none.
+    """
+    if was is not None and DIGEST not in was.profile:
         return {}
-    said = payload.model_dump(by_alias=True, exclude_unset=True)
+    said = canonical(payload.model_dump(by_alias=True, exclude_unset=True))
     with _usable():
-        return {DIGEST: keyed_digest(master, canonical(said))}
+        return {DIGEST: digest_of(said) if master is None else keyed_digest(master, said)}
 
 
 def redacted_rejection(rejected: Rejected, payload: TaskSubmit) -> Rejected:

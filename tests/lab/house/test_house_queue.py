@@ -1,5 +1,6 @@
 """Two callers, five tasks of mixed priority, a trip between them, and a house that starts twice."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -152,6 +153,37 @@ def test_the_same_key_is_one_task_and_another_content_of_it_is_refused(kept: Kep
     with pytest.raises(TaskRefused, match="key"):
         kept.house.submit(message("k", "urgent"))
     assert kept.house.submit(message("k", caller="ben")).fresh
+
+
+OTHERWISE: tuple[dict[str, Any], ...] = (
+    {"inputs": {"n": 2}},
+    {"inputs": {"n": 1, "m": None}},
+    {"intent": "other"},
+    {"constraints": {"priority": "low"}},
+    {"expected_output": {"format": "f"}},
+    {"expected_output": {"schema": {"type": "object"}}},
+    {"context": {"purpose": "other"}},
+    {"resume_from": {"session_id": "s", "checkpoint_id": "c"}},
+    {"capability_version": "1.x"},
+)
+
+
+@pytest.mark.promise(61)
+@pytest.mark.parametrize("rejected", [None, Rejected("invalid_input", "no")])
+def test_no_part_of_a_submission_may_differ_under_its_key(
+    kept: Kept, rejected: Rejected | None
+) -> None:
+    kept.rejected = rejected
+    whole = json.loads(message("k"))
+    whole["payload"]["inputs"] = {"n": 1}
+    first = kept.house.submit(json.dumps(whole).encode())
+    for change in OTHERWISE:
+        other = {**whole, "payload": {**whole["payload"], **change}}
+        with pytest.raises(TaskRefused, match="key"):
+            kept.house.submit(json.dumps(other).encode())
+    later = {**whole, "timestamp": "2031-01-01T00:00:00Z"}
+    again = kept.house.submit(json.dumps(later, indent=1).encode())
+    assert (again.task_id, again.fresh) == (first.task_id, False)
 
 
 def asked_for(key: str, caller: str = "ana") -> ReceivedSubmission:

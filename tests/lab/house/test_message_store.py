@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.lab.house.house_commands import session_created
 from labharness.lab.house.message_store import FILE, MessageStore, Receipt, keep_message
-from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp import answers
+from labharness.protocols.hcp.codec import HcpMessage, encode
+from labharness.protocols.hcp.terms import Rejected
 
 LOOKS = """
 import sqlite3, sys
@@ -50,6 +53,30 @@ def test_only_this_account_may_read_the_tokens(tmp_path: Path) -> None:
         messages.receive(Receipt("t", b"asked", session_id="s1", told=(told(1), told(1))))
         for each in tmp_path.glob(f"{FILE}*"):
             assert stat.S_IMODE(each.stat().st_mode) == 0o600, each.name
+
+
+def test_a_kept_text_is_its_code_and_parameters(tmp_path: Path) -> None:
+    why = Text("caller.one_of", callers="alpha, beta")
+    rejected = answers.task_rejected(
+        message_id="m",
+        timestamp=NOW,
+        in_reply_to="asked",
+        rejected=Rejected("unauthorized", Text("caller.unknown", caller="x"), None, why),
+    )
+    with MessageStore(tmp_path) as messages:
+        messages.receive(Receipt("t", b"asked", answer=rejected))
+        kept = messages.answer("t")
+    assert kept == rejected
+    assert kept is not None
+    suggestion = getattr(kept.payload, "suggestion", "")
+    assert isinstance(suggestion, Text)
+    assert suggestion.code == why.code
+
+
+def test_what_an_earlier_version_has_kept_is_read(tmp_path: Path) -> None:
+    with MessageStore(tmp_path) as messages:
+        messages._write([("s1", "accepted", 0, encode(told(1)))])
+        assert messages.acceptance("s1") == told(1)
 
 
 @pytest.mark.promise(61)

@@ -1,5 +1,6 @@
 """The audit of submissions: order, reasons, suggestions."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,7 +14,7 @@ from audited import ARGON, CALLER, CVD, SUBMISSION, TEXT, judged
 from labharness.protocols.hcp.terms import REASON_CODES, Rejected
 from labharness.work.admission.audit import CALLERS_SHOWN_MAX, Admitted, Screened, screen
 from labharness.work.admission.callers import BadCallers, read_callers
-from labharness.work.admission.declaration import Safety
+from labharness.work.admission.declaration import DeclaredConstraints, Safety
 from labharness.work.admission.schemas import caller_schema_fault, output_fault
 
 
@@ -64,6 +65,19 @@ def test_a_declaration_speaks_the_words_of_layer_three() -> None:
 def test_a_declaration_that_hcp_does_not_allow_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="capability"):
         replace(CVD, **changes)
+
+
+@pytest.mark.parametrize("longest", ["PT30M", "PT4H", "PT72H", "P10D"])
+@pytest.mark.parametrize("asked", ["three days", "P1Y", "PT0S", "P11D"])
+def test_every_duration_that_is_suggested_may_be_asked_for(longest: str, asked: str) -> None:
+    short = replace(CVD, constraints=DeclaredConstraints(max_duration=longest, concurrent_limit=1))
+    refused = judged(replace(SUBMISSION, max_duration=asked), declarations=(short,))
+    assert isinstance(refused, Rejected)
+    suggested = re.findall(r"\bP[0-9DTHMS]+\b", refused.suggestion or "")
+    assert suggested
+    for each in suggested:
+        kept = judged(replace(SUBMISSION, max_duration=each), declarations=(short,))
+        assert isinstance(kept, Admitted), each
 
 
 @pytest.mark.parametrize(
