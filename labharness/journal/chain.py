@@ -124,7 +124,7 @@ def record_bytes(seq: int, at_s: float, kind: str, body: Mapping[str, Any]) -> b
     if _plain(body) and _plain_float(at_s):
         try:
             data = _encode_plain(_Fields(at_s, body, kind, seq))
-        except UnicodeEncodeError:  # a lone surrogate
+        except (UnicodeEncodeError, OverflowError):  # a lone surrogate; an integer beyond 64 bits
             data = DELETE
         if data.isascii() and DELETE not in data:
             return data

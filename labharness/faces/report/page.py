@@ -68,7 +68,7 @@ def _asked(facts: RunFacts) -> Iterator[tuple[str, object]]:
     yield "constraints", data(asked.get("constraints", {}))
     if facts.plan.get("recipe"):
         yield "recipe", data(facts.plan["recipe"])
-    if asked.get("context"):
+    if asked.get("context") is not None:
         yield "context", el("div", data(asked["context"]), class_="quoted")
     if facts.approval:
         who = ", ".join(str(each) for each in facts.approval["by"])

@@ -30,7 +30,7 @@ def _lines(value: object, name: str) -> Iterator[str]:
         for index, part in enumerate(value):
             yield from _lines(part, f"{name}[{index}]")
     else:
-        yield f"{name}: {_scalar(value)}"
+        yield f"{name}: {_scalar(value)}" if name else _scalar(value)
 
 
 def _scalar(value: object) -> str:

@@ -152,7 +152,7 @@ def decode(data: bytes) -> HcpMessage:
     )
     if fault is not None:
         raise NotHcp(f"{fault[0]}: {fault[1]}")
-    fault = value_fault(body["payload"], "payload")
+    fault = value_fault(_heeded(body["payload"], envelope.type), "payload")
     if fault is not None:
         raise BadPayload(*fault, envelope)
     try:
@@ -190,7 +190,7 @@ def _encoded(message: HcpMessage) -> bytes:
     body = {name: getattr(message, name) for name in _FIELDS if name != "payload"}
     unknown = {name: value for name, value in message.unknown.items() if name not in _FIELDS}
     whole = {**body, "payload": payload, **unknown}
-    fault = value_fault(whole, message.type)
+    fault = value_fault({**whole, "payload": _heeded(payload, message.type)}, message.type)
     if fault is not None:
         raise NotHcp(f"{fault[0]}: {fault[1]}")
     try:
@@ -200,6 +200,12 @@ def _encoded(message: HcpMessage) -> bytes:
     _bounded(data)
     _envelope(whole)
     return data
+
+
+def _heeded(payload: Mapping[str, Any], kind: MessageType) -> Mapping[str, Any]:
+    """Return a payload without what is only kept, and is held to no rule of ours (ruling 44)."""
+    kept = ("context",) if kind == "task_submit" else ()
+    return {name: value for name, value in payload.items() if name not in kept}
 
 
 def submission_of(payload: TaskSubmit) -> Submission:
@@ -218,7 +224,7 @@ def submission_of(payload: TaskSubmit) -> Submission:
         output_format=expected.format if expected else None,
         required_fields=tuple(expected.required_fields) if expected else (),
         output_schema=expected.output_schema if expected else None,
-        context=payload.context or {},
+        context=payload.context,
         newer=payload.is_newer,
         unknown={
             name: tuple(part.model_extra or ())

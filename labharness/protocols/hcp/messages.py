@@ -1,8 +1,10 @@
 """The payloads of HCP messages, as strict models that keep unknown fields."""
 
+import json
 from typing import Annotated, Any, Final, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -13,6 +15,7 @@ from pydantic import (
     WrapValidator,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from labharness.core.vocabulary import texts
 from labharness.protocols.hcp.terms import DataClass, RiskLevel
@@ -66,6 +69,27 @@ CallerId = Annotated[str, StringConstraints(pattern=f"^{CALLERS}$")]
 Text = Annotated[str, StringConstraints(min_length=1)]
 
 
+CONTEXT_BYTES_MAX: Final = 65_536
+"""Size (bytes) of the largest `context`, as compact JSON in UTF-8 (ruling 44)."""
+
+
+def _bounded(value: object) -> object:
+    try:
+        size = len(
+            json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        )
+    except ValueError:
+        raise PydanticCustomError("context", "it cannot be written as JSON") from None
+    if size > CONTEXT_BYTES_MAX:
+        told = {"size": size, "most": CONTEXT_BYTES_MAX}
+        raise PydanticCustomError("context", "it has {size} bytes as JSON; at most {most}", told)
+    return value
+
+
+Context = Annotated[Any, AfterValidator(_bounded)]
+"""Whatever its caller wants to say: it is kept, and nothing looks into it."""
+
+
 class Payload(BaseModel):
     """Base of every payload and of every object inside one."""
 
@@ -108,7 +132,7 @@ class TaskSubmit(Payload):
     inputs: dict[str, Any]
     constraints: Constraints | None = None
     expected_output: ExpectedOutput | None = None
-    context: dict[str, Any] | None = None
+    context: Context = None
     resume_from: ResumeFrom | None = None
     _is_newer: bool = PrivateAttr(default=False)
 

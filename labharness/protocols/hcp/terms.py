@@ -72,7 +72,7 @@ class Submission:
     output_format: str | None = None
     required_fields: tuple[str, ...] = ()
     output_schema: Mapping[str, Any] | None = None
-    context: Mapping[str, Any] = field(default_factory=dict)
+    context: object = None
     unknown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     newer: bool = False
 

@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from labharness.core.clock import utc_text
+from labharness.journal.chain import record_bytes
 from labharness.protocols.hcp import answers, codec, wire
 from labharness.protocols.hcp.codec import BadPayload, HcpMessage, NotHcp, decode, encode
 from labharness.protocols.hcp.messages import TaskAccepted, TaskCompleted, TaskRejected, TaskSubmit
@@ -70,6 +71,39 @@ def test_unknown_fields_are_kept_at_every_depth() -> None:
 def test_a_chinese_intent_travels_as_itself() -> None:
     message = decode(changed("payload", "intent", to="合成单层二硫化钼"))
     assert "合成单层二硫化钼".encode() in encode(message)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8")),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(JSON)
+@example(2**60)
+@example("why")
+@example([1, {"code": "hcp.aborted", "with": {}}])
+def test_a_context_of_any_form_is_kept_as_it_came(context: object) -> None:
+    message = decode(changed("payload", "context", to=context))
+    assert isinstance(message.payload, TaskSubmit)
+    assert message.payload.context == context
+    assert codec.submission_of(message.payload).context == context
+    assert json.loads(encode(message))["payload"]["context"] == context
+    body = message.payload.model_dump(by_alias=True, exclude_unset=True)
+    assert json.loads(record_bytes(1, 0.0, "submitted", body))["body"]["context"] == context
+
+
+@pytest.mark.parametrize(
+    ("context", "why"), [("é" * 33_000, "66002 bytes"), (float("nan"), "cannot be written as JSON")]
+)
+def test_a_context_is_refused_for_its_size_or_where_it_is_no_json(
+    context: object, why: str
+) -> None:
+    with pytest.raises(BadPayload, match=why):
+        decode(changed("payload", "context", to=context))
+    assert decode(changed("payload", "context", to="é" * 32_767)).payload
 
 
 @pytest.mark.parametrize(
