@@ -32,6 +32,10 @@ def script(end: str) -> list[tuple[str, dict[str, Any]]]:
         data = {"from_state": before, "to_state": to, "reason": reason}
         return "event", {"event_type": "state_changed", "data": data}
 
+    def closed(final: str) -> tuple[str, dict[str, Any]]:
+        data = {"final_state": final, "reason": "why"}
+        return "event", {"event_type": "session_closed", "data": data}
+
     def step(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for status in ("RUNNING", "COMPLETED"):
             yield "step", {"instruction": name, "status": status}
@@ -44,16 +48,20 @@ def script(end: str) -> list[tuple[str, dict[str, Any]]]:
         "event": {"data": {"final_state": "ABORTED", "reason": "asked"}},
     }
     if end == "task_rejected":
-        return [("submitted", {}), ("terminal", {"type": end, "payload": last[end]})]
+        ends = [state("PENDING", "REJECTED"), closed("REJECTED")]
+        return [("submitted", {}), *ends, ("terminal", {"type": end, "payload": last[end]})]
     records = [("submitted", {}), state("PENDING", "RUNNING"), *step("heat"), *step("measure")]
     if end == "guard died":
-        records.append(state("RUNNING", "FAILED"))
+        records += [state("RUNNING", "FAILED"), closed("FAILED")]
         return [*records, ("terminal", {"type": "task_failed", "payload": last[end]})]
     if end == "event":
-        records += [state("RUNNING", "ABORTING"), state("ABORTING", "ABORTED")]
+        records += [state("RUNNING", "ABORTING"), state("ABORTING", "ABORTED"), closed("ABORTED")]
+    elif end in FINAL:
+        records += [state("RUNNING", FINAL[end]), closed(FINAL[end])]
     return [*records, ("terminal", {"type": end, "payload": last[end]})]
 
 
+FINAL = {"task_completed": "COMPLETED", "task_failed": "FAILED"}
 ARTIFACT = {"uri": "hcp://session-s/artifacts/map.json", "size_bytes": 9}
 
 
@@ -125,15 +133,16 @@ class LineWorld:
         if do != "abort":
             self._hear(do, by)
             return
-        if not self._todo or self._todo[0][0] == "terminal":
+        if not self._todo or self._ends_now:
             return  # too late: it ends as it would have
         begun = len(self.disk.get(run_id, ())) > 1
         if not begun and run_id in self.accepted:
             self.ends[run_id] = "event"
-            self._todo = [*self._todo[: self._todo.index(RUN_STATE) + 1], *script("event")[-3:]]
+            self._todo = [*self._todo[: self._todo.index(RUN_STATE) + 1], *script("event")[-4:]]
             return
         self.ends[run_id] = "event" if begun else "aborted"
-        self._todo = script("event")[-3:] if begun else [("terminal", REJECTED_ABORTED)]
+        rejected = [*script("task_rejected")[-3:-1], ("terminal", REJECTED_ABORTED)]
+        self._todo = script("event")[-4:] if begun else rejected
 
     def confirm(self, run_id: str, step: str, by: str) -> str:
         self._must_be_up()
@@ -205,9 +214,15 @@ class LineWorld:
         if not self.armed or self._order is None:
             return
         self.latched = "the guard process is gone"
-        if self.ends[self._order.run_id] != "event" and self._todo:
+        if self.ends[self._order.run_id] != "event" and self._todo and not self._ends_now:
             self.ends[self._order.run_id] = "guard died"
-            self._todo = [("trip", {}), *script("guard died")[-2:]]
+            self._todo = [("trip", {}), *script("guard died")[-3:]]
+
+    @property
+    def _ends_now(self) -> bool:
+        """Whether the run has come to its last state, and what is left says so."""
+        kind, body = self._todo[0]
+        return kind == "terminal" or body.get("event_type") == "session_closed"
 
     @property
     def armed(self) -> bool:

@@ -145,14 +145,16 @@ class PlainCaller:
         raise AssertionError(f"not told within {most_s} s; heard {heard}")
 
     def ended(self, most_s: float = WAIT_S_MAX) -> Told:
-        """Return the message that ends a session."""
-        return self.until(
-            lambda told: (
-                told["type"] in ("task_completed", "task_failed", "task_rejected")
-                or told.is_("session_closed", final_state="ABORTED")
-            ),
-            most_s,
-        )
+        """Return the message that ends a session, once the session is closed behind it."""
+        end = self.until(is_end, most_s)
+        session_id = end["session_id"]
+        if end["type"] == "task_rejected":  # one on receipt has had no session
+            asked = end.payload["in_reply_to"]
+            opened = [each for each in self.heard if each.payload.get("in_reply_to") == asked]
+            session_id = next((e["session_id"] for e in opened if e.is_("session_created")), None)
+        if session_id is not None and not any(map(closes(session_id), self.heard)):
+            self.until(closes(session_id), most_s)
+        return end
 
     def _messages(self, most_s: float) -> Iterator[Told]:
         end_s = time.monotonic() + most_s
@@ -206,6 +208,17 @@ class PlainCaller:
     def close(self) -> None:
         if self._connection.is_open:
             self._connection.close()
+
+
+def is_end(told: Told) -> bool:
+    """Return whether a message ends a session."""
+    over = told["type"] in ("task_completed", "task_failed", "task_rejected")
+    return over or told.is_("session_closed", final_state="ABORTED")
+
+
+def closes(session_id: str) -> Callable[[Told], bool]:
+    """Return whether a message is the last one of a session."""
+    return lambda told: told["session_id"] == session_id and told.is_("session_closed")
 
 
 def answer_in(heard: list[Told], kind: str) -> Told:
@@ -268,6 +281,12 @@ def history_faults(heard: list[Told]) -> list[str]:
     ends += [each for each in first if each["type"] == "task_rejected"]
     if len(ends) != 1:
         faults.append(f"{len(ends)} ends")
+    told_last = [each for each in first if not each.is_("warning", code="session_already_closed")]
+    if any(each["type"] == "event" for each in first) and not (
+        told_last[-1].is_("session_closed")
+        and sum(each.is_("session_closed") for each in first) == 1
+    ):
+        faults.append("session_closed is not its last message")
     accepted = [each for each in first if each["type"] == "task_accepted"]
     if len(accepted) > 1:
         faults.append("accepted twice")

@@ -8,6 +8,7 @@ the list is wrong and says so.
 from planted_answer import IN_THE_ANSWER
 from planted_broker import AT_THE_BROKER
 from planted_bug import PlantedBug
+from planted_callers import TO_CALLERS
 from planted_commands import OF_COMMANDS
 from planted_confidential import OF_CONFIDENTIAL_DATA
 from planted_documents import IN_DOCUMENTS
@@ -51,6 +52,7 @@ PLANTED = (
     *IN_STORED_SPECTRA,
     *IN_THE_TASKS,
     *KEPT_TOGETHER,
+    *TO_CALLERS,
     *AT_THE_BROKER,
     *AT_THE_OTHER_DOORS,
     *OF_RETENTION,

@@ -258,8 +258,8 @@ IN_THE_HOUSE = (
     PlantedBug(
         "name of a person that the line owner leaves out",
         "labharness.lab.house.line_owner:LineOwnerProcess._by_hand",
-        "str(asked.get('by', ''))",
-        "''",
+        "('do', 'by', 'reason')",
+        "('do', 'reason')",
         "tests/lab/house/test_manual_steps.py::"
         "test_a_manual_step_waits_for_a_person_who_confirms_it_from_any_terminal",
         promise=75,

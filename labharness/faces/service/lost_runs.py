@@ -7,7 +7,7 @@ from labharness.faces.service.session_messages import SessionState
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.session import TERMINAL, next_state
-from labharness.protocols.hcp.terms import Rejected
+from labharness.protocols.hcp.terms import ReasonCode, Rejected
 from labharness.work.task.record import Attempt, Task
 
 __all__ = ["closed_already", "end_of_lost"]
@@ -36,27 +36,20 @@ def end_of_lost(
     """
     ending = _Ending(session_id, found, new_id, timestamp)
     aborted = task.cancel_requested or task.status == "cancelled"
-    if accepted and found.state == "PENDING":
-        return ending.unbegun(task, run, aborted=aborted)
-    if found.state in ("PENDING", "REJECTED"):
-        code = "aborted" if aborted else "resource_unavailable"
-        if found.state == "PENDING":
-            ending.become("REJECTED", code)
-        why: str = Text("hcp.lost.aborted" if aborted else "hcp.lost.unbegun")
-        if aborted and task.status_reason:
-            why = task.status_reason
-        return (*ending.said, ending.rejected(task.profile.get("message_id", ""), code, why))
-    if found.state not in TERMINAL:
-        if found.state == "PAUSED":
-            ending.become("RUNNING", Text("hcp.lost.reason"))
-        if found.state == "ABORTING":
-            ending.become("ABORTED", Text("hcp.lost.reason"))
-            return tuple(ending.said)
-        ending.become("FAILED", Text("hcp.lost.reason"))
-    if found.state == "ABORTED":
-        ending.close_aborted(withheld=found.withheld)
-        return tuple(ending.said)
-    return (*ending.said, ending.failed(task, run))
+    state, why = found.state, str(Text("hcp.lost.reason"))
+    if accepted and state == "PENDING":  # its run has left nothing
+        ending.become("RUNNING", "accepted")
+        why = Text("hcp.lost.unbegun")
+        if aborted:
+            why = task.status_reason or Text("hcp.lost.aborted")
+            ending.become("ABORTING", why)
+    elif state in ("PENDING", "REJECTED"):
+        return ending.as_rejected(task, aborted=aborted)
+    ending.end(why)
+    if ending.state != "ABORTED":
+        ending.failed(task, run)
+    ending.close(why)
+    return tuple(ending.said)
 
 
 def closed_already(
@@ -81,30 +74,44 @@ class _Ending:
         self, session_id: str, found: SessionState, new_id: Callable[[], str], timestamp: str
     ) -> None:
         self._session_id = session_id
-        self._state, self._sequence = found.state, found.sequence
+        self.state = found.state
+        # the event that was withheld is told now, with its number
+        self._sequence = found.sequence - found.withheld
         self._new_id, self._timestamp = new_id, timestamp
         self.said: list[HcpMessage] = []
 
     def become(self, to: str, reason: str) -> None:
-        before, self._state = self._state, next_state(self._state, to)
+        before, self.state = self.state, next_state(self.state, to)
         self._event("state_changed", {"from_state": before, "to_state": to, "reason": reason})
-        if to in TERMINAL:
-            self._event("session_closed", {"final_state": to, "reason": reason})
 
-    def unbegun(self, task: Task, run: Attempt | None, *, aborted: bool) -> tuple[HcpMessage, ...]:
-        """Return the end of an accepted session whose run left nothing."""
-        self.become("RUNNING", "accepted")
-        if aborted:
-            for state in ("ABORTING", "ABORTED"):
-                self.become(state, task.status_reason or Text("hcp.lost.aborted"))
-            return tuple(self.said)
-        self.become("FAILED", Text("hcp.lost.unbegun"))
-        return (*self.said, self.failed(task, run))
+    def end(self, reason: str) -> None:
+        """Come to a last state from whatever state it is in."""
+        if self.state == "PAUSED":
+            self.become("RUNNING", reason)
+        if self.state not in TERMINAL:
+            self.become("ABORTED" if self.state == "ABORTING" else "FAILED", reason)
 
-    def close_aborted(self, *, withheld: bool) -> None:
-        """Close a session whose run was aborted; an event that was withheld had the number."""
-        self._sequence -= withheld
-        self._event("session_closed", {"final_state": "ABORTED", "reason": Text("hcp.lost.reason")})
+    def close(self, reason: str) -> None:
+        self._event("session_closed", {"final_state": self.state, "reason": reason})
+
+    def as_rejected(self, task: Task, *, aborted: bool) -> tuple[HcpMessage, ...]:
+        """Return the end of a session that was not accepted."""
+        code: ReasonCode = "aborted" if aborted else "resource_unavailable"
+        if self.state == "PENDING":
+            self.become("REJECTED", code)
+        why: str = Text("hcp.lost.aborted" if aborted else "hcp.lost.unbegun")
+        if aborted and task.status_reason:
+            why = task.status_reason
+        self.said.append(
+            answers.task_rejected(
+                message_id=self._new_id(),
+                timestamp=self._timestamp,
+                in_reply_to=str(task.profile.get("message_id", "")),
+                rejected=Rejected(code, why),
+            )
+        )
+        self.close(code)
+        return tuple(self.said)
 
     def _event(self, event_type: str, data: dict[str, str]) -> None:
         self._sequence += 1
@@ -119,16 +126,7 @@ class _Ending:
             )
         )
 
-    def rejected(self, in_reply_to: str, code: str, why: str) -> HcpMessage:
-        aborted = code == "aborted"
-        return answers.task_rejected(
-            message_id=self._new_id(),
-            timestamp=self._timestamp,
-            in_reply_to=in_reply_to,
-            rejected=Rejected("aborted" if aborted else "resource_unavailable", why),
-        )
-
-    def failed(self, task: Task, run: Attempt | None) -> HcpMessage:
+    def failed(self, task: Task, run: Attempt | None) -> None:
         points = () if run is None else run.checkpoint_refs
         details = {
             "phase": task.progress.phase,
@@ -136,12 +134,15 @@ class _Ending:
             "last_checkpoint": points[-1] if points else None,
             "recoverable": False,
         }
-        return answers.task_failed(
-            message_id=self._new_id(),
-            timestamp=self._timestamp,
-            session_id=self._session_id,
-            error_code="execution_error",
-            error_message=Text("hcp.lost.failed"),
-            suggestion=Text("hcp.lost.again"),
-            error_details=details,
+        self.said.append(
+            answers.task_failed(
+                message_id=self._new_id(),
+                timestamp=self._timestamp,
+                session_id=self._session_id,
+                error_code="execution_error",
+                error_message=Text("hcp.lost.failed"),
+                suggestion=Text("hcp.lost.again"),
+                error_details=details,
+            )
+        )
         )

@@ -13,6 +13,7 @@ from labharness.faces.service.session_messages import (
     AFTER,
     Outgoing,
     SessionState,
+    before_closing,
     messages_of,
     on_receipt_in_order,
     state_after,
@@ -233,6 +234,7 @@ class Outbox:
             return self._unreadable(task, session_id, run, sent)
         records = [] if sent >= AFTER else next_records(self._runs, session_id, max(sent, 0))
         more = len(records) == RECORDS_MAX
+        records = before_closing(records)
         over = task.status in TERMINAL if run is None else run.ended_at_s is not None
         over = over and not more
         if over and not any(each.kind == "terminal" for each in records):

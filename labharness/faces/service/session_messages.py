@@ -6,6 +6,7 @@ messages with the same ids each time, so that a message that is sent again is th
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Final
 
 from labharness.journal.chain import Record
@@ -16,6 +17,7 @@ __all__ = [
     "AFTER",
     "Outgoing",
     "SessionState",
+    "before_closing",
     "messages_of",
     "on_receipt_in_order",
     "state_after",
@@ -45,7 +47,7 @@ class SessionState:
         state: Of the session.
         sequence: Of its newest event.
         ended: Its terminal message is in the journal.
-        withheld: Its newest event closes an aborted session, and is told by the terminal message.
+        withheld: Its newest event closes the session, and is told behind the terminal message.
     """
 
     state: str = "PENDING"
@@ -61,7 +63,7 @@ def state_after(records: Iterable[Record], before: SessionState) -> SessionState
     for record in records:
         if record.kind == "event":
             sequence = record.body["sequence"]
-            withheld = withheld or _closes_aborted(record.body)
+            withheld = withheld or _closes(record.body)
             if record.body["event_type"] == "state_changed":
                 state = record.body["data"]["to_state"]
         ended = ended or record.kind == "terminal"
@@ -87,6 +89,9 @@ def messages_of(
 ) -> Iterator[Outgoing]:
     """Return the messages that records of a run's journal are, in their order.
 
+    The event that closes the session stands before the terminal message in the journal, and behind
+    it here (ruling 42). Until it has gone too, both are sent again.
+
     Args:
         session_id: Of the run.
         records: A part of its journal.
@@ -95,22 +100,33 @@ def messages_of(
             ``None`` where there is none, or the session was accepted on receipt.
         in_reply_to: ``message_id`` of the submission.
     """
+    closing: Record | None = None
     for record in records:
-        if record.kind == "event":
+        if record.kind == "event" and _closes(record.body):
+            closing = record
+        elif record.kind == "event":
             opens = record.body["event_type"] == "session_created"
-            if not (opens and opened) and not _closes_aborted(record.body):
+            if not (opens and opened):
                 reply = {"in_reply_to": in_reply_to} if opens else {}
                 yield Outgoing(record.seq, _event(session_id, record.body, reply))
         elif record.kind == "task_accepted" and accepted is not None:
             yield Outgoing(record.seq, accepted)
-        elif record.kind == "terminal":
+        elif record.kind == "terminal" and closing is not None and record.body["type"] != "event":
+            yield Outgoing(closing.seq - 1, _terminal(session_id, record.body))
+            yield Outgoing(record.seq, _event(session_id, closing.body, {}))
+        elif record.kind == "terminal":  # of an abort: it says what the event says, and more
             yield Outgoing(record.seq, _terminal(session_id, record.body))
 
 
-def _closes_aborted(body: Mapping[str, Any]) -> bool:
-    """Return whether the terminal message says the same, with all that the end of an abort left."""
-    ended = (body["event_type"], body["data"].get("final_state"))
-    return ended == ("session_closed", "ABORTED")
+def before_closing(records: list[Record]) -> list[Record]:
+    """Return records up to the event that closes their session, unless its answer is there too."""
+    if any(each.kind == "terminal" for each in records):
+        return records
+    return [*takewhile(lambda each: not (each.kind == "event" and _closes(each.body)), records)]
+
+
+def _closes(body: Mapping[str, Any]) -> bool:
+    return bool(body["event_type"] == "session_closed")
 
 
 def _event(session_id: str, body: Mapping[str, Any], reply: Mapping[str, Any]) -> HcpMessage:

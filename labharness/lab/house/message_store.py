@@ -200,7 +200,7 @@ def _written(message: HcpMessage) -> bytes:
 def _read_back(data: bytes) -> HcpMessage:
     body = cast("dict[str, Any]", from_json(data))
     payload = PAYLOADS[body["type"]].model_validate(body["payload"])
-    return HcpMessage(*(body[name] for name in ENVELOPE), payload)
+    return HcpMessage(**{name: body[name] for name in ENVELOPE}, payload=payload)
 
 
 def _make(path: Path) -> None:

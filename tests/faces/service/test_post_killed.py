@@ -57,7 +57,7 @@ class Telling:
             elif each.kind == "terminal":
                 body["payload"] = {**FILLED[body["type"]], **body["payload"], "artifacts": []}
                 if body["type"] == "event":
-                    body["payload"]["sequence"] = sequence + 1
+                    body["payload"]["sequence"] = sequence
             told.append(Record(each.seq, each.at_s, each.kind, body, each.hash))
         return [each for each in told if each.seq > after]
 
@@ -152,9 +152,9 @@ def check(story: PostedStory) -> None:
                 once = {each["message_id"]: each["type"] for each in heard}
                 assert list(once.values())[:2] == OPENING
                 assert not any(each["type"] == "task_rejected" for each in heard)
-        last = story.heard[sessions[-1]][-1]
         if task.status == "completed":
-            assert last["type"] == "task_completed"
+            types = [each["type"] for each in story.heard[sessions[-1]]]
+            assert types[-2:] == ["task_completed", "event"]
 
 
 @pytest.mark.promise(65)
@@ -183,7 +183,9 @@ def test_each_attempt_of_a_task_is_told_also_one_that_comes_after_its_end(tmp_pa
             found = list(outbox.due(lab.tasks))
             for each in found:
                 outbox.sent(each, len(each.messages))
-            return [(each.session_id, m.message.type) for each in found for m in each.messages[-1:]]
+            return [
+                (each.session_id, m.message.type) for each in found for m in each.messages[-2:-1]
+            ]
 
         assert told() == []
         lab(FailTask(task_id="t", error_code="worker_lost"))
@@ -236,7 +238,8 @@ def test_a_caller_whose_run_can_no_longer_be_read_hears_its_end_all_the_same(
         (batch,) = outbox.due(lab.tasks)
         outbox.sent(batch, len(batch.messages))
         told = [Told(json.loads(encode(each.message))) for each in batch.messages]
-        assert told[-1]["type"] == ("task_failed" if accepted else "task_rejected")
+        assert told[-2]["type"] == ("task_failed" if accepted else "task_rejected")
+        assert told[-1].is_("session_closed")
         numbers = [each.payload["sequence"] for each in told if each["type"] == "event"]
         assert numbers == [*range(18, 18 + len(numbers))], "behind all that were told"
         assert list(outbox.due(lab.tasks)) == []

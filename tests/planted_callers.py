@@ -1,0 +1,53 @@
+"""Planted bugs in what callers are told: the form of an object, an order, other people."""
+
+from planted_bug import PlantedBug
+
+__all__ = ["TO_CALLERS"]
+
+TEXT = (
+    "tests/lab/wiring/test_control.py::test_a_text_of_a_request_arrives_as_its_code_and_parameters"
+)
+HEARD = (
+    "tests/faces/service/test_post_killed.py::"
+    "test_a_caller_hears_all_of_its_task_in_order_and_one_end_whatever_dies"
+)
+KEY = "tests/lab/house/test_house_queue.py::test_no_part_of_a_submission_may_differ_under_its_key"
+
+TO_CALLERS = (
+    PlantedBug(
+        "text of a request that arrives as the object it travelled as",
+        "labharness.core.vocabulary.texts:from_json",
+        "json.loads(data, object_hook=revived)",
+        "json.loads(data)",
+        TEXT,
+        promise=53,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "same key with other inputs, answered with the old task",
+        "labharness.lab.house.submissions:_digest",
+        "canonical(payload.model_dump(by_alias=True, exclude_unset=True))",
+        "canonical({'intent': payload.intent})",
+        f"{KEY}[None]",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "session that is closed before its answer",
+        "labharness.faces.service.session_messages:messages_of",
+        "record.kind == 'event' and _closes(record.body)",
+        "False",
+        f"{HEARD}[5]",
+        promise=65,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "answer that is sent alone, and its session never closed",
+        "labharness.faces.service.session_messages:messages_of",
+        "closing.seq - 1",
+        "closing.seq",
+        f"{HEARD}[5]",
+        promise=65,
+        detector="verdict",
+    ),
+)
