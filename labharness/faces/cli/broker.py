@@ -65,7 +65,7 @@ def _parties(plan: LabPlan, chosen: argparse.Namespace) -> Parties:
         raise BadUse(Text("broker.no_callers", path=str(plan.path)))
     if account in callers:
         raise BadUse(Text("broker.own_account", name=account))
-    return Parties(lab_id, account, tuple(callers), chosen.callers_declare)
+    return Parties(lab_id, account, tuple(callers), not chosen.callers_passive)
 
 
 def _check(management: Management, parties: Parties, *, quorum: bool) -> int:

@@ -102,7 +102,7 @@ OTHER = word("target", "OTHER")
 BROKER_OF = (
     LAB,
     option("--account", "NAME", "account of the lab itself (default: the id of the lab)"),
-    flag("--callers-declare", "callers may declare the exchanges too, and so delete them"),
+    flag("--callers-passive", "callers may not declare the exchanges, and so not delete them"),
     flag("--quorum", "quorum queues also where the broker is not a cluster"),
     option(
         "--management",

@@ -51,6 +51,9 @@ __all__ = ["AmqpFace"]
 
 LOG = logging.getLogger(__name__)
 
+RESTORE_S: Final = 5.0
+"""World time (s) between two looks after the exchanges."""
+
 PREFETCH: Final = 32
 """Most deliveries that wait here at once."""
 
@@ -116,7 +119,10 @@ class AmqpFace:
             self._back_off = wire.BackOff()
             self._counts.connected = True
             self._tell(Text("hcp.connected", queue=wire.command_queue(house.lab_id)))
-            jobs = [asyncio.ensure_future(each) for each in (service.take(), service.send())]
+            jobs = [
+                asyncio.ensure_future(each)
+                for each in (service.take(), service.send(), service.restore())
+            ]
             stack.push_async_callback(cancelled, jobs)
             watched: list[asyncio.Future[Any]] = [ended, *jobs]
             await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
@@ -158,15 +164,27 @@ class _AmqpService(MessageService):
         events = await connection.channel(publisher_confirms=True, on_return_raises=True)
         commands = await connection.channel()
         await commands.set_qos(prefetch_count=PREFETCH)
-        await events.declare_exchange(wire.EVENTS, ExchangeType.TOPIC, durable=True)
         dead = await events.declare_exchange(wire.DEAD, ExchangeType.DIRECT, durable=True)
         bound: FieldTable = {"x-max-length": wire.DEAD_MAX}
         letters = await _had(connection, events, wire.dead_queue(house.lab_id), bound)
         await letters.bind(dead, house.lab_id)
-        asked_of = await commands.declare_exchange(wire.COMMANDS, ExchangeType.DIRECT, durable=True)
         queue = await _had(connection, commands, wire.command_queue(house.lab_id))
-        await queue.bind(asked_of, house.lab_id)
-        return cls(house, outbox, events, commands, queue, dead, counts)
+        service = cls(house, outbox, events, commands, queue, dead, counts)
+        await service._declare()
+        return service
+
+    async def _declare(self) -> None:
+        from aio_pika import ExchangeType
+
+        await self.commands.declare_exchange(wire.EVENTS, ExchangeType.TOPIC, durable=True)
+        await self.commands.declare_exchange(wire.COMMANDS, ExchangeType.DIRECT, durable=True)
+        await self._queue.bind(wire.COMMANDS, self._house.lab_id)
+
+    async def restore(self) -> None:
+        """Declare and bind again what a caller may have deleted: its right to declare is one to."""
+        while True:
+            await asyncio.sleep(RESTORE_S)
+            await self._declare()
 
     # ---- what is asked
 

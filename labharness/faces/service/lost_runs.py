@@ -145,4 +145,3 @@ class _Ending:
                 error_details=details,
             )
         )
-        )

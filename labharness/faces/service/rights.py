@@ -54,8 +54,8 @@ DECLARING: Final = (
     Right(CALLER, wire.COMMANDS, ("configure",)),
     Right(CALLER, wire.EVENTS, ("configure",)),
 )
-"""Besides, where callers declare the exchanges, as HCP allows. In RabbitMQ a right to
-declare is also one to delete."""
+"""Besides: callers may declare the exchanges as they are (ruling 45). In RabbitMQ that is also a
+right to delete them; the lab then declares and binds them again."""
 
 NO_NAME: Final = "^$"
 """Matches no exchange and no queue; the exchange without a name is ``amq.default`` here."""
@@ -98,7 +98,7 @@ class Parties:
     callee_id: str
     account: str
     callers: tuple[str, ...]
-    callers_declare: bool = False
+    callers_declare: bool = True
 
     @property
     def users(self) -> tuple[str, ...]:

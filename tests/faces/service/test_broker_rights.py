@@ -146,17 +146,17 @@ def tries(broker: Broker) -> Iterator[Callable[[str], Tries]]:
         each.close()
 
 
-@pytest.mark.parametrize("declare", [(), ("--callers-declare",)])
+@pytest.mark.parametrize("passive", [(), ("--callers-passive",)])
 @pytest.mark.promise(67)
 def test_each_account_may_do_what_the_table_says_and_nothing_else(
-    command: Command, tries: Callable[[str], Tries], declare: tuple[str, ...]
+    command: Command, tries: Callable[[str], Tries], passive: tuple[str, ...]
 ) -> None:
     for name in LABS:
-        said = command("setup", name, *declare)
+        said = command("setup", name, *passive)
         assert said.code == 0, said
-        said = command("check", name, *declare)
+        said = command("check", name, *passive)
         assert said.code == 0, said
-    labs = [Parties(name, name, CALLERS, bool(declare)) for name in LABS]
+    labs = [Parties(name, name, CALLERS, not passive) for name in LABS]
     by_user = {each.account: each for each in labs} | dict.fromkeys(CALLERS, labs[0])
     # every queue is there, made by its own account
     accounts = {user: tries(user) for user in by_user}
@@ -178,7 +178,7 @@ def test_each_account_may_do_what_the_table_says_and_nothing_else(
 def test_what_no_table_holds_is_refused_too(
     command: Command, tries: Callable[[str], Tries], broker: Broker
 ) -> None:
-    assert command("setup", "one-lab").code == 0
+    assert command("setup", "one-lab", "--callers-passive").code == 0
     alpha, lab = tries("alpha"), tries("one-lab")
     assert alpha.may("configure", "hcp.evt.alpha", "")
     refused: dict[str, tuple[Tries, Callable[[pika.channel.Channel], object]]] = {
@@ -207,10 +207,20 @@ def test_what_no_table_holds_is_refused_too(
     said = {what: who.refusal(do).partition(" ")[0] for what, (who, do) in refused.items()}
     assert said == dict.fromkeys(refused, "ACCESS_REFUSED")
     assert not alpha.refusal(lambda on: on.queue_bind("hcp.evt.alpha", "hcp.events", "alpha.#"))
+    assert not alpha.refusal(lambda on: on.exchange_declare("hcp.events", passive=True))
     named = pika.BasicProperties(user_id="alpha-2")
     assert "user_id" in alpha.refusal(
         lambda on: on.basic_publish("hcp.commands", "one-lab", b"x", named)
     )
+
+
+def test_a_broker_whose_administrator_has_made_the_virtual_host_is_as_it_should_be(
+    command: Command, broker: Broker
+) -> None:
+    assert command("setup", "one-lab").code == 0
+    control(broker, f"set_permissions -p /hcp {ADMINISTRATOR} .* .* .*")  # as its image does
+    assert command("setup", "one-lab").code == 0
+    control(broker, f"clear_permissions -p /hcp {ADMINISTRATOR}")
 
 
 def test_a_difference_is_named_and_written_right_again(command: Command, broker: Broker) -> None:
@@ -265,7 +275,21 @@ def test_these_rights_are_enough_for_both_sides(
     service = Service(lab, broker.url("served-lab"), tmp_path / "runs", "fast")
     try:
         url = broker.url("served-caller")
-        caller = PlainCaller(url, "served-caller", "served-lab", declares=False)
+        caller = PlainCaller(url, "served-caller", "served-lab")
+        other = Tries(broker, "served-caller")  # what one deletes is there again for all
+        for name in ("hcp.events", "hcp.commands"):
+            assert other.refusal(lambda on, name=name: on.exchange_delete(name)) == ""  # type: ignore[misc]  # of a lambda's own
+        other.close()
+        caller.close()
+        lab_side = Tries(broker, "served-lab")
+        for name in ("hcp.events", "hcp.commands"):
+            until(
+                lambda name=name: (
+                    not lab_side.refusal(lambda on: on.exchange_declare(name, passive=True))
+                )
+            )  # type: ignore[misc]  # of a lambda's own
+        lab_side.close()
+        caller = PlainCaller(url, "served-caller", "served-lab")
         payload = json.loads(EXAMPLE.read_text("utf-8"))["payload"]
         caller.submit({**payload, "caller_id": "served-caller"})
         rejected = caller.ended()

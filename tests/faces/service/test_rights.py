@@ -109,6 +109,10 @@ def test_a_stranger_with_a_right_to_our_queues_is_named() -> None:
     for user, read in (("wide", r"^hcp\."), ("broken", "("), ("other-lab", r"^hcp\.cmd\.other$")):
         row = {"user": user, "vhost": "/hcp", "configure": "^$", "write": "^$", "read": read}
         told["permissions"].append(row)
+    every = {"configure": ".*", "write": ".*", "read": ".*"}
+    for user, tags in (("root", ["administrator"]), ("old", "monitoring,administrator")):
+        told["users"].append({"name": user, "tags": tags})  # it may give itself any right
+        told["permissions"].append({"user": user, "vhost": "/hcp", **every})
     named = [str(each) for each in differences(ALPHA, told)]
     assert [each.split()[1] for each in named] == ["wide", "broken"]
     assert all("hcp.cmd.lab-1" in each and "hcp.evt.alpha" in each for each in named)
