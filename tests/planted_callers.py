@@ -13,7 +13,27 @@ HEARD = (
 )
 KEY = "tests/lab/house/test_house_queue.py::test_no_part_of_a_submission_may_differ_under_its_key"
 
+AUDIENCE = "tests/faces/service/test_audience.py::test_no_caller_hears_who_else_there_is"
+
 TO_CALLERS = (
+    PlantedBug(
+        "stranger who is told the ids of all callers",
+        "labharness.faces.service.audience:_told",
+        "own in TEXTS",
+        "own in TEXTS and not own.endswith('one_of')",
+        AUDIENCE,
+        promise=67,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "account of a person who works by hand, told to a caller",
+        "labharness.faces.service.audience:_told",
+        "own in TEXTS",
+        "own in TEXTS and 'by_hand' not in own",
+        AUDIENCE,
+        promise=67,
+        detector="verdict",
+    ),
     PlantedBug(
         "text of a request that arrives as the object it travelled as",
         "labharness.core.vocabulary.texts:from_json",

@@ -23,7 +23,8 @@ OWN: Final = "told."
 NAMES: Final = (
     (re.compile(r"\blabharness [a-z]\w*(?: --[a-z][\w-]*(?: [A-Z]+\b)?)*"), "hcp.command"),
     (re.compile(r"(?<!\w)--[a-z]{2,}[\w-]*"), "hcp.command"),
-    (re.compile(r"(?<![\w:/.])(?:/[\w.@+-]+){2,}"), "hcp.file"),
+    (re.compile(r"(?<![A-Za-z0-9_:/.])(?:/[A-Za-z0-9_.@+-]+){2,}"), "hcp.file"),
+    (re.compile(r"(?<![A-Za-z0-9_])[A-Z]:\\[A-Za-z0-9_.@+\\-]*"), "hcp.file"),
     (re.compile(r"\b(?:process|pid) [0-9]+"), "hcp.process"),
 )
 """Names of what is this machine's own, and the code of what is said instead."""
@@ -33,6 +34,10 @@ SAID: Final = (
     *("warnings", "risk_events", "finding"),
 )
 """Fields that people read; what a capability has found out is in others, and stays as it is."""
+
+
+PERSONS: Final = ("confirmed_by",)
+"""Fields that name a person of the lab."""
 
 
 def for_caller(message: HcpMessage) -> HcpMessage:
@@ -47,7 +52,8 @@ def for_caller(message: HcpMessage) -> HcpMessage:
 def _cleaned(value: object, said: bool = False) -> Any:  # noqa: ANN401 - whatever a payload holds
     if isinstance(value, Mapping):
         inside = (*SAID, "text") if said else SAID
-        return {name: _cleaned(each, name in inside) for name, each in value.items()}
+        cleaned = {name: _cleaned(each, name in inside) for name, each in value.items()}
+        return cleaned | {name: Text("hcp.person") for name in PERSONS if name in cleaned}
     if isinstance(value, list | tuple):
         return [_cleaned(each, said) for each in value]
     return _told(value) if said and isinstance(value, str) else value

@@ -102,6 +102,42 @@ def test_a_reason_of_the_operating_system_is_not_passed_on() -> None:
     assert not OURS.search(str(for_caller(message).payload.model_dump()))
 
 
+def test_words_of_an_operator_stay_whole_around_a_path_of_any_system() -> None:
+    words = "see /srv/lab/a.txt, 见/data/x/y和C:\\Users\\x: door open"
+    by = Text("by_hand", what=Text("by_hand.hold"), by="root", reason=Text("after", parts=[words]))
+    for said in (words, by, Text("hold.ended", why=by)):
+        told = str(failed(said).error_message)
+        for kept in (
+            "see (a file of the lab), 见(a file of the lab)和(a file of the lab)",
+            "door open",
+        ):
+            assert kept in told
+
+
+@pytest.mark.promise(67)
+def test_no_caller_hears_who_else_there_is() -> None:
+    act = Text("by_hand", what=Text("by_hand.hold"), by="root", reason="")
+    told = Text("by_hand.told", by="root", what=act)
+    ended = Text("by_hand.ended", told=told, ending="confirmed", detail="")
+    abroad = Text("owner.abroad", pid=1, of=Text("owner.of", account="root"), does="d", by="b")
+    leased = Text("lease.taken", path="/a/b/c", who="root on host")
+    for said in (act, told, ended, Text("after", parts=[ended]), abroad, leased):
+        assert "root" in said
+        assert "root" not in failed(said).error_message
+    assert "by hand" in failed(ended).error_message
+    one_of = failed("why", suggestion=Text("caller.one_of", callers="root, beta")).suggestion
+    assert one_of == TEXTS["told.caller.one_of"][0]
+    done = answers.event(
+        message_id="m",
+        timestamp="2026-01-01T00:00:00.000Z",
+        session_id="s",
+        event_type="log",
+        sequence=3,
+        data={"level": "info", "message": "done", "details": {"confirmed_by": "Olga (root)"}},
+    )
+    assert "Olga" not in str(for_caller(done).payload.model_dump())
+
+
 LEAKS = (
     *("run labharness reset", "give --lab", "see /var/lib/lab", "held by process 4711"),
     *("mallory is first", "ValueError('x')", "s3cret"),
