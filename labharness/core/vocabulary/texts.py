@@ -135,9 +135,9 @@ def from_json(data: bytes) -> object:
 
 
 def words_of(asked: Mapping[str, object], name: str) -> str:
-    """Return a field of a request that holds words; ``""`` where it is missing or no text.
+    """Return the words in a field of a request; ``""`` where the field is missing or no text.
 
-    What came from elsewhere is never made a text by ``str``: people would read an object's form.
+    A field is never made a text by ``str``: people would read the form of an object.
     """
     value = asked.get(name)
     return value if isinstance(value, str) else ""
