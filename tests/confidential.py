@@ -131,9 +131,7 @@ def confidential_furnace(folder: Path, inputs: Path, *others: str) -> Path:
     (folder / "callers.toml").write_text("".join(callers).replace('"R3"', '"R4"'), "utf-8")
     shipped = IV.parent.parent / "annealing_furnace"
     hazards = (shipped / "hazards.toml").read_text("utf-8")
-    assert "proof_days = 365" in hazards
-    lasting = hazards.replace("proof_days = 365", "proof_days = 3650")  # it is served, by real days
-    (folder / "hazards.toml").write_text(lasting, "utf-8")
+    (folder / "hazards.toml").write_text(hazards, "utf-8")
     text = (shipped / "lab.toml").read_text("utf-8")
     for old, new in (
         ('approvals = ["approval.toml"]\n', f"state_dir = {json.dumps(str(folder / 'state'))}\n"),

@@ -1,5 +1,6 @@
 """Requests for unattended work, and how each is refused."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,16 +9,22 @@ from labharness.lab import Lab, LabPlan
 from labharness.line import Instrument
 from rig import Ran, approved_copy
 
-HAZARDS = ROOT / "envelopes/labharness_envelopes/labs/cvd_mos2/hazards.toml"
+SHIPPED = ROOT / "envelopes/labharness_envelopes/labs/cvd_mos2/hazards.toml"
+DAYS = re.compile(r"^proof_days = \d+$", re.MULTILINE)
+HAZARDS = DAYS.sub(
+    "proof_tested = 2025-12-15\nproof_days = 3650",
+    SHIPPED.read_text("utf-8").replace('proof = "simulated"\n', ""),
+)
+"""The shipped table with dated proof tests, as a real lab's: they count for ten years."""
 
 
 def unattended(folder: Path, hazards: str | None = None, attended: str = "never") -> LabPlan:
     """The short line with nobody there, its hazard table in a folder of its own."""
-    (folder / "hazards.toml").write_text(hazards or HAZARDS.read_text("utf-8"), "utf-8")
+    (folder / "hazards.toml").write_text(hazards or HAZARDS, "utf-8")
 
     def edit(text: str) -> str:
         text = text.replace('attended = "always"', f'attended = "{attended}"')
-        table = f"{ROOT}/envelopes/labharness_envelopes/labs/cvd_mos2/hazards.toml"
+        table = f"{ROOT}/tests/short_line_hazards.toml"
         return text.replace(table, "hazards.toml")
 
     plan = approved_copy(folder, edit=edit)

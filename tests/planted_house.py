@@ -140,6 +140,37 @@ IN_THE_HOUSE = (
         daily=True,
     ),
     PlantedBug(
+        "real hardware taken for simulated",
+        "labharness.lab.config.hazards:read_hazards",
+        "table.proof and real_ports",
+        "False",
+        "tests/envelopes/test_unattended.py::"
+        "test_simulated_hardware_is_never_overdue_and_stands_before_no_real_port",
+        promise=35,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "two served labs with one state",
+        "labharness.lab.config.served_file:served_text",
+        'state_home(head["id"], None, target)',
+        'state_home(head["id"], None, plan.path)',
+        "tests/instruments/simulation/test_served_file.py::"
+        "test_two_served_labs_of_one_lab_file_share_no_latch_and_no_door[]",
+        promise=36,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "time passes while a person is asked",
+        "labharness.core.clock.times:Clock.stand",
+        "not self.stands",
+        "True",
+        "tests/lab/wiring/test_calendar.py::"
+        "test_a_hold_at_full_speed_waits_by_the_calendar_until_a_person_ends_it[resume]",
+        promise=75,
+        detector="journal audit",
+        dear=True,
+    ),
+    PlantedBug(
         "proof test of a day to come recorded",
         "labharness.lab.config.hazards:record_proof",
         "day > today",

@@ -62,7 +62,7 @@ def line_texts() -> dict[str, str]:
     assert 'based_on = "cvd_mos2"\n' in own
     lab = SHORT_LINE.read_text("utf-8")
     return {
-        "lab.toml": lab.replace('"../envelopes', f'"{HERE.parent.as_posix()}/envelopes'),
+        "lab.toml": lab.replace('"../', f'"{HERE.parent.as_posix()}/'),
         "short_line_envelope.toml": own.replace('"cvd_mos2"\n', '"cvd_mos2.toml"\n'),
         "cvd_mos2.toml": SHIPPED_ENVELOPE.read_text("utf-8"),
     }

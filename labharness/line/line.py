@@ -18,7 +18,7 @@ from labharness.instruments.driver import Identity
 from labharness.instruments.link import Link
 from labharness.journal import Journal
 from labharness.line.command import Writer
-from labharness.line.escalation import DownStage, Hold, Reached, bring_down
+from labharness.line.escalation import HOLD_S_MAX, DownStage, Hold, Reached, bring_down
 from labharness.line.events import Events
 from labharness.line.exchanges import Exchanges, NoReply, Reader
 from labharness.line.gate import Gate
@@ -78,6 +78,7 @@ class Line:
         self.events = events = Events()
         self.memory = memory = Memory(envelope)
         self.holding = Hold(clock.now_s)
+        self._standing: asyncio.Task[None] | None = None
         self._links = dict(links)
         self._attended = attended
         self._room = room
@@ -234,6 +235,9 @@ class Line:
                 return False
             self.holding.begin()
             self._mode(Mode.HELD)
+            if self.clock.stands:  # a person thinks, and the hold lasts as long by the calendar
+                stand = self.clock.stand(HOLD_S_MAX, lambda: self.holding.on)
+                self._standing = self.clock.loop.create_task(stand)
             return True
 
         return await self._writer.between(held)

@@ -23,7 +23,7 @@ SETTLED_S = 5.0
 IN_HYDROGEN = {"hydrogen_sccm": 5}
 LATE = (
     'H2S detector in the room, alarm at 10 ppm"\nproof_tested = 2025-12-15',
-    'H2S detector in the room, alarm at 10 ppm"\nproof_tested = 2024-12-15',
+    'H2S detector in the room, alarm at 10 ppm"\nproof_tested = 2015-12-15',
 )
 OVERDUE = "hydrogen sulfide: proof test of scrubbed exhaust of 60 m3/h or more with flow switch"
 
@@ -90,7 +90,7 @@ def weighed(ran: Ran) -> str:
 def test_a_growth_in_hydrogen_is_asked_for_the_hardware_against_hydrogen_sulfide(
     tmp_path: Path, run_task: Run, wires: list[Lab]
 ) -> None:
-    text = HAZARDS.read_text("utf-8")
+    text = HAZARDS
     assert LATE[0] in text
     plan = on_their_own(unattended(tmp_path, text.replace(*LATE)), "safe(5)")
     is_refused(run_task(plan, submission(recipe=IN_HYDROGEN)), wires, OVERDUE)
@@ -100,7 +100,7 @@ def test_a_growth_in_hydrogen_is_asked_for_the_hardware_against_hydrogen_sulfide
 def test_an_attended_growth_in_hydrogen_with_that_hardware_overdue_is_riskier(
     tmp_path: Path, run_task: Run
 ) -> None:
-    text = HAZARDS.read_text("utf-8").replace(*LATE)
+    text = HAZARDS.replace(*LATE)
     plan = unattended(tmp_path, text, attended="always")
     ran = run_task(plan, submission(recipe=IN_HYDROGEN))
     assert ran.body["reason_code"] == "risk_too_high"
@@ -109,7 +109,7 @@ def test_an_attended_growth_in_hydrogen_with_that_hardware_overdue_is_riskier(
 
 @pytest.mark.thorough
 def test_a_growth_without_hydrogen_is_not_asked_for_it(tmp_path: Path, run_task: Run) -> None:
-    text = HAZARDS.read_text("utf-8").replace(*LATE)
+    text = HAZARDS.replace(*LATE)
     accepted(run_task(on_their_own(unattended(tmp_path, text), "safe(5)"), abort=SOON))
 
 
@@ -117,6 +117,6 @@ def test_whoever_is_to_agree_reads_that_hydrogen_sulfide_is_made(
     short_plan: LabPlan, run_task: Run
 ) -> None:
     said: dict[str, Any] = run_task(short_plan, submission(recipe=IN_HYDROGEN)).body
-    assert said["reason_code"] == "approval_denied"
+    assert said["reason_code"] == "approval_expired"
     waiting = next((short_plan.state_dir / "approvals").glob("*.json")).read_text("utf-8")
     assert "hydrogen sulfide is flammable and toxic" in waiting

@@ -10,7 +10,7 @@ import pytest
 
 from commands import say, spawn_on_full_disk
 from labharness.core.clock import wall_clock_utc
-from labharness.lab import BadLabFile, Lab
+from labharness.lab import BadLabFile, Lab, read_lab
 from labharness.lab.config.hazards import read_hazards, record_proof
 from labharness.work.admission.risk import safe_in_time
 from left_alone import HAZARDS, hazards, is_refused, on_their_own, unattended
@@ -53,7 +53,7 @@ def test_unattended_heating_is_refused_when_an_instrument_would_stay_as_it_is(
             'safeguard = "  "',
             "over-temperature: no hardware safeguard",
         ),
-        ("2025-12-15", "2024-12-15", f"proof test of {OVER_HEAT} is 17 d late"),
+        ("2025-12-15", "2015-12-15", f"proof test of {OVER_HEAT} is 20 d late"),
         (
             "proof_tested = 2025-12-15\n",
             "",
@@ -68,7 +68,7 @@ def test_unattended_heating_is_refused_when_an_instrument_would_stay_as_it_is(
 def test_unattended_work_is_refused_without_hardware_that_was_tested(
     tmp_path: Path, run_task: Run, wires: list[Lab], old: str, new: str, says: str
 ) -> None:
-    text = HAZARDS.read_text("utf-8").replace(old, new, 1)
+    text = HAZARDS.replace(old, new, 1)
     if not says:  # two rows guard against heat: take both out of that category
         text = text.replace('"high_temperature", ', "")
         says = "high_temperature: no row in the hazard table"
@@ -80,7 +80,7 @@ def test_unattended_work_is_refused_without_hardware_that_was_tested(
 def test_attended_work_with_an_overdue_test_is_one_level_riskier(
     tmp_path: Path, run_task: Run
 ) -> None:
-    text = HAZARDS.read_text("utf-8").replace("2025-12-15", "2024-12-15", 1)
+    text = HAZARDS.replace("2025-12-15", "2015-12-15", 1)
     ran = run_task(unattended(tmp_path, text, attended="always"), abort=SOON)
     assert accepted(ran)["risk_level"] == "R4"
     assert any("past its proof test" in each for each in accepted(ran)["risk_reasons"])
@@ -99,7 +99,7 @@ def test_safe_is_safe_within_five_seconds(does: str, good: bool) -> None:
 def test_a_recorded_proof_test_lifts_the_refusal_and_voids_no_approval(
     tmp_path: Path, run_task: Run
 ) -> None:
-    text = HAZARDS.read_text("utf-8").replace("2025-12-15", "2024-12-15", 1)
+    text = HAZARDS.replace("2025-12-15", "2015-12-15", 1)
     plan = unattended(tmp_path, text)
     before = (plan.lab_digest, plan.envelope_digest)
     assert run_task(on_their_own(plan, "safe(5)")).type == "task_rejected"
@@ -116,7 +116,7 @@ def test_a_recorded_proof_test_lifts_the_refusal_and_voids_no_approval(
 
 def test_a_failed_proof_test_counts_against_the_safeguard(tmp_path: Path) -> None:
     path = tmp_path / "hazards.toml"
-    path.write_text(HAZARDS.read_text("utf-8"), "utf-8")
+    path.write_text(HAZARDS, "utf-8")
     words = {"by": "Ada", "reason": "did not open", "today": TODAY}
     record_proof(read_hazards(path), "laser", day=TODAY, passed=False, **words)  # type: ignore[arg-type]  # the names are its own
     (why,) = read_hazards(path).missing(["laser"], TODAY)
@@ -126,9 +126,31 @@ def test_a_failed_proof_test_counts_against_the_safeguard(tmp_path: Path) -> Non
 
 
 @pytest.mark.promise(35)
+def test_simulated_hardware_is_never_overdue_and_stands_before_no_real_port(tmp_path: Path) -> None:
+    """The shipped tables say so; that hardware failed a test counts with them too."""
+    simulated = 'proof = "simulated"\n\n' + HAZARDS.replace("proof_tested = 2025-12-15\n", "")
+    plan = unattended(tmp_path, simulated)
+    for day in (TODAY, date(2026, 12, 16), date(2099, 1, 1)):
+        assert plan.hazards.missing(["high_temperature", "flammable_gas", "laser"], day) == ()
+    listed = hazards(plan, "list")
+    assert (listed.code, listed.out.count("simulated, with the hardware")) == (0, 6)
+    assert "virtual time" not in listed.out
+    words = ("--name", "Ada", "--reason", "it stuck", "--failed")
+    assert hazards(plan, "proof", "laser", *words).code == 0
+    (why,) = unattended(tmp_path, simulated).hazards.missing(["laser"], wall_clock_utc().date())
+    assert "failed its proof test" in why
+    lab = plan.path.read_text("utf-8")
+    real = lab.replace('link = "loopback"', 'link = "tcp"\nhost = "127.0.0.1"\nport = 9', 1)
+    assert real != lab
+    plan.path.write_text(real.replace("[lab]\n", f'[lab]\nstate_dir = "{tmp_path}"\n'), "utf-8")
+    with pytest.raises(BadLabFile, match="leads to a real instrument: take that line out"):
+        read_lab(plan.path)
+
+
+@pytest.mark.promise(35)
 def test_a_proof_test_of_tomorrow_is_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "hazards.toml"
-    path.write_text(HAZARDS.read_text("utf-8"), "utf-8")
+    path.write_text(HAZARDS, "utf-8")
     tomorrow = TODAY + timedelta(days=1)
     with pytest.raises(BadLabFile, match="2026-01-02 is yet to come; today is 2026-01-01"):
         record_proof(
@@ -164,7 +186,7 @@ def test_a_test_between_the_day_of_a_simulated_run_and_today_does_not_count_yet(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "hazards.toml"
-    path.write_text(HAZARDS.read_text("utf-8"), "utf-8")
+    path.write_text(HAZARDS, "utf-8")
     today = wall_clock_utc().date()
     line = {"hazard": "laser", "day": today.isoformat(), "by": "A", "reason": "B", "passed": False}
     path.with_suffix(".proofs.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
@@ -174,7 +196,7 @@ def test_a_test_between_the_day_of_a_simulated_run_and_today_does_not_count_yet(
 
 
 def test_hazards_list_names_each_safeguard_and_what_is_missing(tmp_path: Path) -> None:
-    text = HAZARDS.read_text("utf-8").replace("2025-12-15", "2020-01-01", 1)
+    text = HAZARDS.replace("2025-12-15", "2010-01-01", 1)
     said = hazards(unattended(tmp_path, text), "list")
     assert said.code == 1
     assert "  MISSING    over-temperature: proof test of" in said.out
@@ -212,11 +234,11 @@ def test_a_proof_test_that_cannot_be_is_one_plain_error(
 
 
 def test_the_list_of_a_simulated_lab_says_what_counts_in_virtual_time(tmp_path: Path) -> None:
-    plan = unattended(tmp_path, HAZARDS.read_text("utf-8").replace("2025-12-15", "2000-01-01", 1))
+    plan = unattended(tmp_path, HAZARDS.replace("2025-12-15", "2000-01-01", 1))
     late = "in virtual time it is 2026-01-01: over-temperature is missing or late"
     assert hazards(plan, "list").out.splitlines()[-1] == late
     path = tmp_path / "hazards.toml"
-    path.write_text(HAZARDS.read_text("utf-8"), "utf-8")
+    path.write_text(HAZARDS, "utf-8")
     assert hazards(plan, "list").out.splitlines()[-1] == (
         "in virtual time it is 2026-01-01: nothing is missing or late"
     )
@@ -239,7 +261,7 @@ def test_a_proof_test_that_a_full_disk_does_not_take_leaves_no_half_of_a_line(
 
 def test_a_log_that_cannot_be_read_proves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "hazards.toml"
-    path.write_text(HAZARDS.read_text("utf-8"), "utf-8")
+    path.write_text(HAZARDS, "utf-8")
     (tmp_path / "hazards.proofs.jsonl").write_text('{"hazard": "laser"}\n', "utf-8")
     with pytest.raises(BadLabFile, match="line 1: no record of a proof test"):
         read_hazards(path)

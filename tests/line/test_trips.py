@@ -140,7 +140,7 @@ def hydrogen_plan(tmp_path: Path) -> LabPlan:
 @pytest.mark.thorough
 def test_hydrogen_takes_an_approval_that_names_it(short_plan: LabPlan, run_task: Run) -> None:
     ran = run_task(short_plan, submission(recipe={"hydrogen_sccm": 5}))
-    assert ran.body["reason_code"] == "approval_denied"
+    assert ran.body["reason_code"] == "approval_expired"
     assert ran.body["assessed_risk_level"] == "R4"
 
 

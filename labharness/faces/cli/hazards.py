@@ -43,7 +43,7 @@ def _list(plan: LabPlan, today: date) -> int:
     for row in plan.hazards.hazard:
         why = row.missing(today)
         missing += bool(why)
-        tested: str = Text("cli.never")
+        tested: str = Text("cli.simulated" if row.never_due else "cli.never")
         if last := row.last_proof(today):
             by = last.by or Text("cli.by_table")
             tested = Text("cli.tested_by", day=str(last.day), by=by)
@@ -51,7 +51,7 @@ def _list(plan: LabPlan, today: date) -> int:
         say(Text("cli.safeguard", what=row.safeguard or Text("cli.no_safeguard")))
         say(Text("cli.hazard_tested", tested=tested, days=row.proof_days))
         say(Text("cli.hazard_missing", why=why) if why else Text("cli.in_force"))
-    if plan.links == ("loopback",):
+    if plan.links == ("loopback",) and not plan.hazards.proof:
         day = VIRTUAL_EPOCH.date()
         late = [row.name for row in plan.hazards.hazard if row.missing(day)]
         code = "cli.virtual_late" if len(late) > 1 else "cli.virtual_one_late"

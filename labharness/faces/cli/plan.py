@@ -38,12 +38,14 @@ def plan(chosen: argparse.Namespace) -> int:
         warn(found.unknown)
     prediction = found.prediction.to_json()
     if chosen.json:
-        more = {"asks": found.asks, "risk_level": found.risk_level}
+        risk = {"risk_level": found.risk_level, "risk_reasons": found.risk_reasons}
+        more = {"asks": found.asks, **risk}
         say(json.dumps({**prediction, **more}, ensure_ascii=False))
         return EXIT_COMPLETED
     takes, *rest = prediction_lines(prediction)
     say(takes)
-    say(Text("cli.risk", level=found.risk_level, approval=_approval(found)))
+    reasons = list(found.risk_reasons)
+    say(Text("cli.risk", level=found.risk_level, reasons=reasons, approval=_approval(found)))
     for line in rest:
         say(line)
     return EXIT_COMPLETED

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from labharness.core.clock import VIRTUAL_EPOCH, wall_clock_utc
+from labharness.core.clock import wall_clock_utc
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.show import chosen_lab, say
@@ -84,9 +84,8 @@ def _explain(plan: LabPlan, chosen: argparse.Namespace) -> int:
         return EXIT_REJECTED
     if chosen.caller:
         payload = payload.model_copy(update={"caller_id": chosen.caller})
-    now = VIRTUAL_EPOCH if plan.links == ("loopback",) else wall_clock_utc()
     facts = replace(lab_facts_of(plan), predict=None)
-    found = explained(payload, facts, LineOnFile(plan.envelope), lambda: now)
+    found = explained(payload, facts, LineOnFile(plan.envelope), wall_clock_utc)
     if chosen.json:
         say(json.dumps(asdict(found), ensure_ascii=False))
     else:

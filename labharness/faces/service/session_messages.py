@@ -10,8 +10,8 @@ from itertools import takewhile
 from typing import Any, Final
 
 from labharness.journal.chain import Record
-from labharness.protocols.hcp.codec import HcpMessage
-from labharness.protocols.hcp.messages import PAYLOADS
+from labharness.protocols.hcp.codec import HcpMessage, MessageType
+from labharness.protocols.hcp.messages import PAYLOADS, Payload
 
 __all__ = [
     "AFTER",
@@ -132,11 +132,19 @@ def _closes(body: Mapping[str, Any]) -> bool:
 def _event(session_id: str, body: Mapping[str, Any], reply: Mapping[str, Any]) -> HcpMessage:
     told = {name: body[name] for name in ("event_type", "sequence", "data")}
     payload = PAYLOADS["event"].model_validate({**told, **reply})
-    return HcpMessage(body["message_id"], body["timestamp"], session_id, "event", payload)
+    return _message(body, session_id, "event", payload)
 
 
 def _terminal(session_id: str, body: Mapping[str, Any]) -> HcpMessage:
     kind = body["type"]
     payload = PAYLOADS[kind].model_validate(body["payload"])
     named = None if kind == "task_rejected" else session_id
-    return HcpMessage(body["message_id"], body["timestamp"], named, kind, payload)
+    return _message(body, named, kind, payload)
+
+
+def _message(
+    body: Mapping[str, Any], session_id: str | None, kind: MessageType, payload: Payload
+) -> HcpMessage:
+    lab_time = {"metadata": body["metadata"]} if "metadata" in body else {}
+    identity, at = body["message_id"], body["timestamp"]
+    return HcpMessage(identity, at, session_id, kind, payload, unknown=lab_time)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, PrivateAttr, StrictInt
 
@@ -60,7 +61,13 @@ class HazardRow(Strict):
     proof_days: StrictInt = Field(ge=1, le=3660)
     categories: tuple[str, ...]
     _proofs: tuple[Proof, ...] = PrivateAttr(default=())
+    _never_due: bool = PrivateAttr(default=False)
     _read_on: date = PrivateAttr(default=date.min)
+
+    @property
+    def never_due(self) -> bool:
+        """Whether its hardware is simulated, and its proof test with it."""
+        return self._never_due
 
     def last_proof(self, today: date) -> Proof | None:
         """Return the newest proof test up to a day."""
@@ -79,6 +86,7 @@ class HazardRow(Strict):
 
         A test with a day in the future proves nothing: then the day or the clock is wrong. A day
         between a simulated run's and the calendar's is not in the future: it does not count yet.
+        Simulated hardware is never overdue; a test that it failed counts.
         """
         if not self.safeguard.strip():
             return Text("hazards.none", name=self.name)
@@ -92,12 +100,14 @@ class HazardRow(Strict):
                 days=str(max(days)),
                 now=str(now),
             )
-        if last is None:
-            return Text("hazards.never", name=self.name, safeguard=self.safeguard)
-        if not last.passed:
+        if last is not None and not last.passed:
             return Text(
                 "hazards.failed", name=self.name, safeguard=self.safeguard, day=str(last.day)
             )
+        if self._never_due:
+            return ""
+        if last is None:
+            return Text("hazards.never", name=self.name, safeguard=self.safeguard)
         age = (today - last.day).days
         if age > self.proof_days:
             return Text(
@@ -107,9 +117,14 @@ class HazardRow(Strict):
 
 
 class HazardTable(Strict):
-    """All hazards of a lab."""
+    """All hazards of a lab.
+
+    Attributes:
+        proof: The table of a lab without a real port says that its hardware is simulated too.
+    """
 
     hazard: tuple[HazardRow, ...]
+    proof: Literal["simulated"] | None = None
     _path: Path = PrivateAttr(default=Path())
 
     def missing(self, categories: Sequence[str], today: date) -> tuple[str, ...]:
@@ -120,20 +135,22 @@ class HazardTable(Strict):
         return gaps + tuple(filter(None, (row.missing(today) for row in rows)))
 
 
-def read_hazards(path: Path) -> HazardTable:
+def read_hazards(path: Path, real_ports: Sequence[str] = ()) -> HazardTable:
     """Read a hazard table and the log of proof tests beside it.
 
     Raises:
         BadLabFile: One of them cannot be read or has an invalid value; a log that cannot be
-            read proves nothing.
+            read proves nothing. Or its hardware is simulated, and a port is not.
     """
     table: HazardTable = parse(HazardTable, read_text(path), str(path))
+    if table.proof and real_ports:
+        raise BadLabFile(Text("hazards.simulated", path=str(path), port=real_ports[0]))
     table._path = path
     log = path.with_suffix(LOG_SUFFIX)
     proofs = _read_log(log) if log.exists() else ()
     today = wall_clock_utc().date()
     for row in table.hazard:
-        row._read_on = today
+        row._read_on, row._never_due = today, table.proof is not None
         row._proofs = tuple(each for each in proofs if each.hazard == row.name)
     return table
 

@@ -305,7 +305,7 @@ def read_lab(path: Path) -> LabPlan:
     tried(check_plant, file)
     wrong += consistency.addresses(instruments)
     rules = tried(_line, file.lab.line, path)
-    hazards = tried(_hazards, path, file.lab.hazards)
+    hazards = tried(_hazards, path, file)
     state_dir = tried(_state_dir, file, path)
     kinds = tried(_kinds, instruments)
     if wrong or rules is None or hazards is None or state_dir is None or kinds is None:
@@ -369,8 +369,10 @@ def read_lab(path: Path) -> LabPlan:
     )
 
 
-def _hazards(path: Path, named: str | None) -> HazardTable:
-    return HazardTable(hazard=()) if named is None else read_hazards(path.parent / named)
+def _hazards(path: Path, file: LabFile) -> HazardTable:
+    real = [row.name for row in file.port if row.link != "loopback"]
+    named = file.lab.hazards
+    return HazardTable(hazard=()) if named is None else read_hazards(path.parent / named, real)
 
 
 def _unstated(file: LabFile, harmful: Sequence[str]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.safety.guard.armed import state_home
 
-__all__ = ["ServedLinks", "check_target", "served_text"]
+__all__ = ["ServedLinks", "check_target", "served_hazards", "served_hazards_path", "served_text"]
 
 FIRST_LINE = "# Written by `labharness simulate`; it is written again at its next start.\n"
 ID_CHARACTERS_MAX = 63
@@ -49,23 +50,28 @@ def check_target(target: Path, source: Path) -> None:
         raise BadLabFile(Text("simulate.in_the_way", path=str(target)))
 
 
-def served_text(plan: LabPlan, links: ServedLinks) -> str:
+def served_text(plan: LabPlan, links: ServedLinks, target: Path) -> str:
     """Write the lab file for the harness's side.
 
-    Its id is another one, and its state directory, so that its latch is; its approvals are gone,
-    because they are bound to the file they were given for. The plant stays in it: pre-flight flies
-    on it.
+    Its id is another one, and its state directory is that of its own path, so that its latch is;
+    its approvals are gone, because they are bound to the file they were given for. The plant stays
+    in it: pre-flight flies on it.
+
+    Args:
+        plan: The lab that is served.
+        links: Where.
+        target: The path of the lab file.
     """
     body: dict[str, Any] = plan.file.model_dump(exclude_unset=True, exclude_none=True)
     head = body["lab"]
     head["id"] = head["id"][: ID_CHARACTERS_MAX - len(SUFFIX)] + SUFFIX
-    named = head.get("state_dir")
-    home = state_home(head["id"], None if named is None else named.rstrip("/") + SUFFIX, plan.path)
-    head["state_dir"] = str(home.absolute())
+    head["state_dir"] = str(state_home(head["id"], None, target).absolute())
     head.pop("approvals", None)
     for name in ("callers", "hazards", "approvers", "line"):
         if name in head and (name != "line" or head[name].endswith(".toml")):
             head[name] = str(plan.beside(head[name]).resolve())
+    if plan.hazards.proof:
+        head["hazards"] = served_hazards_path(target).name
     if plan.data_key is not None:
         folders = [str(plan.beside(each).resolve()) for each in plan.input_folders]
         body["data"] = {"key": str(plan.data_key.resolve()), "folders": folders}
@@ -76,6 +82,18 @@ def served_text(plan: LabPlan, links: ServedLinks) -> str:
     for row in body["port"]:
         if row["name"] in links.ports:
             row.update(_link(row, links.ports[row["name"]]))
+    return FIRST_LINE + tomli_w.dumps(body)
+
+
+def served_hazards_path(target: Path) -> Path:
+    """Return the path of the hazard table of a served lab whose own table is simulated."""
+    return target.with_suffix(".hazards.toml")
+
+
+def served_hazards(plan: LabPlan, today: date) -> str:
+    """Write that table: its links count as real, and what is simulated is tested as it begins."""
+    rows = [row.model_dump(exclude_none=True) for row in plan.hazards.hazard]
+    body = {"hazard": [{**row, "proof_tested": today} for row in rows]}
     return FIRST_LINE + tomli_w.dumps(body)
 
 

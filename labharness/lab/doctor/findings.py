@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
-from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary.extras import ALERT_NEEDS, EXTRAS, LINK_NEEDS
 from labharness.core.vocabulary.hours import ALWAYS
 from labharness.core.vocabulary.texts import Text
@@ -380,7 +379,7 @@ def _proof_tests(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     elif not plan.hazards.hazard:
         said = Text("doctor.no_hazard", path=str(plan.beside(named)))
         yield Check("proof tests", said, Text("doctor.write_down"))
-    today = _today(plan, seen)
+    today = seen.clock.now_utc
     for row in plan.hazards.hazard:
         proof = f"labharness hazards proof {shlex.quote(row.name)} --name NAME --reason HOW"
         yield _proof_test(row, today, Text("doctor.then", proof=proof, option=plan.option))
@@ -395,6 +394,8 @@ def _proof_test(row: HazardRow, today: datetime, note: str) -> Check:
             Text("doctor.build"),
         )
     last = row.last_proof(today.date())
+    if not missing and row.never_due:
+        return Check("proof tests", Text("doctor.proof_simulated", name=row.name))
     if missing or last is None:
         return Check("proof tests", missing, Text("doctor.test", note=note))
     left = row.proof_days - (today.date() - last.day).days
@@ -419,7 +420,7 @@ def _approvals(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
             yield Check("approvals", Text("pair", what=path, why=approval), _sign(plan))
             continue
         facts = _exactly(approval, plan)
-        found = verify(approval, facts, public_key_of(repository_key()), _today(plan, seen))
+        found = verify(approval, facts, public_key_of(repository_key()), seen.clock.now_utc)
         if isinstance(found, Approved):
             said = Text(
                 "doctor.holds", id=approval.id, capability=approval.capability, until=approval.until
@@ -488,11 +489,6 @@ def _callers(plan: LabPlan, callers: int | str) -> Check:
     if not callers:
         return Check("callers", Text("doctor.no_callers", path=str(path)), Text("doctor.name_one"))
     return Check("callers", Text("doctor.callers", callers=callers))
-
-
-def _today(plan: LabPlan, seen: MachineFacts) -> datetime:
-    """Return the day that counts: a simulated run has the stated epoch's, not the calendar's."""
-    return seen.clock.now_utc if plan.real_ports else VIRTUAL_EPOCH
 
 
 def _mb(size: float) -> str:

@@ -183,6 +183,7 @@ class LineOwnerProcess:
             session_id=order.run_id,
             earlier=_earlier(Path(order.folder), payload.resume_from),
             accepted=partial(keep_message, plan.state_dir, order.run_id, "accepted"),
+            by_calendar=True,
         )
 
     def _over(self) -> None:

@@ -351,8 +351,7 @@ class Persons:
     Args:
         folder: The folder of the requests.
         clock: Lab time; its loop runs while persons think.
-        wait_s: World time to wait for; 0 looks once, which is all a virtual run can do, because
-            persons cannot keep up with its time.
+        wait_s: World time to wait for, in which virtual time stands; 0 looks once.
         tell: Called with the id as soon as the request is there to be found.
         lab_option: The option of a command for this lab, for advice: `` --lab FILE``.
         sign_again: The command that signs the lab's standing approval; ``""`` for none.
@@ -380,15 +379,15 @@ class Persons:
         try:
             name = self._folder.ask(request)
         except (OSError, BadDecision) as why:
-            return _rejected("approval_denied", f"Nobody could be asked: {why}", request)
+            return _rejected("approval_expired", f"Nobody could be asked: {why}", request)
         self._tell(name)
         try:
             return await self._answer(name, request)
         except BadDecision as why:
-            return _rejected("approval_denied", f"No agreement can count: {why}", request)
+            return _rejected("approval_expired", f"No agreement can count: {why}", request)
         except OSError as why:
             said = f"No agreement can count: what became of it cannot be kept: {why}"
-            return _rejected("approval_denied", said, request)
+            return _rejected("approval_expired", said, request)
         except asyncio.CancelledError:
             with suppress(OSError, BadDecision):
                 self._folder.settle(name, "withdrawn: the run was aborted")
@@ -406,13 +405,13 @@ class Persons:
                 said = f"{verdict.name} refused it: {verdict.reason}"
                 return _rejected("approval_denied", said, request)
             if look < looks:
-                await asyncio.sleep(LOOK_S * (self._clock.speed or 1.0))
+                await self._clock.stand(LOOK_S)
         if looks:
             self._folder.settle(name, f"expired: nobody agreed within {self._wait_s:g} s")
             why = f"Nobody approved it within {self._wait_s:g} s: {request.why}"
             return _rejected("approval_expired", why, request)
         return _rejected(
-            "approval_expired" if request.expired else "approval_denied",
+            "approval_expired",  # denied is what a person has denied
             f"No approval covers this task: {request.why}{self._folder.read(name).used_up}",
             request,
             self._way_out(name, request),

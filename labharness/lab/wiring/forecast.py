@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from labharness.core.clock import Chance, Clock, VirtualLoop
+from labharness.core.clock import Chance, Clock, VirtualLoop, wall_clock_utc
 from labharness.core.clock import run as run_on
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import SqliteJournal
@@ -36,6 +36,7 @@ class Forecast:
     Attributes:
         asks: Why it would wait for a person's approval; ``""`` where it would not.
         risk_level: The level that admission gave it.
+        risk_reasons: Why.
         approved: The standing approval; ``""`` where there is none, or none is needed.
         unknown: The facts that could not be read; ``""`` for none.
     """
@@ -43,6 +44,7 @@ class Forecast:
     prediction: Prediction
     asks: str
     risk_level: str
+    risk_reasons: tuple[str, ...]
     approved: str
     unknown: str
 
@@ -75,7 +77,7 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
                 journal=journal,
                 operator=TerminalOperator(lambda prompt: ""),
             )
-            admitting = Admitting(facts=facts, line=lab.line, utc=clock.utc)
+            admitting = Admitting(facts=facts, line=lab.line, utc=wall_clock_utc)
             weighed = admitting.weigh(payload)
             if isinstance(weighed, Rejected):
                 return await admitting.advise(payload, weighed)
@@ -90,6 +92,7 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
                 found,
                 asks=approved.reason if isinstance(approved, NotApproved) else "",
                 risk_level=weighed.admitted.risk.level,
+                risk_reasons=tuple(weighed.admitted.risk.reasons),
                 approved=", ".join(approved.by) if isinstance(approved, Approved) else "",
                 unknown=unknown,
             )

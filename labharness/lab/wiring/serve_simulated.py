@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from labharness.core.clock import Chance, Clock, PacedLoop
+from labharness.core.clock import Chance, Clock, PacedLoop, wall_clock_utc
 from labharness.core.clock import run as run_on
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
@@ -20,7 +20,13 @@ from labharness.instruments.simulation.served import CannotServe, PtyPort, Serve
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LineBusy, LineLock
-from labharness.lab.config.served_file import ServedLinks, check_target, served_text
+from labharness.lab.config.served_file import (
+    ServedLinks,
+    check_target,
+    served_hazards,
+    served_hazards_path,
+    served_text,
+)
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 from labharness.safety.guard.port_records import clear_ports
 
@@ -83,6 +89,7 @@ def serve(
         raise BadFolder(text) from None
     with lock:
         check_target(target, plan.path)
+        check_target(served_hazards_path(target), plan.path)
         loop = PacedLoop(speed, fine=True)
         serving = _Serving(plan, loop, Chance(seed), folder.absolute(), target, numbers)
         run_on(serving.run(ready), loop)
@@ -141,7 +148,10 @@ class _Serving:
                 await port.open()
             clear_ports(self._given())  # their numbers were another's: nothing latched is of these
             await self._control.open()
-            self._write(self._target, served_text(self._plan, self._links()))
+            if self._plan.hazards.proof:
+                tested = served_hazards(self._plan, wall_clock_utc().date())
+                self._write(served_hazards_path(self._target), tested)
+            self._write(self._target, served_text(self._plan, self._links(), self._target))
             self._write(said, self._control.address + "\n")
             ready(self.status())
             await self._stop.wait()

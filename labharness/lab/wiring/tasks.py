@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from labharness.core.clock import VIRTUAL_EPOCH, Chance, Clock, utc_text, wall_clock_utc
+from labharness.core.clock import Chance, Clock, utc_text, wall_clock_utc
 from labharness.core.clock import run as run_on
 from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_own
@@ -93,7 +93,7 @@ class TaskRun:
         out: The folder of the run; ``None`` makes ``runs/<time>-<session>``.
         operator: The operator of manual steps on a lab whose file names a person.
         approval_wait_s: World time to wait for persons to approve; ``None`` takes the default: a
-            day, and in virtual time, which passes without them, not at all.
+            day, and where world time is virtual, and passes without them, not at all.
         tell: Called with every event.
         answered: Called with the result once its answer is in the folder, before the line is
             watched until it is cold; it must not wait.
@@ -104,6 +104,7 @@ class TaskRun:
         log_level: The level of the run's log (`run_log`).
         session_id: Of the run, where it was minted on receipt; ``None`` mints one here.
         accepted: Keeps the message that carries the session's token, for its caller alone.
+        by_calendar: World time is the calendar's at every speed: the lab is up (ruling 46).
     """
 
     def __init__(
@@ -126,6 +127,7 @@ class TaskRun:
         session_id: str | None = None,
         earlier: Path | None = None,
         accepted: Callable[[HcpMessage], None] = lambda message: None,
+        by_calendar: bool = False,
     ) -> None:
         self._plan = plan
         payload = storable(plan, payload)
@@ -149,6 +151,7 @@ class TaskRun:
         self._log_level = log_level
         self._earlier = earlier
         self._accepted = accepted
+        self._by_calendar = by_calendar
         self._desk: Desk | None = None
         self._hands: ByHand | None = None
         self._alarms: LineAlarms | None = None
@@ -301,7 +304,7 @@ class TaskRun:
             return await self._led(facts, loop)
 
     async def _led(self, facts: LabFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
-        clock = Clock(loop)
+        clock = Clock(loop, by_calendar=self._by_calendar)
         stated = facts.line_facts.get(self._payload.capability)
         run = {
             "session_id": self.session_id,
@@ -309,7 +312,7 @@ class TaskRun:
             "lab_digest": self._plan.lab_digest,
             "envelope_digest": self._plan.envelope_digest,
             "ambient_torr": self._plan.file.lab.ambient_torr,
-            "epoch": utc_text(VIRTUAL_EPOCH) if clock.virtual else utc_text(clock.utc()),
+            "epoch": utc_text(clock.utc_of(0.0)),
             **(stated.settings.recorded() if stated is not None else {}),
             **self._encryption.header(),
         }
@@ -389,7 +392,7 @@ class TaskRun:
                     facts=facts,
                     line=lab.line,
                     operator=lab.operator,
-                    approvers=self._persons(clock),
+                    approvers=self._persons(clock, journal),
                     clock=clock,
                     chance=self._ids,
                     journal=journal,
@@ -421,13 +424,15 @@ class TaskRun:
     def _warn(self, text: str) -> None:
         self._tell("warning", {"message": text})
 
-    def _persons(self, clock: Clock) -> Persons:
+    def _persons(self, clock: Clock, journal: SqliteJournal) -> Persons:
         wait_s = self._approval_wait_s
         if wait_s is None:
-            wait_s = 0.0 if clock.virtual else VALID_S
+            wait_s = VALID_S if clock.by_calendar else 0.0
 
         def asked(name: str) -> None:
             if wait_s:
+                with suppress(JournalFailed):  # that it waits is seen at once by all who follow it
+                    journal.commit()
                 self._tell("approval_asked", {"id": name, "wait_s": wait_s})
 
         folder = ApprovalFolder(

@@ -263,7 +263,13 @@ def _refusal(
         down = way_down(assessment, points_of(ceiling))
         return RiskRefusal(
             "risk_too_high",
-            Text("risk.ceiling", asked=asked, capability=declaration.name, ceiling=ceiling),
+            Text(
+                "risk.ceiling",
+                asked=asked,
+                capability=declaration.name,
+                ceiling=ceiling,
+                reasons=tuple(assessment.reasons),
+            ),
             down or Text("risk.other_capability", ceiling=ceiling),
         )
     return None

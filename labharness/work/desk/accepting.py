@@ -1,6 +1,7 @@
 """The acceptance of a task: its session gets a token, and its caller the enforced envelope."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -93,6 +94,7 @@ def accept(
         message = acceptance(
             session.session_id, in_reply_to, weighed, facts, token, chance.uuid4(), clock.utc()
         )
+        message = replace(message, unknown=clock.metadata())
         keep(message)
     body = message.payload.model_dump(by_alias=True, exclude_unset=True)
     body["session_token"] = None  # it goes to the caller and nowhere else

@@ -41,7 +41,7 @@ from labharness.work.plan import Prediction
 __all__ = ["Admitting", "BoundedLine", "Weighed"]
 
 
-ADVISED = frozenset({"safety_violation", "risk_too_high", "approval_denied"})
+ADVISED = frozenset({"safety_violation", "risk_too_high", "approval_denied", "approval_expired"})
 WAYS_MAX = 6  # changes of inputs that are tried, each by a whole admission
 
 
@@ -427,6 +427,8 @@ class Admitting:
                 if gone:
                     how = Text("tried.without", changed=how, names=gone)
                 text = Text("tried.accepted", how=how)
+                if not changed:
+                    text = Text("tried.dropped", names=gone)
                 if rejected.suggestion:
                     text = Text("sentences", parts=(rejected.suggestion, text))
                 return replace(rejected, suggestion=text)

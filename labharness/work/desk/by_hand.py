@@ -111,7 +111,8 @@ class ByHand:
         try:
             if work is None:
                 raise NotUnderstood(Text("by_hand.word", word=word, words=", ".join(self._words)))
-            return {"ok": True, **await work(asked)}
+            with self._line.clock.answered():
+                return {"ok": True, **await work(asked)}
         except (NotUnderstood, BadProgram, *FAILURES) as why:
             return {"ok": False, "error": str(why.args[0] if why.args else why)}
 

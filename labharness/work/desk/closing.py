@@ -327,6 +327,9 @@ class Closing:
         return self._record(message)
 
     def _record(self, message: HcpMessage) -> HcpMessage:
+        # its state's event may have been told since it was made, and time never goes back
+        now, lab_time = self._timestamp(), self._clock.metadata()
+        message = replace(message, timestamp=now, unknown=lab_time)
         try:
             self._journal.append("terminal", record_body(message), self._clock.now_s())
             self._journal.commit()
@@ -349,6 +352,7 @@ def record_body(message: HcpMessage) -> dict[str, Any]:
         "message_id": message.message_id,
         "timestamp": message.timestamp,
         "payload": message.payload.model_dump(by_alias=True, exclude_unset=True),
+        **message.unknown,
     }
 
 

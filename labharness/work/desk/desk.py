@@ -92,7 +92,7 @@ class Desk:
         self._clock = clock
         self._chance = chance
         self._journal = journal
-        self.session = Session(session_id, journal, clock.now_s, clock.utc, chance.uuid4, tell)
+        self.session = Session(session_id, journal, clock, chance.uuid4, tell)
         self._reporter = ProgressReporter(self.session, journal, line, clock.now_s)
         self._checkpoints = Checkpoints(self.session, journal, line, facts, clock)
         self._closing = Closing(

@@ -140,7 +140,7 @@ class DeskWithoutLine:
         self._chance = chance
         self._journal = journal
         self._artifacts = artifacts
-        self.session = Session(session_id, journal, clock.now_s, clock.utc, chance.uuid4, tell)
+        self.session = Session(session_id, journal, clock, chance.uuid4, tell)
         self._executor: Executor | None = None
         self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
@@ -206,7 +206,7 @@ class DeskWithoutLine:
         if isinstance(
             approved, NotApproved
         ):  # from R3 on, which no task without a line may ask for yet
-            rejected = Rejected("approval_denied", approved.reason, weighed.admitted.risk.level)
+            rejected = Rejected("approval_expired", approved.reason, weighed.admitted.risk.level)
             return self._rejected(submit, rejected)
         return await self._carry_out(submit, payload, weighed)
 

@@ -222,7 +222,7 @@ def _not_covered(found: Checkpoint, plan_digest: str, facts: LabFacts) -> Reject
     }
     for what, (then, now) in digests.items():
         if then != now:
-            return _refused("approval_denied", Text("resume.other", what=what))
+            return _refused("approval_expired", Text("resume.other", what=what))
     return None
 
 

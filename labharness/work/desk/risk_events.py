@@ -1,7 +1,6 @@
 """The trips of a run as the risk events of its summary (ruling 31)."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any, Final
 
 from labharness.core.clock import Clock, utc_text
@@ -22,7 +21,7 @@ def risk_events(trips: Sequence[Trip], clock: Clock) -> list[dict[str, Any]]:
             "channel": each.channel,
             "value": each.value,
             "limit": _limit_of(each.detail),
-            "at": utc_text(clock.utc() - timedelta(seconds=clock.now_s() - each.at_s)),
+            "at": utc_text(clock.utc_of(each.at_s)),
             "text": Text("trip.event", cause=each.cause.value, why=each.detail),
         }
         for each in trips

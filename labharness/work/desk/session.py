@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from labharness.core.clock import utc_text
+from labharness.core.clock import Clock, utc_text
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import Journal, JournalFailed
 from labharness.protocols.hcp.codec import HCP_VERSION
@@ -37,8 +37,7 @@ class Session:
     Args:
         session_id: Made on receipt.
         journal: The record of its events, written before they are reported.
-        now_s: Lab time.
-        utc: Returns the calendar's time.
+        clock: Lab time, and the calendar's.
         new_id: Mints the ids of its events.
         tell: Called with every event as it happens (the command line's progress, an outbox).
 
@@ -54,16 +53,14 @@ class Session:
         self,
         session_id: str,
         journal: Journal,
-        now_s: Callable[[], float],
-        utc: Callable[[], datetime],
+        clock: Clock,
         new_id: Callable[[], str],
         tell: Callable[[str, Mapping[str, Any]], None],
     ) -> None:
         self.session_id = session_id
         self.state: SessionState = INITIAL
         self._journal = journal
-        self._now_s = now_s
-        self._utc = utc
+        self._clock = clock
         self._new_id = new_id
         self.tell = tell
         self.sequence = 0
@@ -71,7 +68,7 @@ class Session:
         self.scope: Scope | None = None
         self.metadata: dict[str, str] = {}
         self.confidential = self._encrypted = False
-        self._created_at = self._updated_at = utc_text(utc())
+        self._created_at = self._updated_at = utc_text(clock.utc())
 
     def properties(self) -> dict[str, Any]:
         """Return the properties that HCP layer 2 names; the token itself is never among them."""
@@ -109,19 +106,20 @@ class Session:
     def event(self, event_type: str, data: Mapping[str, Any]) -> None:
         """Record an event, then report it, even if the journal is lost."""
         self.sequence += 1
-        self._updated_at = utc_text(self._utc())
+        self._updated_at = utc_text(self._clock.utc())
         body = {
             "event_type": event_type,
             "sequence": self.sequence,
             "message_id": self._new_id(),  # kept, so that an event told again is the same message
             "timestamp": self._updated_at,
             "data": self._clear(event_type, data),
+            **self._clock.metadata(),
         }
         with suppress(JournalFailed):  # the line has tripped on it, and its answer says so
-            self._journal.append("event", body, self._now_s())
+            self._journal.append("event", body, self._clock.now_s())
             if self._encrypted and body["data"] != data:
                 whole = {"sequence": self.sequence, "data": dict(data)}
-                self._journal.append(WHOLE, whole, self._now_s())
+                self._journal.append(WHOLE, whole, self._clock.now_s())
         self.tell(event_type, data)
 
     def _clear(self, event_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,8 +156,11 @@ class Session:
         except IllegalTransition as why:
             refused = {"from_state": before, "to_state": to, "reason": reason, "why": str(why)}
             with suppress(JournalFailed):
-                self._journal.append("transition_refused", refused, self._now_s())
+                self._journal.append("transition_refused", refused, self._clock.now_s())
             raise
         self.event("state_changed", {"from_state": before, "to_state": to, "reason": reason})
+        if self._clock.stands:  # a wait for a person may follow, in which no block of it ends
+            with suppress(JournalFailed):
+                self._journal.commit()
         if self.closed:
             self.event("session_closed", {"final_state": to, "reason": reason})

@@ -185,7 +185,7 @@ REJECTED: dict[str, Bad] = {
     ),
     "a negative dwell": invalid(payload({"dwell_s": -1}, *RECIPE), "less than the minimum of 0"),
     "hydrogen, which no approval covers": Bad(
-        payload({"hydrogen_sccm": 10}, *RECIPE), "approval_denied", "up to R3, not R4"
+        payload({"hydrogen_sccm": 10}, *RECIPE), "approval_expired", "up to R3, not R4"
     ),
     "WSe2": invalid(payload("WSe2", "inputs", "target_material"), "a detector for hydrogen seleni"),
     "no material": invalid(payload(GONE, "inputs", "target_material"), "'target_material' is a re"),

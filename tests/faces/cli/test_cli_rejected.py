@@ -37,7 +37,7 @@ def test_an_edit_of_the_lab_file_voids_its_standing_approval(
     (tmp_path / approval.name).write_bytes(approval.read_bytes())
     said = submit(tmp_path, example(), "--lab", lab)
     assert said.code == 2
-    assert said.answer["payload"]["reason_code"] == "approval_denied"
+    assert said.answer["payload"]["reason_code"] == "approval_expired"
     assert said.answer["payload"]["suggestion"].endswith(
         f"then sign again: python -m labharness.lab.wiring.approve_sim {lab}"
     )

@@ -1,13 +1,19 @@
 """Only what the line cannot change is refused before a task has it."""
 
+import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import payload as changed
+from commands import say
 from labharness.lab import read_lab
 from labharness.lab.house.screening import screened
 from labharness.protocols.hcp.messages import ResumeFrom
-from rig import SHORT_LINE, submission
+from left_alone import HAZARDS
+from rig import SHORT_LINE, approved_copy, submission
 
 
 @pytest.mark.parametrize(
@@ -26,3 +32,37 @@ def test_a_task_is_refused_for_what_its_turn_cannot_change(
     _, payload = submission()
     found = screened(read_lab(SHORT_LINE), payload.model_copy(update=changes))
     assert (None if found is None else found.reason_code) == reason
+
+
+def _in_force(text: str) -> str:
+    return text
+
+
+def _overdue(text: str) -> str:
+    return text.replace("proof_days = 3650", "proof_days = 30")  # not on the day of virtual runs
+
+
+@pytest.mark.parametrize(("edit", "level"), [(_in_force, "R4"), (_overdue, "R5")])
+def test_each_that_weighs_a_task_finds_the_same_risk_for_the_same_reasons(
+    tmp_path: Path, edit: Callable[[str], str], level: str
+) -> None:
+    """By the calendar, whatever the time is in which the task would run."""
+    (tmp_path / "hazards.toml").write_text(edit(HAZARDS), "utf-8")
+    table = f"{SHORT_LINE.parent}/short_line_hazards.toml"
+    plan = approved_copy(tmp_path, edit=lambda text: text.replace(table, "hazards.toml"))
+    body = changed({"hydrogen_sccm": 10}, "inputs", "recipe")
+    task = tmp_path / "task.json"
+    task.write_text(json.dumps(body), "utf-8")
+    planned = say("plan", task, "--lab", plan.path)
+    explained = json.loads(say("policy", "explain", task, "--lab", plan.path, "--json").out)
+    refused = screened(plan, submission(**body["payload"]["inputs"])[1])
+    overdue = "past its proof test"
+    if level == "R4":
+        assert planned.out.splitlines()[1].startswith("risk R4 ("), planned
+        assert "process gas: hydrogen is flammable" in planned.out.splitlines()[1]
+        assert explained["verdict"] is None
+        assert refused is None
+    else:
+        assert refused is not None
+        found = [refused.reason_message, explained["verdict"]["reason_message"], planned.out]
+        assert [overdue in each for each in found] == [True] * 3, found

@@ -65,7 +65,7 @@ def test_files_that_come_back_from_a_backup_let_no_second_run_begin(
     assert shown.code == 1
     assert "used by session" in shown.err
     again = submit(tmp_path, hot())
-    assert again.answer["payload"]["reason_code"] == "approval_denied"
+    assert again.answer["payload"]["reason_code"] == "approval_expired"
     assert "1 said so of an earlier request" in again.answer["payload"]["reason_message"]
     assert wrote(wires[driven:]) == []
 
@@ -209,7 +209,7 @@ def test_a_log_that_is_not_as_it_was_written_lets_nothing_begin(
     for asked in (request(), request(**ANOTHER)):
         refused = use(folder, asked)
         assert isinstance(refused, Rejected)
-        assert refused.reason_code == "approval_denied"
+        assert refused.reason_code == "approval_expired"
 
 
 def test_a_damaged_log_is_one_plain_error_that_says_where(

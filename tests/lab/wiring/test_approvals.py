@@ -29,7 +29,7 @@ def test_a_virtual_run_is_rejected_with_the_way_to_an_approval_and_runs_once_aft
 ) -> None:
     said = submit(tmp_path, hot())
     assert said.code == 2
-    assert said.answer["payload"]["reason_code"] == "approval_denied"
+    assert said.answer["payload"]["reason_code"] == "approval_expired"
     name = waiting()
     assert f"labharness approvals approve {name}" in said.answer["payload"]["suggestion"]
     assert wrote(wires) == []
@@ -52,7 +52,7 @@ def test_a_virtual_run_is_rejected_with_the_way_to_an_approval_and_runs_once_aft
     assert say("approvals", "list", *LAB).out == "nothing waits for approval\n"
 
     again = submit(tmp_path, hot())
-    assert again.answer["payload"]["reason_code"] == "approval_denied", "an approval counts once"
+    assert again.answer["payload"]["reason_code"] == "approval_expired", "an approval counts once"
 
 
 @pytest.mark.thorough
@@ -62,7 +62,7 @@ def test_another_plan_does_not_profit_from_an_approval(tmp_path: Path) -> None:
     other = hot()
     other["payload"]["inputs"]["temperature_range"]["max"] = 840
     said = submit(tmp_path, other)
-    assert said.answer["payload"]["reason_code"] == "approval_denied"
+    assert said.answer["payload"]["reason_code"] == "approval_expired"
 
 
 @pytest.mark.parametrize(

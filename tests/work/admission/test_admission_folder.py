@@ -299,7 +299,7 @@ def test_who_does_not_wait_is_told_the_way_to_an_agreement(tmp_path: Path) -> No
     verdict = waits.decide(request())
     assert isinstance(verdict, Rejected)
     (name,) = waits.asked
-    assert verdict.reason_code == "approval_denied"
+    assert verdict.reason_code == "approval_expired"
     assert verdict.reason_message == "No approval covers this task: nothing covers it"
     assert verdict.suggestion == (
         f"A person other than the requester looks at it (labharness approvals show {name} "
@@ -349,7 +349,7 @@ def test_where_nobody_can_be_asked_that_is_said(tmp_path: Path) -> None:
     (tmp_path / "approvals").write_text("no folder", "utf-8")
     verdict = Waits(Folder(tmp_path), 0.0).decide(request())
     assert isinstance(verdict, Rejected)
-    assert verdict.reason_code == "approval_denied"
+    assert verdict.reason_code == "approval_expired"
     assert verdict.reason_message.startswith("Nobody could be asked: ")
 
 

@@ -279,7 +279,10 @@ def test_what_exceeds_the_ceiling_is_said_by_its_level() -> None:
     context = facts(process_gases=("H2",), shared_instrument=True)
     refusal = assess(declared("R4"), {}, context).refusal
     assert refusal is not None
-    assert refusal.message == "Task parameters indicate R5, but cvd runs up to R4"
+    assert refusal.message.startswith(
+        "Task parameters indicate R5, but cvd runs up to R4: at least R3"
+    )
+    assert "+1: an instrument is shared" in refusal.message
     assert refusal.suggestion == "Choose a recipe without H2 to qualify for R4"
     assert assess(declared("R5"), {}, context).refusal is None
     lost = assess(declared("R2"), {}, facts()).refusal

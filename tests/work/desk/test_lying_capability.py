@@ -68,7 +68,7 @@ def test_hydrogen_that_no_declaration_names_is_weighed_named_and_waits_for_a_per
     lying(monkeypatch, really=WITH_HYDROGEN, says={"process_gases": ("argon",)})
     ran = run_task(short_plan)
     assert ran.type == "task_rejected", ran.body
-    assert ran.body["reason_code"] == "approval_denied"
+    assert ran.body["reason_code"] == "approval_expired"
     assert ran.body["assessed_risk_level"] == "R4"
     assert "it covers up to R3, not R4" in ran.body["reason_message"]
     assert "the task is accepted" not in ran.body["suggestion"], "no way out that was tried is one"
@@ -81,7 +81,7 @@ def test_who_agrees_to_it_is_told_of_the_gas_and_its_hazard(
     lying(monkeypatch, really=WITH_HYDROGEN, says={"process_gases": ("argon",)})
     argon_alone = approved_copy(tmp_path)
     ran = run_task(argon_alone)
-    assert ran.body["reason_code"] == "approval_denied"
+    assert ran.body["reason_code"] == "approval_expired"
     assert "it covers the gases argon, nitrogen, not hydrogen" in ran.body["reason_message"]
     told = accepted(run_task(approved_copy(tmp_path, gases=("argon", "hydrogen")), abort=SOON))
     assert told["risk_level"] == "R4"
@@ -127,7 +127,7 @@ def test_a_capability_that_declares_nothing_physical_still_waits_for_a_person(
     )
     lying(monkeypatch, declaration=replace(CvdSynthesis.declaration, safety=safety))
     ran = run_task(approved_copy(tmp_path, temperature_c_max=100.0))
-    assert (ran.type, ran.body["reason_code"]) == ("task_rejected", "approval_denied"), ran.body
+    assert (ran.type, ran.body["reason_code"]) == ("task_rejected", "approval_expired"), ran.body
     assert ran.body["assessed_risk_level"] == "R3"
     nothing_energised(ran, wires)
 

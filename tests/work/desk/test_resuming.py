@@ -297,7 +297,7 @@ REFUSED: Mapping[str, tuple[dict[str, Any], str, str]] = {
     "caller": ({"caller_id": "somebody-else"}, "forbidden", "another caller"),
     "answered": ({"ended": "task_completed"}, "invalid_input", "has its answer"),
     "not at rest": ({"resumable": False}, "resource_unavailable", "not as a later run needs"),
-    "plan": ({"plan": three_steps("see")}, "approval_denied", "The plan is not that"),
+    "plan": ({"plan": three_steps("see")}, "approval_expired", "The plan is not that"),
     "heated": ({"after": (("furnace.setpoint", 300.0),)}, "safety_violation", "never resumed"),
 }
 

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -36,11 +37,16 @@ class Kept(NullJournal):
 def session(journal: Kept) -> Session:
     """Return a session whose clock goes on by a second whenever it is looked at."""
     ticks, ids = itertools.count(), itertools.count()
+    clock = SimpleNamespace(
+        now_s=lambda: 0.0,
+        utc=lambda: BEGUN + timedelta(seconds=next(ticks)),
+        metadata=dict,
+        stands=False,
+    )
     return Session(
         "s",
         journal,
-        lambda: 0.0,
-        lambda: BEGUN + timedelta(seconds=next(ticks)),
+        clock,  # type: ignore[arg-type]  # the part of one that a session uses
         lambda: f"m-{next(ids)}",
         lambda kind, data: None,
     )
