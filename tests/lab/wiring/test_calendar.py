@@ -20,7 +20,7 @@ from labharness.protocols.hcp.codec import decode, encode
 from requested import HOT, LAB, waiting
 from rig import submission
 
-LATE_S = 20.0
+LATE_S = 90.0
 
 
 class Running:
