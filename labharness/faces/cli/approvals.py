@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from getpass import getpass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from labharness.journal.encryption import stated_class
 from labharness.lab.config.account import account
 from labharness.lab.config.lab_facts import approvers_of
 from labharness.lab.wiring.approvals import ApprovalFolder
-from labharness.lab.wiring.decisions import Pending
+from labharness.lab.wiring.decisions import BadDecision, Pending
 
 __all__ = ["approvals", "signer"]
 
@@ -116,7 +117,9 @@ def _decided(folder: ApprovalFolder, chosen: argparse.Namespace) -> Iterator[str
         return
     what = Text("cli.at_level", capability=request.capability, level=request.risk_level)
     yield Text("cli.approved_by", id=chosen.id, name=chosen.name, what=what)
-    lacking = folder.verdict(chosen.id, request)
+    lacking: object = None
+    with suppress(BadDecision):  # the run that waits for it has taken it already
+        lacking = folder.verdict(chosen.id, request)
     if isinstance(lacking, str):
         yield lacking
     else:
