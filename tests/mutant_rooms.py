@@ -38,6 +38,33 @@ LINE = (
     "test_arming",
 )
 ALARM = ("test_alarm_*",)
+TASK = ("test_task_*", "test_persistent_map", "test_house_*")
+HOUSE = (
+    *TASK,
+    "test_line_owner",
+    "test_message_store",
+    "test_desk_work",
+    "test_confidential_*",
+    "test_screening",
+    "test_many_ended",
+    "test_manual_steps",
+)
+DESK = (
+    "test_answer_before_cold",
+    "test_checkpoint",
+    "test_desk_*",
+    "test_envelope_of_callers",
+    "test_lying_capability",
+    "test_policy_of_a_caller",
+    "test_process_log",
+    "test_remote_operator",
+    "test_results",
+    "test_resuming",
+    "test_session",
+    "test_suggesting",
+    "test_terminal_fact",
+    "test_without_line",
+)
 ADMISSION = ("test_admission_*", "test_approvals", "test_preflight")
 DRIVERS = (
     "test_alicat_*",
@@ -141,6 +168,9 @@ ROOMS = (
         ADMISSION,
     ),
     Room("alarm", ("labharness/safety/alarm/*.py",), ALARM),
+    Room("house", ("labharness/lab/house/*.py",), HOUSE),
+    Room("task", ("labharness/work/task/*.py",), TASK),
+    Room("desk", ("labharness/work/desk/*.py",), DESK),
     Room(
         "drivers",
         ("drivers/labharness_drivers/*.py", "labharness/instruments/driver/*.py"),
