@@ -371,4 +371,14 @@ IN_THE_TASKS = (
         promise=61,
         detector="verdict",
     ),
+    PlantedBug(
+        "line that is leased anew before it is cold",
+        "labharness.lab.house.house:House._release",
+        "seen is None or seen.run_id == lease.run_id",
+        "seen is None",
+        "tests/lab/house/test_house_model.py::"
+        "test_each_order_of_events_in_a_small_house_ends_as_the_reference_says[0]",
+        promise=63,
+        detector="verdict",
+    ),
 )
