@@ -184,13 +184,12 @@ def short_plan() -> LabPlan:
 
 
 @pytest.fixture
-def run_task(simulated_lab: Bench, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+def run_task(simulated_lab: Bench) -> Callable[..., Ran]:
     """Run a task on any lab in virtual time, with faults at chosen moments.
 
     A run that failed is watched until its furnace is below 600 °C, not 60: half of all that such a
     run takes would be its cooling, which the tests that ask for it see by other ways.
     """
-    monkeypatch.setattr("labharness.line.line.COLD_C", 600.0)
 
     def run(
         plan: LabPlan,
@@ -203,7 +202,8 @@ def run_task(simulated_lab: Bench, monkeypatch: pytest.MonkeyPatch) -> Callable[
         max_duration: str | None = None,
         abort: tuple[str, float] | None = None,
     ) -> Ran:
-        bench = simulated_lab.on(plan, seed=seed)
+        warm = replace(plan, cold=dict.fromkeys(plan.cold, 600.0))
+        bench = simulated_lab.on(warm, seed=seed)
         bench.inject(prepare)
         bench.inject_all([*inject])
         return bench.run(submit or submission(max_duration=max_duration), out=out, abort=abort)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,9 @@ def grown(folder: Path, act: Callable[[Lab], None] | None = None, **payload: Any
             opened[0].clock.loop.call_later(60.0, act, opened[0])
 
     message, submit = as_submit(body)
+    plan = read_lab(SHORT_LINE)
     TaskRun(
-        read_lab(SHORT_LINE),
+        replace(plan, cold=dict.fromkeys(plan.cold, 600.0)),  # its cooling shows nothing more
         message,
         submit,
         speed=None,

@@ -68,6 +68,25 @@ IN_THE_ANSWER = (
         detector="verdict",
     ),
     PlantedBug(
+        "kelvin compared with a number of degC",
+        "labharness.lab.config.consistency:cold",
+        "temperature_in(spec.unit, row.below, row.unit)",
+        "row.below",
+        "tests/lab/config/test_cold.py::test_each_temperature_is_compared_in_its_own_unit",
+        promise=62,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "second stop of a line driven by hand that changes nothing",
+        "labharness.lab.operate.attend:Attendance.abort",
+        "self._cooling.break_off(self._again)",
+        "pass",
+        "tests/lab/operate/test_attend_until_cold.py::"
+        "test_a_second_stop_ends_the_watch_with_the_line_safe_and_latched[after its time]",
+        promise=62,
+        detector="deadline",
+    ),
+    PlantedBug(
         "safe state that an answer waits for without a bound",
         "labharness.work.desk.making_safe:MakingSafe.wait",
         "asyncio.wait((self._work,), timeout=left_s)",

@@ -90,7 +90,9 @@ class Safe(Scene):
             source="test",
             dark=Dark(channel="power", at_most=1.0, within_s=3.0),
         )
-        row = Cools(channel="temperature", lag_s=10.0, over_s=20.0, rise_max=2.0, above=60.0)
+        row = Cools(
+            channel="temperature", lag_s=10.0, over_s=20.0, rise_max=2.0, above=60.0, unit="degC"
+        )
         furnace = Toy(
             {"setpoint": shown("setpoint", unit="degC", resolution=1.0)},
             ("power", "temperature"),

@@ -140,6 +140,7 @@ class Alone:
             clock=Clock(self.loop),
             attended=attended,
             room=self.room,
+            cold={},
         )
 
     def instruments(self) -> tuple[Instrument, ...]:

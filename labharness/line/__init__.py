@@ -5,13 +5,12 @@ from labharness.line.escalation import HoldTooLong
 from labharness.line.exchanges import NoReply
 from labharness.line.hindrances import NotArmed, Room
 from labharness.line.instrument import Contact, Instrument, PortTiming, read_frames
-from labharness.line.line import COLD_C, COOL_WATCH_S_MAX, Line
+from labharness.line.line import COOL_WATCH_S_MAX, Line
 from labharness.line.procedures import StepState, Verification, compile_procedures
 from labharness.line.programs import Uploaded, programmer_of
 from labharness.line.trip_response import Tripped, latch_lost
 
 __all__ = [
-    "COLD_C",
     "COOL_WATCH_S_MAX",
     "Contact",
     "HoldTooLong",

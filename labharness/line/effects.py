@@ -209,7 +209,10 @@ def warmer(name: str, row: Cools, before: float, after: float, *, hot: bool = Tr
         return Text("effect.unread", channel=name) if hot else ""
     if after - before <= row.rise_max or after <= row.above:
         return ""
-    return Text("effect.rises", channel=name, before=before, after=after, within_s=row.over_s)
+    within_s, unit = row.over_s, row.unit
+    return Text(
+        "effect.rises", channel=name, before=before, after=after, unit=unit, within_s=within_s
+    )
 
 
 def _off_after(steps: Sequence[Step], instruments: Mapping[str, Instrument]) -> Iterator[_Source]:

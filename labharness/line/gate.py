@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from labharness.core.vocabulary import Allowed, Command, Program, Refused, Verdict
 from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.units import TEMPERATURES, temperature_in
 from labharness.line.instrument import Instrument
 from labharness.safety.kernel import Memory, begin, conclude, judge, judge_program
 
@@ -50,6 +51,7 @@ class Gate:
         self.stored: dict[str, tuple[Program, float]] = {}
         self.unprepared: dict[str, Command | None] = {}
         self._memory = memory
+        self._instruments = instruments
         self._now_s = now_s
         self._going: dict[str, _Going] = {}
         self._instruments = instruments
@@ -78,20 +80,22 @@ class Gate:
     def judge_program(self, name: str, program: Program) -> Verdict:
         """Judge a program on an instrument: each segment, from where the last one ends."""
         programmer = self._programmers[name]
-        setpoint, rate = f"{name}.{programmer.setpoint}", f"{name}.{programmer.rate}"
-        barred = self._barred(Command(setpoint, program.highest_c, "degC"))
+        highest = self._to(name, program.highest_c)
+        barred = self._barred(highest)
         if barred is not None:
             return barred
-        if self._memory.track(setpoint).unconfirmed:
-            why = Text("program.unconfirmed", channel=setpoint)
-            return Refused(Command(setpoint, program.highest_c, "degC"), RULE, why)
+        if self._memory.track(highest.channel).unconfirmed:
+            why = Text("program.unconfirmed", channel=highest.channel)
+            return Refused(highest, RULE, why)
+        rate, rate_unit = f"{name}.{programmer.rate}", f"{highest.unit}/min"
+        per_degree = TEMPERATURES[highest.unit][0]
         commands: list[tuple[int, Command]] = []
         for number, (segment, (target_c, rate_c_per_min)) in enumerate(
             zip(program.segments, program.course(), strict=True), 1
         ):
             if segment.target_c is not None:  # a step is a rate of 0: at once
-                commands.append((number, Command(rate, rate_c_per_min, "degC/min")))
-            commands.append((number, Command(setpoint, target_c, "degC")))
+                commands.append((number, Command(rate, rate_c_per_min * per_degree, rate_unit)))
+            commands.append((number, self._to(name, target_c)))
         verdict = judge_program([each for _, each in commands], self._memory, self._now_s())
         if isinstance(verdict, Allowed):
             return verdict
@@ -122,9 +126,8 @@ class Gate:
         if name and not self.held(name):
             program = self.stored[name][0]
             self._going[name] = _Going(program, self._now_s())
-            setpoint = f"{name}.{self._programmers[name].setpoint}"
             for target_c, _ in program.course():
-                begin(self._memory, Command(setpoint, target_c, "degC"))
+                begin(self._memory, self._to(name, target_c))
 
     def conclude(self, command: Command) -> None:
         """Take a command as confirmed, because a fresh read-back agrees."""
@@ -146,8 +149,7 @@ class Gate:
                 continue
             if status.value == programmer.reset:
                 del self._going[name]
-                setpoint = f"{name}.{programmer.setpoint}"
-                conclude(self._memory, Command(setpoint, math.nan, "degC"))  # where it left it
+                conclude(self._memory, self._to(name, math.nan))  # where it left it
                 said.append(Text("program.over", instrument=name))
             elif status.value == programmer.complete and not going.told:
                 going.told = True
@@ -183,6 +185,12 @@ class Gate:
             return replace(command, value=instrument.driver.sent(channel, command.value))
         except ValueError:  # the driver refuses to write it
             return command
+
+    def _to(self, name: str, target_c: float) -> Command:
+        """Return the setpoint of a program's target, in the unit of the instrument."""
+        setpoint = self._programmers[name].setpoint
+        unit = self._instruments[name].driver.channels[setpoint].unit
+        return Command(f"{name}.{setpoint}", temperature_in(unit, target_c), unit)
 
     def _barred(self, command: Command) -> Refused | None:
         """Refuse a command on a port whose link was lost, unless it prepares an instrument."""

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from labharness.core.clock import Clock
 from labharness.core.vocabulary import Cause, Command, Outcome
 from labharness.core.vocabulary.channels import owner_of
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.driver import Identity
 from labharness.instruments.link import Link
 from labharness.journal import Journal
@@ -23,7 +23,7 @@ from labharness.line.events import Events
 from labharness.line.exchanges import Exchanges, NoReply, Reader
 from labharness.line.gate import Gate
 from labharness.line.hindrances import NotArmed, Room, active_trips, may_not_energise
-from labharness.line.instrument import Instrument, bind
+from labharness.line.instrument import Instrument, bind, channel_of
 from labharness.line.monitor import Monitor
 from labharness.line.poll import TICK_S, Poller
 from labharness.line.preparing import Reconnecting, prepare
@@ -33,11 +33,10 @@ from labharness.line.trip_response import Tripped, TripResponse, latch_lost
 from labharness.safety.guard import Guard
 from labharness.safety.kernel import Envelope, Memory, Mode, change, expect
 
-__all__ = ["COLD_C", "COOL_WATCH_S_MAX", "Line"]
+__all__ = ["COOL_WATCH_S_MAX", "Line"]
 
 T = TypeVar("T")
 
-COLD_C = 60.0  # a tube that may be touched
 POLL_S_MAX = 60.0  # lab time; a poll comes each second
 COOL_WATCH_S_MAX = 12 * 3600.0  # lab time; the shipped tube needs less than five hours
 
@@ -55,6 +54,7 @@ class Line:
         tick_s: Poll period; another one than the usual is for predictions.
         attended: Whether a person is there.
         room: The room, against which the envelope's pressures were made absolute.
+        cold: Each temperature that it is cold by, and below which value, in its own unit.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class Line:
         tick_s: float = TICK_S,
         attended: bool = True,
         room: Room,
+        cold: Mapping[str, float],
     ) -> None:
         self.envelope = envelope
         self.instruments = {each.name: each for each in instruments}
@@ -79,6 +80,7 @@ class Line:
         self.memory = memory = Memory(envelope)
         self.holding = Hold(clock.now_s)
         self._standing: asyncio.Task[None] | None = None
+        self.cold = cold
         self._links = dict(links)
         self._attended = attended
         self._room = room
@@ -396,8 +398,7 @@ class Line:
             Whether it is; ``False`` after the longest watch, or as soon as a temperature is not
             heard or its sensor is broken: a watch that sees nothing is none.
         """
-        hot = [channel for channel in self.envelope.watches if channel.endswith(".temperature")]
-        owners = set(map(owner_of, hot))
+        owners = set(map(owner_of, self.cold))
         sensors = [
             row
             for row in self.envelope.trips
@@ -405,12 +406,11 @@ class Line:
         ]
         until_s = self.clock.now_s() + COOL_WATCH_S_MAX
         while self.clock.now_s() < until_s:
-            values = [self.latest(channel) for channel in hot]
-            if all(value < COLD_C for value in values):
+            if self.is_cold:
                 return True
             if any(not row.low <= self.latest(row.channel) <= row.high for row in sensors):
                 return False
-            if any(value != value for value in values) or broken_off():
+            if any(math.isnan(self.latest(each)) for each in self.cold) or broken_off():
                 return False
             try:
                 async with asyncio.timeout(POLL_S_MAX):
@@ -418,6 +418,22 @@ class Line:
             except TimeoutError:  # the poller has died of an error, and no reading grows stale
                 return False
         return False
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether each temperature that it is cold by was just read below its value."""
+        return all(self.latest(channel) < below for channel, below in self.cold.items())
+
+    @property
+    def cold_text(self) -> str:
+        """The temperatures below which it is cold, in words."""
+        units = {name: channel_of(self.instruments, name)[2].unit for name in self.cold}
+        return several(
+            *(
+                Text("cold.below", channel=name, below=below, unit=units[name])
+                for name, below in self.cold.items()
+            )
+        ) or Text("cold.none")
 
     # ---- making safe
 

@@ -296,7 +296,7 @@ def test_what_takes_its_time_to_become_dark_has_it() -> None:
     assert run(effects.dark(SHORT.envelope.procedures[SHUTDOWN].steps), loop) == ()
 
 
-ROW = Cools(channel="temperature", lag_s=60.0, over_s=60.0, rise_max=2.0, above=60.0)
+ROW = Cools(channel="temperature", lag_s=60.0, over_s=60.0, rise_max=2.0, above=60.0, unit="degC")
 NAN = float("nan")
 
 

@@ -20,6 +20,13 @@ NAN = float("nan")
 # ---- watching a line until it is cold
 
 
+class Bare(Line):
+    """A line of these parts alone."""
+
+    def __init__(self, **parts: Any) -> None:
+        self.__dict__.update(parts)
+
+
 def watched(
     readings: list[float], broken_off_after: float = math.inf, **more: float
 ) -> tuple[bool, int]:
@@ -43,20 +50,20 @@ def watched(
     )
     other = SimpleNamespace(cause=Cause.OVER_TEMPERATURE, channel="furnace.x", low=0.0, high=0.5)
     far = SimpleNamespace(cause=Cause.SENSOR_BREAK, channel="pump.sensor_break", low=0.0, high=0.5)
-    line: Any = SimpleNamespace(
+    line = Bare(
         envelope=SimpleNamespace(
-            watches=["furnace.temperature", "box.temperature", "furnace.setpoint"],
             trips=[other, far, row],
         ),
         clock=SimpleNamespace(now_s=lambda: polls[0] * 3600.0),
         latest=latest,
         polled=polled,
+        cold={"furnace.temperature": 60.0, "box.temperature": 60.0},
     )
     ends = Line.watch_until_cold(line, lambda: polls[0] >= broken_off_after)
     return asyncio.run(ends), polls[0]
 
 
-def test_a_line_is_watched_until_all_of_it_is_below_60_degc_or_nothing_can_be_seen() -> None:
+def test_a_line_is_watched_until_all_of_it_is_cold_or_nothing_can_be_seen() -> None:
     assert watched([59.9]) == (True, 0)
     assert watched([60.0, 61.0, 59.9]) == (True, 2)
     assert watched([100.0, NAN]) == (False, 1)
@@ -69,10 +76,11 @@ def test_a_line_is_watched_until_all_of_it_is_below_60_degc_or_nothing_can_be_se
 
 def test_a_watch_whose_polls_have_ended_is_over() -> None:
     loop = VirtualLoop()
-    line: Any = SimpleNamespace(
-        envelope=SimpleNamespace(watches=["furnace.temperature"], trips=[]),
+    line = Bare(
+        envelope=SimpleNamespace(trips=[]),
         clock=SimpleNamespace(now_s=loop.time),
         latest=lambda channel: 100.0,
+        cold={"furnace.temperature": 60.0},
         polled=lambda: loop.create_future(),
     )
     assert run(Line.watch_until_cold(line), loop) is False

@@ -13,7 +13,7 @@ from line_alone import Toy, shown, toy
 
 OFF = Step(channel="oven.setpoint", value=0.0, unit="")
 RELAY_OFF = Step(channel="box.mains", value=0.0, unit="")
-COOLS = Cools(channel="temperature", lag_s=10.0, over_s=20.0, rise_max=2.0, above=60.0)
+COOLS = Cools(channel="temperature", lag_s=10.0, over_s=20.0, rise_max=2.0, above=60.0, unit="degC")
 HEATS = Off(
     adds=Adds.HEAT,
     steps=(("setpoint", 0.0), ("mode", 1.0)),

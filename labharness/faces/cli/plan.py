@@ -9,6 +9,7 @@ from typing import Any
 
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.units import CELSIUS, TEMPERATURES, temperature_in
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_REJECTED
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.show import CommandFailed, chosen_lab, say, warn
@@ -112,9 +113,9 @@ def _hottest(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
     A reading stays until the next coarse poll, and thus beyond the step in which it was taken.
     """
     points = [
-        (value, at_s)
+        (temperature_in(CELSIUS, value, found["units"][channel]), at_s)
         for channel, pairs in found["trajectory"].items()
-        if found["units"][channel] == "degC"
+        if found["units"][channel] in TEMPERATURES
         for at_s, value in pairs
     ]
 

@@ -12,8 +12,8 @@ from labharness.work.desk.rules_record import Bar
 
 __all__ = ["UNITS", "ChartedQuantity", "acting", "quantities", "quantity_key", "unit_text"]
 
-UNITS: Final = {"degC": "°C", "degC/min": "°C/min", "um": "µm"}
-FIRST: Final = ("degC", "sccm", "Torr")
+UNITS: Final = {"degC": "°C", "degC/min": "°C/min", "degF": "°F", "um": "µm"}
+FIRST: Final = ("degC", "K", "degF", "sccm", "Torr")
 
 
 @dataclass(frozen=True, slots=True)

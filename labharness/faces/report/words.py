@@ -97,6 +97,8 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
         "该日志未记录单位和限值，无法绘制曲线。",
     ),
     "quantity.degC": ("Temperature", "温度"),
+    "quantity.K": ("Temperature", "温度"),
+    "quantity.degF": ("Temperature", "温度"),
     "quantity.sccm": ("Gas flow", "气体流量"),
     "quantity.Torr": ("Pressure", "压力"),
     "quantity.ppm": ("Gas in the room", "环境气体浓度"),

@@ -16,6 +16,7 @@ from labharness.core.vocabulary import (
     disobeyed,
     same_frame,
 )
+from labharness.core.vocabulary.units import TEMPERATURES, incomparable
 from labharness.faces.testing.pairs import PairDisagrees, exchange, transaction_of
 from labharness.faces.testing.settings import each_set
 from labharness.instruments.driver import Driver, Identity, Scan
@@ -182,6 +183,9 @@ def _documented(driver: Driver) -> Iterator[str]:
             yield f"{name}: its doc is not a sentence that starts with {verb}: {channel.doc!r}"
         if not channel.source.strip():
             yield f"{name}: it does not say where that is written"
+        if incomparable(name, channel.unit):
+            units = ", ".join(TEMPERATURES)
+            yield f"{name}: a temperature in {channel.unit!r}, which no line compares, not {units}"
         if not ON_COMM_LOSS.fullmatch(channel.on_comm_loss):
             said = repr(channel.on_comm_loss)
             yield f"{name}: on_comm_loss is hold, unknown or safe(<seconds>), not {said}"

@@ -56,8 +56,9 @@ class Cools:
         channel: The temperature.
         lag_s: Time after which it no longer rises, from its verified off, s.
         over_s: Time for which it is watched from then on, s.
-        rise_max: Largest rise in that time by noise, degC.
-        above: Temperature below which a rise does no harm, degC.
+        rise_max: Largest rise in that time by noise, in the channel's unit.
+        above: Temperature below which a rise does no harm, in the channel's unit.
+        unit: That unit; filled in from the channel.
     """
 
     channel: str
@@ -65,6 +66,7 @@ class Cools:
     over_s: float
     rise_max: float
     above: float
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

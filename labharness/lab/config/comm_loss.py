@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from labharness.core.vocabulary import OPERATOR, Command, Text
 from labharness.core.vocabulary.comm_loss import comm_loss_text
+from labharness.core.vocabulary.units import TEMPERATURES
 from labharness.instruments.driver import Channel
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.safety.kernel import Envelope
@@ -11,7 +12,7 @@ from labharness.work.plan import Stays
 
 __all__ = ["hardware", "if_killed", "what_stays"]
 
-HEAT, FLOW = "degC", "sccm"
+FLOW = "sccm"
 HOT = "high_temperature"  # the category of the hazard table
 FLOW_SCCM_MIN = 0.2  # a controller at rest on the nominal plant reads 0
 
@@ -44,9 +45,10 @@ def what_stays(plan: LabPlan, latest: Latest) -> tuple[Stays, ...]:
             continue  # a hand valve stays as the person left it
         spec = _spec(plan, channel)
         value = _shown(plan, channel, latest)
-        mains = _switches(plan, channel, safe) if spec.unit == HEAT else ()
+        heats = spec.unit in TEMPERATURES
+        mains = _switches(plan, channel, safe) if heats else ()
         off = any(_shown(plan, each, latest) == safe[each] for each in mains)
-        if spec.unit == HEAT and _energises(plan.envelope, channel, value) and not off:
+        if heats and _energises(plan.envelope, channel, value) and not off:
             told.update(mains)
             found.append(_stays("heats", channel.partition(".")[0], value, spec))
     flows = []

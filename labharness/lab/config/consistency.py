@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from labharness.core.vocabulary import OPERATOR
 from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.units import TEMPERATURES, incomparable, temperature_in
 from labharness.instruments.driver import Channel, Cools
 from labharness.lab.config.envelopes import KindLimits, LineFile
 from labharness.lab.config.wires import answer_s
@@ -16,6 +18,7 @@ from labharness.safety.kernel import Bound, Envelope, Role
 __all__ = [
     "addresses",
     "channels_of",
+    "cold",
     "contacts",
     "cooling",
     "follows",
@@ -154,6 +157,10 @@ def units(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str
                 "agree.unit", what=what, channel=channel, known=known.get(channel), unit=unit
             )
     for each in instruments:
+        for channel, spec in each.driver.channels.items():
+            if incomparable(channel, spec.unit):
+                name, allowed = f"{each.name}.{channel}", ", ".join(TEMPERATURES)
+                yield Text("agree.temperature", channel=name, unit=spec.unit, allowed=allowed)
         for channel, value in each.prepare:
             name = f"{each.name}.{channel}"
             limit = envelope.limits.get(name)
@@ -208,11 +215,22 @@ def contacts(line: LineFile) -> tuple[Contact, ...]:
 
 def cooling(line: LineFile, instruments: Sequence[Instrument]) -> dict[str, Cools]:
     """Return the cooling of each temperature without heat, by its driver or a row of the line."""
-    found = _declared(instruments)
+    found, specs = _declared(instruments), channels_of(instruments)
     for row in line.cooling:
         own = split_channel(row.channel)[1]
         found[row.channel] = Cools(channel=own, **row.model_dump(exclude={"channel", "source"}))
-    return found
+    return {name: replace(row, unit=specs[name].unit) for name, row in found.items()}
+
+
+def cold(line: LineFile, instruments: Sequence[Instrument]) -> dict[str, float]:
+    """Return for each temperature that a line watches, in its own unit, below what it is cold."""
+    row, specs = line.cold, channels_of(instruments)
+    watched = [(each.channel, specs[each.channel]) for each in line.watch]
+    return {
+        channel: temperature_in(spec.unit, row.below, row.unit)
+        for channel, spec in watched
+        if spec.unit in TEMPERATURES and not spec.settable and "setpoint" not in channel
+    }
 
 
 def follows(line: LineFile, instruments: Sequence[Instrument]) -> dict[str, tuple[str, ...]]:

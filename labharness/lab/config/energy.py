@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from labharness.core.vocabulary.units import CELSIUS, TEMPERATURES, temperature_in
 from labharness.instruments.driver import Adds
 from labharness.lab.config.harm import is_harmless
 from labharness.lab.config.lab_plan import LabPlan
@@ -56,15 +57,15 @@ def _source(
             continue
         if channel in own:
             (powers if spec.unit else switches)[channel] = own[channel]
-        elif adds is Adds.HEAT and spec.unit == "degC":
-            targets[channel] = limit.high
+        elif adds is Adds.HEAT and spec.unit in TEMPERATURES:
+            targets[channel] = temperature_in(CELSIUS, limit.high, spec.unit)
         elif "/" not in spec.unit and spec.unit != "ms":  # rates and watchdogs add nothing
             powers[channel] = reset if name == status else 0.0
-    shown = [
-        f"{instrument.name}.{name}"
+    shown = {
+        f"{instrument.name}.{name}": spec.unit
         for name, spec in driver.channels.items()
-        if adds is Adds.HEAT and spec.unit == "degC" and not spec.settable
-    ]
+        if adds is Adds.HEAT and spec.unit in TEMPERATURES and not spec.settable
+    }
     return EnergySource(
         name=instrument.name,
         adds=adds,
@@ -72,7 +73,7 @@ def _source(
         switches=switches,
         powers=powers,
         targets=targets,
-        shown=tuple(shown),
+        shown=shown,
     )
 
 

@@ -270,6 +270,14 @@ class CoolingRow(_Strict):
     source: str
 
 
+class ColdRow(_Strict):
+    """The ``[cold]``: below it a tube may be touched, and a line that was hot may be left."""
+
+    below: StrictFloat = 60.0
+    unit: Literal["degC", "K", "degF"] = "degC"
+    source: str = "may be touched (background knowledge)"
+
+
 class LineFile(_Strict):
     """The envelope file of a whole line.
 
@@ -295,6 +303,7 @@ class LineFile(_Strict):
     plausible: tuple[PlausibleRow, ...] = ()
     contact: tuple[ContactRow, ...] = ()
     cooling: tuple[CoolingRow, ...] = ()
+    cold: ColdRow = ColdRow()
     procedures: dict[str, ProcedureRow] = Field(min_length=1)
     purge: PurgeRow | None = None
 

@@ -13,6 +13,7 @@ from labharness.core.files.tables import BadTable, all_errors, read_table
 from labharness.core.vocabulary import OPERATOR, Cause
 from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.texts import Text, several
+from labharness.core.vocabulary.units import CELSIUS, TEMPERATURES, temperature_in
 from labharness.instruments.driver import Channel
 from labharness.lab.config.envelope_rows import (
     BoundRow,
@@ -58,7 +59,7 @@ __all__ = [
 T = TypeVar("T", bound=BaseModel)
 
 QUANTITY_UNITS = {  # HCP L3's unit: the house's unit, factor
-    "temperature": {"celsius": ("degC", 1.0)},
+    "temperature": {"celsius": (CELSIUS, 1.0)},
     "pressure": {"torr": ("Torr", 1.0)},  # absolute by now
     "gas_flow_rate": {"sccm": ("sccm", 1.0)},
 }
@@ -90,7 +91,7 @@ def parse_kind(text: str, where: str) -> KindLimits:
 def build_envelope(
     file: LineFile,
     kinds: Mapping[str, KindLimits],
-    settable: Mapping[str, Channel],
+    channels: Mapping[str, Channel],
     *,
     volume_cm3: float | None,
     follows: Mapping[str, tuple[str, ...]],
@@ -100,7 +101,7 @@ def build_envelope(
     Args:
         file: The line's rules, their pressures absolute.
         kinds: For each instrument on the line its own limits.
-        settable: Each channel that a driver can set, as the driver declares it.
+        channels: Each channel, as its driver declares it.
         volume_cm3: Volume of the tube, as the lab file states it; a purge proof takes one.
         follows: For each channel the readings that follow what it is set to.
 
@@ -110,12 +111,12 @@ def build_envelope(
     procedure_of = file.contract.emergency_procedures
     wrong = list(_unanswered(file, volume_cm3))
     limits: dict[str, Limit] = {}
-    channels = [row.channel for row in file.limit]
-    doubled = dict.fromkeys(each for each in channels if channels.count(each) > 1)
+    rows = [row.channel for row in file.limit]
+    doubled = dict.fromkeys(each for each in rows if rows.count(each) > 1)
     wrong += [Text("envelope.two_limits", each=each) for each in doubled]
     for row in file.limit:
         try:
-            limits[row.channel] = _limit(row, file, kinds, settable, follows.get(row.channel, ()))
+            limits[row.channel] = _limit(row, file, kinds, channels, follows.get(row.channel, ()))
         except EnvelopeInvalid as why:
             wrong.append(str(why))
     if wrong:
@@ -149,7 +150,7 @@ def build_envelope(
             )
             for row in file.watch
         },
-        trips=(*_declared_trips(file), *_quantity_trips(file, limits)),
+        trips=(*_declared_trips(file), *_quantity_trips(file, limits, channels)),
         procedures={
             name: Procedure(
                 name=name,
@@ -266,7 +267,7 @@ def _limit(
     row: LimitRow,
     file: LineFile,
     kinds: Mapping[str, KindLimits],
-    settable: Mapping[str, Channel],
+    channels: Mapping[str, Channel],
     moves: tuple[str, ...],
 ) -> Limit:
     instrument, channel = split_channel(row.channel)
@@ -288,7 +289,7 @@ def _limit(
                 unit2=own.unit,
             )
         )
-    spec = settable.get(row.channel)
+    spec = channels.get(row.channel)
     shown_by = "" if spec is None or spec.readback is None else f"{instrument}.{spec.readback}"
     itself = spec.own if spec is not None and shown_by else None
     if row.on_foreign and itself is None:
@@ -299,7 +300,7 @@ def _limit(
     high = row.high
     for quantity, parameter in file.safety_envelope.parameters.items():
         if row.channel in file.quantities.get(quantity, ()) and parameter.hard_limit:
-            high = min(high, _in_house_units(quantity, parameter)[0])
+            high = min(high, _most(quantity, parameter, row.unit)[0])
     return Limit(
         channel=row.channel,
         unit=row.unit,
@@ -357,7 +358,9 @@ def _declared_trips(file: LineFile) -> tuple[TripRow, ...]:
     )
 
 
-def _quantity_trips(file: LineFile, limits: Mapping[str, Limit]) -> tuple[TripRow, ...]:
+def _quantity_trips(
+    file: LineFile, limits: Mapping[str, Limit], specs: Mapping[str, Channel]
+) -> tuple[TripRow, ...]:
     """Ruling 8: a parameter applies to every channel of its quantity, each by itself."""
     rows: list[TripRow] = []
     contract = file.contract
@@ -365,21 +368,22 @@ def _quantity_trips(file: LineFile, limits: Mapping[str, Limit]) -> tuple[TripRo
         parameter = contract.parameters.get(quantity)
         if parameter is None:
             continue
-        high, unit = _in_house_units(quantity, parameter)
         cause = QUANTITY_CAUSES[quantity]
-        rows.extend(
-            TripRow(
-                name=f"{quantity} above the safety envelope",
-                channel=channel,
-                cause=cause,
-                procedure=contract.emergency_procedures[cause] if parameter.hard_limit else "",
-                unit=unit,
-                source=parameter.source,
-                high=high,
+        for channel in channels:
+            if channel in limits:
+                continue
+            high, unit = _most(quantity, parameter, specs[channel].unit if channel in specs else "")
+            rows.append(
+                TripRow(
+                    name=f"{quantity} above the safety envelope",
+                    channel=channel,
+                    cause=cause,
+                    procedure=contract.emergency_procedures[cause] if parameter.hard_limit else "",
+                    unit=unit,
+                    source=parameter.source,
+                    high=high,
+                )
             )
-            for channel in channels
-            if channel not in limits
-        )
     return tuple(rows)
 
 
@@ -392,15 +396,17 @@ def told_envelope(file: LineFile, envelope: Envelope) -> SafetyEnvelope:
     told = dict(file.contract.parameters)
     for quantity, parameter in file.contract.parameters.items():
         limits = (envelope.limits.get(each) for each in file.quantities.get(quantity, ()))
-        highs = [each.high for each in limits if each is not None]
-        if parameter.hard_limit and highs:
-            _, factor = QUANTITY_UNITS[quantity][parameter.unit]
+        known = [each for each in limits if each is not None]
+        if parameter.hard_limit and known:
+            unit, factor = QUANTITY_UNITS[quantity][parameter.unit]
+            highs = [_converted(unit, each.high, each.unit) for each in known]
             most = min(parameter.max, max(highs) / factor)
             told[quantity] = parameter.model_copy(update={"max": most})
     return file.contract.model_copy(update={"parameters": told})
 
 
-def _in_house_units(quantity: str, parameter: Parameter) -> tuple[float, str]:
+def _most(quantity: str, parameter: Parameter, of: str) -> tuple[float, str]:
+    """Return the most of a quantity in the unit of a channel, or in the house's; and that unit."""
     known = QUANTITY_UNITS[quantity]
     if parameter.unit not in known:
         raise EnvelopeInvalid(
@@ -409,7 +415,13 @@ def _in_house_units(quantity: str, parameter: Parameter) -> tuple[float, str]:
             )
         )
     unit, factor = known[parameter.unit]
-    return parameter.max * factor, unit
+    most = _converted(of, parameter.max * factor, unit)
+    return most, of if {unit, of} <= TEMPERATURES.keys() else unit
+
+
+def _converted(unit: str, value: float, of: str) -> float:
+    """Convert a temperature; a value of another quantity is in the house's unit already."""
+    return temperature_in(unit, value, of) if {unit, of} <= TEMPERATURES.keys() else value
 
 
 def _parse(model: type[T], text: str, where: str) -> T:

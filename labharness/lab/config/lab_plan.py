@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,6 +75,7 @@ class LabPlan:
         room: The room whose pressure the envelope's pressures refer to.
         safe_procedure: The procedure that every run begins and ends with.
         contacts: The channels that its relays feed.
+        cold: For each watched temperature, in its unit, below what it is cold.
     """
 
     path: Path
@@ -89,6 +90,7 @@ class LabPlan:
     room: Room
     safe_procedure: str
     contacts: tuple[Contact, ...] = ()
+    cold: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def by_name(self) -> dict[str, Instrument]:
@@ -317,14 +319,13 @@ def read_lab(path: Path) -> LabPlan:
     wrong += consistency.wiring(line, instruments)
     channels = consistency.channels_of(instruments)
     units = {name: spec.unit for name, spec in channels.items()}
-    settable = {name: spec for name, spec in channels.items() if spec.settable}
     placed = tried(in_the_room, line, units, file.lab.ambient_torr)
     if placed is None:
         raise _bad(path, wrong)
     ruled, known_torr = placed
     volume_cm3 = None if file.tube is None else file.tube.volume_cm3
     follows = consistency.follows(line, instruments)
-    build = partial(build_envelope, ruled, limits, settable, volume_cm3=volume_cm3, follows=follows)
+    build = partial(build_envelope, ruled, limits, channels, volume_cm3=volume_cm3, follows=follows)
     envelope = tried(build)
     if wrong or envelope is None:
         raise _bad(path, wrong)
@@ -366,6 +367,7 @@ def read_lab(path: Path) -> LabPlan:
         state_dir=state_dir,
         safe_procedure=line.safe,
         contacts=contacts,
+        cold=consistency.cold(line, instruments),
     )
 
 

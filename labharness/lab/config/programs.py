@@ -6,6 +6,7 @@ from pathlib import Path
 from labharness.core.files.tables import BadTable, read_toml
 from labharness.core.vocabulary import BadProgram, Program, read_program
 from labharness.core.vocabulary.texts import Text, several
+from labharness.core.vocabulary.units import TEMPERATURES, temperature_in
 from labharness.instruments.driver import Programmer
 from labharness.lab.config.lab_file import BadLabFile, read_text
 from labharness.line import Instrument
@@ -38,11 +39,14 @@ def examine(envelope: Envelope, instrument: Instrument, program: Program) -> tup
     if programmer is None:
         return (Text("program.none", name=instrument.name, kind=instrument.kind),)
     found: list[str] = []
-    for number, (segment, (target_c, rate)) in enumerate(
+    unit = envelope.limits[f"{instrument.name}.{programmer.setpoint}"].unit
+    for number, (segment, (target_c, rate_c_per_min)) in enumerate(
         zip(program.segments, program.course(), strict=True), 1
     ):
         if segment.target_c is not None:
-            for channel, value in ((programmer.setpoint, target_c), (programmer.rate, rate)):
+            target = temperature_in(unit, target_c)
+            rate = rate_c_per_min * TEMPERATURES[unit][0]
+            for channel, value in ((programmer.setpoint, target), (programmer.rate, rate)):
                 limit = envelope.limits[f"{instrument.name}.{channel}"]
                 if not limit.low <= value <= limit.high:
                     found.append(

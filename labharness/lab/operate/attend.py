@@ -26,19 +26,13 @@ from labharness.lab.wiring.heads import head_keeper
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.operators import TerminalOperator
 from labharness.lab.wiring.runs import BadOutput, about_process, make_loop, seed_of
-from labharness.line import (
-    COLD_C,
-    HoldTooLong,
-    Line,
-    LineAlarms,
-    NotArmed,
-    Tripped,
-    latch_lost,
-)
+from labharness.line import HoldTooLong, Line, LineAlarms, NotArmed, Tripped
 from labharness.safety.guard import LatchUnreadable
 from labharness.safety.kernel import IllegalMode
 from labharness.work.desk import ByHand
+from labharness.work.desk.cooling import Cooling
 from labharness.work.desk.folder import JOURNAL_NAME
+from labharness.work.desk.making_safe import MakingSafe
 
 __all__ = ["Attendance", "BrokeOff", "Left"]
 
@@ -94,8 +88,9 @@ class Attendance:
         self._tell = tell
         self._loop: asyncio.AbstractEventLoop | None = None
         self._over: asyncio.Event | None = None
-        self._ended = ""
+        self._ended = self._again = ""
         self._line: Line | None = None
+        self._cooling: Cooling | None = None
         self._alarms: LineAlarms | None = None
 
     def run(
@@ -150,10 +145,13 @@ class Attendance:
     # ---- requests of the control socket to an owner (desk.Owner)
 
     def abort(self, reason: str) -> None:
-        """End it: the line is made safe."""
+        """End it: the line is made safe; asked for again, it is not watched until it is cold."""
         self._ended = self._ended or reason
         if self._over is not None:
+            self._again = reason if self._over.is_set() else ""
             self._over.set()
+        if self._again and self._cooling is not None:
+            self._cooling.break_off(self._again)
         if self._alarms is not None:
             self._alarms.give_up()
 
@@ -300,12 +298,14 @@ class Attendance:
         return f"attended here until {', '.join(ends[:-1] or ends)}{last}; then it is left safe"
 
     async def _leave(self, line: Line) -> Left:
-        verification = await line.settle(self._plan.safe_procedure)
-        if lost := await latch_lost(line.guard, line.clock):
-            self._tell(lost)
-        self._tell(f"polls and trips stay until all is below {COLD_C:g} degC")
-        await line.watch_until_cold()
-        line.disarm()
-        trip = line.memory.trip
-        tripped = "" if trip is None else trip.detail
-        return Left(self._ended, verification.unverified(), tripped)
+        if self._over is not None:
+            self._over.set()
+        making_safe = MakingSafe(line, self._plan.safe_procedure)
+        await making_safe.wait()
+        self._cooling = Cooling(line, making_safe, lambda _, data: self._tell(data["message"]))
+        if self._again:
+            self._cooling.break_off(self._again)
+        if not line.is_cold:
+            self._tell(Text("attend.again"))
+        cooled = await self._cooling.watch()
+        return Left(self._ended, cooled.unverified, cooled.tripped)

@@ -85,6 +85,7 @@ class Lab:
             tick_s=tick_s,
             attended=plan.file.lab.attended == ALWAYS,
             room=plan.room,
+            cold=plan.cold,
         )
         self.operator = operator or self._own_operator()
 

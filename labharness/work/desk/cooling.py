@@ -13,7 +13,7 @@ from typing import Any
 from labharness.core.clock import failure_of
 from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.texts import Text, several
-from labharness.line import COLD_C, COOL_WATCH_S_MAX, Line
+from labharness.line import COOL_WATCH_S_MAX, Line
 from labharness.line.hindrances import stop_procedure
 from labharness.work.desk.making_safe import MakingSafe
 
@@ -31,12 +31,14 @@ class Cooled:
         unverified: Texts for what is not verified at its end.
         tripped: The cause of the trip that stands; empty without one.
         watched_s: Lab time.
+        below: The temperatures by which it counts as cold, in words.
     """
 
     warm: str
     unverified: tuple[str, ...]
     tripped: str
     watched_s: float
+    below: str
 
     @property
     def safe(self) -> bool:
@@ -46,7 +48,11 @@ class Cooled:
     @property
     def text(self) -> str:
         """The end in one sentence."""
-        ended = Text("cooled.warm", why=self.warm) if self.warm else Text("cooled.cold", c=COLD_C)
+        ended = (
+            Text("cooled.warm", why=self.warm)
+            if self.warm
+            else Text("cooled.cold", cold=self.below)
+        )
         unverified = [Text("cooled.unverified", what=each) for each in self.unverified]
         latched = [Text("cooled.latched", why=self.tripped)] if self.tripped else []
         return several(ended, *unverified, *latched)
@@ -54,7 +60,13 @@ class Cooled:
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "Cooled":
         """Read it out of its record."""
-        return cls(body["warm"], tuple(body["unverified"]), body["tripped"], body["watched_s"])
+        return cls(
+            body["warm"],
+            tuple(body["unverified"]),
+            body["tripped"],
+            body["watched_s"],
+            body.get("below", ""),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the body of its record."""
@@ -64,6 +76,7 @@ class Cooled:
             "unverified": list(self.unverified),
             "tripped": self.tripped,
             "watched_s": self.watched_s,
+            "below": self.below,
         }
 
 
@@ -95,7 +108,7 @@ class Cooling:
         """Watch until the line is cold, latch one that is left warm, record the end, disarm."""
         line, since_s = self._line, self._line.clock.now_s()
         line.events.on_warning = self._warned
-        self._tell("cooling", {"message": Text("cooling.watch")})
+        self._tell("cooling", {"message": Text("cooling.watch", cold=line.cold_text)})
         warm = await self._warm()
         if warm:
             self._latch(warm)
@@ -107,6 +120,7 @@ class Cooling:
             unverified=tuple(self._making_safe.unverified()),
             tripped="" if line.memory.trip is None else line.memory.trip.detail,
             watched_s=line.clock.now_s() - since_s,
+            below=line.cold_text,
         )
         line.monitor.note("cooled", cooled.to_json())
         line.disarm()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from labharness.core.errors import LabError
 from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.units import CELSIUS, TEMPERATURES, temperature_in
 from labharness.instruments.driver import Adds
 from labharness.work.admission.risk import categories_of_gas, common_name
 from labharness.work.plan import InstructionSet, Prediction, stated_commands
@@ -46,7 +47,7 @@ class EnergySource:
         switches: Channels that let it add energy, each with its value while it adds none.
         powers: The same for channels that set no bound on the amount.
         targets: Temperature setpoints, each with the highest value the envelope allows (degC).
-        shown: Channels that measure the temperature.
+        shown: Channels that measure the temperature, each with its unit.
         harmless: It cannot harm a person within the envelope.
     """
 
@@ -56,7 +57,7 @@ class EnergySource:
     switches: Mapping[str, float] = field(default_factory=dict)
     powers: Mapping[str, float] = field(default_factory=dict)
     targets: Mapping[str, float] = field(default_factory=dict)
-    shown: tuple[str, ...] = ()
+    shown: Mapping[str, str] = field(default_factory=dict)
     harmless: bool = False
 
     def added_by(self, command: Command) -> bool:
@@ -66,7 +67,11 @@ class EnergySource:
 
     def highest_c(self, commands: Sequence[Command]) -> float:
         """Return its highest temperature by these commands; ``inf`` without a bound."""
-        asked_c = [each.value for each in commands if each.channel in self.targets]
+        asked_c = [
+            temperature_in(CELSIUS, each.value, each.unit)
+            for each in commands
+            if each.channel in self.targets and each.unit in TEMPERATURES
+        ]
         driven = any(each.channel in self.powers and self.added_by(each) for each in commands)
         if asked_c and not driven:
             return max(asked_c)
@@ -150,7 +155,10 @@ def energised(
             if source.adds is Adds.HEAT:
                 hottest_c.append(source.highest_c(adding))
                 if prediction is not None:
-                    hottest_c += [prediction.highest.get(each, -math.inf) for each in source.shown]
+                    hottest_c += [
+                        temperature_in(CELSIUS, prediction.highest.get(channel, -math.inf), unit)
+                        for channel, unit in source.shown.items()
+                    ]
     return Energised(
         gases=tuple(dict.fromkeys(gases)),
         temperature_c_max=max(hottest_c, default=None),

@@ -9,6 +9,8 @@ __all__ = ["BANDS", "PredictedStep", "PredictedViolation", "Prediction", "Stays"
 BANDS: Mapping[str, tuple[float, float]] = {
     # relative and absolute half-width by unit: the instruments' tolerances, nothing of the plant
     "degC": (0.0075, 2.2),  # thermocouple type K, standard class
+    "K": (0.0075, 2.2),
+    "degF": (0.0075, 4.0),
     "sccm": (0.008, 1.0),  # thermal mass flow: 0.8 % of reading and 0.2 % of 500 sccm full scale
     "Torr": (0.005, 0.0),  # piezo gauge
 }

@@ -49,7 +49,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("LABHARNESS_STATE", str(tmp_path_factory.mktemp("state")))
         grown(root / "completed")
         grown(root / "rejected", inputs=too_hot)
-        patch.setattr("labharness.line.line.COLD_C", 600.0)  # cooling shows nothing more
         grown(root / "failed", hot)
     return root
 

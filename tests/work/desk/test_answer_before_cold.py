@@ -4,7 +4,7 @@ In the tests of the watch alone a line counts as hot at room temperature, so tha
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -27,6 +27,10 @@ from rig import SAFE_TABLE, SOON, Injection, cut, submission
 LINE = "labharness.line.line"
 COOLING = "labharness.work.desk.cooling"
 COLDER_THAN_THE_ROOM_C = -10.0
+
+
+def never_cold(plan: LabPlan) -> LabPlan:
+    return replace(plan, cold=dict.fromkeys(plan.cold, COLDER_THAN_THE_ROOM_C))
 
 
 def trip(cause: Cause) -> Callable[[Lab], None]:
@@ -87,7 +91,6 @@ def test_a_safe_state_that_takes_too_long_is_answered_in_time_and_worked_on_afte
 def test_the_answer_is_in_its_folder_before_the_line_is_watched(
     short_plan: LabPlan, simulated_lab: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{LINE}.COLD_C", COLDER_THAN_THE_ROOM_C)
     monkeypatch.setattr(f"{LINE}.COOL_WATCH_S_MAX", 2 * ABORT_S_MAX)
     found: list[bool] = []
 
@@ -96,7 +99,7 @@ def test_the_answer_is_in_its_folder_before_the_line_is_watched(
         work.abort("too late")
         work.stop("enough")
 
-    ran = simulated_lab.on(short_plan).run(submission(), abort=SOON, answered=answered)
+    ran = simulated_lab.on(never_cold(short_plan)).run(submission(), abort=SOON, answered=answered)
     records = kinds_of(ran)
     terminal, cooled = first(records, "terminal"), first(records, "cooled")
     changes = [each for each in records if each.body.get("event_type") == "state_changed"]
@@ -179,11 +182,9 @@ class Watched:
 def watch(
     bench: Bench,
     time: VirtualTime,
-    monkeypatch: pytest.MonkeyPatch,
     meanwhile: Callable[[Watched], None],
 ) -> tuple[Cooled, Watched, list[Record]]:
     """Make an armed line safe and watch it; return the end, and the records."""
-    monkeypatch.setattr(f"{LINE}.COLD_C", COLDER_THAN_THE_ROOM_C)
     seen: list[Watched] = []
 
     async def work() -> Cooled:
@@ -212,10 +213,8 @@ def test_a_watch_that_is_broken_off_latches_the_warm_line(
     virtual_time: VirtualTime,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    bench = simulated_lab.on(short_plan)
-    cooled, seen, _ = watch(
-        bench, virtual_time, monkeypatch, lambda it: it.cooling.break_off("home")
-    )
+    bench = simulated_lab.on(never_cold(short_plan))
+    cooled, seen, _ = watch(bench, virtual_time, lambda it: it.cooling.break_off("home"))
     assert cooled.warm == "the watch was broken off: home"
     assert 30 <= cooled.watched_s < 60
     assert seen.lab.guard.latch.trip is not None
@@ -231,8 +230,8 @@ def test_a_watch_has_an_end_and_latches_the_line_that_is_warm_then(
 ) -> None:
     for module in (LINE, COOLING):
         monkeypatch.setattr(f"{module}.COOL_WATCH_S_MAX", 60.0)
-    bench = simulated_lab.on(short_plan)
-    cooled, seen, _ = watch(bench, virtual_time, monkeypatch, lambda it: None)
+    bench = simulated_lab.on(never_cold(short_plan))
+    cooled, seen, _ = watch(bench, virtual_time, lambda it: None)
     assert "is not cold after" in cooled.warm
     assert cooled.watched_s == pytest.approx(60, abs=5)
     assert seen.lab.guard.latch.trip is not None
@@ -250,8 +249,8 @@ def test_a_trip_during_the_watch_is_handled_and_told(
         it.lab.line.events.on_warning("a warning")
         it.cooling.break_off("enough")
 
-    bench = simulated_lab.on(short_plan)
-    cooled, seen, records = watch(bench, virtual_time, monkeypatch, trips)
+    bench = simulated_lab.on(never_cold(short_plan))
+    cooled, seen, records = watch(bench, virtual_time, trips)
     assert (cooled.tripped, cooled.unverified) == ("planted", ())
     assert first(records, "trip").seq < first(records, "cooled").seq
     assert first(records, "cooling").body == {"warning": "a warning"}
