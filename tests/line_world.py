@@ -171,8 +171,8 @@ class LineWorld:
     def records(self, run_id: str, after: int) -> list[Record]:
         return [each for each in self.disk.get(run_id, ()) if each.seq > after]
 
-    def left(self, run_id: str) -> str:
-        return ""
+    def left(self, run_id: str) -> tuple[str, str]:
+        return "", ""
 
     # ---- what happens by itself
 

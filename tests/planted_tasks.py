@@ -173,7 +173,7 @@ IN_THE_TASKS = (
     PlantedBug(
         "run that ended without a message taken for one that goes on",
         "labharness.lab.house.house:House._over",
-        "self._say([FailTask(task_id=task.task_id, error_code=code)])",
+        "self._say([FailTask(task_id=task.task_id, error_code=code, reason=why)])",
         "pass",
         "tests/lab/house/test_house_queue.py::"
         "test_a_silent_owner_makes_doubt_and_a_dead_one_a_failure",

@@ -1508,6 +1508,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "order.no_time": ("{path}: its operator is a person, who needs real time (up --speed real)", "{path!s}：其操作员是人，需要实时速度（up --speed real）"),
     "house.not_ended": ("a task is tried again when it has ended, and this one is {status!s}", "任务结束后才能重试，而此任务处于 {status!s}"),
     "house.no_checkpoint": ("task {task_id!s} has no checkpoint; without --resume it begins anew", "任务 {task_id!s} 没有检查点；不带 --resume 则重新开始"),
+    "house.worker_lost": ("the program that carried it out ended before it did", "执行它的程序先于它结束"),
     "house.latched": ("the line is latched: {why}; when the cause is gone: labharness reset", "设备已锁定：{why}；原因消除后：labharness reset"),
     "told.house.latched": ("the line is latched until a person of the lab has cleared the cause and reset it: {why}", "设备已锁定，直至实验室人员排除原因并复位：{why}"),
     "house.no_owner": ("no line owner answers at {path} ({why}); labharness up starts one", "{path!s} 处没有设备占用进程应答（{why!s}）；请用 labharness up 启动"),

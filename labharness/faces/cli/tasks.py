@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import Chance, pause, wall_clock_utc
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, several
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.answer_said import print_answer, report_run
 from labharness.faces.cli.records import ANSWER, results_in
@@ -40,7 +40,7 @@ from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode
 from labharness.work.desk.folder import ANSWER_NAME
 from labharness.work.task.events import events_of
 from labharness.work.task.house import read_history, read_tasks
-from labharness.work.task.projected import graph_of, task_of, utc
+from labharness.work.task.projected import graph_of, last_error, task_of, utc
 from labharness.work.task.record import Task, Tasks
 from labharness.work.task.snapshot import snapshot
 from labharness.work.task.states import FOR_PERSONS, TERMINAL
@@ -117,9 +117,15 @@ def _list(plan: LabPlan, chosen: argparse.Namespace) -> int:
 
 def _row(task: Task) -> tuple[str, ...]:
     at = utc(round(task.created_at_s))
-    doing = _doing(task) if task.status not in TERMINAL else task.error_code
+    doing = _doing(task) if task.status not in TERMINAL else _ended(task)
     who = (task.title, task.requested_by)
     return (task.task_id[:ID_CHARACTERS], task.status, task.priority, *who, at, doing)
+
+
+def _ended(task: Task) -> str:
+    """Return the code and the reason of a task that has failed; ``""`` of any other end."""
+    error = last_error(task) or {}
+    return several(*error.values())
 
 
 def _doing(task: Task) -> str:

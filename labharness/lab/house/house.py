@@ -412,10 +412,11 @@ class House:
 
     def _over(self, task: Task, run: Attempt, code: str = "worker_lost") -> None:
         """End a task whose run has no terminal message and is not carried out any more."""
-        code = self._runs.left(run.run_id) or code
+        left, why = self._runs.left(run.run_id)
+        code, why = (left, why) if left else (code, Text("house.worker_lost"))
         if task.status not in ("lost", "cancelling"):
             self._say([ReportStatus(task_id=task.task_id, to="lost", reason=code)])
-        self._say([FailTask(task_id=task.task_id, error_code=code)])
+        self._say([FailTask(task_id=task.task_id, error_code=code, reason=why)])
 
     def _begin_next(self) -> str:
         """Begin the next task; return what keeps the line from it, or ``""``."""

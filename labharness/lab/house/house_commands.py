@@ -11,6 +11,7 @@ from labharness.core.errors import LabError
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage, submission_of
 from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import (
     CreateTask,
     FailTask,
@@ -102,10 +103,11 @@ def lease_command(task_id: str, run_id: str, need: Need) -> LeaseInstruments:
     )
 
 
-def reject_commands(task_id: str, reason_code: str) -> Iterator[TaskCommand]:
+def reject_commands(task_id: str, rejected: Rejected) -> Iterator[TaskCommand]:
     """Return the commands that end a task which can never run."""
     yield ReportStatus(task_id=task_id, to="accepted")
-    yield FailTask(task_id=task_id, error_code=reason_code)
+    code, why = rejected.reason_code, rejected.reason_message
+    yield FailTask(task_id=task_id, error_code=code, reason=why)
 
 
 def attempt_of(task: Task, run_id: str) -> Attempt | None:

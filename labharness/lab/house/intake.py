@@ -188,9 +188,10 @@ class Intake:
             was_rejected = self._kept.answer(was.task_id) is not None
             return Submitted(task_id=was.task_id, fresh=False, rejected=was_rejected), None
         if rejected is not None:
-            for ends in reject_commands(task_id, rejected.reason_code):
+            told = redacted_rejection(rejected, payload)
+            for ends in reject_commands(task_id, told):
                 draft.give(ends, RUNTIME)
-            why = self._rejection(message.message_id, redacted_rejection(rejected, payload))
+            why = self._rejection(message.message_id, told)
             never_runs = Submitted(task_id=task_id, fresh=True, rejected=True)
             return never_runs, Receipt(task_id, kept, answer=why)
         accepted = answer if isinstance(answer, HcpMessage) else None

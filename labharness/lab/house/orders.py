@@ -164,8 +164,8 @@ class RunFiles(Protocol):
         """Return the committed records of its journal after one, each as it is asked for."""
         ...
 
-    def left(self, run_id: str) -> str:
-        """Return the code of the error that ended it outside its journal, or ``""``."""
+    def left(self, run_id: str) -> tuple[str, str]:
+        """Return code and reason of the error that ended it outside its journal, or nothing."""
         ...
 
 
@@ -199,13 +199,14 @@ class RunFolders:
             with suppress(JournalEmpty):  # its writer has just made the file
                 yield from read_after(path, after)
 
-    def left(self, run_id: str) -> str:
-        """Return the code of the error that ended it outside its journal, or ``""``."""
+    def left(self, run_id: str) -> tuple[str, str]:
+        """Return code and reason of the error that ended it outside its journal, or nothing."""
         try:
             with open_named(self._root / run_id / LEFT_NAME) as file:
-                return str(json.loads(file.read(LEFT_BYTES_MAX))["error"])
+                left = json.loads(file.read(LEFT_BYTES_MAX))
+                return str(left["error"]), str(left["why"])
         except (OSError, ValueError, KeyError, TypeError):
-            return ""
+            return "", ""
 
 
 def next_records(runs: RunFiles, run_id: str, after: int) -> list[Record]:

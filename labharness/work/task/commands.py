@@ -169,9 +169,10 @@ class CompleteTask(TaskCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class FailTask(TaskCommand):
-    """End a task with the code of its error."""
+    """End a task with the code of its error, and with its reason in words."""
 
     error_code: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

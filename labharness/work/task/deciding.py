@@ -49,6 +49,9 @@ from labharness.work.task.states import ACTIVE, TERMINAL, may_become
 
 __all__ = ["REFUSALS", "decide", "expired", "readable"]
 
+TIME_OUTS: Final = frozenset({"timeout", "inactivity"})
+"""Codes of a task that took longer than it may, or was silent for longer."""
+
 TITLE_CHARACTERS_MAX: Final = 500
 """Longest title; more is an objective."""
 
@@ -348,7 +351,9 @@ def _complete(tasks: Tasks, c: CompleteTask, actor: TaskActor, now_s: float) -> 
 def _fail(tasks: Tasks, c: FailTask, actor: TaskActor, now_s: float) -> Facts:
     task = tasks.by_id[c.task_id]
     require(bool(c.error_code), "no_error")
-    moved = _move(task, "failed", now_s, error_code=c.error_code)
+    late = c.error_code in TIME_OUTS and may_become(task.status, "timed_out")
+    to = "timed_out" if late else "failed"
+    moved = _move(task, to, now_s, error_code=c.error_code, reason=c.reason)
     ends = "unknown" if task.status == "lost" else "failed"
     yield from _attempt_ends(task, ends, now_s, c.error_code)
     yield moved

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from labharness.work.task import facts as f
-from labharness.work.task.projected import attempt_of, edge_of, progress_of, utc
+from labharness.work.task.projected import attempt_of, edge_of, last_error, progress_of, utc
 from labharness.work.task.record import Attempt, Task, Tasks
 
 __all__ = ["EVENTS", "events_of"]
@@ -88,7 +88,7 @@ def _moved(fact: f.TaskMoved, before: Tasks, after: Tasks) -> Iterator[Event]:
     was, task = before.by_id[fact.task_id], after.by_id[fact.task_id]
     body = _ids(task)
     if fact.to in ("failed", "timed_out"):
-        body["task"] = _task(task, lastError={"code": task.error_code or "unknown"})
+        body["task"] = _task(task, lastError=last_error(task) or {"code": "unknown"})
     yield _name_of(was, fact.to), body
 
 

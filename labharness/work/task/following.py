@@ -143,9 +143,11 @@ def _ended(task: Task, cancelled: bool, body: Mapping[str, Any]) -> Iterator[Tas
     payload, task_id = body["payload"], task.task_id
     yield from _outputs(task, payload)
     if body["type"] == "task_rejected" and payload["reason_code"] != "aborted":
-        yield FailTask(task_id=task_id, error_code=payload["reason_code"])
+        why = payload.get("reason_message", "")
+        yield FailTask(task_id=task_id, error_code=payload["reason_code"], reason=why)
     elif body["type"] == "task_failed":
-        yield FailTask(task_id=task_id, error_code=payload["error_code"])
+        why = payload.get("error_message", "")
+        yield FailTask(task_id=task_id, error_code=payload["error_code"], reason=why)
     elif body["type"] == "task_completed" and not cancelled:
         yield CompleteTask(task_id=task_id)
     else:  # aborted; what a cancelled task has completed all the same stays linked to it

@@ -6,7 +6,7 @@ from typing import Any
 
 from labharness.work.task.record import Attempt, Edge, Task, TaskProgress, Tasks
 
-__all__ = ["attempt_of", "edge_of", "graph_of", "progress_of", "task_of", "utc"]
+__all__ = ["attempt_of", "edge_of", "graph_of", "last_error", "progress_of", "task_of", "utc"]
 
 
 def utc(at_s: float) -> str:
@@ -129,6 +129,14 @@ def _identity(task: Task) -> dict[str, Any]:
     }
 
 
+def last_error(task: Task) -> dict[str, str] | None:
+    """Return the error of a task: its code, and its reason in words where it has ended by it."""
+    if not task.error_code:
+        return None
+    why = task.status_reason if task.status in ("failed", "timed_out") else ""
+    return _said({"code": task.error_code, "message": why})
+
+
 def _work(task: Task) -> dict[str, Any]:
     ended = task.ended_at_s
     return {
@@ -142,7 +150,7 @@ def _work(task: Task) -> dict[str, Any]:
         "progress": progress_of(task),
         "currentRunId": task.current.run_id if task.current else None,
         "deliveryState": {"status": task.delivery},
-        "lastError": {"code": task.error_code} if task.error_code else None,
+        "lastError": last_error(task),
         "createdAt": utc(task.created_at_s),
         "updatedAt": utc(task.updated_at_s),
         "startedAt": None if task.started_at_s is None else utc(task.started_at_s),

@@ -6,11 +6,12 @@ import pytest
 
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.chain import Record
-from labharness.work.task.commands import ReportStatus
+from labharness.work.task.commands import ReportStatus, RetryTask
 from labharness.work.task.following import followed, found_again, read_up_to
-from labharness.work.task.record import Task
+from labharness.work.task.projected import last_error
+from labharness.work.task.record import RetryPolicy, Task
 from line_world import script
-from tasks_alone import RUNTIME, TasksAlone
+from tasks_alone import OLGA, RUNTIME, TasksAlone
 
 Body = tuple[str, dict[str, Any]]
 
@@ -54,7 +55,7 @@ HELD, GOES_ON = state("RUNNING", "PAUSED"), state("PAUSED", "RUNNING")
 @pytest.fixture
 def alone() -> TasksAlone:
     found = TasksAlone()
-    found.running()
+    found.running(retry=RetryPolicy(2))
     return found
 
 
@@ -121,6 +122,31 @@ def test_the_end_of_a_run_is_the_end_of_its_task(end: str, status: str, error: s
     )
     assert (alone["t"].status, alone["t"].error_code) == (status, error)
     assert alone["t"].current is None
+
+
+def terminal(kind: str, **payload: Any) -> Body:
+    return "terminal", {"type": kind, "payload": payload}
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        (terminal("task_failed", error_code="timeout", error_message="why"), "timed_out"),
+        (terminal("task_failed", error_code="execution_error", error_message="why"), "failed"),
+        (terminal("task_rejected", reason_code="forbidden", reason_message="why"), "failed"),
+    ],
+)
+def test_the_end_is_kept_with_its_reason_in_words(
+    alone: TasksAlone, end: Body, status: str
+) -> None:
+    follow(alone, [end])
+    task = alone["t"]
+    code = next(value for name, value in end[1]["payload"].items() if name.endswith("_code"))
+    assert task.status == status
+    assert last_error(task) == {"code": code, "message": "why"}
+    assert task.attempts[-1].status == "failed"
+    assert not alone(RetryTask(task_id="t", run_id="r2", worker="line", reason="again"), OLGA)
+    assert last_error(alone["t"]) == {"code": code}  # the reason of the retry is not its reason
 
 
 def test_it_goes_on_behind_the_last_record_it_has_followed(alone: TasksAlone) -> None:
