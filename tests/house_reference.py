@@ -37,7 +37,8 @@ SAYS: dict[str, tuple[tuple[str, ...], tuple[tuple[str, dict[str, Any]], ...]]] 
     "held": (("running",), (_state("RUNNING", "PAUSED"),)),
     "goes on": (("held",), (_state("PAUSED", "RUNNING"),)),
     "completed": (("running",), (_end("task_completed", outputs={"raman": 1}),)),
-    "failed": (("running", "held"), (_end("task_failed", error_code="timeout"),)),
+    "failed": (("running", "held"), (_end("task_failed", error_code="execution_error"),)),
+    "late": (("running", "held"), (_end("task_failed", error_code="timeout"),)),
     "rejected": (("submitted", "asks"), (_end("task_rejected", reason_code="approval_denied"),)),
     "aborted": (
         ("running", "held"),
@@ -61,6 +62,9 @@ class Line:
         return OwnerStatus(pid=self.pid, run_id=self.run, speed=1.0) if self.up else None
 
     def held(self) -> str:
+        return self.latched
+
+    def latch_reason(self) -> str:
         return self.latched
 
     def begin(self, order: RunOrder) -> None:
@@ -94,8 +98,8 @@ class Line:
     def records(self, run_id: str, after: int) -> list[Record]:
         return self.disk.get(run_id, [])[after:]
 
-    def left(self, run_id: str) -> str:
-        return ""
+    def left(self, run_id: str) -> tuple[str, str]:
+        return "", ""
 
 
 @dataclass
@@ -122,8 +126,9 @@ class Row:
 FOLLOWS = {"asks": "waiting_permission", "running": "running", "held": "paused"}
 FOLLOWS["goes on"] = "running"
 ENDS = {"completed": ("completed", ""), "aborted": ("cancelled", "")}
-ENDS |= {"failed": ("failed", "timeout"), "rejected": ("failed", "approval_denied")}
-OVER = ("completed", "failed", "cancelled")
+ENDS |= {"failed": ("failed", "execution_error"), "rejected": ("failed", "approval_denied")}
+ENDS |= {"late": ("timed_out", "timeout")}
+OVER = ("completed", "failed", "timed_out", "cancelled")
 
 
 @dataclass
@@ -146,7 +151,7 @@ class Reference:
         return ""
 
     def retry(self, row: Row, run: str) -> str:
-        if row.status != "failed":
+        if row.status not in ("failed", "timed_out"):
             return "illegal_status" if row.status in OVER else "not ended"
         if row.cancelled:
             return "cancelled_graph"
@@ -188,6 +193,8 @@ class Reference:
             row.status, row.code = ENDS[said]
             if row.cancelled and row.status == "completed":
                 row.status = "cancelled"
+            if row.cancelled and row.status == "timed_out":
+                row.status = "failed"
             row.run = ""
         elif seen is None:
             silent = self.silent_s > 10.0 and self.line.begun(row.run)

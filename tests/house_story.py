@@ -77,6 +77,7 @@ class MortalDoor:
     def __init__(self, world: LineWorld, fuse: Fuse) -> None:
         self._world, self._fuse = world, fuse
         self.status, self.held = world.status, world.held
+        self.latch_reason = world.latch_reason
 
     def begin(self, order: RunOrder) -> None:
         self._fuse.point()

@@ -98,6 +98,7 @@ class LineWorld:
         self.accepted: set[str] = set()  # sessions that were accepted on receipt
         self.latched = ""
         self.asked: list[tuple[str, str]] = []  # by persons, of a run
+        self.timed_out: list[str] = []  # runs that were asked to end
         self.up = True
         self.speed: float | None = None
         self._pid = 1
@@ -112,6 +113,9 @@ class LineWorld:
         return OwnerStatus(pid=self._pid, run_id=run_id, speed=self.speed) if self.up else None
 
     def held(self) -> str:
+        return self.latched
+
+    def latch_reason(self) -> str:
         return self.latched
 
     def begin(self, order: RunOrder) -> None:
@@ -130,6 +134,9 @@ class LineWorld:
         self._must_be_up()
         if self._order is None or self._order.run_id != run_id:
             raise AwayOwner("it has no such run")
+        if do == "time_out":
+            self.timed_out.append(run_id)
+            return
         if do != "abort":
             self._hear(do, by)
             return

@@ -5,6 +5,7 @@ from planted_bug import PlantedBug
 __all__ = ["IN_THE_TASKS"]
 
 QUEUE = "tests/lab/house/test_house_queue.py"
+SILENT = "tests/lab/house/test_silent_or_latched.py"
 KILLED = (
     "tests/lab/house/test_house_killed.py::"
     "test_a_house_that_dies_at_any_instant_loses_no_task_and_begins_no_run_twice"
@@ -188,6 +189,35 @@ IN_THE_TASKS = (
         "tests/lab/house/test_house_queue.py::test_a_run_whose_journal_cannot_be_read_fails_alone",
         promise=61,
         detector="verdict",
+    ),
+    PlantedBug(
+        "silent run that nobody ends",
+        "labharness.lab.house.house:House.step",
+        "self._ask(task.current, 'time_out')",
+        "pass",
+        f"{SILENT}::test_a_run_that_is_silent_for_too_long_is_ended_by_its_worker",
+        promise=61,
+        detector="deadline",
+    ),
+    PlantedBug(
+        "silent run whose line stays as it is",
+        "labharness.work.desk.desk:Desk.time_out",
+        "self._running.cancel()",
+        "pass",
+        "tests/work/capability/test_annealing.py::"
+        "test_a_run_that_was_silent_for_too_long_is_made_safe_and_has_timed_out",
+        promise=61,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "caller elsewhere left to wait for a latched line",
+        "labharness.lab.house.house_commands:called_elsewhere",
+        "each.profile.get('via')",
+        "False",
+        f"{SILENT}::test_a_caller_elsewhere_is_answered_where_the_line_is_latched_"
+        "and_a_person_here_waits",
+        promise=65,
+        detector="deadline",
     ),
     PlantedBug(
         "order that a dead house leaves ungiven",

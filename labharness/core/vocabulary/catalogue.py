@@ -226,6 +226,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "stdio.gone": ("the reader of the output has gone ({why}); this process ends when its tasks have", "输出的读取方已离开（{why}）；本进程在其任务结束后退出"),
     "stdio.unreadable": ("a message was not taken: {why}", "未接受一条消息：{why}"),
     "session.delivered": ("results delivered", "结果已交付"),
+    "session.silent": ("nothing was heard of the run for {bound_s:g} s, which is the bound of the lab", "在 {bound_s:g} s 内没有运行的任何消息，此为该实验室的上限"),
     "session.overtime": ("max_duration has passed", "已超过 max_duration"),
     "advice.outputs": ("The outputs are in partial_outputs: change the inputs, or the demands of expected_output", "结果在 partial_outputs 中：改变所做的内容（inputs），或 expected_output 的要求"),
     "hold.nothing": ("no plan is being carried out that could be held, or it is held already", "没有可暂停的计划，或已经暂停"),

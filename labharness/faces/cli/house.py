@@ -8,8 +8,9 @@ from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.show import chosen_lab, looking, say, warn
 from labharness.lab import LabPlan
-from labharness.lab.house.house_process import HouseProcess, house_door, owner_door
+from labharness.lab.house.house_process import HouseProcess, house_door
 from labharness.lab.house.line_owner import LineOwnerProcess
+from labharness.lab.house.owner_client import owner_door
 from labharness.lab.house.start import bring_up, state_of, take_down
 
 __all__ = ["house"]

@@ -100,14 +100,15 @@ class _Ending:
         if self.state == "PENDING":
             self.become("REJECTED", code)
         why: str = Text("hcp.lost.aborted" if aborted else "hcp.lost.unbegun")
-        if aborted and task.status_reason:
+        if task.status_reason and (aborted or task.error_code == code):
             why = task.status_reason
+        again = None if aborted else Text("hcp.lost.again")
         self.said.append(
             answers.task_rejected(
                 message_id=self._new_id(),
                 timestamp=self._timestamp,
                 in_reply_to=str(task.profile.get("message_id", "")),
-                rejected=Rejected(code, why),
+                rejected=Rejected(code, why, suggestion=again),
             )
         )
         self.close(code)
@@ -128,6 +129,7 @@ class _Ending:
 
     def failed(self, task: Task, run: Attempt | None) -> None:
         points = () if run is None else run.checkpoint_refs
+        late = task.status == "timed_out"
         details = {
             "phase": task.progress.phase,
             "step": 0 if run is None else len({each.step_id for each in run.steps}),
@@ -139,8 +141,8 @@ class _Ending:
                 message_id=self._new_id(),
                 timestamp=self._timestamp,
                 session_id=self._session_id,
-                error_code="execution_error",
-                error_message=Text("hcp.lost.failed"),
+                error_code="timeout" if late else "execution_error",
+                error_message=task.status_reason if late else Text("hcp.lost.failed"),
                 suggestion=Text("hcp.lost.again"),
                 error_details=details,
             )

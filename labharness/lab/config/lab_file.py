@@ -86,6 +86,9 @@ class LabHead(Strict):
         heads: Folder of the signed heads of journals, best on another disk or host; by default
             one in the state directory.
         ambient_torr: Pressure of the room, which the envelope states pressures against.
+        inactivity_s: Longest time without a record of a run on the line that is not held; it is
+            ended then, with the line made safe.
+        attempts_max: Most attempts of one task, those included that an operator asks for.
     """
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")
@@ -100,6 +103,8 @@ class LabHead(Strict):
     state_dir: str | None = None
     heads: str | None = Field(default=None, pattern=r"^(/|~/|[A-Za-z]:[\\/])")
     ambient_torr: StrictFloat | None = Field(default=None, ge=AMBIENT_TORR_MIN, le=AMBIENT_TORR_MAX)
+    inactivity_s: StrictFloat = Field(default=900.0, ge=60, le=86_400)
+    attempts_max: StrictInt = Field(default=10, ge=1, le=100)
 
 
 class OperatorRow(Strict):

@@ -15,14 +15,17 @@ from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.journal.encryption import KeyMissing
 from labharness.lab.house.house_commands import (
-    ATTEMPTS_MAX,
+    CHECKPOINT,
     DESK,
     TITLE_CHARACTERS,
     WORKER,
     Submitted,
     TaskRefused,
     attempt_of,
+    called_elsewhere,
+    latched_commands,
     lease_command,
+    resumed_from,
 )
 from labharness.lab.house.intake import RUNTIME, Intake, Receive, ReceivedSubmission, must
 from labharness.lab.house.jobs import HouseJobs
@@ -53,6 +56,7 @@ from labharness.work.task.commands import (
     TaskActor,
     TaskCommand,
 )
+from labharness.work.task.deciding import silent
 from labharness.work.task.following import followed, found_again, read_up_to
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import Vary
@@ -64,25 +68,22 @@ from labharness.work.task.queue import (
     waiting,
     waits,
 )
-from labharness.work.task.record import Attempt, Job, Task, Tasks
+from labharness.work.task.record import Attempt, Job, RetryPolicy, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
 __all__ = [
-    "ATTEMPTS_MAX",
     "LOST_S",
     "House",
 ]
 
 LOG = logging.getLogger(__name__)
 
-CHECKPOINT: Final = "checkpoint:"
-"""Beginning of the reference of a checkpoint: its session and its id follow."""
-
 LOST_S: Final = 10.0
 """World time (s) without an answer of the line owner, or without a record of an ended run that can
 be read, after which the run counts as lost."""
 
 WHOLE_LINE: Final = Need(("line",))
+TEN_ATTEMPTS: Final = RetryPolicy(attempts_max=10)
 
 
 class House:
@@ -102,6 +103,7 @@ class House:
         needs: Returns what a run of a task needs; by default the whole line, alone.
         tell: Tells people of failed background work; not where lab time has another speed.
         desk: Carries out tasks without instruments; ``None`` where the line has them all.
+        retry: Policy of its tasks.
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class House:
         needs: Needs = lambda task: WHOLE_LINE,
         tell: Callable[[str], None] = lambda text: None,
         desk: DeskWorker | None = None,
+        retry: RetryPolicy = TEN_ATTEMPTS,
     ) -> None:
         self._journal = journal
         self._desk = desk
@@ -145,6 +148,7 @@ class House:
             new_id=new_id,
             receive=receive,
             needs_no_line=needs_no_line,
+            retry=retry,
         )
         self._jobs = HouseJobs(
             journal, self._submit_run, home, now_s=now_s, new_id=new_id, tell=self._told
@@ -310,12 +314,18 @@ class House:
         for task in self.tasks.unended_tasks:
             if task.current is not None:
                 self._follow(task, task.current, self._status_of(task.current, status))
+        for task in silent(self.tasks, self._now_s()):
+            if task.current is not None:
+                self._ask(task.current, "time_out")
         self._journal.expire(self._now_s())  # each fact has its own time: they stand in order
         if status is not None:  # else it is not known whether lab time is a person's
             self._calls.call(self.tasks)
         self._release(status)
         self._jobs.step()
         self._say(reviewed(self.tasks))
+        latched_out = called_elsewhere(self.tasks, self._needs, self._runs.begun)
+        if latched_out and (why := self._owner.latch_reason()):
+            self._say(latched_commands(latched_out, why))
         held = self._begin_next() if status is not None and not status.run_id else ""
         self._say(waits(self.tasks, self._needs, held))
         self._journal.flush()
@@ -395,11 +405,11 @@ class House:
             self._say(found_again(task))
         self._lease(task, run)  # of a house before there were leases
         if task.status == "cancelling":  # until its journal says that it has ended
-            self._ask_abort(run, task.status_reason)
+            self._ask(run, "abort", task.status_reason or "cancelled")
 
-    def _ask_abort(self, run: Attempt, reason: str) -> None:
+    def _ask(self, run: Attempt, do: str, reason: str = "") -> None:
         try:
-            self._worker(run).ask(run.run_id, "abort", reason or "cancelled")
+            self._worker(run).ask(run.run_id, do, reason)
         except LabError:
             return  # it has just ended, or is away; the next turn sees which
 
@@ -473,7 +483,7 @@ class House:
             folder=self._runs.folder(run.run_id),
             submit=str(made_submit_file(self._home, self._kept, task.task_id)),
             seed=task.profile.get("seed"),
-            resume_from=_resume_from(run),
+            resume_from=resumed_from(run),
         )
         try:
             self._worker(run).begin(order)
@@ -482,12 +492,3 @@ class House:
 
     def _say(self, commands: Iterable[TaskCommand]) -> None:
         self._journal.give_all(commands, RUNTIME, self._now_s())
-
-
-def _resume_from(run: Attempt) -> dict[str, str] | None:
-    """Return the checkpoint that an attempt goes on from, as ``task_submit`` names it."""
-    for ref in run.input_refs:
-        if ref.startswith(CHECKPOINT):
-            session_id, _, checkpoint_id = ref.removeprefix(CHECKPOINT).partition("/")
-            return {"session_id": session_id, "checkpoint_id": checkpoint_id}
-    return None

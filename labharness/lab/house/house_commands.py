@@ -3,7 +3,7 @@
 The names of its workers are here too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,21 +19,24 @@ from labharness.work.task.commands import (
     ReportStatus,
     TaskCommand,
 )
-from labharness.work.task.leases import Need
-from labharness.work.task.queue import PRIORITIES
-from labharness.work.task.record import Attempt, RetryPolicy, Task
+from labharness.work.task.leases import Need, Needs
+from labharness.work.task.queue import PRIORITIES, READY
+from labharness.work.task.record import Attempt, RetryPolicy, Task, Tasks
 
 __all__ = [
-    "ATTEMPTS_MAX",
+    "CHECKPOINT",
     "DESK",
     "TITLE_CHARACTERS",
     "WORKER",
     "Submitted",
     "TaskRefused",
     "attempt_of",
+    "called_elsewhere",
     "create_command",
+    "latched_commands",
     "lease_command",
     "reject_commands",
+    "resumed_from",
     "session_created",
 ]
 
@@ -41,8 +44,8 @@ WORKER: Final = "line"
 DESK: Final = "desk"
 """Worker of a task whose capability needs no instruments: the house itself."""
 
-ATTEMPTS_MAX: Final = 10
-"""Most attempts of one task, those included that an operator asks for."""
+CHECKPOINT: Final = "checkpoint:"
+"""Beginning of the reference of a checkpoint: its session and its id follow."""
 
 TITLE_CHARACTERS: Final = 120
 
@@ -72,7 +75,12 @@ class Submitted:
 
 
 def create_command(
-    task_id: str, key: str, payload: TaskSubmit, lab: str, seed: int | None
+    task_id: str,
+    key: str,
+    payload: TaskSubmit,
+    lab: str,
+    seed: int | None,
+    retry: RetryPolicy,
 ) -> CreateTask:
     """Return the command that makes a task of a submission."""
     submission = submission_of(payload)
@@ -92,7 +100,7 @@ def create_command(
         constraints={} if constraints is None else constraints.model_dump(exclude_none=True),
         profile={"capability": payload.capability, "seed": seed},
         acceptance=submission.required_fields,
-        retry=RetryPolicy(attempts_max=ATTEMPTS_MAX),
+        retry=retry,
     )
 
 
@@ -108,6 +116,35 @@ def reject_commands(task_id: str, rejected: Rejected) -> Iterator[TaskCommand]:
     yield ReportStatus(task_id=task_id, to="accepted")
     code, why = rejected.reason_code, rejected.reason_message
     yield FailTask(task_id=task_id, error_code=code, reason=why)
+
+
+def called_elsewhere(tasks: Tasks, needs: Needs, begun: Callable[[str], bool]) -> list[Task]:
+    """Return the tasks of callers elsewhere that wait for the line, or whose order is not taken.
+
+    Args:
+        tasks: The state of all tasks.
+        needs: Of each task.
+        begun: Returns whether a run has left anything.
+    """
+
+    def waits(task: Task) -> bool:
+        if not task.attempts:
+            return task.status in READY
+        first = task.attempts[0]
+        return task.status == "preparing" and first is task.current and not begun(first.run_id)
+
+    theirs = (each for each in tasks.unended_tasks if each.profile.get("via"))
+    return [each for each in theirs if needs(each).instruments and waits(each)]
+
+
+def latched_commands(tasks: Iterable[Task], why: str) -> Iterator[TaskCommand]:
+    """Return the commands that answer callers elsewhere whose line is latched (ruling 6).
+
+    They do not see what their tasks wait for, and can clear nothing.
+    """
+    for task in tasks:
+        code = "resource_unavailable"
+        yield FailTask(task_id=task.task_id, error_code=code, reason=why)
 
 
 def attempt_of(task: Task, run_id: str) -> Attempt | None:
@@ -128,3 +165,12 @@ def session_created(
         data={"state": "PENDING", "risk_level": None, "session_token": None},
         in_reply_to=in_reply_to,
     )
+
+
+def resumed_from(run: Attempt) -> dict[str, str] | None:
+    """Return the checkpoint that an attempt goes on from, as ``task_submit`` names it."""
+    for ref in run.input_refs:
+        if ref.startswith(CHECKPOINT):
+            session_id, _, checkpoint_id = ref.removeprefix(CHECKPOINT).partition("/")
+            return {"session_id": session_id, "checkpoint_id": checkpoint_id}
+    return None

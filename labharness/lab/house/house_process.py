@@ -27,29 +27,26 @@ from labharness.journal.chain import VerifyReport
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.config.lease import Lease
-from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.house.access import Face, HouseAccess, Submitting
 from labharness.lab.house.alerts import WorkAlerts
 from labharness.lab.house.desk_work import DeskWork, LabFiles
 from labharness.lab.house.house import House
 from labharness.lab.house.house_commands import TaskRefused
-from labharness.lab.house.line_owner import OWNER_SOCKET
 from labharness.lab.house.needs import needs_of
-from labharness.lab.house.orders import OwnerStatus, RunFolders, RunOrder
+from labharness.lab.house.orders import RunFolders
+from labharness.lab.house.owner_client import OwnerClient
 from labharness.lab.house.spoken import COMMANDS_BY_WORD
 from labharness.lab.wiring.control import HOUSE_SOCKET, ControlSocket, LineControl
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX
-from labharness.safety.guard import Latch, LatchUnreadable
 from labharness.work.task.commands import TaskActor
 from labharness.work.task.house import HouseJournal
+from labharness.work.task.record import RetryPolicy
 
 __all__ = [
     "HOUSE_JOURNAL",
     "HOUSE_LOCK",
     "HouseProcess",
-    "OwnerClient",
     "house_door",
-    "owner_door",
     "runs_of",
     "salvage_house",
 ]
@@ -72,9 +69,6 @@ work of others goes on."""
 NEWS_S_MAX: Final = 1.0
 """Longest world time (s) of such a wait for quiet; a whole queue is accepted within it."""
 
-OWNER_S_MAX: Final = 15.0
-"""Longest wait (s) for an answer of the line owner; a hold takes some seconds."""
-
 REQUEST_BYTES_MAX: Final = 4 * MESSAGE_BYTES_MAX  # a message as text within JSON
 REOPEN_S: Final = 5.0
 REOPENS_MAX: Final = 720
@@ -86,72 +80,9 @@ WORDS: Final = ("status", "task", "submit", "create_job", "retry", "confirm", "l
 T = TypeVar("T")
 
 
-def owner_door(home: Path) -> LineControl:
-    """Return a conversation with a lab's line owner; raises `NoOwner` where there is none."""
-    return LineControl(home, (), OWNER_SOCKET, "house.no_owner", OWNER_S_MAX)
-
-
 def house_door(home: Path) -> LineControl:
     """Return a conversation with a lab's house; raises `NoOwner` where none is up."""
     return LineControl(home, (), HOUSE_SOCKET, "house.not_up")
-
-
-class OwnerClient:
-    """The line owner, reached by its socket, one connection a request.
-
-    Args:
-        plan: The lab's files.
-    """
-
-    def __init__(self, plan: LabPlan) -> None:
-        self._plan = plan
-
-    def status(self) -> OwnerStatus | None:
-        """Return its state; ``None`` where it does not answer."""
-        try:
-            answer = self._asked(do="status")
-        except LabError:
-            return None
-        return OwnerStatus(pid=answer["pid"], run_id=answer["run_id"], speed=answer["speed"])
-
-    def held(self) -> str:
-        """Return what keeps the line from a new run: its latch, or another process."""
-        try:
-            latch = Latch(self._plan.state_dir / "latch.json", self._plan.port_latch())
-            if latch.trip is not None:
-                return Text("house.latched", why=latch.trip.detail)
-            LineLock(self._plan.state_dir).release()
-        except (LatchUnreadable, LineBusy) as why:
-            return str(why)
-        except OSError as why:
-            return why.strerror or str(why)
-        return ""
-
-    def begin(self, order: RunOrder) -> None:
-        """Ask for a run.
-
-        Raises:
-            TaskRefused: It is busy, or the order is wrong.
-            NoOwner: It does not answer.
-        """
-        self._asked(do="begin", **order.to_json())
-
-    def ask(self, run_id: str, do: str, reason: str, by: str = "") -> None:
-        """Ask a run for ``abort``, or for a person: ``hold``, ``resume``; raises as `begin`."""
-        self._asked(do=do, run_id=run_id, reason=reason, by=by)
-
-    def confirm(self, run_id: str, step: str, by: str) -> str:
-        """Confirm to a run that the step is done which it waits for; raises as `begin`."""
-        answer = self._asked(do="confirm", run_id=run_id, step=step, by=by)
-        said: str = answer["said"]
-        return said
-
-    def _asked(self, **asked: object) -> dict[str, Any]:
-        with owner_door(self._plan.state_dir) as door:
-            answer = door.ask(**asked)
-        if not answer["ok"]:
-            raise TaskRefused(answer["error"])
-        return answer
 
 
 def salvage_house(plan: LabPlan) -> VerifyReport | None:
@@ -310,6 +241,7 @@ class HouseProcess:
             needs=needs_of(plan),
             tell=WorkAlerts(plan),
             desk=self._desk,
+            retry=RetryPolicy(plan.file.lab.attempts_max, 0.0, (), plan.file.lab.inactivity_s),
         )
 
     def _left(self) -> None:

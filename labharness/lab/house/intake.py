@@ -29,7 +29,7 @@ from labharness.work.task.facts import CommandRefused, TaskFact
 from labharness.work.task.house import Draft, HouseJournal
 from labharness.work.task.leases import WITHOUT_LINE
 from labharness.work.task.queue import QUEUED_MAX, is_full, reviewed_task
-from labharness.work.task.record import Task
+from labharness.work.task.record import RetryPolicy, Task
 
 __all__ = ["RUNTIME", "Intake", "Receive", "ReceivedSubmission", "must"]
 
@@ -89,6 +89,7 @@ class Intake:
         new_id: Mints ids of tasks, sessions and messages.
         receive: Answers what can be answered at once.
         needs_no_line: Returns whether a submission needs no line.
+        retry: Policy of its tasks; the bound of inactivity is for those of the line.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Intake:
         new_id: Callable[[], str],
         receive: Receive,
         needs_no_line: Callable[[TaskSubmit], bool],
+        retry: RetryPolicy,
     ) -> None:
         self._journal = journal
         self._kept = kept
@@ -111,6 +113,7 @@ class Intake:
         self._new_id = new_id
         self._receive = receive
         self._needs_no_line = needs_no_line
+        self._retry = retry
 
     def submit(self, submission: ReceivedSubmission) -> Submitted:
         """Keep one submission as a task; raises as `House.submit`."""
@@ -172,12 +175,16 @@ class Intake:
         answer = None if was else self._receive(message.message_id, payload, session_id, asked.way)
         rejected = answer if isinstance(answer, Rejected) else None
         kept, described = self._submissions.taken(task_id, asked.data, message, was, rejected)
+        without_line = was is None and self._needs_no_line(payload)
+        retry = self._retry if was is None else was.retry  # of a repetition it may differ by now
+        if without_line:
+            retry = replace(retry, inactivity_timeout_s=None)
         created = create_command(
-            task_id, message.message_id, redacted_submission(payload), self._lab, asked.seed
+            task_id, message.message_id, redacted_submission(payload), self._lab, asked.seed, retry
         )
         profile = {**created.profile, **described}
         profile |= dict(asked.noted) if was is None else _as_noted(was)
-        if was is None and self._needs_no_line(payload):
+        if without_line:
             profile[WITHOUT_LINE] = True
         if asked.via:
             profile |= {"via": asked.via, "message_id": message.message_id}

@@ -77,6 +77,7 @@ class LineOwnerProcess:
             "status": self._status,
             "begin": self._begin,
             "abort": self._abort,
+            "time_out": self._time_out,
             "hold": self._by_hand,
             "resume": self._by_hand,
             "confirm": self._confirm,
@@ -194,6 +195,12 @@ class LineOwnerProcess:
         self._named(asked)
         if self._task is not None:
             self._task.abort(words_of(asked, "reason"))
+        return {}
+
+    async def _time_out(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        self._named(asked)
+        if self._task is not None:
+            self._task.time_out()
         return {}
 
     async def _warn(self, asked: Mapping[str, Any]) -> dict[str, Any]:

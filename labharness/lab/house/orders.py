@@ -140,6 +140,10 @@ class LineOwnerWorker(Worker, Protocol):
         """Return its state; ``None`` where it does not answer."""
         ...
 
+    def latch_reason(self) -> str:
+        """Return why its line takes no run until a person has reset it; ``""`` if it is open."""
+        ...
+
 
 class DeskWorker(Worker, Protocol):
     """The worker of tasks that need no instruments: it has several runs at once."""

@@ -11,7 +11,8 @@ from labharness.core.errors import LabError
 from labharness.core.files.named import open_own
 from labharness.core.vocabulary.texts import Text, words_of
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.lab.house.house_process import house_door, owner_door
+from labharness.lab.house.house_process import house_door
+from labharness.lab.house.owner_client import owner_door
 from labharness.lab.wiring.control import LineControl, NoOwner
 from labharness.safety.guard import Latch, LatchUnreadable
 

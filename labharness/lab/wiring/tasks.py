@@ -255,6 +255,12 @@ class TaskRun:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._pass_on_abort)
 
+    def time_out(self) -> None:
+        """End a run that was silent for longer than the lab allows, from another thread."""
+        if self._loop is not None and self._desk is not None and not self._loop.is_closed():
+            text = Text("session.silent", bound_s=self._plan.file.lab.inactivity_s)
+            self._loop.call_soon_threadsafe(self._desk.time_out, text)
+
     def ask(self, asked: Mapping[str, Any]) -> "Future[dict[str, Any]] | None":
         """Ask as at the control socket, from another thread; ``None`` where no line is driven.
 

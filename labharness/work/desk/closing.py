@@ -364,7 +364,7 @@ def error_of(ended: BaseException) -> tuple[str, str]:
     if isinstance(ended, StepFailed):
         return ERROR_OF.get(ended.kind, "execution_error"), str(ended)
     if isinstance(ended, TimeoutError):
-        return "timeout", Text("session.overtime")
+        return "timeout", ended.args[0] if ended.args else Text("session.overtime")
     if isinstance(ended, ConnectionError | RuntimeError):
         return "execution_error", str(ended) or type(ended).__name__
     LOG.error("the task ended by an error of the harness", exc_info=ended)
@@ -387,6 +387,6 @@ def suggestion(ended: BaseException, answer: NoAnswer | None, lab_option: str) -
         return Text("advice.hold")
     if isinstance(ended, StepFailed) and ended.kind is FailureKind.REFUSED:
         return Text("advice.step")
-    if isinstance(ended, TimeoutError):
+    if isinstance(ended, TimeoutError) and not ended.args:
         return Text("advice.duration")
     return Text("advice.connect", lab=lab_option)

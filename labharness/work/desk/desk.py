@@ -24,7 +24,7 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.kernel import Mode
 from labharness.work.admission.approval import Approved, NotApproved
 from labharness.work.admission.confidential import is_confidential
-from labharness.work.capability import Answer, NoAnswer, Planned
+from labharness.work.capability import Answer, NoAnswer
 from labharness.work.desk.accepting import accept
 from labharness.work.desk.admitting import Admitting, Weighed
 from labharness.work.desk.checkpoint import Checkpoints, readings_of
@@ -37,7 +37,7 @@ from labharness.work.desk.operations import LineOperations
 from labharness.work.desk.progress_reporter import ProgressReporter
 from labharness.work.desk.redaction import ACCEPTED, RECOVERED
 from labharness.work.desk.resuming import NotResumable, Resumption, look_up
-from labharness.work.desk.rules_record import rules_record
+from labharness.work.desk.rules_record import plan_record
 from labharness.work.desk.session import Session
 from labharness.work.plan import Executor, FailureKind, Operator, StepFailed, StepRecord
 
@@ -104,6 +104,7 @@ class Desk:
         self._resumption: Resumption | None = None
         self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
+        self._silence: TimeoutError | None = None
         self._executing = False
         self._making_safe = MakingSafe(line, facts.safe_procedure)
         self._cooling = Cooling(line, self._making_safe, tell)
@@ -169,7 +170,7 @@ class Desk:
         except asyncio.CancelledError:
             if self._abort_reason:
                 return await self._aborted(submit)
-            failure = failure_of(self._clock.loop)
+            failure = self._silence or failure_of(self._clock.loop)
             if failure is None:
                 raise
             return await self._broken(submit, failure)
@@ -183,7 +184,8 @@ class Desk:
         if isinstance(weighed, Rejected):
             return await admitting.advise(payload, weighed)
         self.session.warn_of_ignored(weighed.admitted.screened.ignored)
-        self._keep_plan(weighed.planned)
+        body = plan_record(weighed.planned, self._facts, self._line.envelope)
+        self._journal.append("planned", body, self._clock.now_s())
         if payload.resume_from is not None:
             looked = await asyncio.to_thread(
                 look_up, payload, self._earlier, weighed.planned.instructions, self._facts
@@ -232,18 +234,6 @@ class Desk:
         if approved is not None:
             self._journal.append("approved", approved.to_json(), self._clock.now_s())
         return weighed
-
-    def _keep_plan(self, planned: Planned) -> None:
-        body = {
-            "digest": planned.instructions.digest(),
-            "instructions": planned.instructions.to_json(),
-            "recipe": dict(planned.recipe),
-            "duration_s": planned.duration_s,
-            "lab_digest": self._facts.lab_digest,
-            "envelope_digest": self._facts.envelope_digest,
-            "rules": rules_record(self._line.envelope, self._facts.watched),
-        }
-        self._journal.append("planned", body, self._clock.now_s())
 
     # ---- the run
 
@@ -428,10 +418,19 @@ class Desk:
 
         After the line was left safe it has no effect: what was found is answered, and watched.
         """
-        over = self._safe_at_s is not None or self.session.closed
-        if self._running is not None and not self._abort_reason and not over:
+        if self._running is not None and not self._ends():
             self._abort_reason = reason
             self._running.cancel()
+
+    def time_out(self, reason: str) -> None:
+        """Make the line safe as by an abort; the task has failed by a time-out, with the reason."""
+        if self._running is not None and not self._ends():
+            self._silence = TimeoutError(reason)
+            self._running.cancel()
+
+    def _ends(self) -> bool:
+        asked = self._abort_reason or self._silence
+        return bool(asked) or self._safe_at_s is not None or self.session.closed
 
     def break_off(self, reason: str) -> None:
         """End the watch after the answer; a line that is not cold is latched."""

@@ -28,7 +28,6 @@ from labharness.work.capability import (
     Answer,
     ArtifactContent,
     NoAnswer,
-    Planned,
     Surroundings,
     needs_no_line,
 )
@@ -39,6 +38,7 @@ from labharness.work.desk.closing import SUFFIXES, as_asked, error_of, record_bo
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.folder import ARTIFACTS_NAME, SUBMIT_NAME
 from labharness.work.desk.referred import FAILURE, failure, references, remarks, results
+from labharness.work.desk.rules_record import plan_record
 from labharness.work.desk.session import Session
 from labharness.work.plan import (
     Executor,
@@ -53,7 +53,6 @@ __all__ = ["DeskWithoutLine"]
 
 LOG = logging.getLogger(__name__)
 
-NO_RULES: Mapping[str, Any] = {"watched": {}, "limits": [], "trips": []}
 TICK_S = 1.0
 
 
@@ -201,7 +200,8 @@ class DeskWithoutLine:
         self.session.warn_of_ignored(weighed.admitted.screened.ignored)
         if payload.resume_from is not None:
             return self._rejected(submit, Rejected("invalid_input", Text("resume.unknown")))
-        self._keep_plan(weighed.planned)
+        body = plan_record(weighed.planned, self._facts, None)
+        self._journal.append("planned", body, self._clock.now_s())
         approved = admitting.approve(weighed, payload.caller_id)
         if isinstance(
             approved, NotApproved
@@ -222,18 +222,6 @@ class DeskWithoutLine:
         agreed = told.risk_level
         text = Text("policy.later", level=risk.level, reasons=reasons, agreed=agreed)
         return Rejected("risk_too_high", text, risk.level)
-
-    def _keep_plan(self, planned: Planned) -> None:
-        body = {
-            "digest": planned.instructions.digest(),
-            "instructions": planned.instructions.to_json(),
-            "recipe": dict(planned.recipe),
-            "duration_s": planned.duration_s,
-            "lab_digest": self._facts.lab_digest,
-            "envelope_digest": self._facts.envelope_digest,
-            "rules": NO_RULES,
-        }
-        self._journal.append("planned", body, self._clock.now_s())
 
     # ---- the run
 

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from labharness.safety.kernel import Envelope
+from labharness.work.capability import Planned
+from labharness.work.desk.facts import LabFacts
 
-__all__ = ["Bar", "RecordedRules", "read_rules", "rules_record"]
+__all__ = ["Bar", "RecordedRules", "plan_record", "read_rules", "rules_record"]
 
+NO_RULES: Mapping[str, Any] = {"watched": {}, "limits": [], "trips": []}
 LIMIT = ("channel", "readback", "unit", "low", "high", "source")
 TRIP = ("name", "channel", "unit", "source")
 """Attributes of a limit and of a trip that are recorded as they are."""
@@ -50,6 +53,19 @@ class RecordedRules:
     units: Mapping[str, str]
     setpoints: Mapping[str, str]
     bars: tuple[Bar, ...]
+
+
+def plan_record(planned: Planned, facts: LabFacts, envelope: Envelope | None) -> dict[str, Any]:
+    """Return the record of a plan, with the limits of its line, if it has one."""
+    return {
+        "digest": planned.instructions.digest(),
+        "instructions": planned.instructions.to_json(),
+        "recipe": dict(planned.recipe),
+        "duration_s": planned.duration_s,
+        "lab_digest": facts.lab_digest,
+        "envelope_digest": facts.envelope_digest,
+        "rules": NO_RULES if envelope is None else rules_record(envelope, facts.watched),
+    }
 
 
 def rules_record(envelope: Envelope, watched: Mapping[str, str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from labharness.core.vocabulary.digests import digest_of
+from labharness.core.vocabulary.texts import Text
 from labharness.work.task import facts as f
 from labharness.work.task.commands import (
     COMMANDS,
@@ -47,7 +48,10 @@ from labharness.work.task.record import (
 from labharness.work.task.refusing import _Refuse, require
 from labharness.work.task.states import ACTIVE, TERMINAL, may_become
 
-__all__ = ["REFUSALS", "decide", "expired", "readable"]
+__all__ = ["REFUSALS", "decide", "expired", "readable", "silent"]
+
+ANSWER_S: Final = 300.0
+"""Longest time (s) for a worker to end a silent run, with its line made safe."""
 
 TIME_OUTS: Final = frozenset({"timeout", "inactivity"})
 """Codes of a task that took longer than it may, or was silent for longer."""
@@ -427,15 +431,26 @@ _DECIDE: Final[dict[type[TaskCommand], Callable[[Tasks, Any, TaskActor, float], 
 }
 
 
+def silent(tasks: Tasks, now_s: float, more_s: float = 0.0) -> tuple[Task, ...]:
+    """Return the running tasks of which there was no fact for their bound, and for some more.
+
+    One that is held, or waits for a person, is not running; it is when it goes on.
+    """
+    return tuple(
+        task
+        for task in tasks.unended_tasks
+        if task.status == "running"
+        and task.retry.inactivity_timeout_s is not None
+        and now_s - task.last_activity_s > task.retry.inactivity_timeout_s + more_s
+    )
+
+
 def expired(tasks: Tasks, now_s: float) -> tuple[f.TaskFact, ...]:
-    """Return the facts of all tasks at work that were silent for longer than their bound."""
-    return tuple(fact for task in tasks.unended_tasks for fact in _silent(task, now_s))
+    """Return the facts of silent tasks whose workers did not end them when they were asked to."""
+    return tuple(fact for task in silent(tasks, now_s, ANSWER_S) for fact in _silent(task, now_s))
 
 
 def _silent(task: Task, now_s: float) -> Facts:
-    bound_s = task.retry.inactivity_timeout_s
-    at_work = task.status in ("preparing", "running", "retrying")
-    if not at_work or bound_s is None or now_s - task.last_activity_s <= bound_s:
-        return
     yield from _attempt_ends(task, "failed", now_s, "inactivity")
-    yield _move(task, "timed_out", now_s, reason="inactivity", error_code="inactivity")
+    why = Text("session.silent", bound_s=task.retry.inactivity_timeout_s)
+    yield _move(task, "timed_out", now_s, reason=why, error_code="inactivity")

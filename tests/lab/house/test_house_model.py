@@ -151,7 +151,7 @@ class SmallHouse:
             task = self.house.tasks.by_id[row.name]
             assert (task.status, row) == (row.status, row)
             assert [each.run_id for each in task.attempts] == row.runs
-            assert task.status != "failed" or task.error_code == row.code
+            assert task.status not in ("failed", "timed_out") or task.error_code == row.code
         assert set(self.house.tasks.leases) == {self.truth.lease} - {""}
 
     def house_is_killed(self) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from house_kept import Kept
 from labharness.journal import JournalDamaged, JournalFailed, SqliteJournal
 from labharness.journal.chain import Record
 from labharness.journal.reading import read
-from labharness.lab.house.house import LOST_S, House
+from labharness.lab.house.house import LOST_S
 from labharness.lab.house.house_commands import Submitted, TaskRefused
 from labharness.lab.house.intake import ReceivedSubmission
 from labharness.lab.house.message_store import MessageStore
@@ -32,51 +33,10 @@ from labharness.work.task.facts import TaskFact
 from labharness.work.task.following import read_up_to
 from labharness.work.task.house import Draft, HouseJournal, read_history
 from labharness.work.task.queue import QUEUED_MAX
-from line_world import LineWorld, message
+from line_world import message
 from tasks_alone import OLGA
 
 ORDER = ("urgent", "low", "normal", "high", "normal")
-
-
-class Kept:
-    """A house on a disk that can be closed and opened again, and its line."""
-
-    def __init__(self, home: Path) -> None:
-        (home / "tasks").mkdir()
-        self.rejected: Rejected | None = None
-        self.home, self.world, self.now_s, self.minted = home, LineWorld(1), 1000.0, 0
-        self.told: list[str] = []
-        self.open()
-
-    def open(self) -> None:
-        self.journal = HouseJournal(self.home / "house.sqlite")
-        self.house = House(
-            self.journal,
-            self.world,
-            self.world,
-            self.home,
-            lab="lab",
-            now_s=lambda: self.now_s,
-            new_id=self.mint,
-            receive=lambda message_id, payload, session_id, way: self.rejected,
-            tell=self.told.append,
-        )
-
-    def mint(self) -> str:
-        self.minted += 1
-        return f"id-{self.minted}"
-
-    def restart(self) -> None:
-        self.journal.close()
-        self.open()
-
-    def turn(self) -> None:
-        self.now_s += 1.0
-        self.house.step()
-        self.world.turn()
-
-    def status(self, task_id: str) -> str:
-        return self.house.tasks.by_id[task_id].status
 
 
 @pytest.fixture

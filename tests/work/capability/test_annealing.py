@@ -3,12 +3,15 @@
 import csv
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from attempts import Attempts, body
 from commands import ROOT, say
+from labharness.core.clock.loops import finish
 from labharness.core.vocabulary import Cause
 from labharness.core.vocabulary.trips import Trip
 from labharness.lab import Lab, LabPlan, read_lab
@@ -22,9 +25,9 @@ EXAMPLE = ROOT / "examples" / "annealing.json"
 
 
 def task(**inputs: Any) -> tuple[HcpMessage, TaskSubmit]:
-    body = json.loads(EXAMPLE.read_text("utf-8"))
-    body["payload"]["inputs"].update(inputs)
-    return as_submit(body)
+    asked = json.loads(EXAMPLE.read_text("utf-8"))
+    asked["payload"]["inputs"].update(inputs)
+    return as_submit(asked)
 
 
 @pytest.fixture
@@ -93,6 +96,30 @@ def test_a_way_on_is_told_only_where_the_same_submission_would_be_let_on(
     assert (ran.type, details["last_checkpoint"]) == ("task_failed", "ckpt-001"), ran.body
     assert details["recoverable"] is False
     assert "resume_from" not in ran.body["suggestion"]
+
+
+@pytest.mark.promise(61)
+def test_a_run_that_was_silent_for_too_long_is_made_safe_and_has_timed_out(
+    furnace: LabPlan, tmp_path: Path
+) -> None:
+    attempts = Attempts(replace(furnace, state_dir=tmp_path / "state"), tmp_path)
+
+    def late(lab: Lab) -> None:
+        assert attempts.task is not None
+        attempts.task.time_out()
+
+    try:
+        ran = attempts.run("run", task(), inject=(Injection("heating", 60.0, late),))
+        found = body(ran)
+        assert (ran.message.type, found["error_code"]) == ("task_failed", "timeout"), found
+        assert "900 s" in found["error_message"]
+        assert "max_duration" not in found["suggestion"]
+        assert found["execution_summary"]["risk_events"] == []
+        changes = [data for kind, data in attempts.events["run"] if kind == "state_changed"]
+        assert [each["to_state"] for each in changes] == ["RUNNING", "FAILED"]
+        assert not attempts.sim_lab.plant.truth()["furnace_heating"]
+    finally:
+        finish(attempts.loop)
 
 
 @pytest.mark.promise(9)

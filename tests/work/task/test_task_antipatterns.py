@@ -11,7 +11,7 @@ from labharness.work.task.commands import (
     ReportStatus,
     RetryTask,
 )
-from labharness.work.task.deciding import expired
+from labharness.work.task.deciding import ANSWER_S, expired
 from labharness.work.task.events import events_of
 from labharness.work.task.facts import JobCreated, JobTicked, fact_from_json, fact_to_json
 from labharness.work.task.fold import apply, folded
@@ -81,7 +81,7 @@ def test_a_long_task_tells_more_than_its_end() -> None:
     [event] = events_of(lab.facts[-1], before, lab.tasks, "e")
     assert event["type"] == "task.progress"
     assert event["refs"] == {"outputRefs": [{"ref": "log", "offset": 7}]}
-    silent = folded(expired(lab.tasks, lab.now_s + 61.0), lab.tasks)
+    silent = folded(expired(lab.tasks, lab.now_s + 61.0 + ANSWER_S), lab.tasks)
     assert silent.by_id["t"].status == "timed_out"
 
 

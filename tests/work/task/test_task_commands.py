@@ -21,7 +21,7 @@ from labharness.work.task.commands import (
     UnlinkTasks,
     UpdateTask,
 )
-from labharness.work.task.deciding import _DECIDE, expired, readable
+from labharness.work.task.deciding import _DECIDE, ANSWER_S, expired, readable, silent
 from labharness.work.task.facts import CommandRefused
 from labharness.work.task.fold import folded
 from labharness.work.task.record import RetryPolicy
@@ -119,15 +119,40 @@ def test_silence_times_out_and_progress_prevents_it() -> None:
     lab = TasksAlone()
     lab.running(retry=RetryPolicy(inactivity_timeout_s=60.0))
     last_s = lab.now_s
-    assert expired(lab.tasks, last_s + 60.0) == ()
+    assert silent(lab.tasks, last_s + 60.0) == ()
+    lab.now_s += 50.0
     lab(AppendProgress(task_id="t", phase="working"))
-    assert expired(lab.tasks, last_s + 61.0) == ()
-    late = folded(expired(lab.tasks, lab.now_s + 60.5), lab.tasks).by_id["t"]
+    assert silent(lab.tasks, last_s + 61.0) == ()
+    assert silent(lab.tasks, lab.now_s + 60.5) == (lab["t"],)
+    assert expired(lab.tasks, lab.now_s + 60.0 + ANSWER_S) == ()
+    late = folded(expired(lab.tasks, lab.now_s + 60.5 + ANSWER_S), lab.tasks).by_id["t"]
     assert (late.status, late.error_code, late.attempts[-1].status) == (
         "timed_out",
         "inactivity",
         "failed",
     )
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        PauseTask(task_id="t", reason="look"),
+        ReportStatus(task_id="t", to="waiting_input", reason="load it", required_action="confirm"),
+        ReportStatus(task_id="t", to="waiting_permission", reason="agree"),
+        ReportStatus(task_id="t", to="lost", reason="line_owner_silent"),
+    ],
+)
+def test_a_task_that_is_held_or_waits_is_not_silent_and_counts_anew_when_it_goes_on(
+    waits: TaskCommand,
+) -> None:
+    lab = TasksAlone()
+    lab.running(retry=RetryPolicy(inactivity_timeout_s=60.0))
+    assert lab(waits) == ""
+    lab.now_s += 10_000.0
+    assert silent(lab.tasks, lab.now_s) == ()
+    assert lab(ReportStatus(task_id="t", to="running")) == ""
+    assert silent(lab.tasks, lab.now_s + 60.0) == ()
+    assert silent(lab.tasks, lab.now_s + 61.0) == (lab["t"],)
 
 
 @pytest.mark.parametrize("kind", ["child", "parent", "blocks", "blocked_by"])

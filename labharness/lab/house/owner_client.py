@@ -1,0 +1,90 @@
+"""The line owner as the house reaches it: by its socket, and by the latch of its line."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import Text
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.config.lock import LineBusy, LineLock
+from labharness.lab.house.house_commands import TaskRefused
+from labharness.lab.house.line_owner import OWNER_SOCKET
+from labharness.lab.house.orders import OwnerStatus, RunOrder
+from labharness.lab.wiring.control import LineControl
+from labharness.safety.guard import Latch, LatchUnreadable
+
+__all__ = ["OwnerClient", "owner_door"]
+
+OWNER_S_MAX: Final = 15.0
+"""Longest wait (s) for an answer of the line owner; a hold takes some seconds."""
+
+
+def owner_door(home: Path) -> LineControl:
+    """Return a conversation with a lab's line owner; raises `NoOwner` where there is none."""
+    return LineControl(home, (), OWNER_SOCKET, "house.no_owner", OWNER_S_MAX)
+
+
+class OwnerClient:
+    """The line owner, reached by its socket, one connection a request.
+
+    Args:
+        plan: The lab's files.
+    """
+
+    def __init__(self, plan: LabPlan) -> None:
+        self._plan = plan
+
+    def status(self) -> OwnerStatus | None:
+        """Return its state; ``None`` where it does not answer."""
+        try:
+            answer = self._asked(do="status")
+        except LabError:
+            return None
+        return OwnerStatus(pid=answer["pid"], run_id=answer["run_id"], speed=answer["speed"])
+
+    def latch_reason(self) -> str:
+        """Return why its line takes no run until a person has reset it; ``""`` if it is open."""
+        try:
+            latch = Latch(self._plan.state_dir / "latch.json", self._plan.port_latch())
+        except LatchUnreadable as why:
+            return str(why)
+        except OSError:  # maybe for a moment alone
+            return ""
+        return "" if latch.trip is None else Text("house.latched", why=latch.trip.detail)
+
+    def held(self) -> str:
+        """Return what keeps the line from a new run: its latch, or another process."""
+        try:
+            if not (latched := self.latch_reason()):
+                LineLock(self._plan.state_dir).release()
+        except LineBusy as why:
+            return str(why)
+        except OSError as why:
+            return why.strerror or str(why)
+        return latched
+
+    def begin(self, order: RunOrder) -> None:
+        """Ask for a run.
+
+        Raises:
+            TaskRefused: It is busy, or the order is wrong.
+            NoOwner: It does not answer.
+        """
+        self._asked(do="begin", **order.to_json())
+
+    def ask(self, run_id: str, do: str, reason: str, by: str = "") -> None:
+        """Ask a run for ``abort``, or for a person: ``hold``, ``resume``; raises as `begin`."""
+        self._asked(do=do, run_id=run_id, reason=reason, by=by)
+
+    def confirm(self, run_id: str, step: str, by: str) -> str:
+        """Confirm to a run that the step is done which it waits for; raises as `begin`."""
+        answer = self._asked(do="confirm", run_id=run_id, step=step, by=by)
+        said: str = answer["said"]
+        return said
+
+    def _asked(self, **asked: object) -> dict[str, Any]:
+        with owner_door(self._plan.state_dir) as door:
+            answer = door.ask(**asked)
+        if not answer["ok"]:
+            raise TaskRefused(answer["error"])
+        return answer

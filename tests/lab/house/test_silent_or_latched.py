@@ -1,0 +1,85 @@
+"""A run that is silent for too long is ended, and a caller whose line is latched is answered."""
+
+from pathlib import Path
+
+import pytest
+
+from house_kept import Kept
+from labharness.work.task.deciding import ANSWER_S
+from labharness.work.task.record import RetryPolicy
+from line_world import message
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return Kept(tmp_path)
+
+
+SILENT_S = 60.0
+LATE = {"error_code": "timeout", "error_message": "nothing was heard"}
+
+
+@pytest.fixture
+def run(kept: Kept) -> str:
+    """A task at work whose lab bounds its silence."""
+    kept.journal.close()
+    kept.open(retry=RetryPolicy(2, inactivity_timeout_s=SILENT_S))
+    name = kept.house.submit(message("k")).task_id
+    while kept.status(name) != "running":
+        kept.turn()
+    return name
+
+
+@pytest.mark.promise(61)
+def test_a_run_that_is_silent_for_too_long_is_ended_by_its_worker(kept: Kept, run: str) -> None:
+    kept.now_s += SILENT_S - 1.0
+    kept.house.step()
+    assert kept.world.timed_out == []
+    kept.now_s += 2.0
+    kept.house.step()
+    assert kept.world.timed_out == [kept.house.tasks.by_id[run].attempts[0].run_id]
+    assert kept.status(run) == "running"  # its line is made safe first
+    kept.world.write(("terminal", {"type": "task_failed", "payload": LATE}))
+    kept.house.step()
+    task = kept.house.tasks.by_id[run]
+    assert (task.status, task.error_code) == ("timed_out", "timeout")
+    assert task.status_reason == "nothing was heard"
+
+
+def test_a_worker_that_does_not_end_it_keeps_its_line_and_the_task_has_timed_out(
+    kept: Kept, run: str
+) -> None:
+    kept.now_s += SILENT_S + ANSWER_S + 1.0
+    kept.house.step()
+    task = kept.house.tasks.by_id[run]
+    assert (task.status, task.error_code) == ("timed_out", "inactivity")
+    assert "60 s" in task.status_reason
+    assert kept.house.tasks.leases  # the line is nobody else's while its owner names the run
+
+
+def test_a_hold_is_not_silence(kept: Kept, run: str) -> None:
+    held = {"from_state": "RUNNING", "to_state": "PAUSED", "reason": "look"}
+    kept.world.write(("event", {"event_type": "state_changed", "data": held}))
+    kept.house.step()
+    kept.now_s += 100 * SILENT_S
+    kept.house.step()
+    assert (kept.status(run), kept.world.timed_out) == ("paused", [])
+
+
+@pytest.mark.promise(65)
+def test_a_caller_elsewhere_is_answered_where_the_line_is_latched_and_a_person_here_waits(
+    kept: Kept,
+) -> None:
+    kept.world.latched = "furnace too hot"
+    here = kept.house.submit(message("a")).task_id
+    kept.turn()
+    there = [kept.house.submit(message(key), via="amqp").task_id for key in "bc"]
+    for _ in range(4):
+        kept.turn()
+    assert kept.status(here) == "waiting_resource"
+    assert kept.house.tasks.by_id[here].status_reason == "furnace too hot"
+    for each in there:
+        task = kept.house.tasks.by_id[each]
+        assert (task.status, task.error_code) == ("failed", "resource_unavailable")
+        assert task.status_reason == "furnace too hot"
+    assert kept.world.orders == []
