@@ -100,6 +100,11 @@ class Cooling:
         self._tell = tell
         self._broken_off = ""
 
+    @property
+    def said(self) -> str:
+        """Until when it lasts, in one sentence."""
+        return Text("cooling.watch", cold=self._line.cold_text)
+
     def break_off(self, reason: str) -> None:
         """End the watch at the next poll: a line that is not cold then is latched as it is."""
         self._broken_off = self._broken_off or reason
@@ -108,7 +113,7 @@ class Cooling:
         """Watch until the line is cold, latch one that is left warm, record the end, disarm."""
         line, since_s = self._line, self._line.clock.now_s()
         line.events.on_warning = self._warned
-        self._tell("cooling", {"message": Text("cooling.watch", cold=line.cold_text)})
+        self._tell("cooling", {"message": self.said})
         warm = await self._warm()
         if warm:
             self._latch(warm)

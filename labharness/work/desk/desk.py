@@ -321,7 +321,7 @@ class Desk:
         if ended is None and line.memory.trip is None and self._making_safe.done:
             line.disarm()
         else:
-            self._reporter.progress("cooling_under_watch", 100, Text("cooling.watch"))
+            self._reporter.progress("cooling_under_watch", 100, self._cooling.said)
             self.watches = True
         self._safe_at_s = self._clock.now_s()
         if self.watches:
@@ -492,7 +492,7 @@ class Desk:
         """Return the session's properties and the step, for the control socket."""
         return {
             **self.session.properties(),
-            "step": Text("cooling.watch") if self.watches else self._reporter.doing,
+            "step": self._cooling.said if self.watches else self._reporter.doing,
             "left_s": self._reporter.left_s,
             "asked_step": self._reporter.asked_step,
         }
