@@ -1,8 +1,9 @@
 """Print the tables and draw the figure of stated and actual confidence of the calibration test.
 
 ``python benchmarks/confidence.py`` prints the tables of docs/reference/confidence.md and draws
-docs/reference/confidence.svg. ``one``, ``nine`` and ``many`` print a part of them, ``--films 100``
-draws another count of films of one place a plant, ``--seeds 5`` other films, without the figure.
+docs/reference/confidence.svg. ``one``, ``nine``, ``many`` and ``origins`` print a part of them,
+``--films 100`` draws another count of films of one place a plant, ``--seeds 5`` other films,
+without the figure.
 """
 
 import argparse
@@ -24,7 +25,9 @@ from films_drawn import (  # noqa: E402 - needs the path of the line above
     claims,
     kept,
     mixed_claims,
+    origin_claims,
 )
+from labharness.analysis.evidence import ROWS_BY_ORIGIN  # noqa: E402 - likewise
 from plants_drawn import MIXED_PLANTS, PLANTS  # noqa: E402 - likewise
 
 FIGURE = ROOT / "docs" / "reference" / "confidence.svg"
@@ -151,6 +154,17 @@ def several(kind: str, count: int, seeds: int) -> dict[str, dict[str, list[Bin]]
     return sets
 
 
+def origins() -> dict[str, dict[str, list[Bin]]]:
+    """Print the result for films of any strain, for each origin that a caller may state."""
+    rows = {}
+    table(f"nine spots, strain of -0.5 to 0.6 %, calibrated ({FILMS} films an origin)", "no count")
+    for seed, (origin, known) in enumerate(sorted(ROWS_BY_ORIGIN.items())):
+        made = origin_claims(known, seed)
+        rows[origin] = kept(made)
+        row(origin, rows[origin], str(sum(claim.said is None for claim in made)))
+    return {"origins": rows}
+
+
 def summed(name: str, sets: dict[str, dict[str, list[Bin]]]) -> None:
     """Print how many bins fell short, and the share of right claims among the most certain."""
     bins = [(way, plant, b) for way, rows in sets.items() for plant in rows for b in rows[plant]]
@@ -165,19 +179,23 @@ def summed(name: str, sets: dict[str, dict[str, list[Bin]]]) -> None:
 
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    asked.add_argument("parts", nargs="*", help="one, nine, many; all of them where none is named")
+    asked.add_argument(
+        "parts", nargs="*", help="one, nine, many, origins; all of them where none is named"
+    )
     asked.add_argument("--films", type=int, default=FILMS, help="of one place, a plant")
     asked.add_argument("--seeds", type=int, default=0, help="what is added to every seed")
     chosen = asked.parse_args()
-    for part in chosen.parts or ("one", "nine", "many"):
+    for part in chosen.parts or ("one", "nine", "many", "origins"):
         if part == "one":
             sets = one(chosen.films, chosen.seeds)
             if chosen.seeds == 0:
                 FIGURE.write_text(figure(sets), "utf-8")
+        elif part == "origins":
+            sets = origins()
         elif part in SPOTS_OF:
             sets = several(part, chosen.films, chosen.seeds)
         else:
-            asked.error(f"there is no part {part}; there are one, nine and many")
+            asked.error(f"there is no part {part}; there are one, nine, many and origins")
         summed(part, sets)
 
 

@@ -27,7 +27,7 @@ from labharness.analysis import (
 from labharness.analysis.assess import FILM_ROWS
 from labharness.analysis.evidence import CVD_ROWS, THICK_LAYERS, SeparationRow
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
-from plants_drawn import Film, Plant, change_of, drawn, light
+from plants_drawn import PLANTS, Film, Plant, change_of, drawn, light
 
 BINS = ((0.0, 0.75), (0.75, 0.85), (0.85, 0.95), (0.95, 0.99), (0.99, 1.01))
 FILMS = 400
@@ -214,6 +214,29 @@ def numbers(film: Film, layers: int, index: int, size: int, chance: Random) -> S
     assert TEMPLATE.silicon is not None
     line = replace(TEMPLATE.silicon, height_counts=silicon.height)
     return SpotEvidence(fit, line, shone.bands[0].height / height)
+
+
+# ---- films of one class whose strain nobody knows, looked at in nine places
+
+STRAIN_PERCENT, LAYERS = (-0.5, 0.6), (1, 2, 3, 4, 5)
+"""Strain is found there in films of one making or another; uniform, for each stated origin."""
+
+
+@cache
+def origin_claims(rows: tuple[SeparationRow, ...], seed: int) -> list[Claim]:
+    """Judge maps of films of one thickness with a calibrated microscope."""
+    chance, made = Random(seed), []
+    for number in range(FILMS):
+        layers = LAYERS[number % len(LAYERS)]
+        film = drawn(PLANTS[0], chance)
+        strained = replace(film.sample, strain_percent=chance.uniform(*STRAIN_PERCENT))
+        film = replace(film, sample=strained)
+        reference = reference_of(PLANTS[0], "calibrated", chance)
+        seen = [numbers(film, layers, index, NINE[0], chance) for index in range(NINE[0])]
+        found = judge_layers(seen, reference, rows)
+        said = found.layer_count
+        made.append(Claim(layers, said, found.confidence, found.credible_set, said == layers))
+    return made
 
 
 # ---- stated against right

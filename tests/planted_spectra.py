@@ -66,4 +66,34 @@ IN_SPECTRA = (
         detector="verdict",
         daily=True,
     ),
+    PlantedBug(
+        "strain of our own furnace taken for that of any sample",
+        "labharness.work.capability.raman_verdict:judge",
+        "rows = CVD_ROWS if origin is None else ROWS_BY_ORIGIN[origin]",
+        "rows = CVD_ROWS",
+        "tests/work/capability/test_raman_on_the_line.py::"
+        "test_three_layers_under_a_strain_that_nobody_stated_are_not_called_two[-0.2]",
+        promise=48,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "calibration of this microscope applied to the spectra of another",
+        "labharness.work.capability.raman_characterization.stored:_Task.judge",
+        "isinstance(settings, RamanSettings) and 'spectra_uri' in self._inputs",
+        "isinstance(settings, RamanSettings)",
+        "tests/work/capability/test_raman_characterization.py::"
+        "test_this_labs_intensities_do_not_count_for_spectra_of_another_microscope",
+        promise=48,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "silicon of a doped wafer taken for that of the calibration",
+        "labharness.analysis.layers:_a1g_si",
+        "silicon is None or silicon.is_wider_than_instrument",
+        "silicon is None",
+        "tests/analysis/test_origin_of_a_film.py::"
+        "test_silicon_wider_than_the_instrument_says_nothing_of_brightness",
+        promise=48,
+        detector="verdict",
+    ),
 )

@@ -29,7 +29,6 @@ from labharness.analysis.evidence import (
     THICK_NODES,
     TWISTED_CENTRE_CM1,
     TWISTED_SHARE,
-    TWISTED_TAU_CM1,
     Reference,
     SeparationRow,
 )
@@ -77,6 +76,10 @@ Judgement."""
 CLASS_LN = 0.15
 """The same for ln(A1g/Si), as part of its spread from sample to sample: no class follows a power of
 N exactly. Judgement."""
+
+EXPONENT_SD = 0.1
+"""Uncertainty of the power of N in A1g/Si: layers dim the silicon beneath them, so that 1.1 to 1.3
+are found. Judgement."""
 
 CLASS_PL_LN = 0.8
 """The same for ln(PL/Raman) of two layers and more, as part of its spread in quenching.
@@ -166,7 +169,7 @@ def _priors(reference: Reference, rows: tuple[SeparationRow, ...]) -> _Ways:
     kinds = []  # weight, centres, taus, variance of the common shift in units of tau
     for row in rows:
         centre = [*row.centre_cm1, TWISTED_CENTRE_CM1]
-        tau = [math.hypot(each, CALIBRATION_CM1) for each in (*row.tau_cm1, TWISTED_TAU_CM1)]
+        tau = [math.hypot(each, CALIBRATION_CM1) for each in (*row.tau_cm1, row.twisted_tau_cm1)]
         for variance in STUDENT_NODES:
             share = (1 - OUTLIER_SHARE) / len(rows) / len(STUDENT_NODES)
             kinds.append((share, centre, tau, variance))
@@ -185,8 +188,10 @@ def _priors(reference: Reference, rows: tuple[SeparationRow, ...]) -> _Ways:
     )
     thick = np.log(THICK_NODES)
     ln_layers = np.array([*np.log([1.0, 2, 3, 4, 5]), thick.mean(), math.log(2)])
-    ratio_room = np.full(LABELS, CLASS_LN)
-    ratio_room[THICK] = math.hypot(CLASS_LN, reference.a1g_si_exponent * float(thick.std()))
+    ratio_room = np.hypot(CLASS_LN, EXPONENT_SD * ln_layers)
+    ratio_room[THICK] = math.hypot(
+        ratio_room[THICK], reference.a1g_si_exponent * float(thick.std())
+    )
     a1g_si = Belief.before(
         math.log(reference.a1g_si_monolayer) + reference.a1g_si_exponent * ln_layers * ones,
         ones,

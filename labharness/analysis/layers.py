@@ -293,9 +293,12 @@ def _measured(spot: SpotEvidence, *, intensities: bool) -> Measured:
 
 
 def _a1g_si(spot: SpotEvidence) -> tuple[float, float]:
-    """Return the ratio of heights and its relative error; 0 without silicon."""
+    """Return the ratio of heights and its relative error; 0 without silicon.
+
+    Silicon that is wider than the instrument is not the silicon of the calibration: lower than it.
+    """
     fit, silicon = spot.fit, spot.silicon
-    if silicon is None:
+    if silicon is None or silicon.is_wider_than_instrument:
         return 0.0, 0.0
     return fit.a_height_counts / silicon.height_counts, math.hypot(
         fit.a_height_sigma_counts / fit.a_height_counts,
@@ -430,7 +433,8 @@ def _quality(spots: Sequence[SpotEvidence]) -> float:
 
 
 def _notes(cluster: Sequence[SpotEvidence], judged: int, common: int) -> tuple[Text, ...]:
-    uncalibrated = all(spot.silicon is None for spot in cluster)
+    silicon = [spot.silicon for spot in cluster if spot.silicon is not None]
+    uncalibrated, wide = not silicon, any(each.is_wider_than_instrument for each in silicon)
     remarks = (
         (
             len(cluster) < judged,
@@ -438,6 +442,7 @@ def _notes(cluster: Sequence[SpotEvidence], judged: int, common: int) -> tuple[T
         ),
         (common == LAYER_CLASSES[-1], Text("note.six")),
         (uncalibrated, Text("note.no_silicon")),
+        (wide, Text("note.silicon_unused")),
         (_is_disordered(cluster), Text("note.disordered")),
     )
     return tuple(text for said, text in remarks if said)

@@ -179,7 +179,7 @@ def test_the_stronger_claim_is_made_only_where_it_is_as_sure_as_the_caller_asks(
     assert strict.claim is not None
     assert usual.claim.kind == "film"
     assert usual.confidence == pytest.approx(0.83, abs=0.03)
-    assert strict.claim.headline == "mixed: 89 % one layer, 11 % two"
+    assert strict.claim.headline == "mixed: 89 % one layer, 10 % two"
     assert strict.confidence > 0.95
     assert usual.layer_count == strict.layer_count == 1
 

@@ -46,6 +46,7 @@ def add_look(
     laser_nm: float,
     reference: Mapping[str, Mapping[str, Any]],
     threshold: float,
+    origin: str | None = None,
 ) -> None:
     """Add the steps from the survey to the verdict; the laser is on only inside of them.
 
@@ -54,6 +55,7 @@ def add_look(
         laser_nm: Wavelength of the Raman laser.
         reference: Ratios of a monolayer on this microscope, see `judge`.
         threshold: Confidence below which more spots are measured.
+        origin: How the film was made, see `judge`.
     """
     raman_nm = round(1e7 / (1e7 / laser_nm - RAMAN_CENTRE_CM1), 2)
     steps.stage = "characterisation"
@@ -114,6 +116,7 @@ def add_look(
             "spots_max": SPOTS_MAX,
             "threshold": threshold,
             "reference": {name: dict(row) for name, row in reference.items()},
+            **({} if origin is None else {"origin": origin}),
         },
         expected_s=10.0,
         timeout_s=7200.0,

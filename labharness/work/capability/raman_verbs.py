@@ -153,6 +153,7 @@ async def analyse(step: RunningStep) -> Mapping[str, Any]:
                 found["dark_counts"],
                 asked["reference"],
                 asked["threshold"],
+                asked.get("origin"),
             )
         except ValueError as why:
             raise step.failed(Text("raman.unjudged", why=str(why))) from None

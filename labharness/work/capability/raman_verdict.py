@@ -56,8 +56,9 @@ def judge(
     spots: Sequence[dict[str, Any]],
     pl_heights_per_s: Sequence[float],
     dark_counts: float,
-    reference: Mapping[str, Mapping[str, Any]],
+    reference: Mapping[str, Mapping[str, Any]] | None,
     threshold: float = 0.0,
+    origin: str | None = None,
 ) -> dict[str, Any]:
     """Judge the film by the spectra of all spots.
 
@@ -66,8 +67,10 @@ def judge(
         pl_heights_per_s: A exciton in counts a second, for the first spots.
         dark_counts: Counts of the camera without light.
         reference: ``a1g_si`` and ``pl_raman`` of one layer on this microscope, each with ``value``,
-            ``uncertainty``, ``date`` and ``on`` where it was calibrated.
+            ``uncertainty``, ``date`` and ``on`` where it was calibrated. None where another
+            microscope took the spectra: their intensities are not used.
         threshold: Confidence that the caller asks for: the strongest claim that reaches it is made.
+        origin: How the film was made, one of `ORIGINS`; None for one that was grown in this run.
 
     Raises:
         ValueError: A spectrum is not valid, or does not hold the lines.
@@ -79,6 +82,7 @@ def judge(
         judge_layers,
         la_over_e,
     )
+    from labharness.analysis.evidence import CVD_ROWS, ROWS_BY_ORIGIN
     from labharness.analysis.peaks import bounded
 
     lights = [
@@ -94,7 +98,9 @@ def judge(
         if index < len(pl_heights_per_s) and fit.a_height_counts > 0:
             ratio = pl_heights_per_s[index] * spot["exposure_s"] / fit.a_height_counts
         evidence.append(SpotEvidence(fit, silicon[index], ratio, la_over_e(light, fit)))
-    verdict = judge_layers(evidence, _reference(reference), level=threshold)
+    known = None if reference is None else _reference(reference)
+    rows = CVD_ROWS if origin is None else ROWS_BY_ORIGIN[origin]
+    verdict = judge_layers(evidence, known, rows, threshold)
     best = _best(verdict, evidence)
     return {
         **{name: getattr(verdict, name) for name in TOLD},

@@ -36,7 +36,7 @@ def light_at(sample: Sample, layers: int, x_um: float, exposure_s: float) -> Lig
 def spectra(layers: int, count: int = 3) -> list[dict[str, Any]]:
     """Return spectra of places with so many layers, as the simulated microscope takes them."""
     found, chance = [], random.Random(7)
-    sample = Sample("nominal", "SiO2/Si")
+    sample = Sample("unstrained", "SiO2/Si", strain_percent=0.0)
     for number in range(count):
         x_um = 60.0 * number
         camera = Spectrometer(partial(light_at, sample, layers, x_um), chance)
@@ -69,15 +69,33 @@ def ended(folder: Path, inputs: Mapping[str, Any], **constraints: Any) -> tuple[
 
 
 @pytest.mark.promise(48)
-@pytest.mark.parametrize(("layers", "count"), [(1, 3), (2, 9)])
-def test_the_layers_of_known_films_are_found(tmp_path: Path, layers: int, count: int) -> None:
-    kind, body = ended(tmp_path, {"spectra": spectra(layers, count), "dark_counts": DARK})
+def test_the_layers_of_a_known_film_are_found(tmp_path: Path) -> None:
+    count = 3
+    kind, body = ended(tmp_path, {"spectra": spectra(1, count), "dark_counts": DARK})
     assert kind == "task_completed", body
     outputs = body["outputs"]
-    assert outputs["layer_count"] == layers
+    assert outputs["layer_count"] == 1
     assert outputs["film"]["of_area"]["bare"] == 0
     assert outputs["raman_analysis"]["places_surveyed"] == count
     assert body["execution_summary"]["steps_executed"] == 2
+
+
+@pytest.mark.promise(48)
+def test_this_labs_intensities_do_not_count_for_spectra_of_another_microscope(
+    tmp_path: Path,
+) -> None:
+    three = spectra(3, 9)
+    ours = earlier_run(tmp_path / "2", CALLER, taken=three)
+    for inputs, terms in (({"spectra_uri": ours}, 2), ({"spectra": three, "dark_counts": DARK}, 1)):
+        _, body = ended(tmp_path / str(terms), inputs)
+        found = body.get("partial_outputs", body.get("outputs"))["raman_analysis"]
+        assert len(found["evidence"]) == terms, found["evidence"]
+
+
+def test_an_origin_that_is_not_known_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    kind, body = ended(tmp_path, {"spectra": spectra(1), "origin": "sputtered"})
+    assert kind == "task_rejected"
+    assert "exfoliated" in json.dumps(body), body
 
 
 @pytest.mark.promise(48)
@@ -103,14 +121,20 @@ def test_a_film_that_leaves_doubt_is_no_answer(
     assert body["partial_outputs"]["raman_analysis"]["credible_set"]
 
 
-def earlier_run(folder: Path, caller_id: str, dark_counts: Any = DARK, **beside: Any) -> str:
+def earlier_run(
+    folder: Path,
+    caller_id: str,
+    dark_counts: Any = DARK,
+    taken: list[dict[str, Any]] | None = None,
+    **beside: Any,
+) -> str:
     """Make the folder of a run with its spectra; return their address."""
     run = folder / "runs" / EARLIER
     run.mkdir(parents=True)
     (run / "submit.json").write_text(json.dumps({"payload": {"caller_id": caller_id}}), "utf-8")
     with SqliteJournal(run / "journal.sqlite") as journal:
         journal.append("event", {}, 0.0)
-    kept = [{**each, "counts": each["intensity"], **beside} for each in spectra(1)]
+    kept = [{**each, "counts": each["intensity"], **beside} for each in taken or spectra(1)]
     content = json.dumps({"raman": kept, "dark_counts": dark_counts}).encode()
     made = Artifacts(run / "artifacts", EARLIER)
     return made.put("raw_spectrum", "raw_spectrum.json", "application/json", content).uri
@@ -122,8 +146,9 @@ def test_spectra_of_an_earlier_run_are_judged_and_their_read_is_logged(tmp_path:
     assert (kind, body["outputs"]["layer_count"]) == ("task_completed", 1)
     (read,) = accesses(tmp_path / "runs" / EARLIER)
     assert (read.reader, read.via) == (CALLER, "raman-characterization")
-    _, same = ended(tmp_path / "stated", {"spectra": spectra(1), "dark_counts": DARK})
-    assert body["outputs"] == same["outputs"], "they have the dark counts of their run"
+    assert body["outputs"]["raman_analysis"]["evidence"][1]["measured"] == pytest.approx(
+        0.12, abs=0.02
+    ), "they have the dark counts of their run"
 
 
 def test_another_callers_spectra_are_not_there(tmp_path: Path) -> None:

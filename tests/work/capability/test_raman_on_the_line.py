@@ -72,6 +72,16 @@ def test_the_layers_of_a_stated_sample_are_found(
     assert abs(bare - (1 - about.get("coverage", 1.0))) < 0.25
 
 
+@pytest.mark.parametrize("strain_percent", [-0.1, -0.2, -0.3])
+def test_three_layers_under_a_strain_that_nobody_stated_are_not_called_two(
+    tmp_path: Path, lab_state: Path, strain_percent: float
+) -> None:
+    ran = mapped(tmp_path, lab_state, layers=3, strain_percent=strain_percent)
+    found = ran.body.get("outputs") or ran.body["partial_outputs"]
+    assert found.get("layer_count", 3) == 3, ran.body
+    assert 3 in found["raman_analysis"]["credible_set"]
+
+
 def test_only_the_microscope_is_set_after_the_approval_of_a_task_of_r3(
     tmp_path: Path, lab_state: Path
 ) -> None:
@@ -194,9 +204,13 @@ def test_a_growth_and_a_task_on_a_sample_look_at_it_by_the_same_steps() -> None:
         steps = plan.instructions.instructions
         names = [each.instruction_id for each in steps]
         first, *rest = steps[names.index("laser_power") :]
+        analysis = next(each for each in rest if each.instruction_id == "analysis")
+        origins.append(analysis.parameters.pop("origin", None))  # type: ignore[attr-defined]  # a dict
         return [replace(first, dependencies=()), *rest]
 
+    origins: list[str | None] = []
     assert looked(grown) == looked(alone)
+    assert origins == [None, "unknown"], "nobody says how the sample was made"
     assert {"survey", "raman_map", "analysis"} <= {e.instruction_id for e in looked(alone)}
 
 

@@ -3,17 +3,22 @@
 One capability, two forms (`form_of`): what a caller reads is that of the form on the line.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
 from labharness.work.capability.channels import number
 from labharness.work.capability.raman_characterization.spectra import POINTS_MAX, SPECTRA_MAX
 
-__all__ = ["BY_STORED_SPECTRA", "DECLARATION", "MEASURE"]
+__all__ = ["BY_STORED_SPECTRA", "DECLARATION", "MEASURE", "ORIGIN", "origin_of"]
 
 MEASURE: Final = "measure"
 """The input that asks for the microscope."""
+
+ORIGIN: Final = "origin"
+ORIGINS: Final = ("cvd", "exfoliated", "transferred", "unknown")
+"""The input that says how the film was made; the strain that it may have follows from it."""
 
 NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": POINTS_MAX}
 SOME_NUMBERS = {"type": "array", "items": {"type": "number"}}
@@ -61,6 +66,11 @@ DECLARATION = Declaration(
                 "type": "string",
                 "maxLength": 2_000,
                 "description": "hcp:// address of raw_spectrum of an earlier run",
+            },
+            ORIGIN: {
+                "type": "string",
+                "enum": list(ORIGINS),
+                "description": "How the film was made; unknown if left out",
             },
             "dark_counts": number(
                 "Counts of the camera without light, of stored spectra; 0 if left out", minimum=0
@@ -113,3 +123,8 @@ BY_STORED_SPECTRA = replace(
     ),
     constraints=DeclaredConstraints(max_duration="PT30M", concurrent_limit=2),
 )
+
+
+def origin_of(inputs: Mapping[str, Any]) -> str:
+    """Return how the film was made, as far as the caller says."""
+    return str(inputs.get(ORIGIN, "unknown"))

@@ -14,7 +14,12 @@ from labharness.work.capability import (
     QueryResult,
 )
 from labharness.work.capability.raman_answer import film_answer
-from labharness.work.capability.raman_characterization.declaration import DECLARATION, MEASURE
+from labharness.work.capability.raman_characterization.declaration import (
+    DECLARATION,
+    MEASURE,
+    ORIGIN,
+    origin_of,
+)
 from labharness.work.capability.raman_characterization.settings import RamanSettings
 from labharness.work.capability.raman_characterization.stored import StoredSpectra
 from labharness.work.capability.raman_map import MAP_CHANNELS, add_look
@@ -66,7 +71,7 @@ class MappedSample:
         Raises:
             ValueError: The line lacks a channel.
         """
-        if set(inputs) != {MEASURE}:
+        if set(inputs) - {ORIGIN} != {MEASURE}:
             return CannotDo("invalid_input", Text("spectra.one_of"), Text("spectra.give_one"))
         settings = facts.settings
         if not isinstance(settings, RamanSettings) or settings.laser_nm is None:
@@ -78,7 +83,7 @@ class MappedSample:
         steps = Steps(slack=SLACK, spare_s=SPARE_S, switch_s=SWITCH_S)
         _put(steps, sample_id)
         threshold = float(constraints.get("confidence_threshold") or 0.0)
-        add_look(steps, settings.laser_nm, settings.reference(), threshold)
+        add_look(steps, settings.laser_nm, settings.reference(), threshold, origin_of(inputs))
         return steps.planned({"sample_id": sample_id})
 
     def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:

@@ -18,6 +18,7 @@ from labharness.work.capability.raman_answer import raman_analysis, why_not
 from labharness.work.capability.raman_characterization.declaration import (
     BY_STORED_SPECTRA,
     MEASURE,
+    origin_of,
 )
 from labharness.work.capability.raman_characterization.settings import RamanSettings
 from labharness.work.capability.raman_characterization.spectra import (
@@ -124,9 +125,13 @@ class _Task:
     async def judge(self, step: RunningStep) -> Mapping[str, Any]:
         """Judge them, in a thread: it takes seconds."""
         settings = self._around.settings
-        reference = settings.reference() if isinstance(settings, RamanSettings) else {}
+        reference = None
+        if isinstance(settings, RamanSettings) and "spectra_uri" in self._inputs:
+            reference = settings.reference()
         try:
-            return await asyncio.to_thread(judged, self._spots, self._dark_counts, reference)
+            return await asyncio.to_thread(
+                judged, self._spots, self._dark_counts, reference, origin_of(self._inputs)
+            )
         except ValueError as why:
             raise step.failed(Text("raman.unjudged", why=str(why)), FailureKind.INPUT) from None
 
@@ -134,9 +139,12 @@ class _Task:
 def judged(
     spots: Sequence[dict[str, Any]],
     dark_counts: float,
-    reference: Mapping[str, Mapping[str, Any]],
+    reference: Mapping[str, Mapping[str, Any]] | None,
+    origin: str,
 ) -> dict[str, Any]:
     """Return which spectra have film, and the verdict on those.
+
+    Only spectra of an earlier run of this lab are of its microscope, whose ``reference`` counts.
 
     Raises:
         ValueError: A spectrum does not hold the lines.
@@ -148,4 +156,4 @@ def judged(
         is not None
     ]
     survey = {"places": len(spots), "film": [{"x_um": each["x_um"]} for each in film]}
-    return {"survey": survey, "verdict": judge(film, (), dark_counts, reference)}
+    return {"survey": survey, "verdict": judge(film, (), dark_counts, reference, 0.0, origin)}
