@@ -5,8 +5,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from documents import PAPER
+from finding_sentences import PAPERS
 from labharness.work.capability.document_analysis.findings import (
     BEGIN,
     MARKS,
@@ -125,5 +127,82 @@ def test_a_growth_is_read_from_what_its_sentences_state() -> None:
     assert found["recipe"] == {"dwell_s": 600.0, "argon_sccm": 50.0}
 
 
+@pytest.mark.parametrize(
+    ("text", "material", "substrate", "degrees_c"),
+    [
+        (
+            "WS2 was grown on sapphire at 850 °C by CVD. Films were transferred to SiO2/Si.",
+            "WS2",
+            "sapphire",
+            (850.0, 850.0),
+        ),
+        (
+            "Oxidised wafers (SiO2/Si) are usual. Here CVD of WS2 on sapphire was done at 900 °C.",
+            "WS2",
+            "sapphire",
+            (900.0, 900.0),
+        ),
+        (
+            "MoS2 was grown by CVD on SiO2/Si at 750 °C. Grains grown at 750 °C are larger "
+            "compared with those grown at 700 °C.",
+            "MoS2",
+            "SiO2/Si",
+            (750.0, 750.0),
+        ),
+        (
+            "MoS2 grown by CVD at 700 °C is patchy, whereas growth at 750 °C covers the SiO2/Si.",
+            "MoS2",
+            "SiO2/Si",
+            (700.0, 700.0),
+        ),
+    ],
+)
+def test_a_growth_has_its_own_substrate_and_its_own_temperature(
+    text: str, material: str, substrate: str, degrees_c: tuple[float, float]
+) -> None:
+    found = growth_of(sections_of_markdown(text))
+    assert found is not None
+    assert (found["target_material"], found["substrate"]) == (material, substrate)
+    assert tuple(found["temperature_range"].values())[:2] == degrees_c
+    assert found["sources"]
+
+
 def test_a_paper_without_a_growth_proposes_none() -> None:
     assert growth_of(sections_of_markdown("MoS2 was measured at 700 °C by Raman.")) is None
+
+
+def of_sentences() -> list[tuple[float, bool]]:
+    """Return the confidence of each sentence that is stated, and whether it is right."""
+    found = []
+    for rows in PAPERS.values():
+        for title, sentence, right in rows:
+            stated = findings(sections_of_markdown(f"# {title}\n\n{sentence}\n"))
+            found += [(each.confidence, right) for each in stated]
+    return found
+
+
+def test_a_stated_confidence_is_how_often_it_is_right() -> None:
+    made = of_sentences()
+    assert len(made) >= 45
+    assert len(PAPERS) >= 10
+    for low, high in ((0.0, 0.5), (0.5, 0.75), (0.75, 0.9), (0.9, 1.0)):
+        one = [each for each in made if low <= each[0] < high]
+        right, stated = sum(truth for _, truth in one), sum(said for said, _ in one) / len(one)
+        assert binomtest(right, len(one), stated).pvalue > 0.01, (low, right, len(one), stated)
+    brier = sum((said - truth) ** 2 for said, truth in made) / len(made)
+    assert brier < 0.06, "a constant share of right ones has 0.09"
+
+
+def test_key_findings_without_a_number_are_found() -> None:
+    wordy = [
+        (title, sentence)
+        for rows in PAPERS.values()
+        for title, sentence, right in rows
+        if right and title in ("Abstract", "Results") and not quantities(sentence)
+    ]
+    found = [
+        bool(findings(sections_of_markdown(f"# {title}\n\n{sentence}\n")))
+        for title, sentence in wordy
+    ]
+    assert len(wordy) >= 15
+    assert sum(found) >= 0.9 * len(found)

@@ -1,10 +1,12 @@
 """Reads the parameters of a growth from a paper, as far as its sentences state them.
 
-Only what stands in a sentence about a growth is taken. Where two sentences disagree, the range that
-holds both is proposed; a person, and the admission of the task, decide on it.
+Only what stands in a sentence about a growth is taken, and not what such a sentence compares it
+with. Where sentences disagree on the temperature, that of most of them is proposed, the first one
+of equals; a person, and the admission of the task, decide on it.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -28,6 +30,10 @@ OF_THE_GROWTH: Final = re.compile(
 NOT_THE_FURNACE: Final = re.compile(
     r"sulfur (?:boat|zone|powder)|anneal|dried|cleaned", re.IGNORECASE
 )
+COMPARED: Final = re.compile(
+    r"\b(?:compared|than|versus|vs|instead|unlike|whereas|while|relative to|control)\b|相比|而",
+    re.IGNORECASE,
+)
 DWELL: Final = re.compile(r"\bfor (?:~|about |another )?$|生长\s?$", re.IGNORECASE)
 ARGON: Final = re.compile(r"\s?(?:of |flow of )?(?:Ar\b|argon)", re.IGNORECASE)
 
@@ -49,20 +55,27 @@ def growth_of(sections: Iterable[Section]) -> dict[str, Any] | None:
     temperatures = list(_temperatures(said))
     if not temperatures:
         return None
-    substrate = next(
-        (name for name, form in SUBSTRATES for each in said if form.search(each)), None
-    )
+    low, high = Counter(temperatures).most_common(1)[0][0]
+    sources = [each for each in said if (low, high) in _temperatures([each])]
     return {
         "target_material": material,
-        "substrate": substrate,
-        "temperature_range": {
-            "min": min(low for low, _, _ in temperatures),
-            "max": max(high for _, high, _ in temperatures),
-            "unit": "celsius",
-        },
+        "substrate": _substrate(said, material),
+        "temperature_range": {"min": low, "max": high, "unit": "celsius"},
         "recipe": dict(_recipe(said)),
-        "sources": list(dict.fromkeys(source for _, _, source in temperatures))[:5],
+        "sources": list(dict.fromkeys(sources))[:5],
     }
+
+
+def _substrate(said: list[str], material: str) -> str | None:
+    """Return the substrate of a sentence about the growth, of the material itself where one is."""
+    grown = [each for each in said if OF_THE_GROWTH.search(each)]
+    of_it = [each for each in grown if _most_often([each]) == material]
+    for sentence in (*of_it, *grown, *said):
+        places = [(form.search(sentence), name) for name, form in SUBSTRATES]
+        named = [(found.start(), name) for found, name in places if found]
+        if named:
+            return min(named)[1]
+    return None
 
 
 def _most_often(said: list[str]) -> str | None:
@@ -74,14 +87,15 @@ def _most_often(said: list[str]) -> str | None:
     return max(counts, key=lambda name: counts[name], default=None)
 
 
-def _temperatures(said: list[str]) -> Iterator[tuple[float, float, str]]:
+def _temperatures(said: list[str]) -> Iterator[tuple[float, float]]:
     for sentence in said:
         if not OF_THE_GROWTH.search(sentence) or NOT_THE_FURNACE.search(sentence):
             continue
-        for each in quantities(sentence):
+        beside = COMPARED.search(sentence)
+        for each in quantities(sentence[: beside.start()] if beside else sentence):
             low, high = HOT_ENOUGH_K
             if each.si_unit == "K" and low <= each.si_low <= each.si_high <= high:
-                yield _celsius(each.si_low), _celsius(each.si_high), sentence
+                yield _celsius(each.si_low), _celsius(each.si_high)
 
 
 def _recipe(said: list[str]) -> Iterator[tuple[str, float]]:
