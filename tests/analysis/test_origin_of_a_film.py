@@ -39,6 +39,7 @@ def test_the_test_would_see_the_strain_of_our_own_furnace_taken_for_everybodys()
     assert refuted([each.p_value for each in kept(origin_claims(CVD_ROWS, 0))])
 
 
+@pytest.mark.promise(48)
 def test_silicon_wider_than_the_instrument_says_nothing_of_brightness() -> None:
     usual = spot(19.9, a1g_si=0.4, pl=None)
     assert usual.silicon is not None

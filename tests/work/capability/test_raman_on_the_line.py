@@ -72,6 +72,7 @@ def test_the_layers_of_a_stated_sample_are_found(
     assert abs(bare - (1 - about.get("coverage", 1.0))) < 0.25
 
 
+@pytest.mark.promise(48)
 @pytest.mark.parametrize("strain_percent", [-0.1, -0.2, -0.3])
 def test_three_layers_under_a_strain_that_nobody_stated_are_not_called_two(
     tmp_path: Path, lab_state: Path, strain_percent: float
