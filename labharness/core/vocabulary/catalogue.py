@@ -1818,7 +1818,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "document.not_utf8": ("the text is not in UTF-8", "文本不是 UTF-8 编码"),
     "document.too_deep": ("the elements of the document nest too deep", "文档的元素嵌套过深"),
     "document.too_long": ("the document has too much text or too many pages", "文档的文本或页数过多"),
-    "fetch.not_listed": ("this lab fetches no document from {origin!s}", "本实验室不从 {origin!s} 获取文档"),
+    "fetch.not_listed": ("this lab fetches no document from {origin!s}; it fetches from: {listed!s}", "本实验室不从 {origin!s} 获取文档；可获取的来源：{listed!s}"),
     "fetch.private": ("{host!s} has a private address, and the lab file does not name exactly this origin", "{host!s} 的地址为私有地址，而实验室文件未准确列出该来源"),
     "fetch.no_address": ("{host!s} has no address", "{host!s} 没有地址"),
     "fetch.failed": ("the server did not give the document ({why!s})", "服务器未给出文档（{why!s}）"),

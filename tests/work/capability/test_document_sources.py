@@ -62,11 +62,11 @@ def refusal(inputs: Mapping[str, Any], **settings: Any) -> str:
         ({"document_uri": "file:///a/%2e%2e/etc/passwd"}, "forbidden"),
         ({"document_uri": "file://other/a/x.txt"}, "forbidden"),
         ({"document_uri": "https://example.org/x.pdf"}, ""),
-        ({"document_uri": "https://example.org:444/x.pdf"}, "forbidden"),
-        ({"document_uri": "https://example.org@evil.org/x.pdf"}, "forbidden"),
-        ({"document_uri": "https://evil.org/x.pdf"}, "forbidden"),
+        ({"document_uri": "https://example.org:444/x.pdf"}, "invalid_input"),
+        ({"document_uri": "https://example.org@evil.org/x.pdf"}, "invalid_input"),
+        ({"document_uri": "https://evil.org/x.pdf"}, "invalid_input"),
         ({"document_uri": "https://a.lib.org/x.pdf"}, ""),
-        ({"document_uri": "https://evillib.org/x.pdf"}, "forbidden"),
+        ({"document_uri": "https://evillib.org/x.pdf"}, "invalid_input"),
         ({"document_uri": "http://example.org/x.pdf"}, "invalid_input"),
         ({"document_uri": "ftp://example.org/x.pdf"}, "invalid_input"),
         ({"document_uri": "hcp://session-1/artifacts/x.txt"}, ""),
@@ -81,7 +81,17 @@ def test_a_source_that_is_never_read_here_is_refused_before_the_run(
 
 def test_without_a_policy_nothing_is_read_or_fetched() -> None:
     assert refusal({"document_uri": "file:///a/x.txt"}) == "forbidden"
-    assert refusal({"document_uri": "https://example.org/x.pdf"}) == "forbidden"
+    assert refusal({"document_uri": "https://example.org/x.pdf"}) == "invalid_input"
+
+
+def test_an_origin_that_is_not_listed_is_told_which_are() -> None:
+    inputs = {"document_uri": "https://example.com/papers/paper-123.pdf"}  # of HCP's own example
+    for origins, listed in (((), "none"), (("https://a.org", "https://*.b.org"), "https://a.org")):
+        found = source_fault(inputs, DocumentSettings(origins=origins))
+        assert isinstance(found, CannotDo)
+        assert "https://example.com" in found.message
+        assert f"fetches from: {listed}" in found.message
+        assert "document" in found.suggestion
 
 
 @pytest.mark.parametrize("text", ["http://a.org", "https://a.org/path", "a.org", "https://u@a.org"])

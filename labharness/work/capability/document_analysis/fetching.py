@@ -20,6 +20,7 @@ from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.work.capability.document_analysis.settings import (
     DocumentSettings,
+    not_listed,
     origin_of,
     origins_of,
 )
@@ -107,7 +108,7 @@ def _judged(uri: str, settings: DocumentSettings, resolve: Resolve) -> str:
     origin = origin_of(uri)
     allowed = list(origins_of(settings, origin)) if origin is not None else []
     if origin is None or not allowed:
-        raise OriginForbidden(Text("fetch.not_listed", origin=_shown(uri)))
+        raise OriginForbidden(not_listed(_shown(uri), settings))
     try:
         addresses = resolve(*origin)
     except OSError:
@@ -154,7 +155,7 @@ def _asked(
     parts = urlsplit(uri)
     origin = origin_of(uri)
     if origin is None:
-        raise OriginForbidden(Text("fetch.not_listed", origin=_shown(uri)))
+        raise OriginForbidden(Text("fetch.not_listed", origin=_shown(uri), listed="none"))
     connection = _Connection(*origin, address, context)
     try:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

@@ -7,10 +7,11 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Settings
 from labharness.work.capability.document_analysis.reading import Limits
 
-__all__ = ["DocumentSettings", "Origin", "origin_of", "origins_of"]
+__all__ = ["DocumentSettings", "Origin", "not_listed", "origin_of", "origins_of"]
 
 _HOST: Final = re.compile(r"(?:\*\.)?[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\]")
 
@@ -75,6 +76,11 @@ def origins_of(settings: DocumentSettings, wanted: Origin) -> Iterator[bool]:
             yield True
         elif listed is not None and listed[0].startswith("*.") and _is_below(wanted, listed):
             yield False
+
+
+def not_listed(asked: str, settings: DocumentSettings) -> Text:
+    """Return that an origin is none of those that a lab file lists, and which it lists."""
+    return Text("fetch.not_listed", origin=asked, listed=", ".join(settings.origins) or "none")
 
 
 def _is_below(wanted: Origin, listed: Origin) -> bool:

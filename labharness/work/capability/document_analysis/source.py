@@ -15,6 +15,7 @@ from labharness.work.capability import CannotDo, Surroundings
 from labharness.work.capability.document_analysis.fetching import fetch
 from labharness.work.capability.document_analysis.settings import (
     DocumentSettings,
+    not_listed,
     origin_of,
     origins_of,
 )
@@ -68,8 +69,9 @@ def source_fault(inputs: Mapping[str, Any], settings: DocumentSettings) -> Canno
         origin = origin_of(uri)
         if origin is not None and any(True for _ in origins_of(settings, origin)):
             return None
-        why = Text("fetch.not_listed", origin="" if origin is None else f"https://{origin[0]}")
-        return CannotDo("forbidden", why, Text("document.other_source"))
+        asked = "" if origin is None else f"https://{origin[0]}"
+        # no right of its caller: the lab fetches from there for nobody
+        return CannotDo("invalid_input", not_listed(asked, settings), Text("document.other_source"))
     return CannotDo("invalid_input", Text("document.scheme"), Text("document.other_source"))
 
 
