@@ -25,7 +25,7 @@ from labharness.faces.service.inbox import (
     asked,
 )
 from labharness.faces.service.outbox import Batch, Outbox
-from labharness.faces.service.session_messages import Outgoing, on_receipt_in_order
+from labharness.faces.service.session_messages import Outgoing, is_end, on_receipt_in_order
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.house_commands import Submitted, TaskRefused
@@ -233,6 +233,8 @@ class MessageService(ABC):
 
     async def _send_now(self, batch: Batch) -> int:
         count = await self._publish_all(batch)
+        if any(is_end(each.message) for each in batch.messages[:count]):
+            await self._house.delivered(batch.session_id)  # first: a house that dies says it again
         self._outbox.sent(batch, count)
         if count == len(batch.messages):
             self._absent.pop(batch.caller_id, None)

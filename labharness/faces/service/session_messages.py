@@ -18,6 +18,7 @@ __all__ = [
     "Outgoing",
     "SessionState",
     "before_closing",
+    "is_end",
     "messages_of",
     "on_receipt_in_order",
     "state_after",
@@ -116,6 +117,14 @@ def messages_of(
             yield Outgoing(record.seq, _event(session_id, closing.body, {}))
         elif record.kind == "terminal":  # of an abort: it says what the event says, and more
             yield Outgoing(record.seq, _terminal(session_id, record.body))
+
+
+def is_end(message: HcpMessage) -> bool:
+    """Return whether a message is the answer that ends its session."""
+    if message.type != "event":
+        return message.type in ("task_completed", "task_failed", "task_rejected")
+    data = getattr(message.payload, "data", {})
+    return bool(data.get("final_state") == "ABORTED")
 
 
 def before_closing(records: list[Record]) -> list[Record]:

@@ -15,7 +15,7 @@ from labharness.lab.house.house_commands import Submitted
 from labharness.lab.house.intake import ReceivedSubmission
 from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import LineOwnerWorker, RunFiles
-from labharness.lab.house.sessions import abort_session, warn_caller
+from labharness.lab.house.sessions import abort_session, deliver, warn_caller
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.work.admission.confidential import Way
 from labharness.work.task.record import Tasks
@@ -109,6 +109,10 @@ class HouseAccess:
             return await self.with_house(
                 lambda house: abort_session(house, kept, caller_id, session_id, token, reason)
             )
+
+    async def delivered(self, session_id: str) -> None:
+        """Keep that the caller of a session has its answer; raises as `deliver`."""
+        await self.with_house(lambda house: deliver(house, session_id))
 
     async def warn(self, session_id: str, code: str) -> None:
         """Have a run tell its caller of a refused request; as `warn_caller`."""

@@ -5,17 +5,18 @@ from contextlib import suppress
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.house import House
-from labharness.lab.house.house_commands import attempt_of
+from labharness.lab.house.house_commands import TaskRefused, attempt_of
+from labharness.lab.house.intake import RUNTIME
 from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import LineOwnerWorker
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import CONFIDENTIAL
 from labharness.work.admission.token import is_token
-from labharness.work.task.commands import CancelTask, TaskActor
+from labharness.work.task.commands import AppendProgress, CancelTask, TaskActor
 from labharness.work.task.record import Attempt, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
-__all__ = ["abort_session", "session_of", "warn_caller"]
+__all__ = ["abort_session", "deliver", "session_of", "warn_caller"]
 
 
 def abort_session(
@@ -55,6 +56,18 @@ def abort_session(
         reason = Text("data.aborted")
     house.give(CancelTask(task_id=task.task_id, reason=reason), TaskActor(caller_id, "caller"))
     return "asked"
+
+
+def deliver(house: House, session_id: str) -> None:
+    """Keep that the answer of a session has arrived where its caller finds it.
+
+    Raises:
+        JournalFailed: It could not be written.
+    """
+    task, _ = session_of(house.tasks, session_id)
+    if task is not None and task.delivery != "delivered":
+        with suppress(TaskRefused):  # it is archived
+            house.give(AppendProgress(task_id=task.task_id, delivery="delivered"), RUNTIME)
 
 
 def session_of(tasks: Tasks, session_id: str) -> tuple[Task | None, Attempt | None]:

@@ -83,6 +83,10 @@ REPORTABLE: Final = frozenset(
 )
 """Statuses that the runtime may report; the others have commands of their own."""
 
+RECONCILED: Final = ("delivered", "queued", "not_applicable")
+"""Deliveries with which a task may be complete: its answer stands where it is sent from till it
+has arrived, for whoever is away."""
+
 _MINTED: Final = {
     CreateTask: "task_id",
     StartTask: "run_id",
@@ -347,7 +351,7 @@ def _complete(tasks: Tasks, c: CompleteTask, actor: TaskActor, now_s: float) -> 
     require(outputs <= set(tasks.targets(c.task_id, "produced_artifact")), "artifacts_open")
     children = (tasks.by_id[each] for each in tasks.targets(c.task_id, "child"))
     require(all(each.status in TERMINAL for each in children), "children_open")
-    require(task.delivery in ("delivered", "not_applicable"), "delivery_open")
+    require(task.delivery in RECONCILED, "delivery_open")
     yield from _attempt_ends(task, "completed", now_s)
     yield moved
 

@@ -165,7 +165,8 @@ def _outputs(task: Task, payload: Mapping[str, Any]) -> Iterator[TaskCommand]:
         phase="delivering",
         output_offsets=artifacts,
         covered=tuple(each for each in task.acceptance if each in outputs),
-        delivery="not_applicable",  # the answer lies in the run's folder
+        # of a task of this machine the answer lies in the run's folder
+        delivery="queued" if "via" in task.profile else "not_applicable",
     )
     for uri in artifacts:
         yield LinkTasks(task_id=task.task_id, kind="produced_artifact", target_id=uri)

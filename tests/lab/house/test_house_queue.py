@@ -17,6 +17,7 @@ from labharness.lab.house.house_commands import Submitted, TaskRefused
 from labharness.lab.house.intake import ReceivedSubmission
 from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import RECORDS_MAX, order_from_json
+from labharness.lab.house.sessions import deliver
 from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import (
@@ -149,6 +150,23 @@ def test_no_part_of_a_submission_may_differ_under_its_key(
 def asked_for(key: str, caller: str = "ana") -> ReceivedSubmission:
     data = message(key, caller=caller)
     return ReceivedSubmission(data, decode(data), via="amqp")
+
+
+def test_the_delivery_of_an_answer_is_queued_until_it_has_arrived(kept: Kept) -> None:
+    kept.house.submit_all([asked_for("k")])
+    (task,) = kept.house.tasks.by_id.values()
+    local = kept.house.submit(message("local")).task_id
+    for _ in range(60):
+        kept.turn()
+    kept.restart()
+    told = [kept.house.tasks.by_id[each].delivery for each in (task.task_id, local)]
+    assert told == ["queued", "not_applicable"]
+    deliver(kept.house, task.session_id)
+    facts = sum(1 for _ in read_history(kept.home / "house.sqlite"))
+    deliver(kept.house, task.session_id)
+    deliver(kept.house, "unknown")
+    assert kept.house.tasks.by_id[task.task_id].delivery == "delivered"
+    assert facts == sum(1 for _ in read_history(kept.home / "house.sqlite"))
 
 
 @pytest.mark.promise(61)
