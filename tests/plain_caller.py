@@ -14,7 +14,7 @@ from typing import Any
 import pika
 import pika.exceptions
 
-__all__ = ["PlainCaller", "Told", "answer_in", "history_faults", "leaks"]
+__all__ = ["PlainCaller", "Told", "answer_in", "closes", "history_faults", "is_end", "leaks"]
 
 WAIT_S_MAX = 90.0
 

@@ -7,11 +7,10 @@ from itertools import groupby
 
 import pytest
 
-from conformance import IN_PART, KEPT, NOT_KEPT, PAGE, ROOT, Row, page, rows
+from conformance import CITED, IN_PART, KEPT, NOT_KEPT, PAGE, ROOT, Row, is_served, page, rows
 
 ROWS = rows()
 SYMBOL = re.compile(r"`([\w/]+(?:\.py)?)(?::([\w.]+))?`")
-CITED = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
 WHY = re.compile(r"\b(?:rulings? \d+[a-z]?|not yet)\b")
 LEAST = 150
 """Requirements; a page whose rows are no longer read would hold without one."""
@@ -73,6 +72,16 @@ def test_what_a_row_cites_is_there(row: Row) -> None:
     assert row.shown_by == ", ".join(f"`{file}::{test}`" for file, test in cited)
     for file, test in cited:
         assert test in _tests_of(file), test
+
+
+def test_what_meets_a_served_lab_is_seen_through_its_fixtures() -> None:
+    assert is_served("faces/service/test_serve.py", "test_who_is_not_who_it_says_is_refused")
+    rights = "faces/service/test_broker_rights.py"
+    assert is_served(rights, "test_these_rights_are_enough_for_both_sides")
+    assert not is_served("faces/service/test_inbox.py", "test_a_hostile_message_has_a_fate")
+    assert not is_served(
+        "protocols/hcp/test_hcp_codec.py", "test_a_bad_envelope_is_no_hcp_and_says_why"
+    )
 
 
 def test_a_row_that_cites_what_is_not_there_is_seen() -> None:

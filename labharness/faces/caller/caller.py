@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +44,9 @@ SEND_S: Final = 60.0
 
 RECEIVE_S: Final = 60.0
 """Time (s) for a lab to say that it has a task."""
+
+CLOSING_S: Final = 1.0
+"""Time (s) for the message that closes a session behind the one that ends it."""
 
 ANSWER_S_MAX: Final = 86_400.0
 """Time (s) for an acceptance or a rejection: a person may have to approve the task."""
@@ -211,23 +215,31 @@ class AsyncCaller:
             within_s: Longest time (s) between two of them.
         """
         position = await asyncio.to_thread(self.file.position, message_id)
+        last: HcpMessage | Gap | None = None
         while True:
             ended = self.file.task(message_id).end
             told = await asyncio.to_thread(self.file.after, message_id, position)
-            for position, each in told:
-                yield each
+            for position, last in told:
+                yield last
                 await asyncio.to_thread(self.file.read, message_id, position)
-            if not told and ended:
+            if not told and isinstance(last, HcpMessage) and last.message_id == ended:
+                last = None
+                with suppress(LabError):  # a lab of another version has closed it before
+                    await self._until(partial(self._more_of, message_id, position), CLOSING_S, "")
+            elif not told and ended:
                 return
-            if not told:
+            elif not told:
                 await self._until(
                     partial(self._news_of, message_id, position), within_s, message_id
                 )
 
+    def _more_of(self, message_id: str, position: int) -> bool | None:
+        """Return whether there is more to read of a task; ``None`` for nothing."""
+        return True if self.file.after(message_id, position) else None
+
     def _news_of(self, message_id: str, position: int) -> bool | None:
         """Return whether there is more to read of a task, or its end; ``None`` for neither."""
-        end = self.file.task(message_id).end
-        return True if end or self.file.after(message_id, position) else None
+        return True if self.file.task(message_id).end else self._more_of(message_id, position)
 
     async def abort(self, message_id: str, reason: str = "", within_s: float = SEND_S) -> None:
         """Ask a lab to abort a task; its end is heard as of any task.

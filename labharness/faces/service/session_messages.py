@@ -114,7 +114,8 @@ def messages_of(
             yield Outgoing(record.seq, accepted)
         elif record.kind == "terminal" and closing is not None and record.body["type"] != "event":
             yield Outgoing(closing.seq - 1, _terminal(session_id, record.body))
-            yield Outgoing(record.seq, _event(session_id, closing.body, {}))
+            closed = {**closing.body, "timestamp": record.body["timestamp"]}  # now it is told
+            yield Outgoing(record.seq, _event(session_id, closed, {}))
         elif record.kind == "terminal":  # of an abort: it says what the event says, and more
             yield Outgoing(record.seq, _terminal(session_id, record.body))
 

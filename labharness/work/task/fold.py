@@ -143,7 +143,9 @@ def _attempt_started(tasks: Tasks, fact: f.AttemptStarted) -> Tasks:
         input_refs=fact.input_refs,
     )
     tasks = _opened(tasks, fact.run_id, fact.task_id)
-    return _with(tasks, fact, attempts=(*before, new), last_activity_s=fact.at_s)
+    untold = {"delivery": "unknown"} if before else {}  # that of an earlier attempt says nothing
+    changes = {"attempts": (*before, new), "last_activity_s": fact.at_s, **untold}
+    return _with(tasks, fact, **changes)
 
 
 def _attempt(tasks: Tasks, fact: Any, **changes: Any) -> Tasks:  # noqa: ANN401 - of an attempt

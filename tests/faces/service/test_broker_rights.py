@@ -6,8 +6,8 @@ import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import product
+from operator import methodcaller
 from pathlib import Path
 
 import pika
@@ -286,9 +286,7 @@ def test_these_rights_are_enough_for_both_sides(
         url = broker.url("served-caller")
         caller = PlainCaller(url, "served-caller", "served-lab")
         other = Tries(broker, "served-caller")  # what one deletes is there again for all
-        assert not any(
-            other.refusal(partial(Channel.exchange_delete, exchange=e)) for e in EXCHANGES
-        )
+        assert not any(other.refusal(methodcaller("exchange_delete", each)) for each in EXCHANGES)
         other.close()
         caller.close()
         lab_side = Tries(broker, "served-lab")

@@ -22,7 +22,7 @@ from labharness.core.clock import pause, steady_s
 from labharness.journal.reading import read_after, verify_file
 from labharness.protocols.hcp.schemas import message_schemas
 from labharness.work.desk.folder import JOURNAL_NAME
-from plain_caller import PlainCaller, Told, answer_in, history_faults, leaks
+from plain_caller import PlainCaller, Told, answer_in, closes, history_faults, is_end, leaks
 from requested import hot
 from rig import EXAMPLE, SHORT_LINE
 from serving import PACED, Service, approve, until
@@ -144,6 +144,7 @@ def test_a_document_is_analysed_beside_a_growth(serve: Serve, caller: Call) -> N
     growth = asks.until(lambda told: told.is_("session_created"))["session_id"]
     asks.submit({**PAPER, "caller_id": asks.caller_id})
     done = asks.until(lambda told: told["type"] == "task_completed")
+    asks.until(closes(done["session_id"]))
     finding = done.payload["outputs"]["findings"][0]
     assert {"statement", "confidence", "source_section"} <= set(finding)
     mine = [each for each in asks.heard if each["session_id"] != growth]
@@ -265,6 +266,7 @@ def test_a_task_that_waits_behind_another_may_be_aborted_without_a_token(
     asks.abort(waits["session_id"], None, "changed my mind")
     rejected = asks.until(lambda told: told["type"] == "task_rejected").payload
     assert (rejected["reason_code"], rejected["reason_message"]) == ("aborted", "changed my mind")
+    asks.until(closes(waits["session_id"]))
     mine = [each for each in asks.heard if each["session_id"] in (waits["session_id"], None)]
     assert history_faults(mine) == []
 
@@ -287,7 +289,7 @@ def test_a_whole_queue_is_accepted_at_once_and_a_killed_house_begins_it_later(
     service.kill()
     service.start()
     sessions = {each["session_id"] for each in accepted}
-    asks.until(lambda _: {each["session_id"] for each in asks.heard if is_end(each)} == sessions)
+    asks.until(lambda _: all(any(map(closes(each), asks.heard)) for each in sessions))
     for session in sessions:
         assert history_faults([each for each in asks.heard if each["session_id"] == session]) == []
     assert accepted_in(asks.heard) == accepted
@@ -301,12 +303,6 @@ def accepted_in(heard: list[Told]) -> list[Told]:
     """Return each acceptance once, in its order."""
     found = {each["message_id"]: each for each in heard if each["type"] == "task_accepted"}
     return list(found.values())
-
-
-def is_end(told: Told) -> bool:
-    """Return whether a message is the last one of an accepted session."""
-    over = told["type"] in ("task_completed", "task_failed")
-    return over or told.is_("session_closed", final_state="ABORTED")
 
 
 def test_nothing_is_lost_when_broker_caller_and_house_go_away_in_a_run(

@@ -17,7 +17,7 @@ from websockets.typing import Origin
 from commands import COMMAND, ROOT, say
 from labharness.faces.service.sockets import ADDRESS_FILE, CONNECTIONS_MAX
 from labharness.lab import read_lab
-from plain_caller import Told, answer_in, history_faults
+from plain_caller import Told, answer_in, history_faults, is_end
 from serving import until
 
 SHIPPED = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
@@ -69,6 +69,10 @@ def served(tmp_path: Path) -> Iterator[Served]:
     until(partial(is_down, SHIPPED))
 
 
+def closing(told: Told) -> bool:
+    return told.is_("session_closed")
+
+
 def document(caller_id: str, message_id: str) -> str:
     body = json.loads((ROOT / "examples" / "document-analysis.json").read_text())
     body["message_id"] = message_id
@@ -85,10 +89,6 @@ def heard_until(
     return heard
 
 
-def is_end(told: Told) -> bool:
-    return told["type"] in ("task_completed", "task_failed", "task_rejected")
-
-
 @pytest.mark.promise(74)
 def test_two_callers_at_once_hear_of_their_own_tasks_and_of_them_again_later(
     served: Served, tmp_path: Path
@@ -96,11 +96,11 @@ def test_two_callers_at_once_hear_of_their_own_tasks_and_of_them_again_later(
     with served.calls(CALLERS[0]) as first, served.calls(CALLERS[1]) as second:
         for each, caller_id in ((first, CALLERS[0]), (second, CALLERS[1])):
             each.send(document(caller_id, f"of {caller_id}"))
-        told = [heard_until(first, is_end), heard_until(second, is_end)]
+        told = [heard_until(each, closing) for each in (first, second)]
     for heard, caller_id in zip(told, CALLERS, strict=True):
         assert history_faults(heard) == []
         assert answer_in(heard, "task_accepted").payload["in_reply_to"] == f"of {caller_id}"
-        assert heard[-1]["type"] == "task_completed"
+        assert heard[-2]["type"] == "task_completed"
     with served.calls(CALLERS[0]) as again:
         again.send(document(CALLERS[0], f"of {CALLERS[0]}"))
         repeated = heard_until(again, is_end)

@@ -162,11 +162,23 @@ def test_the_delivery_of_an_answer_is_queued_until_it_has_arrived(kept: Kept) ->
     told = [kept.house.tasks.by_id[each].delivery for each in (task.task_id, local)]
     assert told == ["queued", "not_applicable"]
     deliver(kept.house, task.session_id)
+    assert kept.house.tasks.by_id[task.task_id].delivery == "delivered"
     facts = sum(1 for _ in read_history(kept.home / "house.sqlite"))
     deliver(kept.house, task.session_id)
     deliver(kept.house, "unknown")
     assert kept.house.tasks.by_id[task.task_id].delivery == "delivered"
     assert facts == sum(1 for _ in read_history(kept.home / "house.sqlite"))
+
+
+def test_an_answer_that_arrives_before_its_run_is_followed_stays_delivered(kept: Kept) -> None:
+    kept.house.submit_all([asked_for("k")])
+    (task,) = kept.house.tasks.by_id.values()
+    deliver(kept.house, task.session_id)
+    for _ in range(60):
+        kept.turn()
+    found = kept.house.tasks.by_id[task.task_id]
+    assert found.attempts[-1].ended_at_s is not None
+    assert found.delivery == "delivered"
 
 
 @pytest.mark.promise(61)
