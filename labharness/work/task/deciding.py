@@ -84,8 +84,7 @@ REPORTABLE: Final = frozenset(
 """Statuses that the runtime may report; the others have commands of their own."""
 
 RECONCILED: Final = ("delivered", "queued", "not_applicable")
-"""Deliveries with which a task may be complete: its answer stands where it is sent from till it
-has arrived, for whoever is away."""
+"""Deliveries with which a task may be complete. A queued answer is sent until it has arrived."""
 
 _MINTED: Final = {
     CreateTask: "task_id",

@@ -70,7 +70,7 @@ def source_fault(inputs: Mapping[str, Any], settings: DocumentSettings) -> Canno
         if origin is not None and any(True for _ in origins_of(settings, origin)):
             return None
         asked = "" if origin is None else f"https://{origin[0]}"
-        # no right of its caller: the lab fetches from there for nobody
+        # not forbidden, because the lab fetches from there for no caller at all
         return CannotDo("invalid_input", not_listed(asked, settings), Text("document.other_source"))
     return CannotDo("invalid_input", Text("document.scheme"), Text("document.other_source"))
 
