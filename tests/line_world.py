@@ -99,7 +99,7 @@ class LineWorld:
         self.latched = ""
         self.asked: list[tuple[str, str]] = []  # by persons, of a run
         self.timed_out: list[str] = []  # runs that were asked to end
-        self.up = True
+        self.up, self.leaving = True, False
         self.speed: float | None = None
         self._pid = 1
         self._order: RunOrder | None = None
@@ -110,7 +110,9 @@ class LineWorld:
 
     def status(self) -> OwnerStatus | None:
         run_id = "" if self._order is None else self._order.run_id
-        return OwnerStatus(pid=self._pid, run_id=run_id, speed=self.speed) if self.up else None
+        if not self.up:
+            return None
+        return OwnerStatus(pid=self._pid, run_id=run_id, speed=self.speed, leaving=self.leaving)
 
     def held(self) -> str:
         return self.latched

@@ -150,6 +150,26 @@ IN_THE_HOUSE = (
         detector="verdict",
     ),
     PlantedBug(
+        "line owner that leaves taken for one that is up",
+        "labharness.lab.house.start:_started",
+        'found["leaving"]',
+        "False",
+        "tests/lab/house/test_up_and_down.py::"
+        "test_who_brings_a_lab_up_has_a_line_owner_that_stays_or_is_told_why_not",
+        promise=75,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "task that waits for a line owner that leaves",
+        "labharness.lab.house.orders:why_away",
+        "status.leaving",
+        "False",
+        "tests/lab/house/test_house_queue.py::"
+        "test_a_task_that_waits_while_no_line_owner_takes_it_says_so[after]",
+        promise=75,
+        detector="verdict",
+    ),
+    PlantedBug(
         "two served labs with one state",
         "labharness.lab.config.served_file:served_text",
         'state_home(head["id"], None, target)',

@@ -34,6 +34,7 @@ TICKS_PER_S = 1_000_000
 _FAILURES: "WeakKeyDictionary[asyncio.AbstractEventLoop, list[BaseException]]" = WeakKeyDictionary()
 
 CANCELLED_MAX = 100  # timers cancelled and still in the queue, as in asyncio, or half of them all
+RECENT_S = 10.0  # for which a paced loop that fell behind is said to have done so
 REAL_SELECT_S_MAX = 0.05  # longest sleep of a paced loop between two looks at the clock
 # a busy thread gives up the interpreter after this time; Python's default is 5 ms
 SWITCH_S = 0.00025
@@ -315,6 +316,9 @@ class PacedLoop(_OrderedLoop):
         fine: Keep timers to tens of microseconds, for a process that times bytes and has few
             descriptors.
 
+    Attributes:
+        behind_s: Most lab seconds by which a timer came late in the last `RECENT_S` real seconds.
+
     Raises:
         ValueError: The speed is not a positive number.
     """
@@ -328,12 +332,21 @@ class PacedLoop(_OrderedLoop):
         selector.speed = speed
         self.speed = speed
         self._start_s = steady_s()
+        self.behind_s, self._behind_at_s = 0.0, 0.0
         sys.setswitchinterval(min(SWITCH_S, sys.getswitchinterval()))
         super().__init__(selector)
 
     def time(self) -> float:
         """Return the seconds of lab time since the loop was made."""
         return (steady_s() - self._start_s) * self.speed
+
+    def _run_once(self) -> None:
+        """Take one turn, and note by how much the timer that is next is late."""
+        now_s = self.time()
+        late_s = now_s - self._scheduled[0]._when if self._scheduled else 0.0
+        if late_s > self.behind_s or now_s - self._behind_at_s > RECENT_S * self.speed:
+            self.behind_s, self._behind_at_s = late_s, now_s
+        super()._run_once()
 
 
 def poster(

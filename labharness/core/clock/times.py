@@ -68,6 +68,12 @@ class Clock:
         pace = self.speed or (math.inf if self.by_calendar else 1.0)
         return self.utc() - timedelta(seconds=ago_s / pace)
 
+    @property
+    def behind_s(self) -> float:
+        """Lab seconds by which the computer fell behind a speed above real time just now."""
+        fast = isinstance(self.loop, PacedLoop) and self.loop.speed > 1.0
+        return self.loop.behind_s if fast else 0.0  # type: ignore[attr-defined]  # a paced loop's
+
     def metadata(self) -> dict[str, Any]:
         """Return the field of a message that states lab time; none where it is world time."""
         if self.speed == 1.0 or not self.by_calendar:

@@ -327,4 +327,9 @@ def _watch(plan: LabPlan, chosen: argparse.Namespace) -> int:
     def beside() -> str:
         return _idle(plan) if running_beside(plan.state_dir) else ""
 
-    return watch_line(plan, chosen, _owner(plan), beside)
+    try:
+        return watch_line(plan, chosen, _owner(plan), beside)
+    except LineBusy as why:
+        if why.owner is None or why.owner.does or plan.real_ports:
+            raise
+        raise CommandFailed(Text("watch.fast", owner=str(why.owner), lab=plan.option)) from None

@@ -35,9 +35,13 @@ def house(chosen: argparse.Namespace) -> int:
 
 def _up(plan: LabPlan, chosen: argparse.Namespace) -> int:
     plan.must_hold()
-    started = bring_up(plan, chosen.speed, Path(chosen.runs))
-    for what, fresh in zip(("line owner", "house"), started, strict=True):
-        state = Text("house.started" if fresh else "house.was_up")
+    owned, housed = bring_up(plan, chosen.speed, Path(chosen.runs))
+    owner = state_of(owner_door, plan.state_dir) or {}
+    states = [Text("house.started" if fresh else "house.was_up") for fresh in (owned, housed)]
+    pace = owner.get("speed")
+    speed = Text("house.fast") if pace is None else f"{pace:g}"
+    states[0] = Text("house.at_speed", state=states[0], speed=speed)
+    for what, state in zip(("line owner", "house"), states, strict=True):
         say(Text("house.up", what=what, state=state))
     return EXIT_COMPLETED
 

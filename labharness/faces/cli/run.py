@@ -53,7 +53,6 @@ from labharness.work.desk.checkpoint import checkpoints
 __all__ = ["run"]
 
 EARLY_S = 0.05  # for which a loop may stand still
-FAST_TICKS = 10  # minutes of lab time between two lines of a step in virtual time
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -95,6 +94,7 @@ def run(chosen: argparse.Namespace) -> int:
                 answered=early.take,
                 log_level=chosen.log_level,
                 earlier=earlier,
+                waits=not plan.real_ports,
             )
         told.head = f"{plan.file.lab.title} · session {task.session_id} · {task.folder}"
         with stoppable(task.stop, lost=task.abort):
@@ -232,8 +232,7 @@ class _Progress:
         self._percent = 0.0
         self._quiet = quiet
         self._lab_option = lab_option
-        self._every = FAST_TICKS if fast else 1
-        self._ticks = 0
+        self._fast = fast
         self._stage = ""
 
     def tell(self, kind: str, data: Mapping[str, Any]) -> None:
@@ -269,18 +268,19 @@ class _Progress:
             self._show(percent, phase=stage, step=step, values="", left="")
             return
         shown = stage if stage != self._stage else ""
-        self._stage, self._ticks = stage, 0
+        if self._fast and not shown and round(percent) == round(self._percent):
+            return  # a log keeps the stages, and the steps that took time
+        self._stage, self._percent = stage, percent
         complain(Text("cli.progress", percent=percent, stage=f"{shown:18}", message=message))
 
     def _tick(self, data: Mapping[str, Any]) -> None:
-        self._ticks += 1
         rows = data["values"].items()
         values = ", ".join(f"{name} {value:.4g}/{to:.4g}" for name, (to, value) in rows)
         left = Text("cli.left", time=clock_text(data["left_s"]))
         if self._live is not None:
             shown = in_language(left, TERMINAL.language)
             self._show(self._percent, values=values, left=shown)
-        elif self._ticks % self._every == 0:
+        elif not self._fast:
             complain(Text("cli.tick", values=values, left=left))
 
     def report(self) -> None:

@@ -31,7 +31,14 @@ def stoppable(
         said = asked(Text("stop.signal", name=name))  # before any text is printed
         complain(said or Text("cli.stopping"))
 
-    stops = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]
+    # a shell ignores SIGINT for what it runs in the background, and a stop must reach that too;
+    # that SIGHUP is ignored is what a person has asked of nohup
+    stops = [
+        each
+        for name in STOP_SIGNALS
+        if (each := getattr(signal, name, None))
+        and (name != LOST_SIGNAL or signal.getsignal(each) is not signal.SIG_IGN)
+    ]
     before = {each: signal.signal(each, interrupted) for each in stops}
     try:
         yield

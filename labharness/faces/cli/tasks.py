@@ -14,7 +14,7 @@ from typing import Any
 from labharness.core.clock import Chance, pause, wall_clock_utc
 from labharness.core.vocabulary.texts import Text, several
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
-from labharness.faces.cli.answer_said import print_answer, report_run
+from labharness.faces.cli.answer_said import print_answer, print_message, report_run
 from labharness.faces.cli.records import ANSWER, results_in
 from labharness.faces.cli.show import (
     BadUse,
@@ -108,14 +108,14 @@ def _list(plan: LabPlan, chosen: argparse.Namespace) -> int:
         now_s = wall_clock_utc().timestamp()
         say(json.dumps(snapshot(kept, plan.file.lab.id, now_s), ensure_ascii=False))
         return EXIT_COMPLETED
-    for line in aligned([_row(each) for each in kept.by_id.values()]):
+    for line in aligned([_row(plan, each) for each in kept.by_id.values()]):
         say(line)
     if not kept.by_id:
         say(Text("house.no_tasks"))
     return EXIT_COMPLETED
 
 
-def _row(task: Task) -> tuple[str, ...]:
+def _row(plan: LabPlan, task: Task) -> tuple[str, ...]:
     at = utc(round(task.created_at_s))
     doing = _doing(task) if task.status not in TERMINAL else _ended(task)
     who = (task.title, task.requested_by)
@@ -182,15 +182,23 @@ def _result(plan: LabPlan, task: Task, as_json: bool) -> int:
     message = answer_of_task(plan, task)
     if message is None:
         raise CommandFailed(Text("house.no_answer", task_id=task.task_id, status=task.status))
-    folder = _folder(plan, task)
     if task.attempts:
-        results_in(folder, ANSWER)
+        results_in(_folder(plan, task), ANSWER)
     if as_json:
         say(encode(message).decode())
     else:
-        report_run(folder)
-        print_answer(message, folder, task.task_family)
+        _print(plan, task, message)
     return _exit_of(task)
+
+
+def _print(plan: LabPlan, task: Task, message: HcpMessage) -> None:
+    """Print an answer; a task that was rejected on receipt has no run, and so no folder."""
+    if not task.attempts:
+        print_message(message, task.task_family)
+        return
+    folder = _folder(plan, task)
+    report_run(folder)
+    print_answer(message, folder, task.task_family)
 
 
 def answer_of_task(plan: LabPlan, task: Task) -> HcpMessage | None:
@@ -206,8 +214,7 @@ def answer_of_task(plan: LabPlan, task: Task) -> HcpMessage | None:
 
 def _folder(plan: LabPlan, task: Task) -> Path:
     runs = runs_of(plan.state_dir)
-    run_id = task.attempts[-1].run_id if task.attempts else "-"
-    return (runs or Path("runs")) / run_id
+    return (runs or Path("runs")) / task.attempts[-1].run_id
 
 
 def _salvage(plan: LabPlan) -> int:
@@ -271,8 +278,7 @@ def follow(plan: LabPlan, task_id: str, as_json: bool) -> int:
     if message is not None and as_json:
         say(encode(message).decode())
     elif message is not None:
-        report_run(_folder(plan, task))
-        print_answer(message, _folder(plan, task), task.task_family)
+        _print(plan, task, message)
     return _exit_of(task)
 
 

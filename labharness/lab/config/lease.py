@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
+from labharness.core.clock import pause, steady_s
 from labharness.core.errors import LabError
 from labharness.core.files.named import open_named, open_own
 from labharness.core.vocabulary.texts import Text
@@ -21,16 +22,34 @@ from labharness.core.vocabulary.texts import Text
 if os.name == "posix":
     import fcntl
 
-__all__ = ["LEASE_S_MAX", "Lease", "Leased"]
+__all__ = ["LEASE_S_MAX", "Lease", "Leased", "lease_within"]
 
 LEASE_S_MAX = 5.0
 """Time (s) for a share to answer; one whose host is gone would block for minutes."""
 
 WHO_BYTES_MAX = 4096
+LOOK_S = 0.1  # between two tries
 
 
 class Leased(LabError, RuntimeError, code="line_leased"):
     """Another process, maybe on another machine, has the lease; the message says which."""
+
+
+def lease_within(path: Path, who: str, within_s: float) -> "Lease":
+    """Take a lease, or wait for a process that lets go of it as it ends.
+
+    Raises:
+        Leased: Another one has it still after that time.
+        OSError: As `Lease`.
+    """
+    until_s = steady_s() + within_s
+    while True:
+        try:
+            return Lease(path, who)
+        except Leased:
+            if steady_s() > until_s:
+                raise
+        pause(LOOK_S)
 
 
 class Lease:

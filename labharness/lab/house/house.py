@@ -39,6 +39,7 @@ from labharness.lab.house.orders import (
     RunOrder,
     Worker,
     next_records,
+    why_away,
 )
 from labharness.lab.house.person_calls import PersonCalls
 from labharness.lab.house.submissions import Submissions
@@ -326,8 +327,10 @@ class House:
         latched_out = called_elsewhere(self.tasks, self._needs, self._runs.begun)
         if latched_out and (why := self._owner.latch_reason()):
             self._say(latched_commands(latched_out, why))
-        held = self._begin_next() if status is not None and not status.run_id else ""
-        self._say(waits(self.tasks, self._needs, held))
+        free = status is not None and not status.run_id and not status.leaving
+        held = self._begin_next() if free else ""
+        away = why_away(status, silent=self._now_s() - self._heard_s > LOST_S)
+        self._say(waits(self.tasks, self._needs, held, away))
         self._journal.flush()
 
     def _release(self, status: OwnerStatus | None) -> None:

@@ -26,7 +26,7 @@ from labharness.journal import JournalFailed
 from labharness.journal.chain import VerifyReport
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
-from labharness.lab.config.lease import Lease
+from labharness.lab.config.lease import Lease, lease_within
 from labharness.lab.house.access import Face, HouseAccess, Submitting
 from labharness.lab.house.alerts import WorkAlerts
 from labharness.lab.house.desk_work import DeskWork, LabFiles
@@ -68,6 +68,9 @@ work of others goes on."""
 
 NEWS_S_MAX: Final = 1.0
 """Longest world time (s) of such a wait for quiet; a whole queue is accepted within it."""
+
+ENDING_S: Final = 5.0
+"""Longest wait (s) of a process for the one before it, whose socket has ended, to end."""
 
 REQUEST_BYTES_MAX: Final = 4 * MESSAGE_BYTES_MAX  # a message as text within JSON
 REOPEN_S: Final = 5.0
@@ -145,7 +148,7 @@ class HouseProcess:
         """
         plan = read_lab(self._lab)
         plan.make_state_dir()
-        lease = Lease(plan.state_dir / HOUSE_LOCK, f"house {os.getpid()}")
+        lease = lease_within(plan.state_dir / HOUSE_LOCK, f"house {os.getpid()}", ENDING_S)
         try:
             run_on(self._serve(plan), PacedLoop(1.0))
         finally:
@@ -416,6 +419,7 @@ class HouseProcess:
             "runs": str(self._runs),
             "tasks": counts,
             "failure": self._failure,
+            "leaving": self._leaving.is_set(),
         }
 
 

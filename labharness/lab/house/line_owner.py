@@ -28,7 +28,7 @@ from labharness.core.vocabulary.texts import Text, words_of
 from labharness.journal.encryption import KeyMissing
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
-from labharness.lab.config.lease import Lease
+from labharness.lab.config.lease import lease_within
 from labharness.lab.house.message_store import keep_message
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, RunOrder, order_from_json
 from labharness.lab.house.submissions import read_submission
@@ -47,6 +47,9 @@ OWNER_SOCKET: Final = "owner.sock"
 OWNER_LOCK: Final = "owner.lock"
 HAND_S_MAX: Final = 10.0
 """Longest real time (s) for a hold or a resume to be answered."""
+
+ENDING_S: Final = 5.0
+"""Longest wait (s) for a line owner before it, whose socket has ended, to end."""
 
 OF_FILES: Final = (BadKey, KeyMissing, BadLabFile, BadOutput)
 """Errors of a run before anything is armed; they name files, and quote no input."""
@@ -71,7 +74,7 @@ class LineOwnerProcess:
         self._speed = speed
         self._order: RunOrder | None = None
         self._task: TaskRun | None = None
-        self._leaving = False
+        self._leaving = self._stopping = False
         self._idle = asyncio.Event()
         self._words: dict[str, Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]] = {
             "status": self._status,
@@ -83,6 +86,7 @@ class LineOwnerProcess:
             "confirm": self._confirm,
             "warn": self._warn,
             "leave": self._leave,
+            "stay": self._stay,
         }
 
     def run(self) -> None:
@@ -95,7 +99,7 @@ class LineOwnerProcess:
         """
         plan = read_lab(self._lab)
         plan.make_state_dir()
-        lease = Lease(plan.state_dir / OWNER_LOCK, f"line owner {os.getpid()}")
+        lease = lease_within(plan.state_dir / OWNER_LOCK, f"line owner {os.getpid()}", ENDING_S)
         try:
             run_on(self._serve(plan), PacedLoop(1.0))
         finally:
@@ -122,7 +126,12 @@ class LineOwnerProcess:
 
     async def _status(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         run_id = "" if self._order is None else self._order.run_id
-        return {"pid": os.getpid(), "run_id": run_id, "speed": self._speed}
+        return {
+            "pid": os.getpid(),
+            "run_id": run_id,
+            "speed": self._speed,
+            "leaving": self._leaving,
+        }
 
     async def _begin(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         order = order_from_json(asked)
@@ -242,9 +251,16 @@ class LineOwnerProcess:
         self._idle.set()
         return {"run_id": "" if self._order is None else self._order.run_id}
 
+    async def _stay(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Stay after all, unless it is ending already."""
+        if self._stopping or self._order is None:
+            raise BadOrder(Text("order.ending"))
+        self._leaving = False
+        return {}
+
     def _stopped(self) -> None:
         """Stop what runs, as a stop request; a watch until its line is cold is broken off."""
-        self._leaving = True
+        self._leaving = self._stopping = True
         if self._task is not None:
             self._task.stop(Text("stop.signal", name="SIGTERM"))
         self._idle.set()

@@ -29,6 +29,7 @@ __all__ = [
     "Worker",
     "next_records",
     "order_from_json",
+    "why_away",
 ]
 
 LEFT_NAME: Final = "left.json"
@@ -106,11 +107,25 @@ class OwnerStatus:
         pid: Of its process; another number is another owner, which knows no earlier run.
         run_id: The run that has the line, also while its line cools; ``""`` where it is idle.
         speed: Lab seconds a real second; ``None`` in virtual time.
+        leaving: It takes no more runs, and ends when the line is free.
     """
 
     pid: int
     run_id: str
     speed: float | None
+    leaving: bool = False
+
+
+def why_away(status: OwnerStatus | None, *, silent: bool) -> str:
+    """Return why no line owner will take a run; ``""`` where one will.
+
+    Args:
+        status: Of the line owner; ``None`` where it does not answer.
+        silent: It has not answered for so long that there is none.
+    """
+    if status is not None:
+        return Text("house.owner_leaves", run_id=status.run_id) if status.leaving else ""
+    return Text("house.owner_away") if silent else ""
 
 
 class Worker(Protocol):

@@ -40,7 +40,8 @@ class OwnerClient:
             answer = self._asked(do="status")
         except LabError:
             return None
-        return OwnerStatus(pid=answer["pid"], run_id=answer["run_id"], speed=answer["speed"])
+        named = ("pid", "run_id", "speed", "leaving")
+        return OwnerStatus(**{name: answer[name] for name in named if name in answer})
 
     def latch_reason(self) -> str:
         """Return why its line takes no run until a person has reset it; ``""`` if it is open."""

@@ -2,14 +2,15 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from labharness.core.clock import pause, steady_s
 from labharness.core.errors import LabError
 from labharness.core.files.named import open_own
-from labharness.core.vocabulary.texts import Text, words_of
+from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.house.house_process import house_door
 from labharness.lab.house.owner_client import owner_door
@@ -74,14 +75,14 @@ def bring_up(plan: LabPlan, speed: float | None, runs: Path) -> tuple[bool, bool
         OSError: Its log cannot be written, or the system has no such processes (Windows).
     """
     house = ("house", str(plan.path.resolve()), "--runs", str(runs.resolve()))
-    return bring_up_owner(plan, speed), _started(house_door, plan, house)
+    return bring_up_owner(plan, speed), _started(house_door, plan, house, lambda house: None)
 
 
 def bring_up_owner(plan: LabPlan, speed: float | None) -> bool:
     """Start the line owner if it is not up; return whether it was. Arguments as `bring_up`.
 
     Raises:
-        NotUp: It ended at once, or does not answer in time.
+        NotUp: It ended at once, does not answer in time, or is up with another speed.
         OSError: Its log cannot be written, or the system has no such processes (Windows).
     """
     if os.name != "posix":
@@ -89,21 +90,46 @@ def bring_up_owner(plan: LabPlan, speed: float | None) -> bool:
     plan.make_state_dir()
     pace = ("real" if plan.in_real_time else "fast") if speed is None else f"{speed:g}"
     words = ("line-owner", str(plan.path.resolve()), "--speed", pace)
-    return _started(owner_door, plan, words)
+
+    def check(owner: Mapping[str, Any]) -> None:
+        if (
+            speed is not None
+            and owner["speed"] != speed
+            and (owner["run_id"] or not owner["leaving"])
+        ):
+            has = Text("house.fast") if owner["speed"] is None else f"{owner['speed']:g}"
+            run_id = str(owner["run_id"]) or "-"
+            raise NotUp(Text("house.other_speed", has=has, speed=speed, run_id=run_id))
+
+    return _started(owner_door, plan, words, check)
 
 
-def _started(door: Door, plan: LabPlan, words: Sequence[str]) -> bool:
+def _started(
+    door: Door, plan: LabPlan, words: Sequence[str], check: Callable[[Mapping[str, Any]], None]
+) -> bool:
+    """Return whether a process had to be started; one that leaves is asked to stay."""
     home = plan.state_dir
-    if state_of(door, home) is not None:
-        return False
     log = home / f"{words[0]}.log"
-    pid = _spawned((sys.executable, "-m", "labharness.faces.cli", *words), log)
-    until_s = steady_s() + START_S_MAX
-    while state_of(door, home) is None:
-        if os.waitpid(pid, os.WNOHANG)[0] or steady_s() > until_s:
+    pid, until_s = 0, steady_s() + START_S_MAX
+    while (found := state_of(door, home)) is None or found["leaving"]:
+        if found is not None:
+            check(found)
+            if _stays(door, home):
+                continue
+        elif not pid:
+            pid = _spawned((sys.executable, "-m", "labharness.faces.cli", *words), log)
+        if (pid and os.waitpid(pid, os.WNOHANG)[0]) or steady_s() > until_s:
             raise NotUp(Text("house.did_not_start", what=words[0], log=str(log), why=_end_of(log)))
         pause(LOOK_S)
-    return True
+    check(found)
+    return bool(found["pid"] == pid)
+
+
+def _stays(door: Door, home: Path) -> bool:
+    """Return whether a process that is leaving stays; one without a run does not."""
+    with suppress(NoOwner), door(home) as conversation:
+        return bool(conversation.ask(do="stay")["ok"])
+    return False
 
 
 def _spawned(command: tuple[str, ...], log: Path) -> int:
@@ -138,27 +164,22 @@ def take_down(plan: LabPlan, stop: bool) -> str:
         NotUp: One of them does not leave.
     """
     home = plan.state_dir
-    left = _leave(house_door, home, "house")
-    if left is None:
+    if _leave(house_door, home) is not None:
         _gone(house_door, home, "house")
-    running = state_of(owner_door, home)
-    run_id = str(running["run_id"]) if running else ""
+    run_id = str((_leave(owner_door, home) or {}).get("run_id", ""))
     if run_id and stop:
-        with owner_door(home) as door:
+        with suppress(NoOwner), owner_door(home) as door:
             door.ask(do="abort", run_id=run_id, reason=Text("house.down"))
-    _leave(owner_door, home, "line-owner")
     if not run_id:
         _gone(owner_door, home, "line-owner")
     return run_id
 
 
-def _leave(door: Door, home: Path, what: str) -> str | None:
-    try:
-        with door(home) as conversation:
-            answer = conversation.ask(do="leave")
-    except NoOwner:
-        return what
-    return None if answer["ok"] else words_of(answer, "error")
+def _leave(door: Door, home: Path) -> dict[str, Any] | None:
+    """Return the answer of a process that is told to leave; ``None`` from one that is gone."""
+    with suppress(NoOwner), door(home) as conversation:
+        return conversation.ask(do="leave")
+    return None
 
 
 def _gone(door: Door, home: Path, what: str) -> None:

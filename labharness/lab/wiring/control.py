@@ -33,6 +33,7 @@ __all__ = [
     "Late",
     "LineControl",
     "NoOwner",
+    "is_served",
     "is_up",
     "running_beside",
     "served",
@@ -316,10 +317,15 @@ class LineControl:
 
 def is_up(state_dir: Path) -> bool:
     """Return whether a house answers for a lab."""
-    if not (state_dir / HOUSE_SOCKET).exists():
+    return is_served(state_dir, HOUSE_SOCKET)
+
+
+def is_served(state_dir: Path, name: str = NAME) -> bool:
+    """Return whether a process answers for a lab: the one that drives its line, or another."""
+    if not (state_dir / name).exists():
         return False
     try:
-        LineControl(state_dir, (), HOUSE_SOCKET).close()
+        LineControl(state_dir, (), name).close()
     except (NoOwner, PermissionError):
         return False
     return True

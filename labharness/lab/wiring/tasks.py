@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from labharness.core.clock import Chance, Clock, utc_text, wall_clock_utc
+from labharness.core.clock import Chance, Clock, pause, utc_text, wall_clock_utc
 from labharness.core.clock import run as run_on
 from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_own
@@ -21,10 +21,10 @@ from labharness.journal.encryption import in_use
 from labharness.lab.config.lab_facts import approvers_of, lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.lab.config.lock import LOCK_NAME, LineBusy
+from labharness.lab.config.lock import LOCK_NAME, LineBusy, LineLock
 from labharness.lab.wiring.alarms import line_alarms, somebody_knows
 from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, Persons
-from labharness.lab.wiring.control import served
+from labharness.lab.wiring.control import is_served, served
 from labharness.lab.wiring.heads import head_keeper
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.operators import RemoteOperator
@@ -58,6 +58,7 @@ from labharness.work.plan import Operator
 __all__ = ["RunResult", "TaskRun"]
 
 LOG = logging.getLogger(__name__)
+LINE_LOOK_S = 0.2  # between two tries to have the line
 WAIT = "Wait for the other run, or see what the message names"
 
 
@@ -104,6 +105,7 @@ class TaskRun:
         log_level: The level of the run's log (`run_log`).
         session_id: Of the run, where it was minted on receipt; ``None`` mints one here.
         accepted: Keeps the message that carries the session's token, for its caller alone.
+        waits: Another run has the line as fast as it goes: it is waited for.
         by_calendar: World time is the calendar's at every speed: the lab is up (ruling 46).
     """
 
@@ -127,6 +129,7 @@ class TaskRun:
         session_id: str | None = None,
         earlier: Path | None = None,
         accepted: Callable[[HcpMessage], None] = lambda message: None,
+        waits: bool = False,
         by_calendar: bool = False,
     ) -> None:
         self._plan = plan
@@ -151,6 +154,7 @@ class TaskRun:
         self._log_level = log_level
         self._earlier = earlier
         self._accepted = accepted
+        self._waits = waits
         self._by_calendar = by_calendar
         self._desk: Desk | None = None
         self._hands: ByHand | None = None
@@ -375,7 +379,7 @@ class TaskRun:
     async def _answer(self, facts: LabFacts, clock: Clock, journal: SqliteJournal) -> HcpMessage:
         try:
             self._plan.make_state_dir()
-            lock = self._plan.lock(self._plan.owner(self.folder))
+            lock = self._line_lock()
         except OSError as why:
             text = Text("state_dir.shut", folder=str(self._plan.state_dir), why=why.strerror)
             raise BadLabFile(text) from None
@@ -423,6 +427,28 @@ class TaskRun:
             return self._busy(clock, str(why), then)
         except JournalFailed as why:  # before the line was opened: nothing was sent
             raise BadOutput(Text("output.journal", why=str(why))) from None
+
+    def _line_lock(self) -> LineLock:
+        """Take the line; a run as fast as it goes has it for seconds, and may be waited for.
+
+        Nothing is open yet, and virtual time has not begun to pass.
+
+        Raises:
+            LineBusy: Another process has it, and is not waited for.
+        """
+        told = False
+        while True:
+            try:
+                return self._plan.lock(self._plan.owner(self.folder))
+            except LineBusy as why:
+                runs = why.owner is not None and not why.owner.does
+                waits = self._waits and runs and not self._abort_reason
+                if not waits or is_served(self._plan.state_dir):
+                    raise
+                if not told:
+                    self._warn(Text("run.waits", owner=str(why.owner)))
+                    told = True
+                pause(LINE_LOOK_S)
 
     def _artifacts(self) -> Artifacts:
         return Artifacts(self.folder / ARTIFACTS_NAME, self.session_id, self._encryption.key)

@@ -50,6 +50,8 @@ ERROR_OF = {
 }
 """HCP's code of a step that failed; any other failure is an ``execution_error``."""
 
+BEHIND_S_MAX = 0.5  # lab seconds: half the time in which an instrument has to answer
+
 ALL_OUTPUTS = "all_outputs"
 """The artifact of all outputs, where a caller asked for some of them alone."""
 
@@ -196,6 +198,9 @@ class Closing:
             partial, summary_ = self._referred(partial), self._bare("", summary_)
             why, answer = Text("data.failed", name=FAILURE), None
         way_out = suggestion(ended, answer, self._facts.lab_option)
+        if (behind_s := self._clock.behind_s) > BEHIND_S_MAX:
+            slower = Text("advice.slower", speed=self._clock.speed, behind_s=behind_s)
+            way_out = Text("sentences", parts=(slower, way_out))
         with suppress(JournalFailed):
             self._journal.commit()
         again = self._way_on or way_on(self._journal.path, self._facts)

@@ -71,19 +71,22 @@ def next_task(tasks: Tasks, needs: Needs) -> Task | None:
     return next((t for t in ready if not obstacle(tasks, t, needs(t))), None)
 
 
-def waits(tasks: Tasks, needs: Needs, held: str = "") -> Iterator[TaskCommand]:
+def waits(tasks: Tasks, needs: Needs, held: str = "", away: str = "") -> Iterator[TaskCommand]:
     """Return the commands that tell of each ready task what it waits for, if that has changed.
 
     Args:
         tasks: The state of all tasks.
         needs: Of each task.
         held: Why the line takes no run now; it concerns the next task alone.
+        away: Why it will take none; it concerns each task with instruments.
     """
     first = next_task(tasks, needs)
     for task in waiting(tasks):
         if task.status in READY:
-            why = held if task is first else obstacle(tasks, task, needs(task))
-            yield from _told(task, why, "line" if task is first else "lease")
+            need = needs(task)
+            gone = away if need.instruments else ""
+            why = gone or (held if task is first else obstacle(tasks, task, need))
+            yield from _told(task, why, "line" if gone or task is first else "lease")
 
 
 def _told(task: Task, why: str, action: str) -> Iterator[TaskCommand]:

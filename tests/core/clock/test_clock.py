@@ -387,6 +387,21 @@ def test_a_speed_that_is_no_speed_is_refused(speed: float) -> None:
         PacedLoop(speed)
 
 
+@pytest.mark.parametrize(("speed", "behind"), [(1.0, False), (50.0, True)])
+def test_a_paced_run_knows_that_its_computer_fell_behind(speed: float, behind: bool) -> None:
+    """Not in real time, where what is late is a fault of this program."""
+    loop = PacedLoop(speed)
+    clock = Clock(loop)
+
+    async def main() -> None:
+        later = asyncio.create_task(asyncio.sleep(0.001 * speed))
+        loop.call_soon(time.sleep, 0.05)
+        await later
+
+    run(main(), loop)
+    assert (clock.behind_s > 1.0) is behind
+
+
 def test_world_time_of_a_virtual_run_is_lab_time_from_a_stated_epoch() -> None:
     async def main() -> tuple[datetime, float]:
         clock = Clock(asyncio.get_running_loop())

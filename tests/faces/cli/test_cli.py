@@ -56,7 +56,7 @@ def test_without_json_the_result_is_told_in_words_and_progress_goes_to_standard_
     assert said.out.endswith(last)
     assert said.err.startswith("Short line of the tests")
     assert "accepted at R3" in said.err
-    assert "Heat the furnace" in said.err
+    assert "leak check" in said.err
 
 
 @takes_open_files_away

@@ -59,7 +59,7 @@ def test_a_stop_signal_while_heating_exits_3_with_the_line_made_safe(
     )
     assert run.stderr is not None
     for line in run.stderr:
-        if "Heat the furnace" in line:
+        if " ramp " in line:
             run.send_signal(signal.Signals[stop])
             break
     out, err = run.communicate(timeout=TIMEOUT_S)
@@ -67,6 +67,37 @@ def test_a_stop_signal_while_heating_exits_3_with_the_line_made_safe(
     assert out.startswith(f"aborted: stop request ({stop}); the line is in its safe state")
     assert "stop request: bringing the line to its safe state" in err
     assert "Traceback" not in err
+    made_safe(folder)
+
+
+def _in_the_background() -> None:
+    """Ignore what a shell ignores for a command in a script's background, and nohup."""
+    for each in ("SIGINT", "SIGHUP"):
+        signal.signal(getattr(signal, each), signal.SIG_IGN)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it is Unix that hands signals down")
+def test_a_run_in_the_background_outlives_its_terminal_and_can_be_stopped_all_the_same(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "run"
+    run = subprocess.Popen(
+        [*COMMAND, "run", EXAMPLE, "--lab", SHORT_LINE, "--out", folder],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        preexec_fn=_in_the_background,
+    )
+    assert run.stderr is not None
+    for line in run.stderr:
+        if "leak check" in line:
+            run.send_signal(signal.SIGHUP)
+        if " ramp " in line:
+            run.send_signal(signal.SIGINT)
+            break
+    out, err = run.communicate(timeout=TIMEOUT_S)
+    assert run.returncode == 3, err
+    assert out.startswith("aborted: stop request (SIGINT); the line is in its safe state")
     made_safe(folder)
 
 
@@ -85,6 +116,7 @@ def test_ctrl_c_at_any_moment_ends_in_one_session_closed_message(
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(run_command, "_Progress", partial(_Watched, tell=tell))
+    before = signal.getsignal(signal.SIGINT)
     said = submit(tmp_path, example())
     assert said.code == 3, said
     assert said.answer["type"] == "event"
@@ -96,7 +128,7 @@ def test_ctrl_c_at_any_moment_ends_in_one_session_closed_message(
     assert wires[0].simulated is not None
     truth = wires[0].simulated.plant.truth()
     assert truth["substrate_c"] < 65  # told cold at 60 by its own thermocouple
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 class _Watched:

@@ -42,6 +42,22 @@ def test_tasks_are_carried_out_one_after_the_other(up: Callable[[Path], Up]) -> 
     assert len({bench.task(each)["attempts"][0]["runId"] for each in (first, then)}) == 2
 
 
+def test_a_task_that_is_rejected_on_receipt_says_why_and_names_no_folder_that_is_not_there(
+    up: Callable[[Path], Up], tmp_path: Path
+) -> None:
+    bench = up(IV)
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(TASK.read_text("utf-8").replace('"iv-curve"', '"ice-cream"'), "utf-8")
+    said = say("submit", wrong, "--lab", IV)
+    assert said.code == 2
+    assert "rejected (invalid_input): " in said.out
+    assert str(tmp_path / "runs") not in said.out
+    assert "runs/" not in said.out + said.err
+    listed = say("tasks", "list", "--lab", IV).out
+    assert "ice-cream" in listed, "the sentence, not the code alone"
+    assert bench.status()["house"]["tasks"] == {"failed": 1}
+
+
 def test_the_run_goes_on_without_its_house_and_is_found_again(up: Callable[[Path], Up]) -> None:
     line = up(SHORT)
     name = line.submit(GROWTH)

@@ -495,3 +495,33 @@ def test_a_run_whose_journal_cannot_be_read_fails_alone(
         kept.turn()
     assert all(kept.status(each) in ("completed", "failed") for each in others)
     assert len(kept.world.orders) == 4
+
+
+@pytest.mark.promise(75)
+@pytest.mark.parametrize("came", ["before", "after"])
+def test_a_task_that_waits_while_no_line_owner_takes_it_says_so(kept: Kept, came: str) -> None:
+    """Whatever else is at work: the one that leaves, and then nobody, will never take it."""
+    first = kept.house.submit(message("k1")).task_id
+    kept.turn()
+    assert kept.house.tasks.by_id[first].attempts
+    waits = kept.house.submit(message("k2")).task_id if came == "before" else ""
+    kept.world.leaving = True
+    kept.turn()
+    waits = waits or kept.house.submit(message("k2")).task_id
+    kept.turn()
+
+    def reason() -> str:
+        return kept.house.tasks.by_id[waits].status_reason
+
+    assert "was told to leave after run" in reason()
+    while kept.world.status().run_id:  # type: ignore[union-attr]  # it is up until its run has ended
+        kept.turn()
+        assert len(kept.house.tasks.by_id[waits].attempts) == 0, "it takes no further run"
+    kept.world.up = False
+    for _ in range(15):
+        kept.turn()
+    assert reason() == "no line owner is up: labharness up starts one"
+    kept.world.up, kept.world.leaving = True, False
+    for _ in range(200):
+        kept.turn()
+    assert kept.status(waits) in ("completed", "failed")

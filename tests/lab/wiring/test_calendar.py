@@ -152,3 +152,19 @@ def test_a_hold_at_full_speed_waits_by_the_calendar_until_a_person_ends_it(
         assert answer["ok"], answer
         ended = run.result.result(LATE_S).message
     assert ended.type == {"resume": "task_completed", "stop": "event", "safe": "task_failed"}[end]
+
+
+def test_a_run_that_failed_because_its_computer_fell_behind_says_so(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    """At a speed of sixty half a second of a busy computer is half a minute without an answer."""
+    busy = iter((0.5,))
+
+    def tell(kind: str, data: Mapping[str, Any]) -> None:
+        if data.get("stage") == "purge":
+            pause(next(busy, 0.0))
+
+    task = TaskRun(short_plan, *submission(), speed=60.0, seed=1, out=tmp_path / "run", tell=tell)
+    failed = task.execute().message.payload.model_dump()
+    assert failed["error_code"] == "execution_error", failed
+    assert failed["suggestion"].startswith("This computer was too slow for --speed 60: it fell")

@@ -1,0 +1,165 @@
+"""Every order of up, down, submit and the end of a run ends with a line owner, or with why not."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labharness.lab import read_lab
+from labharness.lab.house import start
+from labharness.lab.house.line_owner import LineOwnerProcess
+from labharness.lab.house.orders import RunOrder
+from labharness.lab.house.start import NotUp, bring_up, take_down
+from labharness.lab.wiring.control import NoOwner
+from rig import SHORT_LINE
+
+OWNER, HOUSE = "line-owner", "house"
+RUN = "r-1"
+LAB = read_lab(SHORT_LINE)
+
+
+class Processes:
+    """The two processes of a lab as `start` sees them; they end, and runs end, while it waits.
+
+    The line owner answers itself; it has no socket, and a run is an order that ends when told.
+    """
+
+    def __init__(self) -> None:
+        self.owner: LineOwnerProcess | None = None
+        self.house_leaves: bool | None = None  # None: there is no house
+        self.pids = {OWNER: 0, HOUSE: 0}
+        self.made = 0
+        self.until_end = -1  # looks of `start` until the run ends
+
+    def spawned(self, command: tuple[str, ...], log: Path) -> int:
+        self.made += 1
+        what = next(each for each in (OWNER, HOUSE) if each in command)
+        self.pids[what] = self.made
+        if what == HOUSE:
+            self.house_leaves = False
+            return self.made
+        pace = command[command.index("--speed") + 1]
+        assert self.owner is None, "two line owners of one line"
+        self.owner = LineOwnerProcess(SHORT_LINE, None if pace == "fast" else float(pace))
+        return self.made
+
+    def door(self, what: str) -> "Door":
+        return Door(self, what)
+
+    def asked(self, what: str, **asked: object) -> dict[str, Any]:
+        if what == HOUSE:
+            if self.house_leaves is None:
+                raise NoOwner("no house")
+            self.house_leaves = self.house_leaves or asked["do"] == "leave"
+            return {
+                "ok": asked["do"] != "stay",
+                "pid": self.pids[HOUSE],
+                "leaving": self.house_leaves,
+            }
+        if self.owner is None:
+            raise NoOwner("no line owner")
+        answer = asyncio.run(self.owner._answer(asked))
+        return {**answer, "pid": self.pids[OWNER]}
+
+    def begin(self) -> bool:
+        """Order a run as the house does; return whether the line owner took it."""
+        if self.owner is None or self.owner._order is not None or self.owner._leaving:
+            return False
+        self.owner._order = RunOrder(run_id=RUN, folder="-", submit="-")
+        return True
+
+    def end(self) -> None:
+        if self.owner is not None:
+            self.owner._order = None
+
+    def look(self, seconds: float = 0.0) -> None:
+        """Let what ends by itself end."""
+        self.until_end -= 1
+        if self.until_end == 0:
+            self.end()
+        if self.house_leaves:
+            self.house_leaves = None
+        if self.owner is not None and self.owner._leaving and self.owner._order is None:
+            self.owner = None
+
+
+class Door:
+    def __init__(self, processes: Processes, what: str) -> None:
+        self._processes, self._what = processes, what
+
+    def __enter__(self) -> Self:
+        self._processes.asked(self._what, do="status")
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        pass
+
+    def ask(self, **asked: object) -> dict[str, Any]:
+        return self._processes.asked(self._what, **asked)
+
+
+def brought_up(found: Processes, speed: float | None) -> str:
+    """Bring the lab up; return why not, or `""`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(start, "owner_door", lambda home: found.door(OWNER))
+        patch.setattr(start, "house_door", lambda home: found.door(HOUSE))
+        patch.setattr(start, "_spawned", found.spawned)
+        patch.setattr(start, "pause", found.look)
+        patch.setattr(os, "waitpid", lambda pid, flags: (0, 0))
+        try:
+            bring_up(LAB, speed, Path("runs"))
+        except NotUp as why:
+            return str(why)
+    return ""
+
+
+def taken_down(found: Processes) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(start, "owner_door", lambda home: found.door(OWNER))
+        patch.setattr(start, "house_door", lambda home: found.door(HOUSE))
+        patch.setattr(start, "pause", found.look)
+        return take_down(LAB, stop=False)
+
+
+ASKED = st.sampled_from(("up", "up 5", "up 2", "down", "submit", "end", "end soon", "time"))
+
+
+@pytest.mark.promise(75)
+@given(st.lists(ASKED, max_size=12))
+def test_who_brings_a_lab_up_has_a_line_owner_that_stays_or_is_told_why_not(
+    asked: list[str],
+) -> None:
+    """With the speed that was asked for: a run that has the line at another one is named."""
+    found = Processes()
+    for each in asked:
+        if each.startswith("up"):
+            speed = float(each.split()[1]) if " " in each else None
+            why = brought_up(found, speed)
+            if why:
+                assert found.owner is not None
+                has = found.owner._speed
+                assert f"at speed {'fast' if has is None else format(has, 'g')} (run: " in why
+                assert speed not in (None, has)
+            else:
+                assert found.owner is not None
+                assert not found.owner._leaving
+                assert speed in (None, found.owner._speed)
+                assert found.house_leaves is False
+                found.look()
+                assert found.owner is not None, "it left all the same"
+        elif each == "down":
+            on = taken_down(found)
+            assert found.house_leaves is None
+            assert on == (RUN if found.owner is not None else "")
+        elif each == "submit":
+            found.begin()
+        elif each == "end":
+            found.end()
+        elif each == "end soon":
+            found.until_end = 1
+        else:
+            found.look()
