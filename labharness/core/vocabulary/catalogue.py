@@ -111,6 +111,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "answer.unsure": ("confidence {confidence} in {layers} layers is below the threshold {threshold:g} after {spots} spots ({headline})", "测量 {spots} 点后，{layers} 层的置信度 {confidence} 低于要求的 {threshold:g}（{headline}）"),
     "film.none": ("no film", "没有薄膜"),
     "film.unjudged": ("film that could not be judged", "薄膜无法判断"),
+    "film.not_shown": ("the intent says \"{words}\"; whether the film is so was not shown: {headline}", "任务文字要求“{words!s}”；薄膜是否如此未能判定：{headline}"),
     "film.not_as_intended": ("the intent says \"{words}\", and that was not met: {headline}", "任务文字要求“{words!s}”，未达到：{headline}"),
     "film.open": ("{headline}; it is open which there is more of", "{headline}；哪一类更多未定"),
     "doubt.probability": ("the most likely count, {layers}, has a probability of {probability:.2f}; {needed:g} is needed", "最可能的层数 {layers} 的概率为 {probability:.2f}；要求 {needed:g}"),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import SqliteJournal
 from labharness.line import Line
-from labharness.work.desk.results import ResultLog
+from labharness.work.desk.results import ResultLog, in_short
 from labharness.work.desk.session import Session
 from labharness.work.plan import Instruction, InstructionSet, Prediction, Progress, Status
 
@@ -97,10 +97,11 @@ class ProgressReporter:
     async def measured(
         self, instrument: str, query: str, about: Mapping[str, object], value: object
     ) -> None:
-        """Keep the result of a query, then report it by the number of its record."""
+        """Keep the result of a query, then report it in short, with the number of its record."""
         step = "" if self.step is None else self.step.instruction_id
         record = await self._results.keep(step, instrument, query, about, value)
         data = {"step": step, "instrument": instrument, "record": record, "about": dict(about)}
+        data["result"] = in_short(value)
         told = {"result_type": query, "data": data, "is_partial": True}
         self._session.event("intermediate_result", told)
 

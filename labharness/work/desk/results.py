@@ -1,6 +1,7 @@
 """Results of queries, such as spectra: kept in the journal as they come, and read exactly."""
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -11,9 +12,12 @@ from labharness.journal.chain import unseal
 from labharness.journal.reading import sealed
 from labharness.work.capability import QueryResult
 
-__all__ = ["KIND", "ResultLog", "results"]
+__all__ = ["KIND", "ResultLog", "in_short", "results"]
 
 KIND = "queried"
+SHORT_CHARACTERS = 2000
+ROWS_TOLD_MAX = 8
+"""Of a result in an event of its session; messages are small, and results are not."""
 
 
 class ResultLog:
@@ -54,6 +58,29 @@ class ResultLog:
 
     def _append(self, body: Mapping[str, Any], block: str) -> int:
         return self._journal.append_block(KIND, body, block.encode(), self._now_s())
+
+
+def in_short(value: object) -> object:
+    """Return a result as an event tells it; of a table its rows in numbers, with their peaks.
+
+    The whole of it is in the journal, and in an artifact at the end.
+    """
+    rows = value if isinstance(value, list | tuple) and _rows_of(value) is not None else ()
+    if not rows:
+        text = _text(value)
+        short = len(text) <= SHORT_CHARACTERS
+        return json.loads(text, parse_constant=str) if short else text[:SHORT_CHARACTERS]
+    told = [_row_in_short(row) for row in rows[:ROWS_TOLD_MAX]]
+    if len(rows) == 2 and all("highest" in each for each in told):
+        axis, counts = rows
+        at = counts.index(told[1]["highest"])
+        told[1] |= {"highest_at": axis[at]} if at < len(axis) else {}
+    return {"rows": len(rows), "told": told}
+
+
+def _row_in_short(row: Sequence[Any]) -> dict[str, Any]:
+    numbers = bool(row) and all(isinstance(x, int | float) and math.isfinite(x) for x in row)
+    return {"points": len(row), **({"lowest": min(row), "highest": max(row)} if numbers else {})}
 
 
 def results(journal: Path) -> Iterator[QueryResult]:

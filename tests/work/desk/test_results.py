@@ -15,12 +15,13 @@ from journal_rows import rows, store_rows
 from labharness.analysis.formats.own import parse_own
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import resolve
+from labharness.journal.chain import canonical
 from labharness.journal.reading import verify_file
 from labharness.lab import LabPlan
 from labharness.line import Line
 from labharness.work.capability import Capability, PartialResults, QueryResult
 from labharness.work.desk.operations import LineOperations
-from labharness.work.desk.results import ResultLog, results
+from labharness.work.desk.results import ResultLog, in_short, results
 from labharness.work.desk.so_far import so_far
 from rig import Injection, Ran, cut
 
@@ -39,6 +40,24 @@ def kept(journal: SqliteJournal, *values: object) -> list[int]:
         return [await log.keep("map", "camera", "spectrum", {"at": 1}, each) for each in values]
 
     return asyncio.run(keep())
+
+
+ANY = st.recursive(
+    OTHER | st.floats() | st.just(Path("x")), lambda inner: st.lists(inner, max_size=4)
+)
+
+
+@given(ANY)
+def test_any_result_is_told_in_short_and_can_be_journaled(value: object) -> None:
+    assert len(canonical({"result": in_short(value)})) < 20_000
+
+
+def test_a_spectrum_is_told_by_its_peak_and_a_number_by_itself() -> None:
+    told = {"points": 3, "lowest": 1.0, "highest": 9.0, "highest_at": 385.0}
+    axis = {"points": 3, "lowest": 384.0, "highest": 386.0}
+    spectrum = [[384.0, 385.0, 386.0], [2.0, 9.0, 1.0]]
+    assert in_short(spectrum) == {"rows": 2, "told": [axis, told]}
+    assert in_short(0.25) == 0.25
 
 
 @given(values=st.lists(TABLE | OTHER, max_size=8))
@@ -152,6 +171,11 @@ def test_a_failure_in_the_raman_map_keeps_every_spectrum_taken_so_far(
     measured = list(results(ran.result.folder / "journal.sqlite"))
     told = [data for kind, data in ran.events if kind == "intermediate_result"]
     assert [each["data"]["record"] for each in told] == [each.record for each in measured]
+    for event, each in zip(told, measured, strict=True):
+        axis, counts = each.value
+        peak = event["data"]["result"]["told"][1]
+        assert (peak["points"], peak["highest"]) == (len(counts), max(counts))
+        assert peak["highest_at"] == axis[counts.index(max(counts))]
     of_map = [each for each in measured if each.about["of"] == "raman"]
     assert 0 < len(of_map) < 9
     assert [spot["counts"] for spot in content["raman"]] == [each.value[1] for each in of_map]

@@ -25,7 +25,8 @@ def compose(records: Sequence[StepRecord], threshold: float, intent: str = "") -
     log = growth_log(records)
     if isinstance(found, NoAnswer):
         return replace(found, partial_outputs={**found.partial_outputs, "growth_log": log})
-    wish = met(intent, found.outputs["film"], found.outputs["layer_count"])
+    told = found.outputs
+    wish = met(intent, told["film"], told["layer_count"], told["confidence"])
     outputs = {**found.outputs, "growth_log": log, "intent": wish}
     said = (wish["said"],) if wish["said"] else ()
     return replace(found, outputs=outputs, warnings=(*found.warnings, *said))

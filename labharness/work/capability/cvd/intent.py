@@ -31,6 +31,13 @@ DENIED = re.compile(
 """Words before a thickness that is not wanted, or that another one is compared with."""
 
 
+WHOLE = SURE = 0.75
+"""Share of a film that a claim on all of it needs, and probability that a claim needs
+(`analysis.shares`, which is not imported to read words)."""
+
+NONE: Mapping[str, float] = {"high": 0.0}
+
+
 def named(text: str) -> tuple[str, tuple[int, ...]] | None:
     """Return the words that name a thickness and the classes they mean; None where none does.
 
@@ -50,23 +57,31 @@ def named(text: str) -> tuple[str, tuple[int, ...]] | None:
     return " / ".join(dict.fromkeys(each.lower() for each in said)), tuple(sorted(named))
 
 
-def met(text: str, film: Mapping[str, Any], layer_count: int | None) -> dict[str, Any]:
+def met(
+    text: str, film: Mapping[str, Any], layer_count: int | None, confidence: float
+) -> dict[str, Any]:
     """Compare the thickness in the words with the film.
 
     Args:
         text: The intent.
-        film: Of the outputs: headline and kind of claim.
+        film: Of the outputs: headline, kind of claim, and share of each class.
         layer_count: The predominant class.
+        confidence: Probability that the claim is right.
 
     Returns:
         ``words`` that name a thickness, ``met``, and ``said``: a sentence, empty where it was met.
-        Where no thickness is named ``words`` is empty and ``met`` None. A mixed film meets no word,
-        nor does one that is mainly so.
+        Where no thickness is named ``words`` is empty and ``met`` None; it is None as well where
+        the film was neither shown to be so nor not to be. A mixed film meets no word.
     """
     wish = named(text)
     if wish is None:
         return {"words": "", "met": None, "said": ""}
     words, classes = wish
-    good = film["claim"] in ("film", "place") and layer_count in classes
-    said = "" if good else Text("film.not_as_intended", words=words, headline=film["headline"])
-    return {"words": words, "met": good, "said": said}
+    if film["claim"] in ("film", "place") and layer_count in classes:
+        return {"words": words, "met": True, "said": ""}
+    most = sum(film["of_film"].get(str(each), NONE)["high"] for each in classes)
+    other = layer_count not in classes and confidence >= SURE
+    not_met = film["claim"] == "mixed" or other or most < WHOLE
+    code = "film.not_as_intended" if not_met else "film.not_shown"
+    said = Text(code, words=words, headline=film["headline"])
+    return {"words": words, "met": False if not_met else None, "said": said}
