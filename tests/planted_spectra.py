@@ -6,6 +6,35 @@ __all__ = ["IN_SPECTRA"]
 
 IN_SPECTRA = (
     PlantedBug(
+        "highest unexplained line ignored",
+        "labharness.analysis.material:_Naming._holds",
+        "np.where(against, lines.height_counts, 0.0)",
+        "np.zeros_like(lines.height_counts)",
+        "tests/analysis/test_analysis_names.py::"
+        "test_a_higher_line_that_nothing_explains_takes_a_name[graphene without D-other1]",
+        promise=50,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "clipped lines counted",
+        "labharness.analysis.assess:_is_clipped",
+        "2 * int(full.sum()) > len(rows)",
+        "False",
+        "tests/analysis/test_analysis_names.py::test_lines_clipped_by_the_camera_are_not_counted",
+        promise=50,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "second film beside the counted one not said",
+        "labharness.analysis.material:_Naming.names",
+        "films[1:]",
+        "films[1:1]",
+        "tests/analysis/test_analysis_names.py::"
+        "test_a_second_film_is_said_and_lowers_the_confidence_of_the_count",
+        promise=50,
+        detector="verdict",
+    ),
+    PlantedBug(
         "laser that the file names ignored",
         "labharness.analysis.formats.rows:laser_in",
         "LASER.search(k) and (not NOT_LASER.search(k))",
@@ -28,11 +57,11 @@ IN_SPECTRA = (
     ),
     PlantedBug(
         "cosmic ray taken for the line of something else",
-        "labharness.analysis.material:_relief",
-        "mean_of_three(despike(stack.counts)[0])",
-        "mean_of_three(stack.counts)",
-        "tests/analysis/test_analysis_bare.py::"
-        "test_one_cosmic_ray_anywhere_does_not_take_the_name_of_a_film[WS2]",
+        "labharness.analysis.found_lines:_found",
+        "despike(stack.counts)[0]",
+        "stack.counts",
+        "tests/analysis/test_analysis_names.py::"
+        "test_a_cosmic_ray_does_not_take_the_name_where_no_silicon_shows_the_width",
         promise=50,
         detector="verdict",
     ),

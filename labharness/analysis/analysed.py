@@ -9,7 +9,8 @@ from labharness.analysis.arrays import Array
 from labharness.analysis.assess import Assessment, assess
 from labharness.analysis.evidence import Reference, SeparationRow
 from labharness.analysis.formats import Recording
-from labharness.analysis.line_table import SILICON_LINE_NAME, ranges_of
+from labharness.analysis.line_table import SILICON_LINE_NAME, open_ranges, ranges_of
+from labharness.analysis.material_table import UNKNOWN
 from labharness.analysis.measured import FittedRange, MeasuredLine, measure
 from labharness.analysis.photoluminescence import PlBand
 from labharness.analysis.table import PeakTable
@@ -136,6 +137,10 @@ def analysed(
     judged = np.array([not why for why in found.left_out])
     axis = found.spectra[0].shift_cm1
     ranges = ranges_of(material, axis, wanted.windows_cm1, seen)
+    if wanted == Wanted(baseline=wanted.baseline):
+        if material == UNKNOWN.name and found.open_lines:
+            ranges = ()  # no silicon that is none
+        ranges += open_ranges(found.open_lines, axis)
     units = _units_per_count(recording, found)
     fitted = measure(found.spectra, units, ranges, wanted.baseline, judged)
     notes = tuple(_notes(wanted, found))

@@ -1,8 +1,9 @@
 """Assess the spectra of a file: material, calibration, and layers or why they are not counted."""
 
+import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from labharness.analysis.arrays import Array
 from labharness.analysis.bare import bareness
+from labharness.analysis.disorder import la_over_e_rows
 from labharness.analysis.evidence import CVD_ROWS, EXFOLIATED_ROW, Reference, SeparationRow
 from labharness.analysis.formats import Recording
 from labharness.analysis.formats.recording import SHIFT_CM1_MAX, SHIFT_CM1_MIN
@@ -21,11 +23,13 @@ from labharness.analysis.layers import (
     SpotEvidence,
     judge_layers,
 )
-from labharness.analysis.material import Named, SeenLine, identify_rows, la_over_e_rows
+from labharness.analysis.material import identify_rows
 from labharness.analysis.material_table import MOS2, SILICON, SUBSTRATES, UNKNOWN, Material
+from labharness.analysis.named import Named, OpenLine, SeenLine
 from labharness.analysis.noise import QuietStretch, quiet_half, rows_in_electrons
 from labharness.analysis.peaks import (
     CLEAR_SNR_MIN,
+    PEAK_WINDOW_CM1,
     PeakFit,
     SiliconFit,
     bounded,
@@ -47,7 +51,7 @@ FILM_ROWS = {
 }
 """Tables of the separation, by the way in which the film was made."""
 
-SILICON_FWHM_MAX_CM1, SILICON_REACH_CM1 = 12.5, 8.0
+SILICON_FWHM_MAX_CM1, SILICON_REACH_CM1 = 12.5, 10.5
 """A wider line, or one farther from its place, may belong to another mineral: feldspars have one at
 513 cm⁻¹. A coarse or badly calibrated instrument still shows silicon within these limits."""
 
@@ -63,6 +67,15 @@ NOT_JUDGED = "not judged"
 STRESS_SIGMA_MIN, STRESS_SPREAD_MIN_CM1 = 3.0, 0.1
 """Silicon moves over a map if it scatters by three of its errors and by 0.1 cm⁻¹; stages and rooms
 move it by less."""
+
+TRUST = 0.85
+"""Factor of the confidence for each of smoothed noise, a bad fit and a film beside. Judgement."""
+
+MISFIT_MIN = 50.0
+"""Fits of good bright spectra have a reduced chi-squared of 5 to 41."""
+
+CLIPPED_PIXELS = 2
+OPEN_TOLD = 12
 
 SPAN_CM1_MIN = 10.0
 """A line needs a foot on both sides; an axis in eV spans less than one."""
@@ -87,6 +100,9 @@ class Assessment:
         fits: The MoS2 lines of each spectrum that shows them.
         named: The material of each spectrum with its lines; None for one that was left out.
         left_out: Why a spectrum was left out; empty for those that were judged.
+        probability: Probability that the name of the material is right; 0 of `unknown`.
+        beside: Further films in the same spectra.
+        open_lines: Lines that nothing explains, of the spectrum that shows them best.
     """
 
     material: str
@@ -100,6 +116,9 @@ class Assessment:
     fits: tuple[PeakFit | None, ...]
     named: tuple[Named | None, ...] = ()
     left_out: tuple[str, ...] = ()
+    probability: float = 0.0
+    beside: tuple[str, ...] = ()
+    open_lines: tuple[OpenLine, ...] = ()
 
 
 def assess(
@@ -132,12 +151,16 @@ def assess(
     stack, lines, offset_cm1, scale_notes = _calibrated(
         shift_cm1, recording.intensity[kept], quiet.of(kept)
     )
-    names = identify_rows(stack, lines)
+    names = identify_rows(stack, lines, recording.laser_nm)
+    of_silicon = [name.on_silicon for name, line in zip(names, lines, strict=True) if line]
+    if of_silicon and 2 * sum(of_silicon) < len(of_silicon):  # a line of something else
+        stack, lines, offset_cm1 = stack.moved(-offset_cm1), [None] * len(lines), 0.0
+        names = identify_rows(stack, lines, recording.laser_nm)
     found = [name.material for name in names]
     material = _predominant(found)
     film = [at for at, each in enumerate(found) if each is MOS2]
     film_stack = stack.of(np.array(film, dtype=np.intp))
-    film_fits = fit_peak_rows(film_stack) if film else ()
+    film_fits = _widened(fit_peak_rows(film_stack)) if film else ()
     lines = _bounded(lines, names, film_fits)
     fits: list[PeakFit | None] = [None] * count
     silicon: list[SiliconFit | None] = [None] * count
@@ -153,11 +176,18 @@ def assess(
             0,
             Text("doubt.wavelengths", low=recording.axis[0], high=recording.axis[-1]),
         )
+    shown = [name for name in names if name.material is material]
+    beside = Counter(each for name in shown for each in name.beside)
+    clearest = _clearest(shown)
     if material is not MOS2:
         reasons.append(
             _substrate_sentence(material, stack, lines, names)
+            or _unknown_sentence(clearest, offset_cm1)
             or material.why_no_count + _measured(material, names)
         )
+    elif _is_clipped(recording, shift_cm1, kept):
+        reasons.append(Text("doubt.clipped"))
+    doubts = tuple(_lowering(quiet.smoothed[kept], film_fits, beside, len(shown)))
     verdict = None
     if not reasons:
         disorder = la_over_e_rows(film_stack, film_fits)
@@ -165,7 +195,7 @@ def assess(
             SpotEvidence(fit, lines[at], None, la)
             for at, fit, la in zip(film, film_fits, disorder, strict=True)
         ]
-        verdict = judge_layers(spots, reference, rows)
+        verdict = judge_layers(spots, reference, rows, trust=TRUST ** len(doubts))
         reasons.extend(verdict.reasons)
     return Assessment(
         material=material.name,
@@ -175,6 +205,8 @@ def assess(
         notes=(
             *told(left_out),
             *((FLAT_TOP,) if cut_off else ()),
+            *doubts,
+            *_open_notes(material, clearest),
             *_notes(recording, scale_notes, lines, offset_cm1, verdict, reference),
         ),
         silicon=tuple(silicon),
@@ -183,7 +215,64 @@ def assess(
         fits=tuple(fits),
         named=tuple(named),
         left_out=left_out,
+        probability=median(name.probability for name in shown),
+        beside=tuple(beside),
+        open_lines=clearest.open_lines,
     )
+
+
+def _clearest(shown: Sequence[Named]) -> Named:
+    """Return the spectrum with the highest line that nothing explains, else any."""
+    return max(shown, key=lambda name: max((o.height_counts for o in name.open_lines), default=0.0))
+
+
+def _widened(fits: Sequence[PeakFit]) -> tuple[PeakFit, ...]:
+    """Enlarge the error of the separation where the lines have quite another shape."""
+    return tuple(
+        replace(fit, separation_sigma_cm1=fit.separation_sigma_cm1 * math.sqrt(fit.reduced_chi2))
+        if fit.reduced_chi2 > MISFIT_MIN
+        else fit
+        for fit in fits
+    )
+
+
+def _is_clipped(recording: Recording, shift_cm1: Array, kept: Sequence[int]) -> bool:
+    """Return whether the camera was full at the film's own lines in most judged spectra."""
+    inside = (shift_cm1 >= PEAK_WINDOW_CM1[0]) & (shift_cm1 <= PEAK_WINDOW_CM1[1])
+    rows = recording.intensity[kept]
+    full = (rows[:, inside] == rows.max(axis=1, keepdims=True)).sum(axis=1) >= CLIPPED_PIXELS
+    return 2 * int(full.sum()) > len(rows)
+
+
+def _lowering(
+    smoothed: Array, fits: Sequence[PeakFit], beside: Mapping[str, int], rows: int
+) -> Iterator[Text]:
+    """Return what lowers the confidence of a count and stands in no error of a fit."""
+    if float(np.median(smoothed)) > 1:
+        yield Text("note.smoothed", factor=float(np.median(smoothed)))
+    misfit = median(fit.reduced_chi2 for fit in fits) if fits else 0.0
+    if misfit > MISFIT_MIN:
+        yield Text("note.misfit", chi2=misfit)
+    for film, count in beside.items():
+        yield Text("note.beside", film=film, count=count, spectra=rows)
+
+
+def _unknown_sentence(name: Named, offset_cm1: float) -> str:
+    """Return why lines have no name; empty for a known material or without a line."""
+    if name.material is not UNKNOWN or not name.open_lines:
+        return ""
+    if name.refused is not None:
+        return Text("doubt.refused", material=name.refused[0], place=name.refused[1])
+    return Text("doubt.unknown", count=len(name.open_lines))
+
+
+def _open_notes(material: Material, name: Named) -> Iterator[Text]:
+    places = [f"{each.position_cm1:.0f}" for each in name.open_lines[:OPEN_TOLD]]
+    if places:
+        over = len(name.open_lines) - OPEN_TOLD
+        more = Text("and_more", count=over) if over > 0 else ""
+        code = "note.open" if material is UNKNOWN else "note.open_beside"
+        yield Text(code, places=tuple(places), more=more, material=material.name)
 
 
 def _must_be_shift(shift_cm1: Array) -> None:

@@ -29,6 +29,10 @@ neighbours. A double or lopsided line is less than 1.3 times so."""
 BACKGROUND_HALF_WIDTH_PIXELS = 8
 """The local background is the median over this many pixels to either side."""
 
+QUIET = 0.25
+"""Quantile of them that a lone spike is compared with: on coarse pixels two lines of a film and
+their feet fill half of them."""
+
 NOISE_FLOOR_COUNTS = 4.0
 """Read noise of a cooled camera (4–8 electrons): the noise is never taken as lower."""
 
@@ -76,7 +80,7 @@ def despike(counts: ArrayLike) -> tuple[Array, Mask]:
             run = np.minimum(run, rows[:, 1 + further : rows.shape[1] - width + further])
         left, right = rows[:, : -width - 1], rows[:, width + 1 :]
         stands = run - np.maximum(left, right)
-        # The background's median is slow, so it is taken only at pixels that already stand out.
+        # The background is slow, so it is taken only at pixels that already stand out.
         row, start = np.nonzero(stands > SPIKE_SIGMA * noise[:, None])
         if row.size == 0:
             continue
@@ -102,7 +106,9 @@ def despike(counts: ArrayLike) -> tuple[Array, Mask]:
         ]
         carried, wings = (near[0] + near[1]) / 2, (far[0] + far[1]) / 2
         most = NEIGHBOUR_EXCESS_MAX[width]
-        alone = carried < most + NEIGHBOUR_SIGMA * sigma / top
+        quiet = np.minimum(np.quantile(surroundings[row, start + 1], QUIET, axis=1), background)
+        shared = ((low + high) / 2 - quiet) / (run[row, start] - quiet)
+        alone = shared < most + NEIGHBOUR_SIGMA * sigma / top
         beyond = OVER_LINE_MIN * _lorentz_top(carried, wings, width) < 1
         for inner, outer in zip(near, far, strict=True):
             # As steep on one side as a line may be, and another line on the other side.

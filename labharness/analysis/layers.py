@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from labharness.analysis.census import Measured, likelihood, take_census
+from labharness.analysis.disorder import LaOverE
 from labharness.analysis.evidence import (
     A1G_SI_LN_SD,
     CALIBRATION_CM1,
@@ -20,7 +21,6 @@ from labharness.analysis.evidence import (
     Reference,
     SeparationRow,
 )
-from labharness.analysis.material import LaOverE
 from labharness.analysis.peaks import PeakFit, SiliconFit, intrinsic_fwhm_cm1
 from labharness.analysis.shares import UNDETERMINED, Claim, Share, claim_of, shares
 from labharness.core.vocabulary.texts import Text
@@ -131,6 +131,7 @@ def judge_layers(
     reference: Reference | None,
     rows: Sequence[SeparationRow] = CVD_ROWS,
     level: float = POSTERIOR_MIN,
+    trust: float = 1.0,
 ) -> LayerVerdict:
     """Judge the layers of a film.
 
@@ -146,6 +147,7 @@ def judge_layers(
             rows.
         level: Probability needed to claim one class for the whole film, at least 0.75; below it the
             weaker claim, of a predominant class, is made.
+        trust: Factor of the confidence, for what the fits do not show: a second film, smoothing.
     """
     objections = [_objections(spot) for spot in spots]
     judged = [spot for spot, objection in zip(spots, objections, strict=True) if not objection]
@@ -170,7 +172,7 @@ def judge_layers(
     if common not in names:
         common = Counter(names).most_common(1)[0][0]
     cluster = [spot for spot, name in zip(judged, names, strict=True) if name == common]
-    quality = _quality(cluster)
+    quality = _quality(cluster) * trust
     evidence = _terms(cluster, reference, rows)
     strained = any(row is not EXFOLIATED_ROW for row in rows)
     reasons = _doubts(claim, posterior, quality, alone=len(evidence) == 1, strained=strained)

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from labharness.analysis.arrays import Array
 from labharness.analysis.lines import LineWindow
 from labharness.analysis.material_table import (
@@ -13,6 +15,7 @@ from labharness.analysis.material_table import (
     LineGroup,
     Material,
 )
+from labharness.analysis.named import OpenLine
 from labharness.analysis.peaks import SILICON_LINE, SILICON_NEEDS_CM1, SILICON_WINDOW_CM1
 from labharness.analysis.stack import covers
 
@@ -20,11 +23,16 @@ __all__ = [
     "MATERIAL_NAMES",
     "SILICON_LINE_NAME",
     "Ratio",
+    "open_ranges",
     "ranges_of",
     "ratio_of",
 ]
 
 SILICON_LINE_NAME = "Si"
+
+OPEN_FITTED, TOGETHER_MAX, ROOM_WIDTHS = 12, 4, 3.0
+"""Most lines without a name that are fitted, the highest; most of them on one background, and the
+room beside them in widths of a line. Lines within the room of each other are fitted together."""
 
 WIDEST_SHARE, START_SHARE = 1.0, 0.125
 """Largest and initial width of the one line in a person's range, as shares of the range."""
@@ -78,6 +86,31 @@ def ranges_of(
         cut = ((max(low, first), min(high, last)) for low, high in windows_cm1)
         known = [_group_in(each, known) for each in cut if each[0] < each[1]]
     return tuple(_cut(axis_cm1, each) for each in known if _is_covered(axis_cm1, each))
+
+
+def open_ranges(lines: Sequence[OpenLine], axis_cm1: Array) -> tuple[LineGroup, ...]:
+    """Return groups that measure lines which nothing explains, each named ``?`` and its place.
+
+    Args:
+        lines: The lines, the highest first.
+        axis_cm1: Shift of each pixel, ascending.
+    """
+    pixel = float(np.median(np.diff(axis_cm1)))
+    groups: list[list[tuple[float, float]]] = []
+    for at, fwhm in sorted((each[0], max(each[1], 2 * pixel)) for each in lines[:OPEN_FITTED]):
+        last = groups[-1] if groups else []
+        if 0 < len(last) < TOGETHER_MAX and at - last[-1][0] < ROOM_WIDTHS * (fwhm + last[-1][1]):
+            last.append((at, fwhm))
+        else:
+            groups.append([(at, fwhm)])
+    found = []
+    for each in groups:
+        windows = tuple(LineWindow(at - fwhm, at + fwhm, fwhm, 6 * fwhm) for at, fwhm in each)
+        room = ROOM_WIDTHS * max(fwhm for _, fwhm in each)
+        names = tuple(f"? {at:.0f}" for at, _ in each)
+        edges = each[0][0] - room, each[-1][0] + room
+        found.append(_cut(axis_cm1, LineGroup(names, windows, edges, edges)))
+    return tuple(found)
 
 
 def _groups(row: Material, seen: Sequence[Collection[str]]) -> list[LineGroup]:

@@ -1,17 +1,16 @@
 """Identify the material of spectra by comparing their lines with the table of materials."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from labharness.analysis.areas import area_sigma, line_area
 from labharness.analysis.arrays import Array, Mask, Rows
-from labharness.analysis.despike import despike
+from labharness.analysis.explained import by_instrument, by_material, within
 from labharness.analysis.film import film_rows
-from labharness.analysis.lines import ITERATIONS_MAX, LineFits, LineWindow, fit_window
+from labharness.analysis.found_lines import find_lines
+from labharness.analysis.lines import ITERATIONS_MAX, LineFits, fit_window
 from labharness.analysis.material_table import (
     MATERIALS,
     MOS2_PAIR,
@@ -23,19 +22,14 @@ from labharness.analysis.material_table import (
     LineGroup,
     Material,
 )
-from labharness.analysis.near import lowest_near, mean_of_three
-from labharness.analysis.peaks import PeakFit, SiliconFit
+from labharness.analysis.named import Named, OpenLine, SeenLine
+from labharness.analysis.peaks import SiliconFit
 from labharness.analysis.spectrum import Spectrum
-from labharness.analysis.stack import SpectralWindow, Stack, covers, cut_window, stacked
+from labharness.analysis.stack import Stack, covers, cut_window, stacked
 
 __all__ = [
-    "LaOverE",
-    "Named",
-    "SeenLine",
     "identify",
     "identify_rows",
-    "la_over_e",
-    "la_over_e_rows",
 ]
 
 HEIGHT_SIGMA_MIN = 6.0
@@ -44,70 +38,45 @@ HEIGHT_SIGMA_MIN = 6.0
 ALONE_SIGMA_MIN = 10.0
 """The limit for a line that is the only one of its material."""
 
-PROMISING_SIGMA = 3.0
-"""A window whose smoothed top rises by less is not fitted: no line would reach six errors."""
-
 ITERATIONS_ALONE = 16
 """Steps for a single line: a present one needs 5 to 10, an absent one never converges."""
 
-OUTSHONE_MAX = 1.5
-"""A line this many times as high as a material's own, in its main range, belongs to something
-unknown."""
+PASSES_MAX = 3
+"""A film explains lines that stood against another one; three on one place are rare."""
 
-SILICON_LINES_CM1 = ((290.0, 316.0), (505.0, 536.0), (920.0, 1000.0))
-"""2TA, the first order and 2TO of silicon, which may be higher than any film's lines."""
+SURE_OF_MANY, SURE_OF_TWO, SURE_OF_ONE, SURE_OF_PART = 0.99, 0.97, 0.85, 0.7
+"""Probability of a name by the number of its lines that stand out, where nothing else does; and its
+factor for a single line on an axis that shows less than ``SEEN_SHARE_MIN`` of where others would
+be. Tried on published lines of other substances: docs/reference/confidence.md."""
 
-BACKGROUND_CM1 = 25.0
-"""A line rises over the lowest points within this distance; wider features are background."""
+SEEN_SHARE_MIN = 0.7
+MOST_ALONE = 0.5
+"""One line is a name only where nothing unexplained has half of its height."""
 
-LA_GROUP = LineGroup(("LA(M)",), (LineWindow(219.0, 235.0, 15.0),), (205.0, 255.0), (205.0, 255.0))
-"""LA(M) of MoS2 at 227 cm⁻¹."""
+HIGH_SHARE = 0.4
+"""A line of this share of a material's highest counts as one of its high lines."""
 
-LA_SIGMA_MIN = 3.0
+NAME_MIN = 0.7
+"""A less probable name is not given."""
+
+OPEN_COSTS, OPEN_SHARE, ONE_COSTS = 0.3, 0.3, 0.92
+"""Share of the probability that an unexplained line costs at the highest that is allowed; and what
+remains of it for each that has so much of the material's height."""
+
+OPEN_SIGMA_MIN, OPEN_MAX, OPEN_SHARE_MIN = 6.0, 24, 0.02
+"""An unexplained line rises by so many errors; most of them told of a spectrum, and the least share
+of the highest of them."""
+
+SILICON_NEAR_CM1, SILICON_FAR_MOST, SILICON_SURE_MOST = 4.0, 0.3, 4.0
+SILICON_CM1 = (518.0, 523.0)
+SILICON_SECOND_CM1 = ((930.0, 990.0, 15.0, 80.0), (297.0, 309.0, 8.0, 30.0))  # and widths
+SILICON_SECOND_LEAST, SILICON_SECOND_MOST = 0.01, 0.3
+"""A line near 520.7 is silicon's if no unexplained one is as high, with silicon's second order
+beside it four times as high. One farther off than 4 cm⁻¹ needs that second order or a film whose
+lines are as far off, and none may have 0.3 of its height."""
 
 CHUNK_SPECTRA = 2000
 """Rows identified together; this bounds the memory for a map of any size."""
-
-
-class LaOverE(NamedTuple):
-    """Height of LA(M) over the height of E, 0 if LA(M) does not stand out, and its error."""
-
-    ratio: float
-    sigma: float
-
-
-@dataclass(frozen=True, slots=True)
-class SeenLine:
-    """One fitted line: position, width, height, and their errors, misfit included."""
-
-    position_cm1: float
-    position_sigma_cm1: float
-    fwhm_cm1: float
-    fwhm_sigma_cm1: float
-    height_counts: float
-    height_sigma_counts: float
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """The material of one spectrum, and its lines by their names in the table."""
-
-    material: Material
-    lines: Mapping[str, SeenLine] = field(default_factory=dict)
-
-    def ratio(self, line: str, over: str) -> tuple[float, float] | None:
-        """Return the ratio of two heights and its error; None without the second line."""
-        below = self.lines.get(over)
-        if below is None:
-            return None
-        above = self.lines.get(line)
-        if above is None:
-            return 0.0, below.height_sigma_counts / below.height_counts
-        value = above.height_counts / below.height_counts
-        return value, value * math.hypot(
-            above.height_sigma_counts / above.height_counts,
-            below.height_sigma_counts / below.height_counts,
-        )
 
 
 class _Fitted(NamedTuple):
@@ -129,54 +98,236 @@ def identify(spectrum: Spectrum, silicon: SiliconFit | None) -> Material:
     return identify_rows(stacked([spectrum]), [silicon])[0].material
 
 
-def identify_rows(stack: Stack, silicon: Sequence[SiliconFit | None]) -> tuple[Named, ...]:
+def identify_rows(
+    stack: Stack, silicon: Sequence[SiliconFit | None], laser_nm: float | None = None
+) -> tuple[Named, ...]:
     """Return the material of each row, on an axis already calibrated to silicon.
 
-    Materials are tried in the order of the table, each by its required lines; the first one whose
-    lines stand out is taken. Silicon and other substrates come after the films.
+    All lines are found first. A material whose required lines stand out is named while no line that
+    nothing explains is higher than its own where it speaks. Of several films the first of the table
+    gives the name; silicon and other substrates come after the films.
 
     Args:
         stack: The spectra.
         silicon: The silicon line of each, or None.
+        laser_nm: Places the lines of lamps, if it is known.
     """
     named: list[Named] = []
     for first in range(0, len(stack.counts), CHUNK_SPECTRA):
         part = np.arange(first, min(first + CHUNK_SPECTRA, len(stack.counts)))
-        named += _Naming(stack.of(part), [silicon[row] for row in part.tolist()]).names()
+        lines = [silicon[row] for row in part.tolist()]
+        named += _Naming(stack.of(part), lines, laser_nm).names()
     return tuple(named)
+
+
+class _Candidate(NamedTuple):
+    """Rows that show all lines of a material in one form.
+
+    Attributes:
+        own: Height of its highest line (rows).
+        explains: The found lines that it explains (rows x lines).
+        needed: Those among them that it is recognised by.
+        sure: Probability that these lines are its own, by their number and clearness.
+    """
+
+    material: Material
+    form: Form
+    groups: tuple[LineGroup, ...]
+    rows: Rows
+    own: Array
+    explains: Mask
+    needed: Mask
+    sure: Array
 
 
 class _Naming:
     """The rows of one stack while they are identified; each group of lines is fitted once."""
 
-    def __init__(self, stack: Stack, silicon: Sequence[SiliconFit | None]) -> None:
+    def __init__(
+        self, stack: Stack, silicon: Sequence[SiliconFit | None], laser_nm: float | None
+    ) -> None:
         self._stack = stack
-        self._calibrated = np.array([line is not None for line in silicon])
+        self._pixel = float(np.median(np.diff(stack.shift_cm1)))
+        self._silicon = np.array([0.0 if each is None else each.height_counts for each in silicon])
+        self._offset = np.array([0.0 if each is None else each.offset_cm1 for each in silicon])
         self._fitted: dict[LineGroup, tuple[_Fitted, Mask]] = {}
-        self._relief: Array | None = None
-        self._names: list[Named | None] = [None] * len(stack.counts)
+        self._lines = find_lines(stack)
+        fwhm = np.array([0.0 if each is None else each.fwhm_cm1 for each in silicon])
+        instrument = by_instrument(self._lines, stack.shift_cm1, fwhm, laser_nm)
+        self._line = self._lines.height_counts > 0
+        self._explained = instrument | self._lines.is_foot | (self._lines.sigma < OPEN_SIGMA_MIN)
+        self._films = np.zeros_like(self._line)
+        self._far = np.abs(self._offset) > SILICON_NEAR_CM1
+        # A line too narrow or too bright to calibrate may still be silicon's.
+        there = within(self._lines, *SILICON_CM1, self._pixel)
+        first = np.where(there, self._lines.height_counts, 0.0).max(axis=1, initial=0.0)
+        first = np.maximum(self._silicon, first)
+        self._second = self._has_second(first)
+        first = np.where(self._second | (self._silicon > 0), first, 0.0)
+        self._explained |= by_material(SILICON, self._lines, first, self._pixel)
 
     def names(self) -> list[Named]:
-        """Try the whole table; the remaining rows are silicon or unknown."""
-        self._ask(MATERIALS, np.arange(len(self._names)))
-        bare = [row for row, name in enumerate(self._names) if name is None]
-        for row in bare:
-            if self._calibrated[row]:
-                self._names[row] = Named(SILICON)
-        self._ask(SUBSTRATES, np.array([r for r in bare if self._names[r] is None], dtype=np.intp))
-        return [name or Named(UNKNOWN) for name in self._names]
+        """Name what holds in each row, until nothing more does; the first film is its name."""
+        waiting = list(self._candidates())
+        found: list[list[tuple[_Candidate, int, float]]] = [[] for _ in self._silicon]
+        refused: dict[int, tuple[str, float]] = {}
+        for _ in range(PASSES_MAX):
+            kept = []
+            for each in waiting:
+                holds, sure, worst = self._holds(each)
+                for at in np.nonzero(holds)[0].tolist():
+                    found[each.rows[at]].append((each, at, float(sure[at])))
+                for at in np.nonzero(~np.isnan(worst))[0].tolist():
+                    refused[int(each.rows[at])] = each.material.name, float(worst[at])
+                rows = each.rows[holds]
+                self._explained[rows] |= each.explains[holds]
+                if each.material not in SUBSTRATES:
+                    self._films[rows] |= each.explains[holds]
+                kept.append(_of(each, ~holds))
+            if sum(each.rows.size for each in kept) == sum(each.rows.size for each in waiting):
+                break
+            waiting = kept
+        bare, sure = self._silicon_holds()
+        order = {
+            material.name: at for at, material in enumerate((*MATERIALS, SILICON, *SUBSTRATES))
+        }
+        names = []
+        for row, held in enumerate(found):
+            held.sort(key=lambda one: order[one[0].material.name])
+            films = [one for one in held if one[0].material not in SUBSTRATES]
+            open_lines = self._open(row)
+            why = refused.get(row)
+            if films or (held and not bare[row]):
+                each, at, share = (films or held)[0]
+                fitted = [(group, self._fit(group, each.rows)) for group in each.groups]
+                beside = tuple(one[0].material.name for one in films[1:])
+                lines = _standing(fitted, row)
+                names.append(
+                    Named(each.material, lines, share, beside, open_lines, bool(bare[row]))
+                )
+            elif bare[row]:
+                names.append(Named(SILICON, {}, float(sure[row]), (), open_lines, True))
+            else:
+                names.append(Named(UNKNOWN, {}, 0.0, (), open_lines, False, why))
+        return names
 
-    def _ask(self, materials: Sequence[Material], rows: Rows) -> None:
-        for material in materials:
+    def _candidates(self) -> Iterator[_Candidate]:
+        every = np.arange(len(self._silicon))
+        for material in (*MATERIALS, *SUBSTRATES):
+            left = every
             for form in material.forms:
-                rows = np.array([r for r in rows.tolist() if self._names[r] is None], dtype=np.intp)
-                if rows.size == 0:
-                    return
-                groups = (*form.groups, *material.besides)
-                showing = self._showing(material, form, rows)
-                fitted = [(group, self._fit(group, showing)) for group in groups]
-                for row in showing.tolist():
-                    self._names[row] = Named(material, _standing(fitted, row))
+                rows = self._showing(material, form, left)
+                if rows.size:
+                    yield self._candidate(material, form, rows)
+                    left = np.setdiff1d(left, rows)
+
+    def _candidate(self, material: Material, form: Form, rows: Rows) -> _Candidate:
+        groups = (*form.groups, *material.besides)
+        fits = [self._fit(group, rows) for group in groups]
+        own = np.max(
+            [fit.values[rows, :, 4].max(axis=1) for fit in fits[: len(form.groups)]], axis=0
+        )
+        lines = self._lines.of(rows)
+        windows = [
+            window
+            for group in form.groups
+            for name, window in zip(group.names, group.windows, strict=True)
+            if name not in group.shoulders
+        ]
+        count = sum(fit.stands[rows].sum(axis=1) for fit in fits)
+        sure = np.where(count > 2, SURE_OF_MANY, np.where(count > 1, SURE_OF_TWO, SURE_OF_ONE))
+        low, high = material.speaks_cm1
+        axis = self._stack.shift_cm1
+        seen = (min(high, axis[-1]) - max(low, axis[0])) / (high - low)
+        if form.alone and seen < SEEN_SHARE_MIN:
+            sure = sure * SURE_OF_PART
+        return _Candidate(
+            material,
+            form,
+            groups,
+            rows,
+            own,
+            by_material(material, lines, own, self._pixel),
+            np.logical_or.reduce(
+                [within(lines, each.low_cm1, each.high_cm1, self._pixel) for each in windows]
+            ),
+            sure,
+        )
+
+    def _holds(self, each: _Candidate) -> tuple[Mask, Array, Array]:
+        """Return where a candidate holds, how sure, and else the place of the line against it."""
+        lines, material = self._lines.of(each.rows), each.material
+        # No line names two films: one of its high lines is its own alone.
+        high = lines.height_counts > HIGH_SHARE * each.own[:, None]
+        mine = (each.needed & high & ~self._films[each.rows]).any(axis=1)
+        against = ~(self._explained[each.rows] | each.explains)
+        against &= lines.fwhm_cm1 <= material.broad_cm1
+        speaks = (lines.position_cm1 >= material.speaks_cm1[0]) & (
+            lines.position_cm1 <= material.speaks_cm1[1]
+        )
+        limit = np.where(speaks, material.most, material.most_beyond)
+        if each.form.alone:
+            limit = np.minimum(limit, MOST_ALONE)
+        height = np.where(against, lines.height_counts, 0.0)
+        over = height / limit / np.maximum(each.own, np.finfo(float).tiny)[:, None]
+        most = over.max(axis=1, initial=0.0)
+        several = (height > OPEN_SHARE * each.own[:, None]).sum(axis=1)
+        sure = each.sure * (1 - OPEN_COSTS * np.minimum(most, 1) ** 2) * ONE_COSTS**several
+        holds = mine & (most <= 1) & (sure >= NAME_MIN)
+        worst = np.full(each.rows.size, np.nan)
+        if over.size:
+            strongest = lines.position_cm1[np.arange(each.rows.size), height.argmax(axis=1)]
+            worst = np.where(mine & ~holds, strongest, np.nan)
+        return holds, sure, worst
+
+    def _silicon_holds(self) -> tuple[Mask, Array]:
+        """Return where silicon's line is silicon's, and how surely.
+
+        A substance with a higher line that nothing explains may have one here too, unless the
+        second order of silicon stands there as well.
+        """
+        lines = self._lines
+        low, high = SILICON.speaks_cm1
+        against = ~self._explained & (lines.fwhm_cm1 <= SILICON.broad_cm1)
+        against &= (lines.position_cm1 >= low) & (lines.position_cm1 <= high)
+        height = np.where(against, lines.height_counts, 0.0).max(axis=1, initial=0.0)
+        there = (self._silicon > 0) & (~self._far | self._second | self._films.any(axis=1))
+        limit = np.where(self._second, SILICON_SURE_MOST, 1.0)
+        limit = np.where(self._far, SILICON_FAR_MOST, limit)
+        over = height / limit / np.where(self._silicon > 0, self._silicon, 1.0)
+        sure = np.where(self._second, SURE_OF_MANY, SURE_OF_ONE)
+        holds: Mask = np.asarray(there & (over <= 1), dtype=np.bool_)
+        return holds, sure * (1 - OPEN_COSTS * np.minimum(over, 1) ** 2)
+
+    def _has_second(self, first: Array) -> Mask:
+        """Return where silicon's second order stands: broad, and far lower than the first."""
+        lines = self._lines
+        share = lines.height_counts / np.where(first > 0, first, np.nan)[:, None]
+        found = np.zeros_like(share, dtype=bool)
+        for low, high, least, most in SILICON_SECOND_CM1:
+            wide = (lines.fwhm_cm1 > least) & (lines.fwhm_cm1 < most)
+            found |= within(lines, low, high, self._pixel) & wide
+        low_enough = (share > SILICON_SECOND_LEAST) & (share < SILICON_SECOND_MOST)
+        return np.asarray((found & low_enough).any(axis=1), dtype=np.bool_)
+
+    def _open(self, row: int) -> tuple[OpenLine, ...]:
+        """Return what nothing explains in a row, the highest first, without the least."""
+        lines = self._lines
+        at = np.nonzero(~self._explained[row])[0]
+        if at.size == 0:
+            return ()
+        height = lines.height_counts[row, at]
+        at = at[np.argsort(-height)][:OPEN_MAX]
+        least = OPEN_SHARE_MIN * float(height.max())
+        return tuple(
+            OpenLine(
+                float(lines.position_cm1[row, n]),
+                float(lines.fwhm_cm1[row, n]),
+                float(lines.height_counts[row, n]),
+            )
+            for n in at.tolist()
+            if lines.height_counts[row, n] >= least
+        )
 
     def _showing(self, material: Material, form: Form, rows: Rows) -> Rows:
         """Return the rows that show the material in this form."""
@@ -184,10 +335,17 @@ class _Naming:
         if form.without is not None and covers(axis, *form.without.needs_cm1):
             return rows[:0]
         if form.calibrated:
-            rows = rows[self._calibrated[rows]]
+            sure = (self._silicon > 0) & (~self._far | self._second)  # not by each other alone
+            rows = rows[sure[rows]]
         for group in form.groups:
             if not covers(axis, *group.needs_cm1, 4 * len(group.names) + 4):
                 return rows[:0]
+        for group in form.groups:  # fits without lines take longest
+            for name, window in zip(group.names, group.windows, strict=True):
+                if name not in group.shoulders and rows.size:
+                    lines = self._lines.of(rows)
+                    near = within(lines, window.low_cm1, window.high_cm1, self._pixel)
+                    rows = rows[(near & self._line[rows]).any(axis=1)]
         if MOS2_PAIR in form.groups and rows.size:
             # A survey trusts its camera, but the scale of an external file is a guess. So the lines
             # are tested again, against the misfit of their fit.
@@ -198,8 +356,6 @@ class _Naming:
             rows = rows[stands[rows].all(axis=1)]
         for limit in form.limits:
             rows = rows[self._within(material, form, limit, rows)]
-        if material.outshines_cm1 is not None and rows.size:
-            rows = rows[self._outshines(material, form, material.outshines_cm1, rows)]
         return rows
 
     def _within(self, material: Material, form: Form, limit: LayerLimit, rows: Rows) -> Mask:
@@ -231,9 +387,9 @@ class _Naming:
 
     def _fit(self, group: LineGroup, rows: Rows) -> _Fitted:
         if group not in self._fitted:
-            shape = (len(self._names), len(group.names))
+            shape = (len(self._silicon), len(group.names))
             nothing = _Fitted(np.zeros((*shape, 6)), np.zeros(shape, bool), np.zeros(shape, bool))
-            self._fitted[group] = nothing, np.zeros(len(self._names), dtype=bool)
+            self._fitted[group] = nothing, np.zeros(len(self._silicon), dtype=bool)
         fitted, done = self._fitted[group]
         todo = rows[~done[rows]]
         if todo.size:
@@ -241,29 +397,6 @@ class _Naming:
             values, stands, sure = _fit_group(self._stack.of(todo), group)
             fitted.values[todo], fitted.stands[todo], fitted.sure[todo] = values, stands, sure
         return fitted
-
-    def _outshines(
-        self, material: Material, form: Form, range_cm1: tuple[float, float], rows: Rows
-    ) -> Mask:
-        """Return where no other line is much higher than the material's own."""
-        axis = self._stack.shift_cm1
-        other = (axis >= range_cm1[0]) & (axis <= range_cm1[1])
-        for group in (*form.groups, *material.besides, *_all_groups(material)):
-            for window in group.windows:
-                reach = window.fwhm_cm1
-                other &= (axis < window.low_cm1 - reach) | (axis > window.high_cm1 + reach)
-        for first, last in SILICON_LINES_CM1:
-            other &= (axis < first) | (axis > last)
-        if not other.any():
-            return np.ones(rows.size, dtype=bool)
-        if self._relief is None:
-            self._relief = _relief(self._stack)
-        own = np.max(
-            [self._fit(group, rows).values[rows, :, 4].max(axis=1) for group in form.groups],
-            axis=0,
-        )
-        highest: Mask = self._relief[np.ix_(rows, other)].max(axis=1) <= (OUTSHONE_MAX * own)
-        return highest
 
 
 def _standing(fitted: Sequence[tuple[LineGroup, _Fitted]], row: int) -> dict[str, SeenLine]:
@@ -277,20 +410,6 @@ def _standing(fitted: Sequence[tuple[LineGroup, _Fitted]], row: int) -> dict[str
     return lines
 
 
-def _all_groups(material: Material) -> list[LineGroup]:
-    return [group for form in material.forms for group in form.groups]
-
-
-def _relief(stack: Stack) -> Array:
-    """Return each pixel's height over the lowest ones near it, with smoothed noise."""
-    pixel = float(np.median(np.diff(stack.shift_cm1)))
-    # A cosmic ray is higher than anything, but not a line.
-    smooth = mean_of_three(despike(stack.counts)[0])
-    relief: Array = smooth - lowest_near(smooth, max(round(BACKGROUND_CM1 / pixel), 1))
-    # Noise alone rises above its own lowest points; this usual amount is subtracted.
-    return relief - np.median(relief, axis=1, keepdims=True)
-
-
 def _fit_group(stack: Stack, group: LineGroup) -> tuple[Array, Mask, Mask]:
     """Fit a group in every row; return values, which lines stand out, and which do so alone."""
     rows, lines = len(stack.counts), len(group.windows)
@@ -299,20 +418,16 @@ def _fit_group(stack: Stack, group: LineGroup) -> tuple[Array, Mask, Mask]:
     sure = np.zeros((rows, lines), dtype=bool)
     if not covers(stack.shift_cm1, *group.needs_cm1, 4 * lines + 4):
         return values, stands, sure
-    window = cut_window(stack, group.range_cm1)
-    at = np.nonzero(_promises(window, group))[0]
-    if at.size == 0:
-        return values, stands, sure
     iterations_max = ITERATIONS_ALONE if lines == 1 else ITERATIONS_MAX
-    fits = fit_window(window.of(at), group.windows, iterations_max)
+    fits = fit_window(cut_window(stack, group.range_cm1), group.windows, iterations_max)
     sigma = np.sqrt(fits.variance * fits.inflation[:, None])
     for line in range(lines):
         for column, parameter in ((0, 1), (2, 2), (4, 0)):  # position, width, height
-            values[at, line, column] = fits.parameters[:, 3 * line + parameter]
-            values[at, line, column + 1] = sigma[:, 3 * line + parameter]
+            values[:, line, column] = fits.parameters[:, 3 * line + parameter]
+            values[:, line, column + 1] = sigma[:, 3 * line + parameter]
         clear = _clear(fits, line)
-        stands[at, line] = fits.converged & (clear > HEIGHT_SIGMA_MIN)
-        sure[at, line] = fits.converged & (clear > ALONE_SIGMA_MIN)
+        stands[:, line] = fits.converged & (clear > HEIGHT_SIGMA_MIN)
+        sure[:, line] = fits.converged & (clear > ALONE_SIGMA_MIN)
     return values, stands, sure
 
 
@@ -332,54 +447,11 @@ def _clear(fits: LineFits, line: int) -> Array:
     return clear
 
 
-def _promises(window: SpectralWindow, group: LineGroup) -> Mask:
-    """Return in which rows a fit could find the lines; fits without lines take longest.
-
-    A line that is not a shoulder has a top, from which the spectrum falls on both sides.
-    """
-    x = window.shift_cm1
-    smooth = mean_of_three(window.counts)
-    quiet = 1 / np.median(np.where(window.cosmic, np.inf, window.root_noise), axis=1)
-    least = PROMISING_SIGMA * quiet / math.sqrt(3)
-    hopeful = np.ones(len(smooth), dtype=bool)
-    for name, place in zip(group.names, group.windows, strict=True):
-        if name in group.shoulders:
-            continue
-        reach = 2 * place.fwhm_cm1
-        about = (x >= place.low_cm1 - reach) & (x <= place.high_cm1 + reach)
-        near = smooth[:, about]
-        left = np.minimum.accumulate(near, axis=1)
-        right = np.minimum.accumulate(near[:, ::-1], axis=1)[:, ::-1]
-        allowed = (x[about] >= place.low_cm1) & (x[about] <= place.high_cm1)
-        rise = (near - np.maximum(left, right))[:, allowed]
-        hopeful &= rise.max(axis=1, initial=-np.inf) > least
-    return hopeful
-
-
-def la_over_e(spectrum: Spectrum, fit: PeakFit) -> LaOverE | None:
-    """Return LA(M)/E; None if the axis does not cover it, or the fit fails."""
-    return la_over_e_rows(stacked([spectrum]), [fit])[0]
-
-
-def la_over_e_rows(stack: Stack, fits: Sequence[PeakFit]) -> tuple[LaOverE | None, ...]:
-    """Return LA(M)/E of each row; see `la_over_e`."""
-    axis = stack.shift_cm1
-    if not fits or not covers(axis, *LA_GROUP.needs_cm1, 8):
-        return (None,) * len(fits)
-    window = cut_window(stack, LA_GROUP.range_cm1)
-    found = fit_window(window, LA_GROUP.windows)
-    error = np.sqrt(found.variance[:, 0] * found.inflation)
-    heights = found.parameters[:, 0].tolist()
-    shares: list[LaOverE | None] = []
-    for converged, height, sigma, fit in zip(
-        found.converged.tolist(), heights, error.tolist(), fits, strict=True
-    ):
-        if not converged or fit.e_height_counts <= 0:
-            shares.append(None)
-        elif height <= LA_SIGMA_MIN * sigma:
-            shares.append(LaOverE(0.0, sigma / fit.e_height_counts))
-        else:
-            ratio = height / fit.e_height_counts
-            relative = math.hypot(sigma / height, fit.e_height_sigma_counts / fit.e_height_counts)
-            shares.append(LaOverE(ratio, ratio * relative))
-    return tuple(shares)
+def _of(each: _Candidate, kept: Mask) -> _Candidate:
+    return each._replace(
+        rows=each.rows[kept],
+        own=each.own[kept],
+        explains=each.explains[kept],
+        needed=each.needed[kept],
+        sure=each.sure[kept],
+    )

@@ -26,6 +26,10 @@ FULL_SHARE = 0.2
 """A camera that is full everywhere has no edges: it has this share of pixels at the same top
 value."""
 
+EQUAL_TOPS = 4
+"""So many pixels, or three beside each other, have the very same highest value only where it is
+the most that the converter can write."""
+
 LASER_REACH_CM1 = 80.0
 """Light of the laser behind the edge filter ends within this shift."""
 
@@ -69,8 +73,12 @@ def _is_cut_off(rows: Array, quiet: QuietStretch) -> Mask:
     top = rows.max(axis=1, keepdims=True)
     span = top - quiet.level[:, None]
     full = (rows == top).sum(axis=1) > FULL_SHARE * rows.shape[1]
-    near = rows >= top - PLATEAU_SHARE * span
-    near &= span > RISE_MIN_SIGMA * quiet.scatter[:, None]
+    clear = span > RISE_MIN_SIGMA * quiet.scatter[:, None]
+    equal = (rows == top) & clear
+    full |= equal.sum(axis=1) >= EQUAL_TOPS
+    run = equal[:, 2:] & equal[:, 1:-1] & equal[:, :-2]
+    full |= run.any(axis=1)
+    near = clear & (rows >= top - PLATEAU_SHARE * span)
     for row in np.nonzero(near.sum(axis=1) >= PLATEAU_PIXELS)[0].tolist():
         full[row] |= _has_edges(rows[row], near[row], float(top[row, 0]), float(span[row, 0]))
     return np.asarray(full, dtype=np.bool_)

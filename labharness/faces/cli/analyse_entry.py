@@ -36,6 +36,12 @@ def entry(shown: "Analysed") -> dict[str, Any]:
         "laser_nm": shown.recording.laser_nm,
         "material": found.material,
         "materials": list(found.materials),
+        "material_probability": found.probability or None,
+        "beside": list(found.beside),
+        "unexplained": [
+            {"position_cm1": line.position_cm1, "fwhm_cm1": line.fwhm_cm1}
+            for line in found.open_lines
+        ],
         "layer_count": None if found.reasons or verdict is None else verdict.layer_count,
         # without a count there is no confidence in it
         "confidence": None

@@ -31,6 +31,8 @@ def headline(found: "Assessment") -> str:
     if verdict.layer_count is None:
         if claim is not None and claim.kind == "mixed":
             return Text("analyse.mos2", material="MoS2", what=claim.headline)
+        if not verdict.credible_set:
+            return Text("analyse.no_count", material=found.material)
         return Text("analyse.undetermined", layers=list(map(_class_name, verdict.credible_set)))
     if claim is not None and claim.kind != "place":
         what = claim.headline
@@ -64,6 +66,8 @@ def lines_said(shown: "Analysed", baseline: str, *, every: bool) -> Iterator[str
         materials = Counter(found.materials).most_common()
         shows = [Text("analyse.in", material=name, count=number) for name, number in materials]
         yield Text("analyse.shows", materials=shows)
+    if found.probability:
+        yield Text("analyse.named", material=found.material, probability=found.probability)
     lines = [line for line in found.silicon if line is not None]
     if lines:
         position = median(line.position_cm1 for line in lines)

@@ -94,6 +94,8 @@ def _facts(each: FileShown) -> Iterator[tuple[str, object]]:
         names = sorted(set(found.materials), key=found.materials.count, reverse=True)
         counted = [say("shows_in", material=one, count=found.materials.count(one)) for one in names]
         yield "shows", joined(*counted, between=", ")
+    if found.probability:
+        yield "name_probability", f"{found.material}: {found.probability:.2f}"
     if shown.fitted:
         lines = say("lines_of_text", material=shown.material, baseline=each.baseline)
         yield "lines_of", lines

@@ -22,6 +22,7 @@ SPECTRA: Final[dict[str, tuple[str, str]]] = {
     "lines_of": ("Lines measured of", "所测谱峰"),
     "lines_of_text": ("{material}; background: {baseline}", "{material}；背景：{baseline}"),
     "probability": ("Probability of layers", "各层数的概率"),
+    "name_probability": ("Probability of the name", "名称的概率"),
     "no_count": ("No layer count", "无层数结论"),
     "note": ("Note", "说明"),
     "peaks": ("Lines", "谱峰"),
