@@ -51,14 +51,17 @@ class Device:
     Attributes:
         heard: Each whole frame, and when its last byte was read (CLOCK_MONOTONIC).
         mute: Nothing is answered.
+        stray: A line that comes by itself before the next answer, once.
         says: What it answers to a frame, instead of that it obeys, so often in all.
     """
 
     port: str
     mute: bool = False
+    stray: bytes = b""
     says: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)
     heard: list[tuple[float, bytes]] = field(default_factory=list)
     _begun: bytes = b""
+    _free_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.master, self._slave = os.openpty()
@@ -80,7 +83,11 @@ class Device:
             reply = said if times else b"ok " + frame + b"\r"
             self.says[frame + b"\r"] = (said, max(times - 1, 0))
             wire_s = (len(frame) + 1 + len(reply)) * 10 / BAUD
-            answers.append((now + wire_s + LATENCY_S, reply))
+            if self.stray:
+                answers.append((now, self.stray))
+                self.stray = b""
+            self._free_s = max(self._free_s, now) + wire_s + LATENCY_S  # one after the other
+            answers.append((self._free_s, reply))
         return [] if self.mute else answers
 
 
@@ -149,7 +156,9 @@ def until(done: Callable[[], bool], what: str, within_s: float = BOUND_S) -> Non
         time.sleep(0.001)
 
 
-def arming(devices: Devices, *, silence_s_max: float = 0.5) -> Armed:
+def arming(
+    devices: Devices, *, silence_s_max: float = 0.5, steps: tuple[Request, ...] = ()
+) -> Armed:
     ports = tuple(
         ArmedPort(
             name=name,
@@ -157,7 +166,8 @@ def arming(devices: Devices, *, silence_s_max: float = 0.5) -> Armed:
             path=device.path,
             baud=BAUD,
             exchange_s_max=0.5,
-            reads=(READ,),
+            reads=(READ, *steps),
+            steps=steps,
         )
         for name, device in devices.of.items()
     )

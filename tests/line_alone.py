@@ -147,6 +147,7 @@ class Port:
         sent: Every frame with whether it had a permit.
         forbidden: Frames that get no permit.
         busy: Ports that have to settle first.
+        doubted: Ports whose reply nobody could read, each time.
         unkept: Frames that set no channel.
         exchange_s: What one takes.
         heartbeat_s: How often it asks for a heartbeat.
@@ -158,6 +159,7 @@ class Port:
         self.sent: list[tuple[str, bool]] = []
         self.forbidden: set[str] = set()
         self.busy: set[str] = set()
+        self.doubted: list[str] = []
         self.unkept: set[str] = set()
         self.exchange_s = EXCHANGE_S
         self.heartbeat_s = float("inf")
@@ -196,6 +198,10 @@ class Port:
         """Wait no more."""
         if give in self._waiting.get(port, []):
             self._waiting[port].remove(give)
+
+    def doubt(self, port: str) -> None:
+        """Take a port for out of step."""
+        self.doubted.append(port)
 
     def ready(self, port: str) -> bool:
         """Return whether it may send."""

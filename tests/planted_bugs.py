@@ -18,6 +18,7 @@ from planted_gate import IN_THE_GATE
 from planted_growth import IN_THE_GROWTH
 from planted_guard import IN_THE_GUARD
 from planted_house import IN_THE_HOUSE
+from planted_in_step import IN_STEP
 from planted_journal import IN_THE_JOURNAL
 from planted_labs import IN_THE_SMALL_LABS
 from planted_latch import IN_LATCH_AND_LOCK
@@ -43,6 +44,7 @@ PLANTED = (
     *IN_THE_GATE,
     *IN_THE_GROWTH,
     *IN_THE_GUARD,
+    *IN_STEP,
     *IN_THE_JOURNAL,
     *IN_THE_SMALL_LABS,
     *IN_LATCH_AND_LOCK,

@@ -26,8 +26,8 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "late reply accepted",
-        "labharness.safety.guard.core:Port.expire",
-        "max(request.timeout_s, DRAIN_S_MIN)",
+        "labharness.safety.guard.core:Port._bad",
+        "self._quiet_s",
         "0.0",
         "tests/safety/guard/test_guard_ports.py::"
         "test_a_late_reply_of_the_right_shape_is_never_taken_for_a_fresh_one",
@@ -182,7 +182,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "refusal taken for obedience",
-        "labharness.safety.guard.core:Port._answered",
+        "labharness.safety.guard.core:Port._proven",
         "'' if self._safe_sent is None else disobeyed(request, reply)",
         '""""""',
         "tests/chaos/test_chaos_found.py::"

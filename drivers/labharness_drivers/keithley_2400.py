@@ -70,6 +70,7 @@ class Keithley2400(AsciiDriver):
     end = reply_end = "\n"
     timeout_s = 1.0  # a reading with its ranging; one power line cycle takes 20 ms
     asks_back = True
+    in_step = {":SOUR:FUNC?": "VOLT|CURR|MEM"}
     # Queries alone read, but for those that turn the output on (:MEAS?, :INIT) or test (*TST?).
     write_grammar = (rb"(?i:(?!(?:[:*](?!MEAS|TST)[A-Z0-9:]+\?;?)+\n)[^\n]+\n)",)
     proves = ("elements", "function", "auto_off")

@@ -22,7 +22,8 @@ __all__ = ["Mks910"]
 
 
 def _torr(said: str, what: str) -> float:
-    if not re.fullmatch(r"[+-]?[0-9]{1,4}(\.[0-9]{1,6})?(E[+-]?[0-9]{1,2})?", said):
+    # without its point a model number (MD? of a 910) would pass for a pressure
+    if not re.fullmatch(r"[+-]?[0-9]{1,4}\.[0-9]{1,6}(E[+-]?[0-9]{1,2})?", said):
         raise fault(what, f"{said[:40]!r}, which is not a number")
     return float(said)
 

@@ -62,6 +62,7 @@ class PriorProscan(AsciiDriver):
     # P, PX, PY, PZ and PS without a number, $ and ? are known to read; whatever else is said, and a
     # P with numbers, may move the stage or change where it thinks it is (G, GR, M, Z, RES).
     write_grammar = (rb"(?!(?:[Pp][XYZSxyzs]?|\$|\?)\r)[^\r]+\r",)
+    in_step = {"P": f"{_COUNT},{_COUNT},{_COUNT}", "$": "[0-9]{1,3}"}
     off = ()
     who = Who(
         "?",

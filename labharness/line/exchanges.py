@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary import BadReply, DeviceFault, Request
@@ -14,6 +15,7 @@ from labharness.safety.kernel import Memory
 
 __all__ = ["Exchanges", "NoReply", "PortLease", "Reader"]
 
+T = TypeVar("T")
 READ_TRIES = 2
 
 LOG = logging.getLogger(__name__)
@@ -39,19 +41,24 @@ class Exchanges:
         """Return a lease: its user has the port for the length of an ``async with``."""
         return PortLease(self._guard, self._loop, port, patient=patient)
 
-    async def ask(self, port: str, request: Request, *, patient: bool = False) -> bytes:
-        """Send a read and await its reply.
+    async def ask(
+        self, port: str, request: Request, decode: Callable[[bytes], T], *, patient: bool = False
+    ) -> T:
+        """Send a read, await its reply and decode it.
 
         Args:
             port: The port.
             request: The read.
+            decode: Function from its reply to what it says.
             patient: Whether all other users of the port come first.
 
         Raises:
             NoReply: None came, or not in form.
+            BadReply: It cannot be decoded.
         """
         async with self.lease(port, patient=patient) as lease:
-            return await lease.send(request)
+            await lease.settle()
+            return decode(await lease.send(request))
 
     async def query(self, port: str, query: Query) -> object:
         """Ask for something and decode the reply; try once more if there is none.
@@ -60,12 +67,9 @@ class Exchanges:
             NoReply: No reply came, or not in form.
         """
         why = ""
-        for tried in range(READ_TRIES):
+        for _ in range(READ_TRIES):
             try:
-                # a late answer to the first try would pass for that to the second: ask once more
-                for _ in range(1 + tried):
-                    reply = await self.ask(port, query.request)
-                return query.decode(reply)
+                return await self.ask(port, query.request, query.decode)
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
         raise NoReply(why)
@@ -87,7 +91,9 @@ class PortLease:
         await self._take()
         return self
 
-    async def __aexit__(self, *ended: object) -> None:
+    async def __aexit__(self, kind: object, why: object, trace: object) -> None:
+        if isinstance(why, ValueError):  # of whatever question it is the answer
+            self._guard.doubt(self._port)
         self._release()
 
     async def settle(self) -> None:
@@ -211,8 +217,9 @@ class Reader:
         why = ""
         for _ in range(READ_TRIES):
             try:
-                reply = await self._exchanges.ask(scan.port, scan.scan.request, patient=patient)
-                self._take(scan, scan.scan.decode(reply))
+                asks, decode = scan.scan.request, scan.scan.decode
+                values = await self._exchanges.ask(scan.port, asks, decode, patient=patient)
+                self._take(scan, values)
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
                 continue

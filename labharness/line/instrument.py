@@ -1,9 +1,9 @@
 """The instruments of a line: their ports, scans and preparation, and the relays that feed them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from labharness.core.vocabulary import Command
+from labharness.core.vocabulary import Command, Request
 from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Adds, Channel, Cools, Driver, Identity, Query, Scan
@@ -18,6 +18,7 @@ __all__ = [
     "bind",
     "prepare_commands",
     "read_frames",
+    "step_frames",
 ]
 
 
@@ -153,6 +154,14 @@ def read_frames(instruments: tuple[Instrument, ...]) -> dict[str, set[bytes]]:
         frames.update(query.request.frame for query in driver.queries())
         frames.add(driver.identify().request.frame)
     return reads
+
+
+def step_frames(instruments: Iterable[Instrument]) -> dict[str, tuple[Request, ...]]:
+    """Return the reads that prove each port in step, where one is needed."""
+    steps: dict[str, tuple[Request, ...]] = {}
+    for instrument in instruments:
+        steps[instrument.port] = (*steps.get(instrument.port, ()), *instrument.driver.steps())
+    return steps
 
 
 def prepare_commands(instrument: Instrument, envelope: Envelope) -> tuple[Command, ...]:

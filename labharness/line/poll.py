@@ -179,6 +179,8 @@ class _Chain:
             try:
                 self._take(scan, self._decode(scan, reply))
             except (BadReply, DeviceFault) as why:  # the reading grows stale, and staleness trips
+                if isinstance(why, BadReply):
+                    self._guard.doubt(self._port)
                 LOG.debug("%s: %s counts as silence: %s", self._port, scan.scan.name, why)
             finally:  # any other error fails the run, and the port is still free for making safe
                 self._next()

@@ -183,19 +183,19 @@ class Programs:
     async def _write(self, name: str, program: Program, block: Block) -> None:
         trouble = ""
         instrument = self._instruments[name]
-        async with self._exchanges.lease(instrument.port) as lease:
-            await lease.settle()
-            # from here to the frame's hand-over there is no await: the verdict still holds
-            verdict = self._gate.judge_program(name, program)
-            if isinstance(verdict, Refused):
-                raise _NotStored(
-                    Ending.UNKNOWN, Text("upload.refused", block=block.name, why=verdict.reason)
-                )
-            try:
+        try:
+            async with self._exchanges.lease(instrument.port) as lease:
+                await lease.settle()
+                # from here to the frame's hand-over there is no await: the verdict still holds
+                verdict = self._gate.judge_program(name, program)
+                if isinstance(verdict, Refused):
+                    raise _NotStored(
+                        Ending.UNKNOWN, Text("upload.refused", block=block.name, why=verdict.reason)
+                    )
                 reply = await lease.send(block.write, command=True)
                 instrument.driver.accept(block.name, reply)
-            except (BadReply, DeviceFault, NoReply) as why:
-                trouble = f" ({why})"
+        except (BadReply, DeviceFault, NoReply) as why:
+            trouble = f" ({why})"
         found = await self._found(name, block)
         if found != block.holds:
             what = Text(

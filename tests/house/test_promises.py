@@ -13,7 +13,7 @@ from promised import PAGE, PROMISES, ROOT, bugs_of, held_by, page
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-PROMISED = [*range(1, 17), *range(20, 25), 33, 35, 36, *range(40, 76)]
+PROMISED = [*range(1, 17), *range(20, 25), 33, 35, 36, *range(40, 77)]
 BUGS_MIN = 30
 DETECTORS = {
     "referee",

@@ -130,12 +130,14 @@ def test_a_port_that_is_slow_is_not_asked_again_before_it_has_answered() -> None
     assert polled.after(3.7) == ["setpoint?", "off?", "temperature?"] * 2
 
 
-def test_what_is_no_reply_is_silence_and_the_next_scan_is_asked() -> None:
+@pytest.mark.promise(76)
+def test_what_is_no_reply_is_silence_is_told_to_the_guard_and_the_next_scan_is_asked() -> None:
     for said in (None, "x"):
         polled = Polled()
         polled.port.says["oven.setpoint?"] = said
         assert polled.after(0.5) == ["setpoint?", "off?", "temperature?"]
         assert [channel for channel, _ in polled.taken] == ["oven.off", "oven.temperature"]
+        assert polled.port.doubted == ([] if said is None else ["oven"])
 
 
 @pytest.mark.promise(11)

@@ -14,6 +14,8 @@ from labharness.instruments.driver.table import ChannelRow, TableDriver
 
 __all__ = ["Ascii", "AsciiDriver", "Several", "Who"]
 
+STEP_BYTES_MAX = 40  # of the answer to a question that is asked after every other
+
 
 @dataclass(frozen=True)
 class Several:
@@ -180,6 +182,8 @@ class AsciiDriver(TableDriver):
         refusals: Meaning of these numbers.
         done: Regular expression of the answer to a command; ``""`` where the answer shows the value
             as its query does, ``None`` where no answer comes.
+        in_step: Questions, each with the regular expression of its answers, which no other question
+            has; by default the identity, which is always the same. Not needed with ``reply_head``.
         asks_back: Whether each command goes with its query in one line, as SCPI allows.
     """
 
@@ -191,11 +195,12 @@ class AsciiDriver(TableDriver):
     timeout_s: ClassVar[float] = 0.3
     bytes_max: ClassVar[int] = 512
     refusal_has_head: ClassVar[bool] = True
-    form: ClassVar[str] = "(?s:(.*))"
+    form: ClassVar[str] = "([^\r\n]*)"
     refused: ClassVar[str] = ""
     refusals: ClassVar[Mapping[str, str]] = {}
     done: ClassVar[str | None] = ""
     asks_back: ClassVar[bool] = False
+    in_step: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self) -> None:
         self._head = self.head.format_map(vars(self))
@@ -205,14 +210,14 @@ class AsciiDriver(TableDriver):
         self._form = re.compile(self.form)
         self._refused = re.compile(self.refused) if self.refused else None
         super().__init__()
-        asks = self.line(self.who.query, self.who.timeout_s)
+        asks = one_line = self.line(self.who.query, self.who.timeout_s)
         if self.who.lines > 1:
             rule = Lines(self.who.lines, self.reply_end.encode(), prefix=self._reply_head)
             asks = replace(asks, reply=rule)
         asks = replace(asks, reply=self.who.reply or asks.reply)
-        query = self.who.query
+        query, said = self.who.query, self._told if asks.reply != one_line.reply else self.said
         self._identity = Query(
-            "identity", asks, lambda reply: self.who.read(self.said("identity", reply, query))
+            "identity", asks, lambda reply: self.who.read(said("identity", reply, query))
         )
 
     @classmethod
@@ -222,6 +227,17 @@ class AsciiDriver(TableDriver):
             groups = re.compile(reply.pattern).groups
             if groups != len(rows):
                 yield f"{reply.name}: its pattern has {groups} groups for {', '.join(rows)}"
+
+    def steps(self) -> tuple[Request, ...]:
+        """Return what proves its port in step, where its replies have no head."""
+        if self._reply_head:
+            return ()
+        rule = Until(self._end, bytes_max=STEP_BYTES_MAX)
+        stated = [
+            replace(self.line(query, obeyed=f"(?:{form}){self.reply_end}".encode()), reply=rule)
+            for query, form in self.in_step.items()
+        ]
+        return tuple(stated) or super().steps()
 
     def scans_of(self, rows: Mapping[str, Ascii]) -> Iterator[Scan]:
         """Return a scan for each reply, in the order of the rows."""
@@ -282,6 +298,12 @@ class AsciiDriver(TableDriver):
             BadReply: It is not a reply of this instrument.
             DeviceFault: The instrument refuses.
         """
+        found = self._form.fullmatch(told := self._told(what, reply, asked))
+        if found is None:
+            raise BadReply(f"{what}: {told[:40]!r} is not in form")
+        return found[1]
+
+    def _told(self, what: str, reply: bytes, asked: str) -> str:
         head = self._reply_head
         told = reply.removeprefix(head).removesuffix(self._end).decode("ascii", "replace")
         whole = reply.endswith(self._end)
@@ -292,10 +314,7 @@ class AsciiDriver(TableDriver):
             raise fault(what, f"{told[:80]}{to}{why and f' ({why})'}")
         if not (whole and reply.startswith(head)):
             raise BadReply(f"{what}: {reply[:80]!r} is not a reply of {head.decode() or 'its'}")
-        found = self._form.fullmatch(told)
-        if found is None:
-            raise BadReply(f"{what}: {told[:40]!r} is not in form")
-        return found[1]
+        return told
 
     def _decoder(
         self, reply: Several, rows: Mapping[str, Ascii]

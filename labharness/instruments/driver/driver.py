@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from typing import ClassVar
 
-from labharness.core.vocabulary import DeviceFault, Protocol, Request
+from labharness.core.vocabulary import DeviceFault, LengthAt, Message, Protocol, Request, Rtu
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver.channels import Channel, Identity, Query, Scan
 from labharness.instruments.driver.energy import Off
@@ -66,6 +66,16 @@ class Driver(ABC):
     @abstractmethod
     def identify(self) -> Query:
         """Return the frame that asks for the identity; it decodes to an ``Identity``."""
+
+    def steps(self) -> tuple[Request, ...]:
+        """Return the reads that prove its port in step after each reply.
+
+        Their replies can be those to no other question: ``obeyed`` is their form, or they are
+        always the same, as an identity is. ``()`` where every reply carries an address, a number or
+        an echo of its question.
+        """
+        asks = self.identify().request
+        return () if isinstance(asks.reply, Rtu | LengthAt | Message) else (asks,)
 
     @abstractmethod
     def expects(self, identity: Identity) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from labharness.core.vocabulary import Exactly, LengthAt, Request, Rtu
 from labharness.core.vocabulary.texts import Text
 from labharness.line.exchanges import READ_TRIES
-from labharness.line.instrument import Instrument, PortTiming
+from labharness.line.instrument import Instrument, PortTiming, step_frames
 from labharness.line.poll import TICK_S
 from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Envelope
@@ -61,7 +61,7 @@ def exchange_s(request: Request, baud: int) -> float:
     elif isinstance(rule, LengthAt):
         reply = max(rule.lengths)
     else:
-        reply = REPLY_BYTES_ASSUMED
+        reply = min(REPLY_BYTES_ASSUMED, getattr(rule, "bytes_max", REPLY_BYTES_ASSUMED))
     wire_s = (len(request.frame) + reply) * BITS_PER_CHARACTER / baud if baud else 0.0
     return wire_s + INSTRUMENT_S + request.settle_s
 
@@ -78,6 +78,7 @@ def port_costs(
 ) -> tuple[PortCost, ...]:
     """Compute the times on each port's wire."""
     costs = []
+    steps = step_frames(instruments)
     for port, timing in timings.items():
         requests = [
             scan.request
@@ -90,10 +91,11 @@ def port_costs(
             [frame.request for frame in frames if frame.port == port]
             for frames in procedures.values()
         ]
+        step_s = max((exchange_s(each, timing.baud) for each in steps.get(port, ())), default=0.0)
         costs.append(
             PortCost(
                 port,
-                sum(exchange_s(request, timing.baud) for request in requests),
+                sum(exchange_s(request, timing.baud) + step_s for request in requests),
                 max((request.timeout_s for request in requests), default=0.0),
                 max((sum(exchange_s(r, timing.baud) for r in each) for each in writes), default=0),
             )

@@ -12,6 +12,7 @@ from labharness.core.vocabulary.channels import split_channel
 from labharness.lab.config.lab_file import PortRow
 from labharness.lab.config.reads import port_protocol
 from labharness.line import Instrument
+from labharness.line.instrument import step_frames
 from labharness.safety.guard import SafeFrame
 from labharness.safety.guard.armed import ARMED_FILE, Armed, ArmedPort
 from labharness.safety.kernel import Envelope
@@ -86,6 +87,7 @@ def _port(row: PortRow, plan: "LabPlan") -> ArmedPort:
         protocol=port_protocol(here),
         exchange_s_max=longest_s,
         reads=tuple({request.frame: request for request in reads}.values()),
+        steps=step_frames(here).get(row.name, ()),
     )
 
 

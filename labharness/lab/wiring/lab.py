@@ -14,7 +14,7 @@ from labharness.lab.wiring.arming import armed_of, guard_command
 from labharness.lab.wiring.operators import ServedOperator, SimulatedOperator
 from labharness.lab.wiring.simulated_lab import STEP_S, SimulatedLab
 from labharness.line import Line
-from labharness.line.instrument import read_frames
+from labharness.line.instrument import read_frames, step_frames
 from labharness.line.poll import TICK_S
 from labharness.safety.guard import Guard, GuardCore, Latch, SafeFrame
 from labharness.safety.guard.armed import Armed
@@ -100,7 +100,7 @@ class Lab:
             name: tuple(frame for frame in frames if frame.port in near)
             for name, frames in procedures.items()
         }
-        return LoopGuard(GuardCore(reads, ours), near, latch)
+        return LoopGuard(GuardCore(reads, ours, step_frames(self.plan.instruments)), near, latch)
 
     def _whole_guard(
         self, armed: Armed | None, procedures: Mapping[str, tuple[SafeFrame, ...]]

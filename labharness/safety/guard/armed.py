@@ -39,7 +39,7 @@ __all__ += ["read_whole", "state_home"]
 ARMED_FILE = "armed.json"
 SOCKET_FILE = "guard.sock"
 FILE_BYTES_MAX = 16 * 1024 * 1024  # a thousand times what a lab file has
-FORMAT = 2
+FORMAT = 3
 SILENCE_S_RANGE = (0.2, 5.0)
 PLACE_DIGITS = (
     6  # of a digest: few labs of one account share a name, and the path of a socket must be short
@@ -73,6 +73,8 @@ class ArmedPort:
         protocol: Its protocol; a read on Modbus must be a reading function by its own frame.
         exchange_s_max: A request with a longer time-out is refused: a procedure waits for it (s).
         reads: The exact set of requests that read.
+        steps: Those of them that prove the port in step; ``()`` where each reply shows whose answer
+            it is.
     """
 
     name: str
@@ -86,6 +88,12 @@ class ArmedPort:
     protocol: Protocol = Protocol.TEXT
     exchange_s_max: float = 1.0
     reads: tuple[Request, ...] = ()
+    steps: tuple[Request, ...] = ()
+
+    @property
+    def proof_s(self) -> float:
+        """How much longer an exchange may take where a step follows it (s)."""
+        return 2 * max((step.timeout_s for step in self.steps), default=0.0)
 
     @property
     def address(self) -> LinkAddress:
@@ -138,7 +146,7 @@ class Armed:
     def core(self) -> GuardCore:
         """Make the guard's core for these ports."""
         reads = {port.name: [request.frame for request in port.reads] for port in self.ports}
-        return GuardCore(reads, self.procedures)
+        return GuardCore(reads, self.procedures, {port.name: port.steps for port in self.ports})
 
 
 def arming_digest(text: str) -> str:
@@ -276,7 +284,7 @@ def _only_reads(
     """
     safe = [each for frames in procedures.values() for each in frames]
     for port in ports:
-        for request in port.reads:
+        for request in (*port.reads, *port.steps):
             why = why_no_read(request, port.protocol)
             sets = [e for e in safe if e.port == port.name and same_frame(request, e.request)]
             if not why and sets:
@@ -296,6 +304,7 @@ def _write_port(port: ArmedPort) -> dict[str, object]:
         "protocol": port.protocol.value,
         "exchange_s_max": port.exchange_s_max,
         "reads": [write_request(request) for request in port.reads],
+        "steps": [write_request(request) for request in port.steps],
     }
 
 
@@ -308,9 +317,8 @@ def _read_port(value: object, number: int) -> ArmedPort:
         link=link,
         protocol=Protocol(fields.one_of("protocol", tuple(Protocol))),
         exchange_s_max=fields.seconds("exchange_s_max", EXCHANGE_S_MAX),
-        reads=tuple(
-            read_request(Fields(each, f"{where}, reads")) for each in fields.items("reads")
-        ),
+        reads=_read_requests(fields, "reads"),
+        steps=_read_requests(fields, "steps"),
         **read_fields(LINKS[link], fields),
     )
     fields.end()
@@ -319,6 +327,10 @@ def _read_port(value: object, number: int) -> ArmedPort:
     if port.parity not in PARITIES:
         raise BadFields(f"{where}: parity {port.parity!r} is none of {', '.join(PARITIES)}")
     return port
+
+
+def _read_requests(fields: Fields, key: str) -> tuple[Request, ...]:
+    return tuple(read_request(Fields(e, f"{fields.where}, {key}")) for e in fields.items(key))
 
 
 def _read_procedure(table: Fields, name: str, ports: list[str]) -> tuple[SafeFrame, ...]:

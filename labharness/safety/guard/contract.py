@@ -105,6 +105,10 @@ class Guard(Protocol):
         """
         ...
 
+    def doubt(self, port: str) -> None:
+        """Take a port for out of step: its last reply can be read by nobody."""
+        ...
+
     def trip(self, trip: Trip) -> None:
         """Run a procedure: bytes first, then the latch; records come after, by the caller."""
         ...

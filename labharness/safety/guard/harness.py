@@ -249,6 +249,11 @@ class HarnessSession:
         guard.core.admit(permit, guard.steady_s())
         return request, permit
 
+    def _take_doubt(self, port: str) -> None:
+        _must_know("port", port, self._guard.core.ports)
+        self._guard.ports.doubt(port)
+        self.say("status")
+
     def _take_trip(self, rest: Fields) -> None:
         inner = rest.inside("trip")
         procedure = inner.one_of("procedure", self._guard.core.procedures)
@@ -294,6 +299,7 @@ RESTS = frozenset({"send", "trip"})
 
 _TAKES: dict[str, Callable[..., None]] = {
     "send": HarnessSession._take_send,
+    "doubt": HarnessSession._take_doubt,
     "trip": HarnessSession._take_trip,
     "repeat": HarnessSession._take_repeat,
     "epoch": lambda session: session._guard.core.new_epoch(),

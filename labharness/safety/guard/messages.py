@@ -204,6 +204,7 @@ PERMIT = kinds_of("number whole, epoch whole, expires_us whole, seal raw")
 
 ASKS = {
     "send": kinds_of("port text, number whole"),  # then a frame, or a permit and its request
+    "doubt": kinds_of("port text"),
     "trip": kinds_of(""),  # then the trip, which is read after the bytes of its procedure have left
     "repeat": kinds_of("frames items"),
     "epoch": kinds_of(""),

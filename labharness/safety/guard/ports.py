@@ -204,6 +204,8 @@ class Ports:
                 finished = port.expire(now)
                 if finished is not None:
                     self._finish(name, finished)
+                elif port.state is SENT:
+                    self._go_on(name, now)
                 else:
                     self.on_free()
 
@@ -220,11 +222,26 @@ class Ports:
             if port.state is DRAIN and now >= port.due_s:
                 port.expire(now)  # its quiet was over before these bytes came
                 self.on_free()
+            was = port.state
             finished = port.feed(data, now)
             if finished is not None:
                 self._finish(name, finished)
+            elif port.state is not was:
+                self.on_free()  # no longer: nobody asked for these bytes
+            else:
+                self._go_on(name, now)
 
         return read
+
+    def doubt(self, name: str) -> None:
+        """Take a port for out of step: the harness cannot read its last reply."""
+        self.core.ports[name].doubt(self._steady_s())
+
+    def _go_on(self, name: str, now: float) -> None:
+        """Send what proves the last reply, if that is due."""
+        frame = self.core.prove(name, now)
+        if frame is not None and (why := self._hand_over(name, frame)):
+            self._end(name, why, now)
 
     def _lose(self, name: str, link: Descriptor, why: str, now: float) -> None:
         with suppress(KeyError, ValueError):
@@ -246,13 +263,18 @@ class Ports:
         """Send the next frame of each port; a lost link is reported after the last byte."""
         now = self._steady_s()
         lost = []
+        gone = []
         for name in names:
+            gone.append((name, self.core.ports[name].give_way(now)))
             frame = self.core.send_safe(name, now)
             if frame is not None:
                 self._safe_sent.add(name)
                 why = self._hand_over(name, frame)
                 if why:
                     lost.append((name, why))
+        for name, finished in gone:
+            if finished is not None:
+                self._finish(name, finished)
         for name, why in lost:
             self._end(name, why, now)
 

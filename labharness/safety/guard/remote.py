@@ -87,6 +87,7 @@ class RemoteGuard(Tells):
             for number, frame in enumerate(frames)
         }
         ports = [port.name for port in armed.ports]
+        self._proof_s = {port.name: port.proof_s for port in armed.ports}
         self._queue = PortQueue(ports, self.ready)
         self._free = dict.fromkeys(ports, False)
         self._shut: dict[str, str] = {}  # links that the guard could not open, and why
@@ -260,9 +261,15 @@ class RemoteGuard(Tells):
             }
             rest = {"permit": write_fields(PERMIT, sealed), "request": write_request(request)}
         self._take(port, number)
-        due_s = self._heartbeat_s + request.timeout_s + request.settle_s + HANGS_S
+        takes_s = request.timeout_s + request.settle_s + self._proof_s[port]
+        due_s = self._heartbeat_s + takes_s + HANGS_S
         self._asked[port] = (number, done, due_s)
         self._tell(ask("send", port=port, number=number) | rest)
+
+    def doubt(self, port: str) -> None:
+        """Take a port for out of step: its last reply can be read by nobody."""
+        self._take(port, self._told + 1)
+        self._tell(ask("doubt", port=port))
 
     def _take(self, port: str, number: int) -> None:
         """Count a port as taken until the guard has heard so many messages and says otherwise."""

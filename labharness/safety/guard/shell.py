@@ -108,6 +108,10 @@ class LoopGuard(Tells):
             state.expire(now)  # perhaps no user waited for the end of its quiet
         return state.state is IDLE and not state.safe and not self._closed
 
+    def doubt(self, port: str) -> None:
+        """Take a port for out of step: its last reply can be read by nobody."""
+        self.core.ports[port].doubt(self._loop.time())
+
     def trip(self, trip: Trip) -> None:
         """Run a procedure: bytes first, then the latch; records come after, by the caller."""
         for port in self.core.trip(trip.procedure):
@@ -181,9 +185,16 @@ class LoopGuard(Tells):
             if finished is not None:
                 self._finish(port, finished)
             else:
-                self._watch(state)
+                self._go_on(state, now)
 
         return receive
+
+    def _go_on(self, state: Port, now: float) -> None:
+        """Send what proves the last reply, if that is due, and wait on."""
+        frame = self.core.prove(state.name, now)
+        if frame is not None:
+            self._hand_over(state.name, frame, now)
+        self._watch(state)
 
     def _hand_over(self, port: str, frame: bytes, now: float) -> None:
         try:
@@ -198,10 +209,13 @@ class LoopGuard(Tells):
 
     def _send_safe(self, port: str) -> None:
         now = self._loop.time()
+        gone = self.core.ports[port].give_way(now)
         frame = self.core.send_safe(port, now)
         if frame is not None:
             self._quiet.pop(port, None)
             self._hand_over(port, frame, now)
+        if gone is not None:
+            self._finish(port, gone)
 
     def _finish(self, port: str, finished: Finished) -> None:
         if finished.safe is not None:
@@ -253,5 +267,7 @@ class LoopGuard(Tells):
                 finished = port.expire(now)
                 if finished is not None:
                     self._finish(name, finished)
+                else:
+                    self._go_on(port, now)
         for port in self.core.ports.values():
             self._watch(port)

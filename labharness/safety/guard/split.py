@@ -67,6 +67,10 @@ class SplitGuard(Tells):
         """Send one frame where the port is."""
         self._of(port).exchange(port, request, permit, done)
 
+    def doubt(self, port: str) -> None:
+        """Take a port for out of step where it is."""
+        self._of(port).doubt(port)
+
     def trip(self, trip: Trip) -> None:
         """Run a procedure on both sides, the guard process first."""
         self.remote.trip(trip)

@@ -5,6 +5,7 @@ Devices stand behind pseudo-terminals, and time is real; finer points of the loo
 """
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -13,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from guard_rig import BOUND_S, ON, READ, SAFE, SAFE_FRAMES, SHUT, GuardBench, bench
+from guard_rig import BOUND_S, ON, READ, SAFE, SAFE_FRAMES, SHUT, GuardBench, arming, bench
 from labharness.core.clock import PacedLoop, run
-from labharness.core.vocabulary import Cause, Request, Trip, Until
+from labharness.core.vocabulary import BadReply, Cause, Request, Trip, Until
 from labharness.instruments.link import Link
 from labharness.instruments.link.serial_port import SerialLink
 from labharness.line.exchanges import Exchanges, NoReply
@@ -24,6 +25,9 @@ from labharness.safety.guard.remote import RemoteGuard
 from labharness.safety.guard.shell import LoopGuard
 
 LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "leak")
+
+WHO = replace(READ, frame=b"who\r")
+FORM = replace(WHO, obeyed=b"ok who\r")
 
 Scenario = Callable[[Guard, GuardBench], Awaitable[None]]
 
@@ -57,7 +61,8 @@ def on_shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
                 if isinstance(guard, RemoteGuard):  # it would repeat what is unanswered for an hour
                     guard._child.end()
 
-        def on(scenario: Scenario) -> GuardBench:
+        def on(scenario: Scenario, *steps: Request) -> GuardBench:
+            rig.armed = arming(rig.devices, steps=steps)
             run(main(scenario), PacedLoop(1.0))
             return rig
 
@@ -91,7 +96,7 @@ async def heard(rig: GuardBench, port: str, count: int) -> None:
 
 def test_a_reply_reaches_the_one_who_asked(on_shell: Callable[..., GuardBench]) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
-        assert await exchanges(guard).ask("heat", READ) == b"ok read\r"
+        assert await exchanges(guard).ask("heat", READ, bytes) == b"ok read\r"
 
     assert on_shell(main).frames("heat") == [READ.frame]
 
@@ -103,7 +108,7 @@ def test_many_users_share_a_port_in_the_order_of_asking(
         turns: list[int] = []
 
         async def ask(number: int) -> None:
-            await exchanges(guard).ask("gas", READ)
+            await exchanges(guard).ask("gas", READ, bytes)
             turns.append(number)
 
         await asyncio.gather(*(ask(number) for number in range(8)))
@@ -118,8 +123,8 @@ def test_what_is_no_read_and_has_no_permit_leaves_no_byte(
     async def main(guard: Guard, rig: GuardBench) -> None:
         for request in (ON, SHUT[0], replace(READ, frame=b"READ\r")):
             with pytest.raises(NoReply, match="is not a read of port heat"):
-                await exchanges(guard).ask("heat", request)
-        assert await exchanges(guard).ask("heat", READ)
+                await exchanges(guard).ask("heat", request, bytes)
+        assert await exchanges(guard).ask("heat", READ, bytes)
 
     assert on_shell(main).frames("heat") == [READ.frame]
 
@@ -161,10 +166,10 @@ def test_silence_ends_at_its_time_out_and_the_port_comes_back(
         rig.devices.of["heat"].mute = True
         began_s = time.monotonic()
         with pytest.raises(NoReply, match=f"no reply within {READ.timeout_s:g} s"):
-            await exchanges(guard).ask("heat", READ)
+            await exchanges(guard).ask("heat", READ, bytes)
         assert READ.timeout_s <= time.monotonic() - began_s < 1.8
         rig.devices.of["heat"].mute = False
-        assert await exchanges(guard).ask("heat", READ) == b"ok read\r"
+        assert await exchanges(guard).ask("heat", READ, bytes) == b"ok read\r"
 
     assert len(on_shell(main).frames("heat")) == 2
 
@@ -186,7 +191,7 @@ def test_a_trip_sends_its_first_wave_on_all_ports_and_then_the_rest_and_latches(
         assert sorted(told) == sorted((each.channel, "") for each in SAFE)
         with pytest.raises(NoReply, match="latched"):
             await command(guard)
-        assert await exchanges(guard).ask("heat", READ), "reading goes on"
+        assert await exchanges(guard).ask("heat", READ, bytes), "reading goes on"
         with pytest.raises(NotPermitted, match="named person"):
             await guard.arm()
         guard.disarm()
@@ -201,7 +206,7 @@ def test_a_trip_waits_for_the_exchange_in_flight_and_for_nothing_else(
     on_shell: Callable[..., GuardBench],
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
-        users = [asyncio.ensure_future(exchanges(guard).ask("heat", READ)) for _ in range(20)]
+        users = [asyncio.ensure_future(exchanges(guard).ask("heat", READ, bytes)) for _ in range(20)]
         await heard(rig, "heat", 1)
         guard.trip(LEAK)
         await asyncio.gather(*users)
@@ -233,7 +238,7 @@ def test_single_steps_are_sent_again_in_their_order(
     async def main(guard: Guard, rig: GuardBench) -> None:
         guard.repeat([SAFE[3], SAFE[1]])
         await heard(rig, "gas", 2)
-        assert await exchanges(guard).ask("gas", READ), "and the port comes back"
+        assert await exchanges(guard).ask("gas", READ, bytes), "and the port comes back"
 
     assert on_shell(main).frames("gas") == [*SAFE_FRAMES["gas"], READ.frame]
 
@@ -305,3 +310,95 @@ def test_a_permit_carries_the_reply_rule_of_its_request(
         guard.disarm()
 
     assert on_shell(main).frames("heat") == [ON.frame]
+
+
+# ---- in step
+
+
+async def ask_until_right(guard: Guard) -> tuple[str, float]:
+    """Ask until an answer counts, twice at most; return the first error, and the time."""
+    began_s, why = time.monotonic(), ""
+    for _ in range(2):
+        try:
+            assert await exchanges(guard).ask("heat", READ, bytes) == b"ok read\r"
+        except NoReply as error:
+            why = str(error)
+        else:
+            break
+    return why, time.monotonic() - began_s
+
+
+@pytest.mark.promise(76)
+def test_a_stray_line_is_found_by_the_step_after_it(on_shell: Callable[..., GuardBench]) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        rig.devices.of["heat"].stray = b"0\r"
+        why, took_s = await ask_until_right(guard)
+        assert "which is no answer to it" in why
+        assert took_s >= READ.timeout_s
+        assert (await ask_until_right(guard))[0] == ""
+
+    assert on_shell(main, FORM).frames("heat") == [READ.frame, FORM.frame] * 3
+
+
+@pytest.mark.promise(76)
+def test_an_answer_that_is_always_the_same_is_learnt_and_then_proves(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        _, took_s = await ask_until_right(guard)
+        assert took_s >= WHO.timeout_s, "nothing came after it"
+        _, took_s = await ask_until_right(guard)
+        assert took_s < WHO.timeout_s
+        rig.devices.of["heat"].stray = b"ok read\r"
+        assert "which is no answer to it" in (await ask_until_right(guard))[0]
+
+    assert on_shell(main, WHO).frames("heat") == [READ.frame, WHO.frame] * 4
+
+
+@pytest.mark.promise(76)
+def test_a_port_on_which_bytes_came_unasked_is_asked_when_it_was_quiet_for_a_time_out(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        assert (await ask_until_right(guard))[0] == ""
+        os.write(rig.devices.of["heat"].master, b"ok read\r")
+        while guard.ready("heat"):  # noqa: ASYNC110 - the guard is another process
+            await asyncio.sleep(0.002)
+        _, took_s = await ask_until_right(guard)
+        assert took_s >= 0.9 * READ.timeout_s
+
+    assert on_shell(main).frames("heat") == [READ.frame] * 2
+
+
+@pytest.mark.promise(76)
+def test_a_port_whose_reply_cannot_be_read_is_asked_when_it_was_quiet_for_a_time_out(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        def decode(reply: bytes) -> bytes:
+            raise BadReply("it is no number")
+
+        with pytest.raises(BadReply):
+            await exchanges(guard).ask("heat", READ, decode)
+        _, took_s = await ask_until_right(guard)
+        assert took_s >= 0.9 * READ.timeout_s
+
+    assert on_shell(main).frames("heat") == [READ.frame] * 2
+
+
+@pytest.mark.promise(76)
+def test_making_safe_does_not_wait_for_the_quiet_after_a_step(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        reading = asyncio.ensure_future(exchanges(guard).ask("heat", READ, bytes))
+        await heard(rig, "heat", 2)
+        await asyncio.sleep(0.15)  # its answer takes 25 ms
+        guard.trip(LEAK)
+        tripped_s = time.monotonic()
+        await heard(rig, "heat", 3)
+        assert rig.devices.of["heat"].heard[2][0] - tripped_s < 0.15
+        with pytest.raises(NoReply, match="making safe went before"):
+            await reading
+
+    assert on_shell(main, WHO).frames("heat")[:3] == [READ.frame, WHO.frame, SHUT[0].frame]

@@ -155,7 +155,7 @@ def test_whatever_is_missing_from_an_arming_is_named() -> None:
 
 
 MAY_BE = {("value", "-1"), ("transaction", "None"), ("shown", "None")}
-MAY_BE |= {(name, "[]") for name in ("stop", "nothing", "reads")}
+MAY_BE |= {(name, "[]") for name in ("stop", "nothing", "reads", "steps")}
 
 
 def test_whatever_is_of_another_kind_in_an_arming_is_refused_in_one_line() -> None:
@@ -180,7 +180,7 @@ def test_whatever_is_of_another_kind_in_an_arming_is_refused_in_one_line() -> No
         (("more",), 1, "unknown 'more'"),
         (("ports", 0, "more"), 1, "unknown 'more'"),
         (("ports", 0, "reads", 0, "reply", "more"), 1, "unknown 'more'"),
-        (("format",), 1, "is of format 1, this guard reads 2"),
+        (("format",), 1, "is of format 1, this guard reads 3"),
         (("procedures", "stop", 0, "request", "obeyed"), "", "which reply means done"),
         (("procedures", "stop", 0, "request", "obeyed"), b"(".hex(), "is not a regular expression"),
         (("procedures", "stop", 0, "shown", "obeyed"), "", "does not say what it is to be"),

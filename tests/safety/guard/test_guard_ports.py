@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,24 +15,37 @@ from labharness.core.vocabulary import (
     Quiet,
     Request,
     Rtu,
+    Text,
     Transaction,
+    Until,
 )
-from labharness.safety.guard import GuardCore, PortState
-from labharness.safety.guard.core import DRAIN_S_MIN
+from labharness.safety.guard import GuardCore, PortState, SafeFrame
+from labharness.safety.guard.core import Finished, Port
+
+
+def whole(finished: Finished | None) -> tuple[bytes | None, str]:
+    """The reply and the error of an exchange that has ended."""
+    assert finished is not None
+    return finished.reply, finished.error
+
 
 # ---- replies, late and otherwise
 
 
-def test_a_reply_may_come_in_pieces_and_what_follows_it_is_counted_and_dropped() -> None:
+@pytest.mark.promise(76)
+def test_a_reply_may_come_in_pieces_and_what_follows_it_takes_it_away() -> None:
     core = armed()
     port = core.ports["heat"]
     core.send("heat", READ, 0.0, None)
     assert [port.feed(each, 0.1) for each in (b"A", b" 12", b".5")] == [None] * 3
-    finished = port.feed(b"\rnoise", 0.2)
-    assert finished is not None
-    assert (finished.reply, finished.error) == (b"A 12.5\r", "")
+    assert whole(port.feed(b"\r", 0.2)) == (b"A 12.5\r", "")
+    assert (state_of(port), port.due_s) == (PortState.IDLE, float("inf"))
+    core.send("heat", READ, 1.0, None)
+    reply, error = whole(port.feed(b"A 12.5\rnoise", 1.1))
+    assert reply is None
+    assert "nobody asked for" in error
     assert port.discarded == 5
-    assert (port.state, port.due_s) == (PortState.IDLE, float("inf"))
+    assert (state_of(port), port.due_s) == (PortState.DRAIN, pytest.approx(1.4))
 
 
 @pytest.mark.promise(11)
@@ -60,12 +74,12 @@ def test_a_late_reply_of_the_right_shape_is_never_taken_for_a_fresh_one(
     assert port.discarded == len(late)
     assert port.expire(0.6) is None
     assert state_of(port) is PortState.DRAIN, "the port was not quiet for long enough"
-    assert port.expire(0.55 + DRAIN_S_MIN) is None
-    assert state_of(port) is PortState.IDLE
-    assert port.feed(late, 0.66) is None
-    assert port.due_s == float("inf"), "an idle port asks for no time, whatever it hears"
-    core.send("p", request_, 0.7, None)
-    fresh = port.feed(late, 0.75)
+    assert port.expire(0.84) is None
+    assert state_of(port) is PortState.DRAIN
+    assert port.expire(0.86) is None
+    assert state_of(port) is PortState.IDLE, "as long again from the late reply on"
+    core.send("p", request_, 0.9, None)
+    fresh = port.feed(late, 0.95)
     assert fresh is not None
     assert fresh.reply == late
 
@@ -125,13 +139,139 @@ def test_an_instrument_that_needs_silence_after_its_reply_gets_it() -> None:
     assert core.send("p", request, 0.16, None)
 
 
-def test_bytes_that_nobody_asked_for_are_dropped() -> None:
+@pytest.mark.promise(76)
+@pytest.mark.parametrize("settle_s", [0.0, 0.05])
+def test_bytes_that_nobody_asked_for_keep_a_port_quiet_for_a_time_out(settle_s: float) -> None:
     core = armed()
-    assert core.ports["heat"].feed(b"A hello\r", 0.0) is None
-    assert core.ports["heat"].state is PortState.IDLE
-    assert core.ports["heat"].discarded == 8
-    assert core.ports["heat"].due_s == float("inf")
-    assert core.ports["heat"].expire(1e9) is None
+    port = core.ports["heat"]
+    core.send("heat", replace(READ, settle_s=settle_s), 0.0, None)
+    assert whole(port.feed(b"A 1\r", 0.1)) == (b"A 1\r", "")
+    assert port.feed(b"A 2\r", 0.12) is None
+    assert (state_of(port), port.due_s) == (PortState.DRAIN, pytest.approx(0.42))
+    assert port.discarded == 4
+    assert port.expire(0.41) is None
+    refused(core, lambda: core.send("heat", READ, 0.41, None))
+    assert port.expire(0.43) is None
+    assert core.send("heat", READ, 0.43, None) == READ.frame
+
+
+@pytest.mark.promise(76)
+def test_a_reply_that_its_driver_cannot_read_keeps_a_port_quiet_for_a_time_out() -> None:
+    core = armed()
+    port = core.ports["heat"]
+    core.send("heat", READ, 0.0, None)
+    assert whole(port.feed(b"A ?\r", 0.1)) == (b"A ?\r", "")
+    port.doubt(0.11)
+    assert (state_of(port), port.due_s) == (PortState.DRAIN, pytest.approx(0.41))
+    core.trip("stop")
+    assert core.send_safe("heat", 0.12) is not None, "making safe does not wait for quiet"
+    port.doubt(0.13)
+    assert state_of(port) is PortState.SENT, "nor does a late doubt touch its exchange"
+
+
+# ---- steps, where a reply does not say whose answer it is
+
+LINE = Until(b"\r")
+ASK, WHO = Request(b"p?\r", LINE, 0.3), Request(b"id?\r", LINE, 0.5)
+FORM = replace(WHO, obeyed=b"ID [0-9]+\r")
+OFF = Request(b"l0\r", LINE, 0.3, obeyed=b"OK\r")
+SHOWN = replace(ASK, obeyed=b"0\r")
+STOP = SafeFrame(0, "p", OFF, "laser.emission", 0.0, "", SHOWN)
+
+
+def stepped(step: Request) -> tuple[GuardCore, Port]:
+    core = GuardCore({"p": {b"p?\r", b"id?\r"}}, {"stop": (STOP, STOP)}, {"p": (step,)})
+    return core, core.ports["p"]
+
+
+def asked(core: GuardCore, *replies: bytes, request: Request = ASK, at_s: float = 0.0) -> Any:
+    """Ask, and answer the question and what follows it; return the end."""
+    core.send("p", request, at_s, None)
+    finished = None
+    for reply in replies:
+        finished = core.ports["p"].feed(reply, at_s)
+        core.prove("p", at_s)
+    return finished
+
+
+@pytest.mark.promise(76)
+def test_a_reply_counts_once_a_step_after_it_was_answered_in_its_form() -> None:
+    core, port = stepped(FORM)
+    core.log = []
+    assert asked(core, b"0.5\r") is None
+    assert [each.frame for each in core.log] == [b"p?\r", b"id?\r"]
+    assert whole(port.feed(b"ID 7\r", 0.1)) == (b"0.5\r", "")
+    assert state_of(port) is PortState.IDLE
+    reply, error = whole(asked(core, b"0\r", b"0.5\r", at_s=1.0))
+    assert reply is None
+    assert "no answer to it" in error
+    assert (state_of(port), port.due_s) == (PortState.DRAIN, pytest.approx(1.5))
+    assert port.feed(b"ID 7\r", 1.1) is None
+    assert port.due_s == pytest.approx(1.6)
+
+
+@pytest.mark.promise(76)
+def test_a_step_that_is_always_the_same_is_learnt_where_nothing_follows_it_for_a_time_out() -> None:
+    core, port = stepped(WHO)
+    assert asked(core, b"0\r", b"0.5\r") is None
+    assert whole(port.feed(b"7\r", 0.01))[0] is None, "the step's own answer came after it"
+    port.expire(port.due_s)
+    assert asked(core, b"0.5\r", b"7\r", at_s=2.0) is None
+    assert port.expire(2.4) is None
+    assert whole(port.expire(2.5)) == (b"0.5\r", ""), "as long as a step may take"
+    assert whole(asked(core, b"0.6\r", b"7\r", at_s=3.0)) == (b"0.6\r", "")
+    assert whole(asked(core, b"7\r", b"0.6\r", at_s=4.0))[0] is None
+    port.expire(port.due_s)
+    assert whole(asked(core, b"7\r", request=WHO, at_s=6.0)) == (b"7\r", "")
+    assert asked(core, b"8\r", request=WHO, at_s=7.0) is None, "another one, or a stray line"
+    assert whole(port.expire(7.5)) == (b"8\r", "")
+
+
+@pytest.mark.promise(76)
+def test_making_safe_waits_for_no_step_and_believes_no_reading_without_one() -> None:
+    core, port = stepped(WHO)
+    assert asked(core, b"0.5\r", b"7\r") is None, "it waits for quiet"
+    core.trip("stop")
+    assert whole(port.give_way(0.1))[0] is None
+    assert core.send_safe("p", 0.1) == OFF.frame
+    assert whole(port.feed(b"OK\r", 0.11)) == (b"OK\r", ""), "the next one waits"
+    assert core.send_safe("p", 0.12) == OFF.frame
+    assert port.feed(b"OK\r", 0.13) is None
+    assert core.prove("p", 0.13) == WHO.frame
+    core.queue([STOP, STOP])
+    assert core.send_safe("p", 0.14) is None, "a frame is on the wire"
+    assert port.feed(b"7\r", 0.15) is None
+    assert whole(port.give_way(0.15))[0] is None, "and now none is"
+    port.safe.clear()
+    read = replace(STOP, request=SHOWN, shown=None)
+    core.queue([read, STOP])
+    assert core.send_safe("p", 1.0) == ASK.frame, "out of DRAIN"
+    assert whole(port.feed(b"0\r", 1.1)) == (None, Text("reply.unproven"))
+    core.queue([read, read])
+    core.send_safe("p", 2.0)
+    assert port.feed(b"0\r", 2.1) is None
+    assert core.prove("p", 2.1) == WHO.frame, "readings wait for each other"
+
+
+@pytest.mark.promise(76)
+def test_a_step_follows_when_the_instrument_has_had_its_silence() -> None:
+    core, port = stepped(FORM)
+    core.send("p", replace(ASK, settle_s=0.05), 0.0, None)
+    assert port.feed(b"0.5\r", 0.1) is None
+    assert core.prove("p", 0.1) is None
+    assert port.expire(port.due_s) is None
+    assert core.prove("p", port.due_s) == WHO.frame
+    assert port.expire(port.due_s) is not None, "it is silent"
+    assert state_of(port) is PortState.DRAIN
+    port.expire(port.due_s)
+    core.send("p", replace(ASK, settle_s=0.05), 2.0, None)
+    assert port.feed(b"0.5\r", 2.1) is None
+    assert whole(port.feed(b"0.5\r", 2.12))[0] is None, "nobody asked for it"
+
+
+def test_a_step_that_is_no_read_of_its_port_is_refused() -> None:
+    with pytest.raises(ValueError, match="port p: the step 6f 6e 0d is none of its reads"):
+        GuardCore({"p": {b"p?\r"}}, {}, {"p": (Request(b"on\r", LINE, 0.3),)})
 
 
 def test_silence_ends_a_quiet_reply() -> None:
@@ -170,7 +310,7 @@ def test_a_port_that_babbles_is_tried_again_after_two_seconds_and_not_before() -
     now = 0.35
     while now < 2.4:
         port.feed(b"x", now)
-        assert port.due_s == pytest.approx(min(now + 0.1, 2.4)), "its quiet begins again"
+        assert port.due_s == pytest.approx(min(now + 0.3, 2.4)), "its quiet begins again"
         port.expire(now)
         assert state_of(port) is PortState.DRAIN
         now += 0.05

@@ -54,7 +54,7 @@ def with_guard(
 
 
 async def ask(guard: RemoteGuard) -> bytes:
-    return await Exchanges(guard, asyncio.get_running_loop()).ask("heat", READ)
+    return await Exchanges(guard, asyncio.get_running_loop()).ask("heat", READ, bytes)
 
 
 def test_a_guard_is_started_where_none_runs_and_ends_with_its_run(rig: GuardBench) -> None:

@@ -315,9 +315,9 @@ def test_the_port_of_an_abandoned_exchange_is_given_on(tmp_path: Path, waits_s: 
         links: Mapping[str, Link] = {"p": cast("Link", Mute())}
         guard = LoopGuard(GuardCore({"p": {b"A\r"}}, {}), links, Latch(tmp_path / "latch.json"))
         exchanges = Exchanges(guard, loop)
-        first = loop.create_task(exchanges.ask("p", ask))
+        first = loop.create_task(exchanges.ask("p", ask, bytes))
         await asyncio.sleep(0.05)
-        second = loop.create_task(exchanges.ask("p", ask))
+        second = loop.create_task(exchanges.ask("p", ask, bytes))
         await asyncio.sleep(waits_s)
         first.cancel()
         done, _ = await asyncio.wait([second], timeout=20)
