@@ -26,7 +26,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "late reply accepted",
-        "labharness.safety.guard.core:Port._bad",
+        "labharness.safety.guard.port:Port._bad",
         "self._quiet_s",
         "0.0",
         "tests/safety/guard/test_guard_ports.py::"
@@ -182,7 +182,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "refusal taken for obedience",
-        "labharness.safety.guard.core:Port._proven",
+        "labharness.safety.guard.port:Port._proven",
         "'' if self._safe_sent is None else disobeyed(request, reply)",
         '""""""',
         "tests/chaos/test_chaos_found.py::"

@@ -4,14 +4,14 @@ from planted_bug import PlantedBug
 
 __all__ = ["IN_STEP"]
 
-CORE = "labharness.safety.guard.core:Port."
+PORT = "labharness.safety.guard.port:Port."
 PORTS = "tests/safety/guard/test_guard_ports.py::"
 SHELLS = "tests/safety/guard/test_both_shells.py::"
 
 IN_STEP = (
     PlantedBug(
         "proof of step skipped",
-        f"{CORE}_answered",
+        f"{PORT}_answered",
         "not self.steps or self._numbered",
         "True",
         f"{PORTS}test_a_reply_counts_once_a_step_after_it_was_answered_in_its_form",
@@ -21,8 +21,8 @@ IN_STEP = (
     ),
     PlantedBug(
         "any answer taken for a step's",
-        f"{CORE}_answered",
-        "re.fullmatch(obeyed, reply) if obeyed else reply == self._known",
+        f"{PORT}_answered",
+        "not disobeyed(step, reply) if step.obeyed else reply == self._known",
         "True",
         "tests/drivers/test_own_answers.py::"
         "test_no_answer_to_another_question_is_believed[keithley_2400]",
@@ -31,7 +31,7 @@ IN_STEP = (
     ),
     PlantedBug(
         "step learnt before it was quiet",
-        f"{CORE}_answered",
+        f"{PORT}_answered",
         "now + self._quiet_s",
         "now",
         f"{PORTS}test_a_step_that_is_always_the_same_is_learnt_where_nothing_follows_it_for_a_time_out",
@@ -40,7 +40,7 @@ IN_STEP = (
     ),
     PlantedBug(
         "bytes after a whole reply ignored",
-        f"{CORE}feed",
+        f"{PORT}feed",
         "len(buffer) > taken",
         "False",
         f"{PORTS}test_a_reply_may_come_in_pieces_and_what_follows_it_takes_it_away",
@@ -49,7 +49,7 @@ IN_STEP = (
     ),
     PlantedBug(
         "bytes that nobody asked for ignored",
-        f"{CORE}feed",
+        f"{PORT}feed",
         "self._drain(now, self._quiet_s)",
         "None",
         f"{PORTS}test_bytes_that_nobody_asked_for_keep_a_port_quiet_for_a_time_out",
@@ -58,7 +58,7 @@ IN_STEP = (
     ),
     PlantedBug(
         "no quiet after a reply that cannot be decoded",
-        f"{CORE}doubt",
+        f"{PORT}doubt",
         "self._drain(now, self._quiet_s)",
         "None",
         f"{PORTS}test_a_reply_that_its_driver_cannot_read_keeps_a_port_quiet_for_a_time_out",
@@ -97,7 +97,7 @@ IN_STEP = (
     ),
     PlantedBug(
         "making safe waits for the quiet after a step",
-        f"{CORE}give_way",
+        f"{PORT}give_way",
         "self.step is not None or self._said is not None",
         "False",
         f"{SHELLS}test_making_safe_does_not_wait_for_the_quiet_after_a_step",
@@ -106,7 +106,7 @@ IN_STEP = (
     ),
     PlantedBug(
         "reading of a procedure believed without its step",
-        f"{CORE}_answered",
+        f"{PORT}_answered",
         "self._safe_sent is None or request.frame in self.reads",
         "self._safe_sent is None",
         f"{PORTS}test_making_safe_waits_for_no_step_and_believes_no_reading_without_one",
@@ -116,7 +116,7 @@ IN_STEP = (
     PlantedBug(
         "line break taken into a line of text",
         "labharness.instruments.driver.ascii_table:AsciiDriver",
-        "'([^\\\\r\\\\n]*)'",
+        "'([^\\r\\n]*)'",
         "'(?s:(.*))'",
         "tests/drivers/test_own_answers.py::"
         "test_no_answer_to_another_question_is_believed[cobolt_laser]",

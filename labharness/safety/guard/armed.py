@@ -92,7 +92,7 @@ class ArmedPort:
 
     @property
     def proof_s(self) -> float:
-        """How much longer an exchange may take where a step follows it (s)."""
+        """Return how much longer an exchange may take where a step follows it (s)."""
         return 2 * max((step.timeout_s for step in self.steps), default=0.0)
 
     @property

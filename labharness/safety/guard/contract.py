@@ -106,7 +106,7 @@ class Guard(Protocol):
         ...
 
     def doubt(self, port: str) -> None:
-        """Take a port for out of step: its last reply can be read by nobody."""
+        """Take a port for out of step: its last reply cannot be read."""
         ...
 
     def trip(self, trip: Trip) -> None:

@@ -227,7 +227,7 @@ class Ports:
             if finished is not None:
                 self._finish(name, finished)
             elif port.state is not was:
-                self.on_free()  # no longer: nobody asked for these bytes
+                self.on_free()  # no longer: these bytes were not asked for
             else:
                 self._go_on(name, now)
 

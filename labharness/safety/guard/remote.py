@@ -267,7 +267,7 @@ class RemoteGuard(Tells):
         self._tell(ask("send", port=port, number=number) | rest)
 
     def doubt(self, port: str) -> None:
-        """Take a port for out of step: its last reply can be read by nobody."""
+        """Take a port for out of step: its last reply cannot be read."""
         self._take(port, self._told + 1)
         self._tell(ask("doubt", port=port))
 

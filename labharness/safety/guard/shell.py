@@ -109,7 +109,7 @@ class LoopGuard(Tells):
         return state.state is IDLE and not state.safe and not self._closed
 
     def doubt(self, port: str) -> None:
-        """Take a port for out of step: its last reply can be read by nobody."""
+        """Take a port for out of step: its last reply cannot be read."""
         self.core.ports[port].doubt(self._loop.time())
 
     def trip(self, trip: Trip) -> None:

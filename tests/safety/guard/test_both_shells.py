@@ -206,7 +206,9 @@ def test_a_trip_waits_for_the_exchange_in_flight_and_for_nothing_else(
     on_shell: Callable[..., GuardBench],
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
-        users = [asyncio.ensure_future(exchanges(guard).ask("heat", READ, bytes)) for _ in range(20)]
+        users = [
+            asyncio.ensure_future(exchanges(guard).ask("heat", READ, bytes)) for _ in range(20)
+        ]
         await heard(rig, "heat", 1)
         guard.trip(LEAK)
         await asyncio.gather(*users)
@@ -333,7 +335,7 @@ def test_a_stray_line_is_found_by_the_step_after_it(on_shell: Callable[..., Guar
     async def main(guard: Guard, rig: GuardBench) -> None:
         rig.devices.of["heat"].stray = b"0\r"
         why, took_s = await ask_until_right(guard)
-        assert "which is no answer to it" in why
+        assert "the answer to another" in why
         assert took_s >= READ.timeout_s
         assert (await ask_until_right(guard))[0] == ""
 
@@ -350,7 +352,7 @@ def test_an_answer_that_is_always_the_same_is_learnt_and_then_proves(
         _, took_s = await ask_until_right(guard)
         assert took_s < WHO.timeout_s
         rig.devices.of["heat"].stray = b"ok read\r"
-        assert "which is no answer to it" in (await ask_until_right(guard))[0]
+        assert "the answer to another" in (await ask_until_right(guard))[0]
 
     assert on_shell(main, WHO).frames("heat") == [READ.frame, WHO.frame] * 4
 
