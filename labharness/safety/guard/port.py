@@ -20,17 +20,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from labharness.core.vocabulary import (
-    BadReply,
-    Nothing,
-    Quiet,
-    Request,
-    Text,
-    disobeyed,
-    unfinished,
-)
+from labharness.core.vocabulary import BadReply, Nothing, Quiet, Request, Text
+from labharness.core.vocabulary.requests import disobeyed, unfinished
 
-__all__ = ["DRAIN", "IDLE", "SENT", "Finished", "Port", "PortState", "SafeFrame", "shown"]
+__all__ = ["DRAIN", "IDLE", "SENT", "Finished", "Port", "PortState", "SafeFrame"]
 
 DRAIN_S_MIN = 0.1
 DRAIN_S_MAX = 2.0  # a port that babbles is tried again after this much more, and then goes stale
@@ -48,11 +41,6 @@ class PortState(Enum):
 
 # Names, because Python 3.11 takes ten times as long to find a member in its enum.
 IDLE, SENT, DRAIN = PortState.IDLE, PortState.SENT, PortState.DRAIN
-
-
-def shown(data: bytes) -> str:
-    """Write bytes for an error."""
-    return data[:SHOWN_BYTES_MAX].hex(" ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +124,7 @@ class Port:
                 self._drain(now, self._quiet_s)
             return None
         if self.step is not None or self._said is not None:  # no frame is on the wire
-            return self._bad(Text("reply.surplus", shown=shown(data)), now)
+            return self._bad(Text("reply.surplus", shown=_shown(data)), now)
         buffer = self._buffer + data if self._buffer else data
         try:
             taken = request.reply.take(buffer, self.transaction)
@@ -154,10 +142,9 @@ class Port:
                 self.due_s = min(now + request.reply.silence_s, self._deadline_s)
             return None
         if len(buffer) > taken:
-            surplus = buffer[taken:]
-            self.discarded += len(surplus)
+            self.discarded += len(buffer) - taken
             if not self._numbered:
-                return self._bad(Text("reply.surplus", shown=shown(surplus)), now)
+                return self._bad(Text("reply.surplus", shown=_shown(buffer[taken:])), now)
         return self._answered(request, buffer[:taken], now)
 
     def expire(self, now: float) -> Finished | None:
@@ -250,7 +237,7 @@ class Port:
             self._said = reply
             self.due_s = self._deadline_s = now + self._quiet_s
             return None
-        return self._bad(Text("reply.step", shown=shown(reply)), now)
+        return self._bad(Text("reply.step", shown=_shown(reply)), now)
 
     def _proven(self, asked: tuple[Request, bytes], now: float) -> Finished:
         """End with a whole reply; a frame of a procedure that was refused has failed."""
@@ -281,3 +268,7 @@ class Port:
         self.state = DRAIN
         self.due_s = now + drain_s
         self._drained_s = now + max(drain_s, self._quiet_s) + DRAIN_S_MAX
+
+
+def _shown(data: bytes) -> str:
+    return data[:SHOWN_BYTES_MAX].hex(" ")

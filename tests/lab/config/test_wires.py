@@ -58,14 +58,17 @@ TIMINGS = {
 
 def test_a_port_takes_its_polls_its_longest_exchange_and_its_longest_procedure() -> None:
     heat, relays, spare = port_costs((OVEN, BOX), TIMINGS, FRAMES)
-    polls = [exchange_s(asks(f"oven.{name}?"), 1000) for name in ("setpoint", "temperature")]
+    step_s = exchange_s(asks("oven who?"), 1000)  # each reply is followed by one
+    polls = [
+        exchange_s(asks(f"oven.{each}?"), 1000) + step_s for each in ("setpoint", "temperature")
+    ]
     assert heat == PortCost("heat", sum(polls), 1.0, heat.safe_s)
     assert heat.safe_s == pytest.approx(2 * (0.72 + 0.01))
-    assert relays == PortCost("relays", 0.01, 1.0, 0.01)
+    assert relays == PortCost("relays", 0.02, 1.0, 0.01)
     assert spare == PortCost("spare", 0, 0.0, 0)
     polls_off = replace(OVEN, polls={"setpoint": None, "off": 3.0})
     (cost,) = port_costs((polls_off,), {"heat": TIMINGS["heat"]}, {})
-    asked = [exchange_s(asks(f"oven.{name}?"), 1000) for name in ("off", "temperature")]
+    asked = [exchange_s(asks(f"oven.{name}?"), 1000) + step_s for name in ("off", "temperature")]
     assert cost == PortCost("heat", sum(asked), 1.0, 0)
 
 
@@ -91,7 +94,7 @@ def test_wires_that_are_fast_enough_have_nothing_said_of_them() -> None:
 def test_what_the_wires_are_too_slow_for_is_said_with_its_numbers() -> None:
     slow = {"heat": PortTiming(link="serial", baud=1000)}
     assert check_wires(envelope(2.0, temperature=3.9, off=9.0), (OVEN,), slow, FRAMES) == (
-        Finding("port heat", "one poll takes 1.61 s, longer than the 1 s between polls"),
+        Finding("port heat", "one poll takes 3.09 s, longer than the 1 s between polls"),
         Finding("port heat", "shutdown may take 2.46 s on the wire, the envelope allows 2 s"),
         Finding("oven.off", "is watched but never polled"),
         Finding(
