@@ -161,7 +161,8 @@ async def believed(kind: str, fault: Fault | None, folder: Path) -> tuple[int, l
         await ask(each.request, each.decode)
     for _ in range(2):
         for scan in driver.scans():
-            await ask(scan.request, scan.decode)
+            if scan.only_while is None:  # else it may be silent, and a stray line its only answer
+                await ask(scan.request, scan.decode)
         if kind in SETS:
             await command(*SETS[kind])
         await asyncio.sleep(0.5)
