@@ -131,11 +131,12 @@ COMPRESSED_ROW = _moved(
     "rows.compressed", -1.3, 0.9, f"the exfoliated row, -0.5 to 0 % {_MOVED_BY}"
 )
 STRETCHED_ROW = _moved("rows.stretched", 0.72, 0.9, f"the exfoliated row, 0 to 0.6 % {_MOVED_BY}")
-SLACK_ROW = _moved("rows.slack", -0.3, 0.7, f"the exfoliated row, -0.15 to 0.15 % {_MOVED_BY}")
+SLACK_ROW = _moved("rows.slack", -0.3, 0.9, f"the exfoliated row, 0 ± 0.25 % {_MOVED_BY}")
+COOLED_ROW = _moved("rows.cooled", 0.9, 1.0, f"the exfoliated row, 0.35 ± 0.25 % {_MOVED_BY}")
 
 ROWS_BY_ORIGIN = {
     "unknown": (COMPRESSED_ROW, STRETCHED_ROW),
-    "cvd": (COMPRESSED_ROW, STRETCHED_ROW, STRAINED_ROW),
+    "cvd": (COMPRESSED_ROW, STRETCHED_ROW, COOLED_ROW),
     "exfoliated": (COMPRESSED_ROW, STRETCHED_ROW, SLACK_ROW),
     "transferred": (COMPRESSED_ROW, STRETCHED_ROW, SLACK_ROW),
 }

@@ -148,6 +148,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "rows.relaxed": ("CVD, relaxed in every layer", "CVD，各层均已弛豫"),
     "rows.compressed": ("compressed", "压应变"),
     "rows.stretched": ("stretched", "拉应变"),
+    "rows.cooled": ("CVD, strained by cooling", "CVD，冷却致应变"),
     "rows.slack": ("nearly unstrained", "几乎无应变"),
     "rows.disordered": ("nanocrystalline or ALD", "纳米晶或 ALD"),
     "film.place": ("{layers} at the one place measured", "所测的一处为{layers}"),
