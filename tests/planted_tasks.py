@@ -259,7 +259,7 @@ IN_THE_TASKS = (
     PlantedBug(
         "retry that forgets its checkpoint",
         "labharness.lab.house.house:House._order",
-        "_resume_from(run)",
+        "resumed_from(run)",
         "None",
         "tests/lab/house/test_house_queue.py::"
         "test_a_retry_may_go_on_from_the_last_checkpoint_of_the_task",

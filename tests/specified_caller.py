@@ -141,8 +141,10 @@ def examined(
 
 
 def _faults(told: Told, begun: datetime | None) -> Iterator[str]:
-    if tuple(told) != ENVELOPE:
+    if tuple(told) not in (ENVELOPE, (*ENVELOPE, "metadata")):
         yield "its envelope has other fields"
+    if not like(TIME)(told.get("metadata", {}).get("lab_time", told["timestamp"])):
+        yield "its lab time is no time"
     if not like(TIME)(told["timestamp"]):
         yield "its time is not in UTC with milliseconds"
     elif begun is not None:
@@ -155,7 +157,9 @@ def _faults(told: Told, begun: datetime | None) -> Iterator[str]:
     if kind == "event":
         data = payload["data"]
         yield from _wrong(data, EVENTS[payload["event_type"]])
-        if payload["event_type"] == "intermediate_result" and "record" in data["data"]:
+        if payload["event_type"] == "intermediate_result" and {"record", "result"} & {
+            *data["data"]
+        } == {"record"}:
             yield "its result is a record, which no caller can read"
     if "error_details" in payload:
         yield from _wrong(payload["error_details"], DETAILS)
@@ -196,8 +200,9 @@ def _out_of_order(mine: list[Told]) -> Iterator[str]:
     for each in mine:
         known.setdefault(each["message_id"], each)
     first = list(known.values())
-    times = [each["timestamp"] for each in first]
-    yield from (f"{b} follows {a}" for a, b in pairwise(times) if b < a)
+    for a, b in pairwise(first):
+        if b["timestamp"] < a["timestamp"]:
+            yield f"{b} is stamped before {a}"
     state = "PENDING"
     for told in first:
         if told.is_("state_changed"):

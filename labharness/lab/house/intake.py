@@ -233,7 +233,9 @@ class Intake:
         self, session_id: str, message_id: str, accepted: HcpMessage | None
     ) -> tuple[HcpMessage, ...]:
         """Return what a caller is told before there is a run (ruling 2)."""
-        opened = session_created(self._new_id(), self._timestamp(), session_id, message_id)
+        # an acceptance is made before this, and told behind it
+        at = self._timestamp() if accepted is None else accepted.timestamp
+        opened = session_created(self._new_id(), at, session_id, message_id)
         return (opened,) if accepted is None else (opened, accepted)
 
     def _timestamp(self) -> str:

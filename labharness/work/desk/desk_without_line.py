@@ -7,6 +7,7 @@ There is nothing to arm, to fly before, to make safe or to watch, so none of tha
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -379,6 +380,8 @@ class DeskWithoutLine:
         return self._record(message)
 
     def _record(self, message: HcpMessage) -> HcpMessage:
+        # its state's event was told since it was made, and time never goes back
+        message = replace(message, timestamp=self._timestamp())
         try:
             self._journal.append("terminal", record_body(message), self._clock.now_s())
             self._journal.commit()

@@ -77,7 +77,7 @@ def caller(broker: Broker) -> Iterator[Callable[..., PlainCaller]]:
         faults += examined(each.heard, (*foreign - {"operator"}, *accounts), begun)
         each.purge()
         each.close()
-    assert faults == []
+    assert faults == [], "\n".join(faults)
 
 
 Serve = Callable[..., Service]
@@ -197,5 +197,6 @@ def test_a_killed_line_owner_leaves_an_answer_with_what_there_was(
     failed = asks.ended()
     assert failed["type"] == "task_failed"
     assert any(map(closes(accepted["session_id"]), asks.heard))
-    told = asked(asks, GROWTH)  # its line is latched
+    asks.submit(GROWTH)  # its line is latched
+    told = asks.ended()
     assert told.payload.get("reason_code") == "resource_unavailable", told
