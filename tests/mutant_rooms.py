@@ -147,7 +147,11 @@ class Room:
 ROOMS = (
     Room(
         "kernel",
-        ("labharness/safety/kernel/**/*.py", "labharness/safety/guard/core.py"),
+        (
+            "labharness/safety/kernel/**/*.py",
+            "labharness/safety/guard/core.py",
+            "labharness/safety/guard/port.py",
+        ),
         (*PURE, "test_guard_core", "test_guard_ports"),
         killed_min=0.95,
         branches=True,

@@ -96,6 +96,15 @@ IN_STEP = (
         detector="byte log",
     ),
     PlantedBug(
+        "question before what came unasked is heard",
+        "labharness.safety.guard.process:ProcessGuard._serve",
+        "not isinstance(each[0].fileobj, int)",
+        "isinstance(each[0].fileobj, int)",
+        f"{SHELLS}test_a_guard_hears_what_came_unasked_before_it_asks",
+        promise=76,
+        detector="byte log",
+    ),
+    PlantedBug(
         "making safe waits for the quiet after a step",
         f"{PORT}give_way",
         "self.step is not None or self._said is not None",

@@ -135,7 +135,9 @@ class ProcessGuard:
 
     def _serve(self) -> None:
         while not self._is_over():
-            for key, _ in self._selector.select(self._nap_s()):
+            ready = self._selector.select(self._nap_s())
+            # ports first (bare descriptors): what came unasked is heard before the next question
+            for key, _ in sorted(ready, key=lambda each: not isinstance(each[0].fileobj, int)):
                 key.data()
             self._keep_time()
 

@@ -6,6 +6,7 @@ Devices stand behind pseudo-terminals, and time is real; finer points of the loo
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -404,3 +405,21 @@ def test_making_safe_does_not_wait_for_the_quiet_after_a_step(
             await reading
 
     assert on_shell(main, WHO).frames("heat")[:3] == [READ.frame, WHO.frame, SHUT[0].frame]
+
+
+@pytest.mark.promise(76)
+def test_a_guard_hears_what_came_unasked_before_it_asks(tmp_path: Path) -> None:
+    with bench(tmp_path) as rig:
+        process = rig.start("--once")
+        caller = rig.call()
+        assert caller.send(None, READ)["reply"] == b"ok read\r".hex()
+        process.send_signal(signal.SIGSTOP)
+        caller.say(do="send", port="heat", number=8, permit=None, frame=READ.frame.hex())
+        os.write(rig.devices.of["heat"].master, b"0\r")
+        time.sleep(0.05)
+        process.send_signal(signal.SIGCONT)
+        ended = caller.hear("ended")
+        assert ended["reply"] is None
+        assert "port heat is in an exchange" in str(ended["error"])
+        assert rig.frames("heat") == [READ.frame], "the second was not sent"
+        caller.leave()
