@@ -5,6 +5,7 @@ delays, loses or cuts a reply, at any place. An instrument answers in the order 
 """
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -167,6 +168,10 @@ async def believed(kind: str, fault: Fault | None, folder: Path) -> tuple[int, l
             await command(*SETS[kind])
         await asyncio.sleep(0.5)
     guard.close()
+    for step in steps[port]:
+        for frame, reply in wire.said:
+            if frame != step.frame and step.obeyed and re.fullmatch(step.obeyed, reply):
+                wrong.append(f"{reply!r} to {frame!r} is in the form of {step.frame!r}")
     return count, wrong
 
 
