@@ -17,7 +17,7 @@ from labharness.lab import LabPlan
 from labharness.lab.config import lab_plan as config
 from labharness.line.procedures import Verification
 from labharness.line.trip_response import TripResponse
-from labharness.safety.guard import core
+from labharness.safety.guard import port as guard_port
 from labharness.safety.guard.shell import LoopGuard
 from labharness.safety.kernel.proofs.purged import PurgeProof
 from labharness.work.capability.steps import Steps
@@ -225,7 +225,7 @@ HARMS = (
     Harm(
         "a refused write passes for an obeyed one",
         62,
-        patch=lambda: mock.patch.object(core, "disobeyed", return_value=""),
+        patch=lambda: mock.patch.object(guard_port, "disobeyed", return_value=""),
     ),
     Harm(
         "a run that ends is not made safe",

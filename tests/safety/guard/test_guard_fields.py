@@ -255,5 +255,5 @@ def test_a_file_that_is_too_long_is_not_read_to_its_end(
 
 def test_an_arming_is_written_to_be_read_by_people() -> None:
     lines = ARMED.text().splitlines()
-    assert lines[:2] == ["{", ' "format": 2,']
+    assert lines[:2] == ["{", ' "format": 3,']
     assert ARMED.text().endswith("}\n")
