@@ -185,6 +185,8 @@ class Reference:
             row.status = "waiting_resource" if self._held(row, ready, seen) else "queued"
 
     def _held(self, row: Row, ready: list[Row], seen: str | None) -> bool:
+        if seen is None and self.silent_s > 10.0:
+            return True  # there is no line owner
         return bool(self.lease) or (row is ready[0] and seen == "" and bool(self.line.latched))
 
     def _follow(self, row: Row, seen: str | None) -> None:

@@ -168,11 +168,16 @@ class _Seen:
 def _seen(run: Attempt | None, records: Iterable[Record]) -> _Seen:
     found = _Seen()
     base_s: float | None = None
+    lab_time = False
     for each in records:
         if base_s is None:
             base_s = _base_s(run, each)
             found.first_s = base_s + each.at_s
         at_s = base_s + each.at_s
+        if lab_time := lab_time or "metadata" in each.body:  # then each event has its own time
+            own = each.body.get("timestamp")
+            at_s = datetime.fromisoformat(str(own)).timestamp() if own else found.last_s
+            at_s = max(at_s, found.last_s, found.first_s)
         found.last_s = at_s
         _take(found, each, at_s)
         if each.kind == "terminal":

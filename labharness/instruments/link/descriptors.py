@@ -22,6 +22,7 @@ __all__ = [
     "Descriptor",
     "SerialDescriptor",
     "TcpDescriptor",
+    "close_port",
     "hand_over",
     "hurry",
     "open_port",
@@ -99,6 +100,16 @@ def open_port(path: str, baud: int, parity: str, stop_bits: float) -> "serial.Se
     return port
 
 
+def close_port(port: "serial.Serial") -> None:
+    """Close a serial port, and its lock: of a pseudo-terminal that is held elsewhere it stayed."""
+    if os.name == "posix" and port.is_open:
+        import fcntl
+
+        with suppress(*_FAILURES):
+            fcntl.ioctl(port.fileno(), termios.TIOCNXCL)
+    port.close()
+
+
 def _reason(why: Exception) -> str:
     """Return why a port does not open, without the path."""
     number = getattr(why, "errno", None)
@@ -144,7 +155,7 @@ class SerialDescriptor:
         """Close the port; the system still sends the bytes it has."""
         if self._port is not None:
             with suppress(OSError):  # a device that is gone cannot be closed
-                self._port.close()
+                close_port(self._port)
             self._port = None
 
 

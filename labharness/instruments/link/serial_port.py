@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import serial
 
-from labharness.instruments.link.descriptors import hand_over, open_port
+from labharness.instruments.link.descriptors import close_port, hand_over, open_port
 from labharness.instruments.link.links import LinkLost, nobody
 
 __all__ = ["SerialLink"]
@@ -66,7 +66,7 @@ class SerialLink:
             return
         if self._loop is not None and not self._polls and not self._loop.is_closed():
             self._loop.remove_reader(self._port.fileno())
-        self._port.close()
+        close_port(self._port)
         self._port = None
 
     def _read(self) -> None:

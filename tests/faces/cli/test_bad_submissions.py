@@ -285,6 +285,9 @@ def follow(body: dict[str, Any], suggestion: str, message: str) -> dict[str, Any
         for gone in re.findall(r"and no (\w+)", found[2]):
             del followed["payload"]["inputs"][gone]
         return followed
+    if found := re.search(r"Without (\w+) among its inputs the task is accepted", suggestion):
+        del followed["payload"]["inputs"][found[1]]
+        return followed
     for pattern, path in NAMED:
         if found := re.search(pattern, suggestion):
             kind = type(at(example(), path)) if at(example(), path) is not None else str

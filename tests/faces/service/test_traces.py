@@ -91,6 +91,46 @@ ENDS = st.sampled_from(["task_completed", "task_failed", "task_rejected"]).map(
 TIMES = st.lists(st.floats(0.0, 50.0), min_size=12, max_size=12)
 
 
+def test_spans_of_a_run_at_another_speed_are_by_the_calendar() -> None:
+    """Hours of lab time are seconds of it: no span ends in a time to come."""
+    began_s = 1_793_534_400.0  # 2026-11-01T12:00:00Z
+    lab = {"metadata": {"lab_time": "2026-01-01T08:00:00.000Z"}}
+    told = [
+        ("event", {"event_type": "session_created", "data": {}}, 0),
+        ("task_accepted", {"risk_level": "R3"}, 0),
+        ("event", {"event_type": "progress", "data": {"stage": "ramp"}}, 1),
+        ("step", {}, 1),
+        ("event", {"event_type": "progress", "data": {"stage": "growth"}}, 2),
+        ("terminal", {"type": "task_completed", "payload": {}}, 3),
+    ]
+    records = [
+        Record(
+            seq=seq,
+            at_s=3_600.0 * seq,
+            kind=kind,
+            body={**body, **lab, "timestamp": f"2026-11-01T12:00:{second:02}.000Z"}
+            if kind in ("event", "terminal")
+            else body,
+            hash="",
+        )
+        for seq, (kind, body, second) in enumerate(told)
+    ]
+    run = Attempt("s", 1, "completed", "line", began_s, ended_at_s=began_s + 3.0)
+    task = Task(
+        task_id="t",
+        objective="",
+        requested_by="",
+        created_at_s=began_s,
+        updated_at_s=began_s,
+        last_activity_s=began_s,
+        root_task_id="t",
+        attempts=(run,),
+    )
+    spans = spans_of(task, "s", run, records, context_of("s", ""))
+    assert max(each.end_s for each in spans) == began_s + 3.0
+    assert min(each.begin_s for each in spans) == began_s
+
+
 @pytest.mark.promise(72)
 @given(st.lists(EVENTS | OTHERS, max_size=10), ENDS, TIMES, st.booleans())
 def test_spans_lie_within_their_parents_and_hold_no_word_of_a_caller(

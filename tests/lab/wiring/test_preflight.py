@@ -153,7 +153,7 @@ def test_a_plan_that_would_trip_is_refused_before_anything_is_written(
     assert f"at most {TRIP_C}" in message
     sources = {str(sent.source) for sent in ran.lab.guard.core.log or []}
     assert sources == {"read"}
-    assert "no recipe the task is accepted" in ran.body["suggestion"]
+    assert "Without recipe among its inputs the task is accepted" in ran.body["suggestion"]
     assert accepted(run_task(tight_plan, abort=SOON))["risk_level"] == "R3"
 
 
@@ -176,7 +176,10 @@ def test_the_plan_command_flies_without_submitting(capsys: pytest.CaptureFixture
     shown = capsys.readouterr().out
     takes, risk, *_ = shown.splitlines()
     assert takes.endswith(" and stays within every limit on the nominal plant")
-    assert risk == "risk R3: approved beforehand by labharness maintainers"
+    assert (
+        risk
+        == "risk R3 (at least R3: the capability controls physical resources): approved beforehand by labharness maintainers"
+    )
     assert re.search(r"  growth\n", shown)
     assert "furnace STAYS ON, heating to 725 degC, until a hardware limiter acts\n" in shown
     assert "furnace.temperature" in shown
@@ -215,7 +218,10 @@ def test_another_account_may_plan_and_is_told_that_the_latch_is_not_seen(
     finally:
         short_plan.state_dir.chmod(0o700)
     assert said.code == 0
-    assert said.out.splitlines()[1] == "risk R3: approved beforehand by labharness maintainers"
+    assert (
+        said.out.splitlines()[1]
+        == "risk R3 (at least R3: the capability controls physical resources): approved beforehand by labharness maintainers"
+    )
     why = f"cannot be seen: {short_plan.state_dir}: Permission denied"
     assert said.err == f"labharness plan: whether the line is latched {why}\n"
 
