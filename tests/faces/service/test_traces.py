@@ -95,7 +95,7 @@ def test_spans_of_a_run_at_another_speed_are_by_the_calendar() -> None:
     """Hours of lab time are seconds of it: no span ends in a time to come."""
     began_s = 1_793_534_400.0  # 2026-11-01T12:00:00Z
     lab = {"metadata": {"lab_time": "2026-01-01T08:00:00.000Z"}}
-    told = [
+    told: list[tuple[str, dict[str, Any], int]] = [
         ("event", {"event_type": "session_created", "data": {}}, 0),
         ("task_accepted", {"risk_level": "R3"}, 0),
         ("event", {"event_type": "progress", "data": {"stage": "ramp"}}, 1),

@@ -24,6 +24,11 @@ from rig import EXAMPLE, HERE, SHORT_LINE, SOON, Ran, accepted, approved_copy, s
 Run = Callable[..., Ran]
 TRIP_C = 230
 
+RISK = (
+    "risk R3 (at least R3: the capability controls physical resources): "
+    "approved beforehand by labharness maintainers"
+)
+
 
 @pytest.fixture
 def tight_plan(tmp_path: Path) -> LabPlan:
@@ -176,10 +181,7 @@ def test_the_plan_command_flies_without_submitting(capsys: pytest.CaptureFixture
     shown = capsys.readouterr().out
     takes, risk, *_ = shown.splitlines()
     assert takes.endswith(" and stays within every limit on the nominal plant")
-    assert (
-        risk
-        == "risk R3 (at least R3: the capability controls physical resources): approved beforehand by labharness maintainers"
-    )
+    assert risk == RISK
     assert re.search(r"  growth\n", shown)
     assert "furnace STAYS ON, heating to 725 degC, until a hardware limiter acts\n" in shown
     assert "furnace.temperature" in shown
@@ -218,10 +220,7 @@ def test_another_account_may_plan_and_is_told_that_the_latch_is_not_seen(
     finally:
         short_plan.state_dir.chmod(0o700)
     assert said.code == 0
-    assert (
-        said.out.splitlines()[1]
-        == "risk R3 (at least R3: the capability controls physical resources): approved beforehand by labharness maintainers"
-    )
+    assert said.out.splitlines()[1] == RISK
     why = f"cannot be seen: {short_plan.state_dir}: Permission denied"
     assert said.err == f"labharness plan: whether the line is latched {why}\n"
 
