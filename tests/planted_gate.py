@@ -45,6 +45,26 @@ IN_THE_GATE = (
         detector="verdict",
     ),
     PlantedBug(
+        "setpoint left over from before that trips as soon as the line is armed",
+        "labharness.line.line:Line.hindrances",
+        "found += left_over(self.memory, self.instruments, safe_table, self._loop.time())",
+        "pass",
+        "tests/work/desk/test_what_stands.py::"
+        "test_a_setpoint_left_over_is_refused_before_approval_and_never_trips",
+        promise=9,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "plan approved that heats a controller in manual",
+        "labharness.line.effects:idle_steps",
+        "not any(map(acts, (first, *planned.get(setter, ()))))",
+        "False",
+        "tests/work/desk/test_what_stands.py::"
+        "test_a_controller_that_stays_in_manual_is_refused_before_approval_with_the_cure",
+        promise=9,
+        detector="verdict",
+    ),
+    PlantedBug(
         "what a setpoint moves forgotten",
         "labharness.lab.config.envelopes:_limit",
         "moves",

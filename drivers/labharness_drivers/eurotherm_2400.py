@@ -98,13 +98,13 @@ class Eurotherm2400(ModbusDriver):
     setpoint = _degrees(
         2,
         sets=ANY,
-        acts_while=While("manual", (0.0,), "the controller is in manual"),
+        acts_while=While("manual", (0.0,), "the controller is in manual", "mode"),
         doc="Control the target setpoint.",
     )
     output = _percent(
         3,
         sets=(0.0, 100.0),
-        acts_while=While("manual", (1.0,), "the controller is in automatic"),
+        acts_while=While("manual", (1.0,), "the controller is in automatic", "mode"),
         own=None,  # in automatic the loop drives it, and the instrument refuses an output
         doc="Control the output level; in manual only, in automatic it shows the level.",
     )

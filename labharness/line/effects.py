@@ -12,13 +12,15 @@ import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Cools, Dark, Off
 from labharness.line.exchanges import NoReply
 from labharness.line.instrument import Instrument
 from labharness.safety.kernel import Step
 
-__all__ = ["Effects", "Idle", "warmer"]
+__all__ = ["Effects", "Idle", "idle_steps", "warmer"]
 
 
 class Idle:
@@ -51,7 +53,7 @@ class Idle:
             return ""
         found = [
             otherwise
-            for name, acts, otherwise in _needed(instrument, channel)
+            for name, _, acts, otherwise in _needed(instrument, channel)
             if await self._hinders(name, acts)
         ]
         return (
@@ -69,18 +71,58 @@ class Idle:
 
 def _needed(
     instrument: Instrument, channel: str
-) -> Iterator[tuple[str, Callable[[float], bool], str]]:
-    """Return the channels that show whether a value acts, each with its test and its text."""
-    acts = instrument.driver.channels[channel].acts_while
+) -> Iterator[tuple[str, str, Callable[[float], bool], str]]:
+    """Return what shows whether a value acts: channel, the one that sets it, test and text."""
+    acts, name = instrument.driver.channels[channel].acts_while, instrument.name
     if acts is not None:
-        yield f"{instrument.name}.{acts.channel}", acts.values.__contains__, acts.otherwise
+        shown_by, set_by = f"{name}.{acts.channel}", f"{name}.{acts.setter}"
+        yield shown_by, set_by, acts.values.__contains__, acts.otherwise
     for each in instrument.fed_by:
         if each.off is not None:
-            yield (
-                each.channel,
-                _unlike(each.off),
-                Text("command.off", channel=each.channel, value=each.off),
-            )
+            otherwise = Text("command.off", channel=each.channel, value=each.off)
+            yield each.channel, each.channel, _unlike(each.off), otherwise
+
+
+def idle_steps(
+    commands: Sequence[tuple[str, Command]],
+    begins: Mapping[str, float],
+    instruments: Mapping[str, Instrument],
+    latest: Callable[[str], float],
+    rests: Callable[[str], float],
+) -> tuple[str, ...]:
+    """Return texts for the steps of a plan whose confirmed values would have no effect.
+
+    Args:
+        commands: Every command of the plan, with its step.
+        begins: The values that arming sets; any other channel is as it was read last.
+        instruments: The instruments of the line.
+        latest: Gives the last fresh reading of a channel; NaN where there is none.
+        rests: Gives the highest value of a channel that needs no effect.
+    """
+    found: dict[str, str] = {}
+    planned: dict[str, list[float]] = {}
+    for _, command in commands:
+        planned.setdefault(command.channel, []).append(command.value)
+    for step, command in commands:
+        owner, own = split_channel(command.channel)
+        instrument = instruments.get(owner)
+        driven = instrument and [each for each in instrument.driver.off or () if own in each.drives]
+        if not instrument or not driven or command.value <= rests(command.channel):
+            continue
+        for name, setter, acts, otherwise in _needed(instrument, own):
+            first = begins.get(setter, latest(name))
+            if first == first and not any(map(acts, (first, *planned.get(setter, ())))):
+                nothing, asked = driven[0].adds.nothing, command.text
+                why = Text(
+                    "plan.idle",
+                    step=step,
+                    asked=asked,
+                    found=otherwise,
+                    nothing=nothing,
+                    channel=setter,
+                )
+                found.setdefault(command.channel, why)
+    return tuple(found.values())
 
 
 def _unlike(off: float) -> Callable[[float], bool]:

@@ -10,15 +10,17 @@ from labharness.core.errors import LabError
 from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import Link
-from labharness.line.instrument import Instrument, channel_of
-from labharness.safety.kernel import Bound, Memory, lost
+from labharness.line.instrument import Instrument, channel_of, prepare_commands
+from labharness.safety.kernel import Bound, Memory, Mode, lost
 from labharness.safety.kernel.rows import TripRow
 
 __all__ = [
     "NotArmed",
     "Room",
     "active_trips",
+    "begins",
     "causes_of",
+    "left_over",
     "lost_states",
     "may_not_energise",
     "stop_procedure",
@@ -84,6 +86,46 @@ class Room:
             found=track.value,
             most=self.differ_max,
         )
+
+
+def begins(
+    memory: Memory, instruments: Mapping[str, Instrument], safe_table: str
+) -> dict[str, float]:
+    """Return what arming sets: the values of the safe table, then those of ``prepare``."""
+    envelope = memory.envelope
+    steps = envelope.procedures[memory.procedure(safe_table)].steps
+    found = {step.channel: step.value for step in steps if not step.optional}
+    for each in instruments.values():
+        found |= {command.channel: command.value for command in prepare_commands(each, envelope)}
+    return found
+
+
+def left_over(
+    memory: Memory, instruments: Mapping[str, Instrument], safe_table: str, now: float
+) -> tuple[str, ...]:
+    """Return the rules that a value left in an instrument would trip as soon as it is armed.
+
+    A setpoint that neither the safe table nor ``prepare`` sets stays as somebody left it.
+    """
+    armed = Memory(memory.envelope, mode=Mode.HELD)
+    armed.proofs = memory.proofs
+    for name, track in memory.tracks.items():
+        copy = armed.track(name)
+        copy.value, copy.at_s, copy.unconfirmed = track.value, track.at_s, track.unconfirmed
+    for channel, value in begins(memory, instruments, safe_table).items():
+        for name in (armed.readback(channel).channel, *armed.envelope.limits[channel].moves):
+            copy = armed.track(name)
+            copy.value, copy.at_s, copy.unconfirmed = value, now, ()
+    found = []
+    for row, trip in lost(armed, now):
+        values = {name: armed.readback(name).value for name in row.guards}
+        left = [name for name, value in values.items() if value > row.above]
+        known = armed.track(trip.channel).value == armed.track(trip.channel).value
+        if left and (known or trip.channel not in memory.envelope.watches):
+            found.append(
+                Text("arm.left", why=trip.detail, left=left, table=safe_table, above=row.above)
+            )
+    return tuple(found)
 
 
 def causes_of(

@@ -22,7 +22,7 @@ from labharness.line.escalation import HOLD_S_MAX, DownStage, Hold, Reached, bri
 from labharness.line.events import Events
 from labharness.line.exchanges import Exchanges, NoReply, Reader
 from labharness.line.gate import Gate
-from labharness.line.hindrances import NotArmed, Room, active_trips, may_not_energise
+from labharness.line.hindrances import NotArmed, Room, active_trips, left_over, may_not_energise
 from labharness.line.instrument import Instrument, bind, channel_of
 from labharness.line.monitor import Monitor
 from labharness.line.poll import TICK_S, Poller
@@ -176,7 +176,7 @@ class Line:
             NotArmed: Latched, a trip condition stands, or an instrument does not take its state.
             Tripped: It was tripped by hand before it was armed.
         """
-        if hindrances := self.hindrances():
+        if hindrances := self.hindrances(safe_table):
             raise NotArmed("; ".join(hindrances))
         try:
             await self._reconnecting.meet()
@@ -456,9 +456,10 @@ class Line:
             self._mode(Mode.HELD)
         await self._writer.idle()
 
-    def hindrances(self) -> tuple[str, ...]:
-        """Return all hindrances to arming this line as it is."""
+    def hindrances(self, safe_table: str) -> tuple[str, ...]:
+        """Return all hindrances to arming this line as it is, by that safe table."""
         found = [*self.unguarded(), *active_trips(self.memory, self._loop.time())]
+        found += left_over(self.memory, self.instruments, safe_table, self._loop.time())
         found += filter(None, [self._room.hindrance(self.memory, self._loop.time())])
         latch = self.guard.latch
         if latch.trip is not None:

@@ -122,7 +122,7 @@ def test_a_line_is_armed_commanded_and_disarmed_through_the_guard_process(
 ) -> None:
     async def main(lab: Lab) -> None:
         assert lab.line.unguarded() == ()
-        assert lab.line.hindrances() == ()
+        assert lab.line.hindrances(SAFE_TABLE) == ()
         await running(lab)
         outcome = await lab.line.perform(ARGON)
         assert (outcome.ending, outcome.read_back) == (Ending.CONFIRMED, 100.0), outcome

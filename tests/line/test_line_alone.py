@@ -94,21 +94,21 @@ def test_all_that_stands_in_the_way_of_arming_is_said_at_once() -> None:
     alone.guard.latch.full = OSError(28, "full")
     alone.guard.holds["furnace.temperature"] = 1060.0
     alone.play(alone.line.open)
-    assert [each.split(" ")[0:3] for each in alone.line.hindrances()] == [
+    assert [each.split(" ")[0:3] for each in alone.line.hindrances("shutdown")] == [
         ["port", "heat", "is"],
         ["too", "hot:", "furnace.temperature"],
         ["the", "pressure", "of"],
         ["latched", "since", "because:"],
         ["a", "latch", "could"],
     ]
-    assert alone.line.hindrances()[-1] == "a latch could not be written: full"
+    assert alone.line.hindrances("shutdown")[-1] == "a latch could not be written: full"
     assert alone.line.unguarded() == (
         "port heat is a real link (tcp), and energising on it takes the guard process",
     )
     assert "arm" not in alone.guard.done
     refuses(Alone(link="tcp"), "takes the guard process")
     alone = Alone()
-    assert alone.line.hindrances() == ()
+    assert alone.line.hindrances("shutdown") == ()
     alone.loop.close()
 
 

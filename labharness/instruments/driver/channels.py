@@ -21,11 +21,18 @@ class While:
         channel: Another channel of the instrument.
         values: Values of that channel; with any of them it acts.
         otherwise: Words for any other value: ``the controller is in manual``.
+        set_by: The channel that sets it, to the same values; ``""`` where it is set itself.
     """
 
     channel: str
     values: tuple[float, ...]
     otherwise: str
+    set_by: str = ""
+
+    @property
+    def setter(self) -> str:
+        """The channel to set, so that it has another value."""
+        return self.set_by or self.channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ __all__ = ["unsigned", "unusable"]
 
 def unusable(plan: LabPlan) -> tuple[Finding, ...]:
     """Find values that no capability takes, unknown addresses, and gases that flow elsewhere."""
-    return (*_misfits(plan), *_alerts(plan), *_gases(plan))
+    return (*_misfits(plan), *_alerts(plan), *_gases(plan), *_left_idle(plan))
 
 
 def unsigned(plan: LabPlan) -> tuple[str, ...]:
@@ -49,6 +49,32 @@ def _misfits(plan: LabPlan) -> Iterator[Finding]:
     for name, facts in line_facts(plan, settings).items():
         for what in known[name].misfits(facts):
             yield Finding(name, what)
+
+
+def _left_idle(plan: LabPlan) -> Iterator[Finding]:
+    """Find modes in which the safe procedure leaves an instrument, and which no task may leave."""
+    steps = plan.envelope.procedures[plan.safe_procedure].steps
+    left = {step.channel: step.value for step in steps}
+    for each in plan.instruments if plan.file.capability else ():
+        drives = {own for off in each.driver.off or () for own in off.drives}
+        for own in drives:
+            acts = each.driver.channels[own].acts_while
+            limit = plan.envelope.limits.get(f"{each.name}.{own}")
+            if acts is None or limit is None or limit.high <= 0 or acts.setter in drives:
+                continue  # what drives it too is switched on by a plan
+            sets = f"{each.name}.{acts.setter}"
+            begins = {**left, **{f"{each.name}.{name}": value for name, value in each.prepare}}
+            if begins.get(sets, acts.values[0]) in acts.values:
+                continue
+            what = Text(
+                "usable.idle",
+                table=plan.safe_procedure,
+                found=acts.otherwise,
+                channel=sets,
+                sets=own,
+            )
+            paste = f'prepare = [["{acts.setter}", {acts.values[0]:g}]]'
+            yield Finding(Text("lab.instrument", name=each.name), what, paste)
 
 
 def _alerts(plan: LabPlan) -> Iterator[Finding]:

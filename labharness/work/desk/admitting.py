@@ -17,7 +17,10 @@ from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.comm_loss import comm_loss_text
 from labharness.core.vocabulary.durations import format_duration
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, several
+from labharness.line import Line, NotArmed
+from labharness.line.effects import idle_steps
+from labharness.line.hindrances import begins
 from labharness.protocols.hcp.codec import submission_of
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
@@ -38,7 +41,7 @@ from labharness.work.desk.energised import BadPlan, energised, least_duration_s,
 from labharness.work.desk.facts import ApprovalRequest, LabFacts
 from labharness.work.plan import Prediction
 
-__all__ = ["Admitting", "BoundedLine", "Weighed"]
+__all__ = ["Admitting", "BoundedLine", "Weighed", "must_begin"]
 
 
 ADVISED = frozenset({"safety_violation", "risk_too_high", "approval_denied", "approval_expired"})
@@ -85,6 +88,28 @@ class BoundedLine(Protocol):
     def unguarded(self) -> tuple[str, ...]:
         """Return which links may not energise, and why not."""
         ...
+
+
+def must_begin(line: Line, weighed: Weighed, table: str) -> None:
+    """Refuse a plan that cannot begin from what stands in the instruments of an opened line.
+
+    Args:
+        line: The line; arming will bring it to its safe table and ``prepare``.
+        weighed: The plan.
+        table: Its safe table.
+
+    Raises:
+        NotArmed: Names each hindrance, and each step that would do nothing.
+    """
+
+    def rests(channel: str) -> float:
+        rows = (rule.row for rule in line.memory.guarding.get(channel, ()))
+        return min((row.above for row in rows if row.on_loss), default=0.0)
+
+    first = begins(line.memory, line.instruments, table)
+    idle = idle_steps(weighed.stated, first, line.instruments, line.latest, rests)
+    if found := (*line.hindrances(table), *idle):
+        raise NotArmed(several(*found))
 
 
 class Admitting:

@@ -26,7 +26,7 @@ from labharness.work.admission.approval import Approved, NotApproved
 from labharness.work.admission.confidential import is_confidential
 from labharness.work.capability import Answer, NoAnswer
 from labharness.work.desk.accepting import accept
-from labharness.work.desk.admitting import Admitting, Weighed
+from labharness.work.desk.admitting import Admitting, Weighed, must_begin
 from labharness.work.desk.checkpoint import Checkpoints, readings_of
 from labharness.work.desk.closing import Closing, as_asked, summary, unfit
 from labharness.work.desk.cooling import Cooled, Cooling
@@ -196,8 +196,7 @@ class Desk:
             self._journal.append("resumed", looked.to_json(), self._clock.now_s())
         try:
             await self._line.open()
-            if self._line.hindrances():
-                raise NotArmed("; ".join(self._line.hindrances()))
+            must_begin(self._line, weighed, self._facts.safe_procedure)
         except (LinkLost, NoReply, NotArmed) as why:
             return Rejected(
                 "resource_unavailable",
