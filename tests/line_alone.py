@@ -304,11 +304,12 @@ class Scene:
             record=lambda kind, body: self.noted.append((kind, body)),
         )
 
-    def take(self, scan: BoundScan, values: tuple[float, ...]) -> None:
+    def take(self, scan: BoundScan, values: tuple[float, ...]) -> str:
         """Take a reading into memory as it is."""
         self.taken.append((scan.channels[0], values))
         for track, value in zip(scan.tracks, values, strict=True):
             track.value, track.at_s = value, self.loop.time()
+        return ""
 
     def play(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something to its end."""

@@ -137,6 +137,67 @@ IN_THE_GATE = (
         detector="byte log",
     ),
     PlantedBug(
+        "a reading in another unit judged",
+        "labharness.line.monitor:Monitor.take",
+        "self._otherwise.get(scan.instrument)",
+        "None",
+        "tests/line/test_monitor.py::"
+        "test_no_reading_counts_while_a_proof_of_the_settings_is_refused",
+        promise=11,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "a unit that is changed in a run overlooked",
+        "labharness.line.monitor:Monitor.fault",
+        "not scan.proves or known",
+        "True",
+        "tests/line/test_set_otherwise.py::"
+        "test_a_unit_that_is_changed_in_a_run_is_found_within_a_minute_and_ends_it",
+        promise=11,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "settings not asked with the identity",
+        "labharness.line.exchanges:Reader.meet",
+        "await self.prove(name)",
+        "()",
+        "tests/line/test_set_otherwise.py::"
+        "test_a_unit_that_is_not_the_rows_is_found_before_anything_is_read"
+        "[argon-flow_unit-SLPM-argon.flow]",
+        promise=11,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "a spoilt reading told as a number",
+        "labharness.line.instrument:spoilt",
+        "shown not in sound.values",
+        "False",
+        "tests/line/test_spoilt_readings.py::"
+        "test_a_spoilt_reading_is_told_and_is_no_number[furnace.temperature]",
+        promise=11,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "a reply whose own checksum is wrong taken",
+        "labharness.core.vocabulary.requests:Checked.take",
+        "self.put(self.cut(reply)) != reply",
+        "False",
+        "tests/instruments/driver/test_frames_of_others.py::"
+        "test_a_binary_frame_with_one_byte_changed_never_passes",
+        promise=4,
+        detector="byte log",
+    ),
+    PlantedBug(
+        "an answer enquired for that was not acknowledged",
+        "labharness.line.poll:_Chain._done",
+        "disobeyed(scan.scan.requests[self._step], reply)",
+        "''",
+        "tests/line/test_line_poll.py::"
+        "test_the_second_step_of_a_read_is_sent_after_the_first_was_acknowledged_alone[21-False]",
+        promise=4,
+        detector="byte log",
+    ),
+    PlantedBug(
         "a small value written as off",
         "labharness.instruments.driver.steps:kept",
         "value != 0 and written == 0",

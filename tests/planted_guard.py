@@ -6,6 +6,15 @@ __all__ = ["IN_THE_GUARD"]
 
 IN_THE_GUARD = (
     PlantedBug(
+        "an echo taken for an answer",
+        "labharness.safety.guard.port:Port.put",
+        "frame if self.echoes else b''",
+        "b''",
+        "tests/safety/guard/test_echoes.py::test_an_echo_alone_is_never_an_answer",
+        promise=4,
+        detector="byte log",
+    ),
+    PlantedBug(
         "latch not saved",
         "labharness.safety.guard.shell:LoopGuard.trip",
         "self.latch.close(trip)",

@@ -21,6 +21,7 @@ OVER_RANGE = 1.025  # page 12: flow and setpoint reach 102.5 % of full scale
 FULL_SCALE_STEP = 0.001  # registers 35 and 36, as the setpoint (2053) has it: read off no page
 WATCHDOG_MS_MAX = 5000  # page 19, register 514
 GASES = ("Air", "Ar", "CO2", "N2", "O2", "N2O", "H2", "He", "CH4")  # register 2100
+UNITS = ("SCCM", "NCCM", "SLPM", "NLPM")  # register 49; it has more
 _flow = partial(Holding, step=of("step_sccm"), signed=True, unit="sccm")
 _flag = partial(Holding, 2101)
 
@@ -47,7 +48,7 @@ class AlicatBasis2(ModbusDriver):
         "driver); the scale of registers 35 and 36; the default Modbus address is not in the "
         "manual pages read"
     )
-    proves = ("gas", "full_scale")
+    proves = ("gas", "full_scale", "flow_unit")
     document = "register {address}"
     settle_s = 0.002  # it acts only after 3.5 characters of silence; 0.9 ms at 38400 baud
     blocks = (ReadBlock("flow", 2101, 7), ReadBlock("setup", 514, 3))
@@ -70,6 +71,15 @@ class AlicatBasis2(ModbusDriver):
         must=of("gas_number"),
         every_s=30.0,
         doc="Measure which gas it is set to, by number.",
+    )
+    flow_unit = Holding(
+        49,
+        names=UNITS,
+        must=0.0,
+        otherwise="; this driver reads SCCM, set it at the instrument",
+        hidden=True,
+        every_s=60.0,
+        doc="Measure which unit the flow is in, by number; another than SCCM is a device fault.",
     )
     full_scale = Holding(
         35,

@@ -16,6 +16,7 @@ from labharness.instruments.driver import (
     Several,
     Who,
     decimal,
+    fault,
     flowing,
     of,
     within,
@@ -28,7 +29,25 @@ MANUAL = "MC-series manual p. 36"
 OLDEST_FIRMWARE = (5, 12)  # the oldest of which a data frame is known: a capture of 5v12
 _FIRMWARE = re.compile(r"([0-9]{1,3})v([0-9]{1,3})")
 _NUMBER = r"[ \t]+([+-]?[0-9]{1,8}(?:\.[0-9]{1,8})?)"
+_UNIT = r"[ \t]+[0-9]+[ \t]+([^ \t]+)[ \t]*|[ \t]*[?][ \t]*"  # the latter by one that cannot tell
 _MODEL = re.compile(r"-([0-9.]+)(SCCM|SLPM)")
+
+
+def _unit_of(statistic: int, label: str) -> Ascii:
+    """Return the row of the unit that a column is in: it can be changed at the display."""
+
+    def reads(said: str, what: str) -> float:
+        if said in ("", label):
+            return 0.0
+        raise fault(what, f"{said!r}; this driver reads {label!r}, set it at the display")
+
+    return Ascii(
+        Several(f"DCU {statistic}", _UNIT, every_s=60.0, name=f"unit_{statistic}"),
+        reads=reads,
+        hidden=True,
+        doc=f"Measure whether statistic {statistic} is in {label}; another is a device fault.",
+        source="MC-500SCCM-D capture, DCU",
+    )
 
 
 def _fault(tokens: str, what: str) -> float:
@@ -50,11 +69,14 @@ class AlicatMc(AsciiDriver):
     """
 
     baud = 19200
-    unverified = "which status tokens besides HLD and LCK are harmless: all others count as a fault"
+    unverified = (
+        "which status tokens besides HLD and LCK are harmless: all others count as a fault; units "
+        "are asked by DCU, which older firmware refuses: its units are not checked"
+    )
     head = reply_head = "{unit}"
     refusal_has_head = False
     refused = r"[ \t]*\?[ \t]*"
-    proves = ("frame",)
+    proves = ("frame", "unit_2", "unit_3", "unit_4", "unit_5", "unit_37")
     document = "MC-500SCCM-D capture, ??D* columns"
     who = Who(
         "??M*",
@@ -92,6 +114,12 @@ class AlicatMc(AsciiDriver):
         source=MANUAL,
     )
 
+    pressure_unit = _unit_of(2, "PSIA")
+    temperature_unit = _unit_of(3, "`C")
+    volume_unit = _unit_of(4, "CCM")
+    flow_unit = _unit_of(5, "SCCM")
+    setpoint_unit = _unit_of(37, "SCCM")
+
     def __init__(self, *, unit: str, gas: str, full_scale_sccm: float, decimals: int = 2) -> None:
         if not re.fullmatch("[A-Z]", str(unit)):
             raise ValueError(f"unit {unit!r} is not a letter A to Z")
@@ -102,10 +130,11 @@ class AlicatMc(AsciiDriver):
         self.unit, self.gas = unit, gas
         self.full_scale_sccm, self.decimals = float(full_scale_sccm), decimals
         self.off = flowing(gas, self.full_scale_sccm, MANUAL)
-        # The bare letter polls and ?? asks. Whatever else is said to a unit, or to all of them (*),
+        # The bare letter polls, ?? asks, and DCU with one number asks for a unit. Whatever else is
+        # said to a unit, or to all of them (*),
         # may set, tare (AV), hold the valve (AHC) or select a gas (AGS); letters of either case.
         letter = f"[{unit}{unit.lower()}*@]".encode()
-        self.write_grammar = (letter + rb"(?!\?\?)[^\r]+\r",)
+        self.write_grammar = (letter + rb"(?!\?\?|DCU [0-9]+\r)[^\r]+\r",)
         super().__init__()
 
     def expects(self, identity: Identity) -> str:
@@ -132,6 +161,12 @@ class AlicatMc(AsciiDriver):
             f"model {identity.model!r} has full scale {stated_sccm:g} sccm, "
             f"the lab file says {self.full_scale_sccm:g} sccm"
         )
+
+    def said(self, what: str, reply: bytes, asked: str = "") -> str:
+        """Return the text of a reply; firmware without DCU refuses it, and tells no units."""
+        if asked.startswith("DCU") and reply.strip() == b"?":
+            return "?"
+        return super().said(what, reply, asked)
 
     def its_gas(self, gas: str, what: str) -> float:
         """Read the gas that is selected.

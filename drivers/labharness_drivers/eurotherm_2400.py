@@ -94,7 +94,11 @@ class Eurotherm2400(ModbusDriver):
     who = ReadBlock("identity", 107, 16)  # firmware (107) and instrument id (122)
     wants = Wants("model", "^Eurotherm 24", "{}; wanted a Eurotherm of the 2400 series")
 
-    temperature = _degrees(1, doc="Measure the process value.")
+    temperature = _degrees(
+        1,
+        sound_while=While("sensor_break", (0.0,), "the thermocouple is broken"),
+        doc="Measure the process value.",
+    )
     setpoint = _degrees(
         2,
         sets=ANY,

@@ -9,7 +9,7 @@ where the unit stands, are a published third-party driver's (numat/midas).
 from collections.abc import Sequence
 
 from labharness.core.vocabulary import Request
-from labharness.instruments.driver import Identity, Wants
+from labharness.instruments.driver import Identity, Wants, While
 from labharness.instruments.driver.modbus import Holding, ModbusDriver, ReadBlock
 
 __all__ = ["HoneywellMidas"]
@@ -49,7 +49,13 @@ class HoneywellMidas(ModbusDriver):
         doc="Measure which unit the concentration is in.",
     )
     concentration = Holding(
-        2, size=2, real=True, low_first=True, unit="ppm", doc="Measure the gas at the detector."
+        2,
+        size=2,
+        real=True,
+        low_first=True,
+        sound_while=While("fault", (0.0, 1.0), "the instrument reports a fault of its own"),
+        unit="ppm",
+        doc="Measure the gas at the detector.",
     )
     state = Holding(
         0,

@@ -12,6 +12,7 @@ from labharness.instruments.driver import (
     Ascii,
     AsciiDriver,
     Wants,
+    While,
     Who,
     among,
     fault,
@@ -59,6 +60,7 @@ class Mks910(AsciiDriver):
     pressure = Ascii(
         "PR4?",
         reads=_torr,
+        sound_while=While("fault", (0.0,), "one of its sensors has failed"),
         unit="Torr",
         doc="Measure the absolute pressure, both sensors combined, four digits.",
         source="910 manual p. 24, PR4",

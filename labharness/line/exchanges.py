@@ -7,9 +7,10 @@ from typing import TypeVar
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary import BadReply, DeviceFault, Request
+from labharness.core.vocabulary.requests import disobeyed
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Identity, Query
-from labharness.line.instrument import BoundScan, Instrument, channel_of, query_of
+from labharness.line.instrument import BoundScan, Instrument, channel_of, query_of, spoilt
 from labharness.safety.guard import Guard, NotPermitted
 from labharness.safety.kernel import Memory
 
@@ -42,7 +43,13 @@ class Exchanges:
         return PortLease(self._guard, self._loop, port, patient=patient)
 
     async def ask(
-        self, port: str, request: Request, decode: Callable[[bytes], T], *, patient: bool = False
+        self,
+        port: str,
+        request: Request,
+        decode: Callable[[bytes], T],
+        *,
+        before: tuple[Request, ...] = (),
+        patient: bool = False,
     ) -> T:
         """Send a read, await its reply and decode it.
 
@@ -50,14 +57,19 @@ class Exchanges:
             port: The port.
             request: The read.
             decode: Function from its reply to what it says.
+            before: Requests that go ahead of it, with nothing between.
             patient: Whether all other users of the port come first.
 
         Raises:
             NoReply: None came, or not in form.
             BadReply: It cannot be decoded.
+            DeviceFault: One before it was refused.
         """
         async with self.lease(port, patient=patient) as lease:
             await lease.settle()
+            for each in before:
+                if why := disobeyed(each, await lease.send(each)):
+                    raise DeviceFault(why)
             return decode(await lease.send(request))
 
     async def query(self, port: str, query: Query) -> object:
@@ -69,7 +81,7 @@ class Exchanges:
         why = ""
         for _ in range(READ_TRIES):
             try:
-                return await self.ask(port, query.request, query.decode)
+                return await self.ask(port, query.request, query.decode, before=query.before)
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
         raise NoReply(why)
@@ -170,7 +182,7 @@ class Reader:
         scans: By channel, the scan that has it.
         exchanges: The way to the ports.
         loop: The event loop.
-        take: Takes the values of a scan into memory and journal.
+        take: Takes the values of a scan into memory and journal; returns why they do not count.
         note: Records a fact if it can; it must not raise.
         record: Records a fact, or raises ``JournalFailed``.
     """
@@ -183,7 +195,7 @@ class Reader:
         scans: Mapping[str, BoundScan],
         exchanges: Exchanges,
         loop: asyncio.AbstractEventLoop,
-        take: Callable[[BoundScan, tuple[float, ...]], None],
+        take: Callable[[BoundScan, tuple[float, ...]], str],
         note: Callable[[str, Mapping[str, object]], None],
         record: Callable[[str, Mapping[str, object]], object],
     ) -> None:
@@ -202,27 +214,43 @@ class Reader:
         """Measure one channel now, or after all other users of its port.
 
         Raises:
-            NoReply: The instrument does not answer in form.
+            NoReply: The instrument does not answer in form, or shows that its reading is spoilt.
             LookupError: There is no such channel.
         """
+        value = await self._measure(channel, patient=patient)
+        owner, _, spec = channel_of(self._instruments, channel)
+        if spec.sound_while is not None:
+            await self._measure(f"{owner.name}.{spec.sound_while.channel}", patient=patient)
+        if why := spoilt(self._instruments, self._memory, channel):
+            raise NoReply(
+                Text("reading.spoilt", channel=channel, why=why, value=value, unit=spec.unit)
+            )
+        return value
+
+    async def _measure(self, channel: str, *, patient: bool) -> float:
+        """Return what an instrument shows, sound or not."""
         scan = self._scan_of.get(channel)
         if scan is None:
             channel_of(self._instruments, channel)
             raise LookupError(Text("read.no_scan", channel=channel))
         only = scan.scan.only_while
         if only is not None:
-            await self.read(f"{scan.instrument}.{only.channel}", patient=patient)
+            await self._measure(f"{scan.instrument}.{only.channel}", patient=patient)
             if not scan.answers:
                 raise NoReply(Text("pair", what=channel, why=only.otherwise))
         why = ""
         for _ in range(READ_TRIES):
             try:
-                asks, decode = scan.scan.request, scan.scan.decode
-                values = await self._exchanges.ask(scan.port, asks, decode, patient=patient)
-                self._take(scan, values)
+                each = scan.scan
+                values = await self._exchanges.ask(
+                    scan.port, each.request, each.decode, before=each.before, patient=patient
+                )
+                wrong = self._take(scan, values)
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
                 continue
+            if wrong:
+                raise NoReply(Text("pair", what=channel, why=wrong))
             return self._memory.tracks[channel].value
         raise NoReply(Text("pair", what=channel, why=str(why)))
 
@@ -236,7 +264,10 @@ class Reader:
         asked: dict[BoundScan, str] = {}
         for channel in channels:
             asked.setdefault(self._scan_of[channel], channel)
-        looks = {scan: self._loop.create_task(self.read(name)) for scan, name in asked.items()}
+        looks = {
+            scan: self._loop.create_task(self._measure(name, patient=False))
+            for scan, name in asked.items()
+        }
         if looks:
             await asyncio.wait(looks.values(), timeout=within_s)
         answered = set()
@@ -285,3 +316,29 @@ class Reader:
                 self._record("identified", {"instrument": name, **said})
                 return identity
         raise NoReply(Text("instrument.wrong", instrument=name, kind=instrument.kind, why=wrong))
+
+    async def prove(self, name: str) -> tuple[str, ...]:
+        """Read the settings of an instrument that the lab file states; return each difference."""
+        instrument = self._instruments[name]
+        wrong = []
+        for scan in instrument.driver.polled():
+            polled_s = (instrument.polls or {}).get(scan.name, scan.period_s)
+            if scan.name in instrument.driver.proves and polled_s is not None:
+                try:
+                    query = Query(scan.name, scan.request, scan.decode, scan.before)
+                    await self._exchanges.query(instrument.port, query)
+                except NoReply as why:
+                    wrong.append(str(why))
+        return tuple(wrong)
+
+    async def meet(self, name: str) -> Identity:
+        """Ask one instrument for its identity and its settings.
+
+        Raises:
+            NoReply: It is silent, answers as another, or is set otherwise than the lab file says.
+        """
+        identity = await self.identify(name)
+        if wrong := await self.prove(name):
+            why, kind = "; ".join(wrong), self._instruments[name].kind
+            raise NoReply(Text("instrument.wrong", instrument=name, kind=kind, why=why))
+        return identity

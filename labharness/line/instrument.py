@@ -7,6 +7,7 @@ from labharness.core.vocabulary import Command, Request
 from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Adds, Channel, Cools, Driver, Identity, Query, Scan
+from labharness.instruments.driver.reads import reads_of
 from labharness.journal import Journal
 from labharness.safety.kernel import Envelope, Memory, Track
 
@@ -18,6 +19,7 @@ __all__ = [
     "bind",
     "prepare_commands",
     "read_frames",
+    "spoilt",
     "step_frames",
 ]
 
@@ -102,6 +104,7 @@ class BoundScan:
     Attributes:
         ticks: Polled every this many seconds of the line's tick; 0 for on demand only.
         state: Shows whether the instrument answers it now; ``None`` if it always does.
+        proves: Whether it shows that the instrument is set as the lab file says.
     """
 
     instrument: str
@@ -112,6 +115,7 @@ class BoundScan:
     stream: int
     ticks: int
     state: Track | None = None
+    proves: bool = False
 
     @property
     def answers(self) -> bool:
@@ -125,7 +129,7 @@ def bind(
 ) -> tuple[BoundScan, ...]:
     """Tie every scan of an instrument to memory and journal."""
     bound = []
-    for scan in instrument.driver.scans():
+    for scan in instrument.driver.polled():
         names = tuple(f"{instrument.name}.{channel}" for channel in scan.channels)
         only = scan.only_while
         period_s = (instrument.polls or {}).get(scan.name, scan.period_s)
@@ -136,9 +140,12 @@ def bind(
                 scan=scan,
                 tracks=tuple(memory.track(name) for name in names),
                 channels=names,
-                stream=journal.stream(f"{instrument.name}.{scan.name}", scan.channels),
+                stream=journal.stream(f"{instrument.name}.{scan.name}", scan.channels)
+                if names
+                else -1,
                 ticks=0 if period_s is None else max(1, round(period_s / tick_s)),
                 state=memory.track(f"{instrument.name}.{only.channel}") if only else None,
+                proves=scan.name in instrument.driver.proves,
             )
         )
     return tuple(bound)
@@ -149,10 +156,7 @@ def read_frames(instruments: tuple[Instrument, ...]) -> dict[str, set[bytes]]:
     reads: dict[str, set[bytes]] = {}
     for instrument in instruments:
         frames = reads.setdefault(instrument.port, set())
-        driver = instrument.driver
-        frames.update(scan.request.frame for scan in driver.scans())
-        frames.update(query.request.frame for query in driver.queries())
-        frames.add(driver.identify().request.frame)
+        frames.update(request.frame for _, request in reads_of(instrument.driver))
     return reads
 
 
@@ -191,6 +195,17 @@ def channel_of(instruments: Mapping[str, Instrument], name: str) -> tuple[Instru
             Text("channel.none", name=owner, kind=instrument.kind, channel=channel, known=known)
         )
     return instrument, channel, spec
+
+
+def spoilt(instruments: Mapping[str, Instrument], memory: Memory, name: str) -> str:
+    """Return why the readings of a channel are worth nothing now; ``""`` if they are sound."""
+    owner, channel = split_channel(name)
+    spec = instruments[owner].driver.channels.get(channel) if owner in instruments else None
+    sound = None if spec is None else spec.sound_while
+    if sound is None:
+        return ""
+    shown = memory.track(f"{owner}.{sound.channel}").value
+    return sound.otherwise if shown == shown and shown not in sound.values else ""
 
 
 def query_of(instrument: Instrument, name: str) -> Query:

@@ -23,7 +23,7 @@ from labharness.line.events import Events
 from labharness.line.exchanges import Exchanges, NoReply, Reader
 from labharness.line.gate import Gate
 from labharness.line.hindrances import NotArmed, Room, active_trips, left_over, may_not_energise
-from labharness.line.instrument import Instrument, bind, channel_of
+from labharness.line.instrument import Instrument, bind, channel_of, spoilt
 from labharness.line.monitor import Monitor
 from labharness.line.poll import TICK_S, Poller
 from labharness.line.preparing import Reconnecting, prepare
@@ -92,7 +92,7 @@ class Line:
             memory=memory, guard=guard, journal=journal, loop=loop, events=events
         )
         self._poller = Poller(
-            loop, guard, scans, tick_s, monitor.take, self._tick, monitor.heartbeat
+            loop, guard, scans, tick_s, monitor.take, self._tick, monitor.heartbeat, monitor.fault
         )
         self._reader = reader = Reader(
             memory=memory,
@@ -127,7 +127,7 @@ class Line:
             memory=memory,
             instruments=self.instruments,
             gate=gate,
-            identify=reader.identify,
+            identify=reader.meet,
             perform=writer.perform,
             note=monitor.note,
             trip=monitor.lose_link,
@@ -141,7 +141,7 @@ class Line:
             now_s=loop.time,
             perform=self._reconnecting.perform,
         )
-        self.identities = reader.identities
+        self.identities, self.meet, self.prove = reader.identities, reader.meet, reader.prove
         guard.on_link_lost = self._reconnecting.lost
 
     # ---- opening and closing
@@ -157,7 +157,7 @@ class Line:
         for link in self._links.values():
             await link.open()
         for instrument in self.instruments.values():
-            await self.identify(instrument.name)
+            await self.meet(instrument.name)
         self.check()  # or what was never read yet would trip it once more, as silent
         await self.listen()
 
@@ -326,9 +326,10 @@ class Line:
         return await self._reader.query(instrument, name)
 
     def latest(self, channel: str) -> float:
-        """Return the last reading of a channel; NaN if it is stale or was never read."""
+        """Return the last reading of a channel; NaN if it is stale, spoilt, or was never read."""
         track = self.memory.tracks.get(channel)
-        if track is None or not track.fresh(self._loop.time()):
+        unsound = spoilt(self.instruments, self.memory, channel)
+        if track is None or not track.fresh(self._loop.time()) or unsound:
             return float("nan")
         return track.value
 

@@ -5,15 +5,18 @@ a procedure.
 """
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 
 from labharness.core.vocabulary import Cause, Trip
+from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import Journal, JournalFailed
 from labharness.line.events import Events
 from labharness.line.instrument import BoundScan
 from labharness.safety.guard import Guard
 from labharness.safety.kernel import Memory, observe, tick
+from labharness.safety.kernel.modes import LIVE
 
 __all__ = ["Monitor"]
 
@@ -48,23 +51,62 @@ class Monitor:
         self._journal = journal
         self._loop = loop
         self._events = events
+        self._otherwise: dict[str, dict[str, str]] = {}  # by instrument and scan, the reason
         self._warned: set[tuple[str, object]] = set()
         self._changes = 0
         guard.on_offline_log = self.keep
 
-    def take(self, scan: BoundScan, values: tuple[float, ...]) -> None:
-        """Fold the values of a scan into memory, answer its trips, and record the values."""
+    def take(self, scan: BoundScan, values: tuple[float, ...]) -> str:
+        """Fold the values of a scan into memory, answer its trips, and record the values.
+
+        Returns:
+            The reason why they do not count: the instrument is set otherwise; ``""`` if they do.
+        """
+        wrong = self._otherwise.get(scan.instrument)
+        if wrong:
+            wrong.pop(scan.scan.name, None)
+            if wrong:
+                return "; ".join(wrong.values())
         now = self._loop.time()
         trips = observe(self._memory, scan.tracks, values, now)
         if trips:
             self._answer(trips)  # first, because recording a sample may wait for a disk
         try:
-            self._journal.sample(scan.stream, now, values)
+            if values:
+                self._journal.sample(scan.stream, now, values)
         except JournalFailed as why:
             self.lose_journal(str(why))
         if self._memory.changes != self._changes:
             self._changes = self._memory.changes
             self._guard.new_epoch()
+        return ""
+
+    def fault(self, scan: BoundScan, why: str) -> None:
+        """Take an instrument's refusal of a scan that proves how it is set.
+
+        Its readings are in another unit, or of another gas: they are unknown until all is right.
+        """
+        wrong = self._otherwise.setdefault(scan.instrument, {})
+        known = scan.scan.name in wrong
+        if not scan.proves or known:
+            return
+        wrong[scan.scan.name] = why
+        detail = Text("instrument.otherwise", instrument=scan.instrument, why=why)
+        self.note("warning", {"detail": detail})
+        self._events.on_warning(detail)
+        self._guard.new_epoch()
+        memory, now = self._memory, self._loop.time()
+        for channel, track in memory.tracks.items():
+            if owner_of(channel) == scan.instrument:  # as before its first reading
+                track.value, track.at_s = math.nan, -math.inf
+        counts = [
+            watch for watch, _ in memory.watched if owner_of(watch.channel) == scan.instrument
+        ]
+        if memory.mode in LIVE:
+            cause = Cause.COMMUNICATION
+            self._answer(
+                [Trip(cause, each.procedure, each.channel, None, now, detail) for each in counts]
+            )
 
     def tick(self) -> None:
         """Let time pass in the kernel, and answer its trips: silence trips too."""

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from labharness.core.vocabulary import BadReply, DeviceFault
+from labharness.core.vocabulary.requests import disobeyed
 from labharness.line.instrument import BoundScan
 from labharness.safety.guard import Guard
 
@@ -31,6 +32,7 @@ class Poller:
         tick: Called on each grid point, before the scans are sent.
         heartbeat: Called every ``guard.heartbeat_s`` on a grid: the proof that this
             loop lives. A grid point whose work breaks or never comes ends the heartbeats with it.
+        fault: Called with each scan that its instrument refuses, and the reason.
     """
 
     def __init__(
@@ -39,9 +41,10 @@ class Poller:
         guard: Guard,
         scans: Sequence[BoundScan],
         tick_s: float,
-        take: Callable[[BoundScan, tuple[float, ...]], None],
+        take: Callable[[BoundScan, tuple[float, ...]], object],
         tick: Callable[[], None],
         heartbeat: Callable[[], None],
+        fault: Callable[[BoundScan, str], None] = lambda scan, why: None,
     ) -> None:
         self._loop = loop
         self._heartbeat = heartbeat
@@ -57,7 +60,7 @@ class Poller:
         for scan in scans:
             if scan.ticks:
                 ports.setdefault(scan.port, []).append(scan)
-        self._chains = [_Chain(port, guard, each, take) for port, each in ports.items()]
+        self._chains = [_Chain(port, guard, each, take, fault) for port, each in ports.items()]
 
     def start(self) -> None:
         """Begin: the first poll is now."""
@@ -114,11 +117,13 @@ class _Chain:
         "_at",
         "_due",
         "_every",
+        "_fault",
         "_guard",
         "_last",
         "_owned",
         "_port",
         "_scans",
+        "_step",
         "_take",
         "_told",
     )
@@ -128,17 +133,19 @@ class _Chain:
         port: str,
         guard: Guard,
         scans: Sequence[BoundScan],
-        take: Callable[[BoundScan, tuple[float, ...]], None],
+        take: Callable[[BoundScan, tuple[float, ...]], object],
+        fault: Callable[[BoundScan, str], None],
     ) -> None:
+        self._fault = fault
         self._port = port
         self._guard = guard
         self._scans = scans
         self._take = take
         self._every = math.gcd(*(scan.ticks for scan in scans))  # between them nothing is due
         self._due: list[BoundScan] = []
-        self._at = 0
+        self._at = self._step = 0
         self._owned = False
-        self._last: dict[int, tuple[bytes, tuple[float, ...]]] = {}  # of each stream, decoded
+        self._last: dict[BoundScan, tuple[bytes, tuple[float, ...]]] = {}  # decoded
         self._told = False
 
     def poll(self, number: int) -> None:
@@ -160,19 +167,28 @@ class _Chain:
         elif guard.ready(self._port):
             self._ask()
         else:  # the port settles, drains, or makes safe: stand in the queue again
+            self._step = 0  # another may ask in between
             guard.when_free(self._port, self._ask)
             guard.release(self._port)
 
     def _ask(self) -> None:
         """Send the next scan on a port that is ours and ready."""
-        request = self._due[self._at].scan.request
+        request = self._due[self._at].scan.requests[self._step]
         if self._told:
             LOG.debug("%s > %r", self._port, request.frame)
         self._guard.exchange(self._port, request, None, self._done)
 
     def _done(self, reply: bytes | None, error: str) -> None:
         scan = self._due[self._at]
-        self._at += 1
+        if reply is not None and self._step < len(scan.scan.before):
+            error = disobeyed(scan.scan.requests[self._step], reply)
+            if not error:
+                self._step += 1
+                self._next()
+                return
+            self._fault(scan, error)
+            reply = None
+        self._at, self._step = self._at + 1, 0
         if self._told:
             LOG.debug("%s < %r %s", self._port, reply, error)
         if reply is not None:
@@ -182,6 +198,8 @@ class _Chain:
                 if isinstance(why, BadReply):
                     self._guard.doubt(self._port)
                 LOG.debug("%s: %s counts as silence: %s", self._port, scan.scan.name, why)
+                if isinstance(why, DeviceFault):
+                    self._fault(scan, str(why))
             finally:  # any other error fails the run, and the port is still free for making safe
                 self._next()
         else:
@@ -189,9 +207,9 @@ class _Chain:
 
     def _decode(self, scan: BoundScan, reply: bytes) -> tuple[float, ...]:
         """Return the values of a reply; most are the same, byte by byte, as the one before."""
-        last = self._last.get(scan.stream)
+        last = self._last.get(scan)
         if last is not None and last[0] == reply:
             return last[1]
         values = scan.scan.decode(reply)
-        self._last[scan.stream] = reply, values
+        self._last[scan] = reply, values
         return values

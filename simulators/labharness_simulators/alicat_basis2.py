@@ -1,12 +1,13 @@
 """The wire face of an Alicat BASIS 2 mass flow controller, with its communications watchdog.
 
 Written from Alicat DOC-MANUAL-BASIS2 revision 4, pages 10 to 28. Not simulated: ASCII, totaliser,
-batches, ramps, tare, and the change of gas.
+batches, ramps, tare, and the change of gas. The unit of the flow is changed at its display
+(``panel``); that the setpoint register follows it is background knowledge.
 """
 
 import random
 from collections.abc import Generator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from simpy import Event
 
@@ -22,6 +23,7 @@ GAS, STATUS, TEMPERATURE, FLOW, ACTIVE, VALVE = 2100, 2101, 2102, 2103, 2106, 21
 ANALOG, UNSAVED = 0, 2
 SERIAL_TEXT = b"SIM000000001"
 GAS_NUMBERS = {"Air": 0, "Ar": 1, "CO2": 2, "N2": 3, "O2": 4, "N2O": 5, "H2": 6, "He": 7, "CH4": 8}
+FLOW_UNITS = {"SCCM": (0, 1.0), "SLPM": (2, 1e-3)}  # register 49, and of one sccm
 CEILING = 1.025  # of full scale, page 12
 US_PER_MS = 1000
 
@@ -35,6 +37,8 @@ class Simulator(ModbusFace):
     """
 
     functions = (3, 6, 16)
+    panel: ClassVar = {"flow_unit": tuple(FLOW_UNITS)}
+    flow_unit = "SCCM"
 
     def __init__(
         self,
@@ -56,7 +60,6 @@ class Simulator(ModbusFace):
             **{SERIAL + n: int.from_bytes(SERIAL_TEXT[2 * n : 2 * n + 2], "big") for n in range(6)},
             FULL_SCALE: full_scale >> 16,
             FULL_SCALE + 1: full_scale & 0xFFFF,
-            UNITS: 0,
         }
         self._words = {WATCHDOG: 0, AUTOTARE: 0, SOURCE: UNSAVED, SETPOINT_HIGH: 0, SETPOINT_LOW: 0}
         self._known = dict(self._fixed)
@@ -100,7 +103,7 @@ class Simulator(ModbusFace):
         if self._words[SOURCE] == ANALOG:
             return  # the analog input controls; a digital setpoint is silently ignored
         raw = self._words[SETPOINT_HIGH] << 16 | self._words[SETPOINT_LOW]
-        wanted_sccm = (raw - (1 << 32) if raw >> 31 else raw) / 1000
+        wanted_sccm = (raw - (1 << 32) if raw >> 31 else raw) / 1000 / FLOW_UNITS[self.flow_unit][1]
         self._part.setpoint_sccm = min(max(wanted_sccm, 0.0), self._part.full_scale_sccm * CEILING)
         self._set_by_modbus = True
 
@@ -129,7 +132,8 @@ class Simulator(ModbusFace):
         words[GAS] = GAS_NUMBERS[part.gas]
         words[STATUS] = int(part.flow_sccm >= part.full_scale_sccm * CEILING)
         words[TEMPERATURE] = round(part.gas_temperature_c * 100) & 0xFFFF
-        words[FLOW] = round(flow * self._per_sccm) & 0xFFFF
-        words[ACTIVE] = round(part.setpoint_sccm * self._per_sccm) & 0xFFFF
+        words[UNITS], of_sccm = FLOW_UNITS[self.flow_unit]
+        words[FLOW] = round(flow * of_sccm * self._per_sccm) & 0xFFFF
+        words[ACTIVE] = round(part.setpoint_sccm * of_sccm * self._per_sccm) & 0xFFFF
         words[VALVE] = round(part.valve_drive_percent * 100) & 0xFFFF
         return words

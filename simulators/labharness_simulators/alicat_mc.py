@@ -5,7 +5,8 @@ MC-500SCCM-D, firmware 10v20 (GraysonBellamy/alicatlib, tests/fixtures).
 
 Not simulated, and refused with ``?``: streaming and a change of the letter (``@``), ramps (``SR``,
 ``LSRC``), totaliser, mixes (``GM``), control of pressure or volume (``LV 36``, ``W122=36``), PID
-and registers other than 46 and 122, change of units, tare of pressure.
+and registers other than 46 and 122, change of units over the wire, tare of pressure. The units of
+the mass flow and of the pressure are changed at its display (``panel``).
 
 A gas is only selected: the true flow is that of the gas in the pipe, and no factor is applied.
 ``HP`` holds the flow, not the valve. ``T`` is a tare, as on a unit without totaliser. ``FPF``
@@ -16,6 +17,7 @@ barometer, 15); it is refused for pressure, temperature and volume.
 import random
 import re
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from labharness.instruments.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.gas import MassFlow
@@ -25,7 +27,9 @@ __all__ = ["Simulator"]
 COUNTS_OF_FULL_SCALE = 64_000  # integer setpoints: 0..64000 is 0..100 %
 STANDARD_PSIA = 14.696  # Alicat standard conditions: 14.696 psia, 25 C
 STANDARD_K = 298.15
-SCCM, PSIA, CELSIUS, CCM = "12 SCCM", "10 PSIA", "2 `C", "12 CCM"
+CELSIUS, CCM = "2 `C", "12 CCM"
+FLOW_UNITS = {"SCCM": ("12", 1.0), "SLPM": ("7", 1e-3)}  # number on the wire, of one sccm
+PRESSURE_UNITS = {"PSIA": ("10", 1.0), "kPaA": ("3", 6.894757)}  # 7 and 3: background knowledge
 MASS_FLOW = 37  # number of the loop's variable: the mass flow setpoint
 GASES = {  # number: short and long name
     0: ("Air", "Air"),
@@ -54,6 +58,9 @@ class Simulator(LineFace):
         tokens: Status tokens after the gas.
     """
 
+    panel: ClassVar = {"flow_unit": tuple(FLOW_UNITS), "pressure_unit": tuple(PRESSURE_UNITS)}
+    flow_unit = "SCCM"
+    pressure_unit = "PSIA"
     latency_s = 0.008
     refused = "?\r"
 
@@ -132,18 +139,19 @@ class Simulator(LineFace):
         return [(re.compile(pattern), does) for pattern, does in rows]
 
     def _set(self, said: str) -> str:
-        return self._frame() if self._accept(float(said)) else "?\r"
+        return self._frame() if self._accept(float(said) / self._of_sccm) else "?\r"
 
     def _set_counts(self, said: str) -> str:
         if int(said) > COUNTS_OF_FULL_SCALE:
             return "?\r"
-        return self._set(str(int(said) / COUNTS_OF_FULL_SCALE * self.full_scale_sccm))
+        asked_sccm = int(said) / COUNTS_OF_FULL_SCALE * self.full_scale_sccm
+        return self._frame() if self._accept(asked_sccm) else "?\r"
 
     def _loop_setpoint(self, said: str | None) -> str:
-        if said is not None and not self._accept(float(said)):
+        if said is not None and not self._accept(float(said) / self._of_sccm):
             return "?\r"
-        loop = f"{self._setpoint_sccm:{self._flow}}"
-        return f"{self.unit} {loop} {loop} {SCCM}\r"
+        loop = f"{self._setpoint_sccm * self._of_sccm:{self._flow}}"
+        return f"{self.unit} {loop} {loop} {self._mass}\r"
 
     def _accept(self, value_sccm: float) -> bool:
         if not 0 <= value_sccm <= self.full_scale_sccm:
@@ -205,11 +213,21 @@ class Simulator(LineFace):
             return "?\r"
         if statistic not in ("5", str(MASS_FLOW)):
             return f"{self.unit} 0 1 ---\r"  # the answer of real units for a missing sensor
-        return f"{self.unit} {self.full_scale_sccm:{self._flow}} {SCCM}\r"
+        return f"{self.unit} {self.full_scale_sccm * self._of_sccm:{self._flow}} {self._mass}\r"
 
     def _units(self, statistic: str) -> str:
-        known = {"2": PSIA, "3": CELSIUS, "4": CCM, "5": SCCM, str(MASS_FLOW): SCCM}
+        pressure = f"{PRESSURE_UNITS[self.pressure_unit][0]} {self.pressure_unit}"
+        known = {"2": pressure, "3": CELSIUS, "4": CCM, "5": self._mass, str(MASS_FLOW): self._mass}
         return f"{self.unit} {known[statistic]}\r" if statistic in known else "?\r"
+
+    @property
+    def _mass(self) -> str:
+        """The unit of the mass flow, by number and label."""
+        return f"{FLOW_UNITS[self.flow_unit][0]} {self.flow_unit}"
+
+    @property
+    def _of_sccm(self) -> float:
+        return FLOW_UNITS[self.flow_unit][1]
 
     def _statistics(self, _: str, wanted: str) -> str:
         columns = self._frame().split()
@@ -225,7 +243,8 @@ class Simulator(LineFace):
         volume_ccm *= (temperature_c + 273.15) / STANDARD_K
         shown = "".join([f" {token}" for token in self.tokens])
         shown += " HLD" * self._held + " LCK" * self._locked
-        flows = volume_ccm, mass_sccm, self._setpoint_sccm
+        flows = volume_ccm, mass_sccm * self._of_sccm, self._setpoint_sccm * self._of_sccm
+        pressure_psia *= PRESSURE_UNITS[self.pressure_unit][1]  # in that unit from here on
         return self._row % (pressure_psia, temperature_c, *flows, self.gas, shown)
 
     def _manufacturer(self) -> str:
@@ -245,14 +264,16 @@ class Simulator(LineFace):
 
     def _layout(self) -> str:
         flow = self._width
+        mass = f"{FLOW_UNITS[self.flow_unit][0].zfill(3)} 02 {self.flow_unit}"
+        pressure = f"{PRESSURE_UNITS[self.pressure_unit][0].zfill(3)} 02 {self.pressure_unit}"
         rows = [
             "ID_ NAME______________________ TYPE_______ WIDTH NOTES___________________",
             "700 Unit ID                    string          1",
-            "002 Abs Press                  s decimal     7/2 010 02 PSIA",
+            f"002 Abs Press                  s decimal     7/2 {pressure}",
             "003 Flow Temp                  s decimal     7/2 002 02 `C",
             f"004 Volu Flow                  s decimal     {flow} 012 02 CCM",
-            f"005 Mass Flow                  s decimal     {flow} 012 02 SCCM",
-            f"037 Mass Flow Setpt            s decimal     {flow} 012 02 SCCM",
+            f"005 Mass Flow                  s decimal     {flow} {mass}",
+            f"037 Mass Flow Setpt            s decimal     {flow} {mass}",
             "703 Gas                        string          6",
             "701 *Error                     string          3 ADC",
             *[f"702 *Status                    string          3 {token}" for token in TOKENS],

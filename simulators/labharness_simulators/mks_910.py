@@ -11,6 +11,7 @@ piezo: ``PR1``, ``PR2`` and ``PR3`` all show the one absolute pressure.
 
 import random
 import re
+from typing import ClassVar
 
 from labharness.instruments.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.gauges import Gauge
@@ -32,6 +33,7 @@ class Simulator(LineFace):
 
     latency_s = 0.006
     end = b";FF"
+    panel: ClassVar = {"unit": tuple(PER_TORR)}
 
     def __init__(
         self, env: LoopEnvironment, part: Gauge, chance: random.Random, *, address: int = 253

@@ -359,7 +359,7 @@ def test_safe_waits_to_see_that_nothing_rises_and_says_so_with_its_exit_code(
             raise LineBusy("another process has it", None)
         return [{"ok": True, "value": value, "unit": "degC"}]
 
-    monkeypatch.setattr(hand, "make_safe", lambda plan, by, reason: ANSWER)
+    monkeypatch.setattr(hand, "make_safe", lambda plan, by, reason, tell: ANSWER)
     monkeypatch.setattr(rising, "read_now", read_now)
     monkeypatch.setattr(rising, "pause", waited.append)
     monkeypatch.setattr(LabPlan, "real_ports", ("heat",))

@@ -192,7 +192,7 @@ def test_channels_are_read_side_by_side_and_who_is_late_or_silent_is_left_out() 
 def test_a_look_that_breaks_is_recorded_and_left_out() -> None:
     scene = Scene(oven())
 
-    def broken(*args: object) -> None:
+    def broken(*args: object) -> str:
         raise RuntimeError("broken")
 
     scene.reader._take = broken

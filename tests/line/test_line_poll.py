@@ -1,18 +1,19 @@
 """The poller: its heartbeats prove that the tick lives, and nothing else does."""
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from labharness.core.clock import VirtualLoop, finish
-from labharness.instruments.driver import While
+from labharness.instruments.driver import Scan, While
 from labharness.line.exchanges import NoReply
 from labharness.line.instrument import bind
 from labharness.line.poll import Poller
 from labharness.safety.guard import Guard
-from line_alone import Scene, Toy, shown, toy
+from line_alone import Scene, Toy, asks, shown, toy
 
 BEAT_S = 0.1
 TICK_S = 1.0
@@ -85,9 +86,14 @@ def test_a_guard_that_asks_for_no_heartbeat_gets_none() -> None:
 class Polled(Scene):
     """An oven with three channels on one port, polled for a while."""
 
-    def __init__(self, polls: dict[str, float | None] | None = None, **more: Any) -> None:
+    def __init__(
+        self,
+        polls: dict[str, float | None] | None = None,
+        toy_of: type[Toy] = Toy,
+        **more: Any,
+    ) -> None:
         channels = {"setpoint": shown("setpoint"), "off": shown("off")}
-        driver = Toy(channels, ("temperature",), **more)
+        driver = toy_of(channels, ("temperature",), **more)
         super().__init__(toy("oven", driver, polls=polls))
         self.poller = Poller(
             self.loop,
@@ -119,6 +125,30 @@ def test_each_scan_is_sent_in_turn_at_every_tick_that_is_due() -> None:
     assert [channel for channel, _ in polled.taken] == [
         f"oven.{words[:-1]}" for words in ["off?", "temperature?", "temperature?"] * 2
     ]
+
+
+class Acknowledging(Toy):
+    """A toy that is asked for its temperature in two steps."""
+
+    def scans(self) -> tuple[Scan, ...]:
+        """Ask, and then enquire."""
+        first = replace(asks("oven.question?"), obeyed=rb"6\r?")
+        return tuple(
+            replace(scan, before=(first,)) if scan.name == "temperature" else scan
+            for scan in super().scans()
+        )
+
+
+@pytest.mark.promise(4)
+@pytest.mark.parametrize(("acknowledged", "enquired"), [("6", True), ("21", False), (None, False)])
+def test_the_second_step_of_a_read_is_sent_after_the_first_was_acknowledged_alone(
+    acknowledged: str | None, enquired: bool
+) -> None:
+    polled = Polled({"setpoint": None, "off": 2.0}, toy_of=Acknowledging)
+    polled.port.says["oven.question?"] = acknowledged
+    sent = ["off?", *["question?", *["temperature?"] * enquired] * 2]
+    assert polled.after(1.5) == sent
+    assert ("oven.temperature" in [channel for channel, _ in polled.taken]) is enquired
 
 
 def test_a_port_that_is_slow_is_not_asked_again_before_it_has_answered() -> None:

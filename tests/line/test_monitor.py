@@ -1,5 +1,6 @@
 """The monitor: trips before warnings and records, silence, heartbeats, and the log of a guard."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from types import SimpleNamespace
@@ -54,11 +55,37 @@ class Watched:
 
     def reads(self, value: float) -> None:
         """Let the furnace read a temperature."""
-        scan = SimpleNamespace(tracks=(self.memory.track(FURNACE),), stream=0)
+        scan = SimpleNamespace(
+            instrument="furnace",
+            tracks=(self.memory.track(FURNACE),),
+            stream=0,
+            scan=SimpleNamespace(name="process"),
+        )
         self.monitor.take(cast("BoundScan", scan), (value,))
 
 
 ROWS = parts()["trips"]
+
+
+@pytest.mark.promise(11)
+def test_no_reading_counts_while_a_proof_of_the_settings_is_refused() -> None:
+    watched = Watched()
+    track = watched.memory.track(FURNACE)
+    unit = SimpleNamespace(
+        instrument="furnace", tracks=(), stream=-1, proves=True, scan=SimpleNamespace(name="unit")
+    )
+    watched.reads(25.0)
+    watched.monitor.fault(cast("BoundScan", unit), "it shows kelvin")
+    assert watched.done == ["warned", "epoch", "bytes"]
+    assert math.isnan(track.value)
+    watched.reads(1100.0)  # it would trip, were it degrees Celsius
+    assert math.isnan(track.value)
+    assert not track.fresh(0.0)
+    watched.monitor.fault(cast("BoundScan", unit), "it shows kelvin")
+    assert watched.done == ["warned", "epoch", "bytes"]
+    watched.monitor.take(cast("BoundScan", unit), ())
+    watched.reads(26.0)
+    assert (track.value, track.fresh(0.0)) == (26.0, True)
 
 
 @pytest.mark.parametrize("rows", [ROWS, ROWS[::-1]], ids=["trip first", "warning first"])

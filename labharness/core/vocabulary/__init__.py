@@ -13,6 +13,7 @@ from labharness.core.vocabulary.frames import Protocol, same_frame, why_no_read
 from labharness.core.vocabulary.programs import BadProgram, Program, Segment, read_program
 from labharness.core.vocabulary.requests import (
     BadReply,
+    Checked,
     DeviceFault,
     Exactly,
     LengthAt,
@@ -23,6 +24,7 @@ from labharness.core.vocabulary.requests import (
     ReplyRule,
     Request,
     Rtu,
+    Seal,
     Transaction,
     Until,
     crc16_modbus,
@@ -39,6 +41,7 @@ __all__ = [
     "BadProgram",
     "BadReply",
     "Cause",
+    "Checked",
     "Command",
     "DeviceFault",
     "Ending",
@@ -55,6 +58,7 @@ __all__ = [
     "ReplyRule",
     "Request",
     "Rtu",
+    "Seal",
     "Segment",
     "Text",
     "Transaction",

@@ -15,15 +15,19 @@ Only the standard library is used, because the guard process has nothing else.
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import xor
 from typing import Protocol
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 
 __all__ = [
+    "SEALS",
     "BadReply",
+    "Checked",
     "DeviceFault",
     "Exactly",
     "LengthAt",
@@ -34,6 +38,7 @@ __all__ = [
     "ReplyRule",
     "Request",
     "Rtu",
+    "Seal",
     "Transaction",
     "Until",
     "crc16_modbus",
@@ -44,6 +49,7 @@ __all__ = [
 SHOWN_BYTES_MAX = 40  # shown of a reply in an error
 # a CCD readout in JSON is about 10 kB; a sender that never stops is cut off here
 REPLY_BYTES_MAX = 1_048_576
+ECHO_BYTES_MIN = 3  # unit and function of a reply are those of the request
 
 
 class BadReply(LabError, ValueError, code="bad_reply"):
@@ -96,14 +102,26 @@ def ends_with_crc16(frame: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """An ASCII reply: starts with ``prefix``, ends with ``end``, at most ``bytes_max`` long."""
+    """An ASCII reply: starts with ``prefix``, ends with ``end``, at most ``bytes_max`` long.
+
+    Attributes:
+        end: Its end.
+        prefix: Its beginning.
+        bytes_max: Its greatest length.
+        after: Bytes that follow the end and belong to it (a checksum).
+        alone: Bytes of which each is a whole reply by itself (NAK).
+    """
 
     end: bytes
     prefix: bytes = b""
     bytes_max: int = 512
+    after: int = 0
+    alone: bytes = b""
 
     def take(self, buffer: bytes, transaction: int) -> int:
         """See the module's first lines."""
+        if buffer[:1] and buffer[:1] in self.alone:
+            return 1
         if not buffer.startswith(self.prefix[: len(buffer)]):
             raise BadReply(f"reply {buffer[:40]!r} does not start with {self.prefix!r}")
         at = buffer.find(self.end, len(self.prefix), self.bytes_max)
@@ -111,7 +129,69 @@ class Until:
             if len(buffer) >= self.bytes_max:
                 raise BadReply(f"no {self.end!r} within {self.bytes_max} bytes")
             return 0
-        return at + len(self.end)
+        whole = at + len(self.end) + self.after
+        return whole if len(buffer) >= whole else 0
+
+
+SEALS: dict[str, Callable[[bytes], bytes]] = {
+    "xor raw": lambda data: bytes([reduce(xor, data, 0)]),
+    "xor hex": lambda data: b"%02X" % reduce(xor, data, 0),
+    "sum raw": lambda data: bytes([sum(data) & 0xFF]),
+    "sum hex": lambda data: b"%02X" % (sum(data) & 0xFF),
+    "sum decimal": lambda data: b"%03d" % (sum(data) & 0xFF),
+    "crc16 raw": lambda data: crc16_modbus(data).to_bytes(2, "little"),
+    "crc16 hex": lambda data: b"%04X" % crc16_modbus(data),
+}
+"""The checksums, as raw bytes, as hexadecimal digits or as three decimal ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seal:
+    """A checksum that stands in its own frame.
+
+    Attributes:
+        how: One of ``SEALS``: ``xor raw``, ``sum hex``, ``crc16 raw`` and the like.
+        start: First byte that counts.
+        tail: Bytes that follow it.
+    """
+
+    how: str
+    start: int = 0
+    tail: int = 0
+
+    def __post_init__(self) -> None:
+        if self.how not in SEALS:
+            raise ValueError(f"checksum {self.how!r} is none of {', '.join(SEALS)}")
+
+    def put(self, frame: bytes) -> bytes:
+        """Return a frame with its checksum."""
+        end = len(frame) - self.tail
+        return frame[:end] + SEALS[self.how](frame[self.start : end]) + frame[end:]
+
+    def cut(self, frame: bytes) -> bytes:
+        """Return a frame without its checksum."""
+        end = len(frame) - self.tail
+        return frame[: end - len(SEALS[self.how](b""))] + frame[end:]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked(Seal):
+    """A reply with its own checksum: one that does not fit is a bad reply.
+
+    Attributes:
+        inner: The rule for its form.
+    """
+
+    inner: ReplyRule
+
+    def take(self, buffer: bytes, transaction: int) -> int:
+        """See the module's first lines."""
+        taken = self.inner.take(buffer, transaction)
+        reply = buffer[:taken]
+        alone = taken == 1 and reply in getattr(self.inner, "alone", b"")
+        if taken > 0 and not alone and self.put(self.cut(reply)) != reply:
+            raise BadReply(f"checksum of {reply.hex(' ')} is wrong")
+        return taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +400,23 @@ class Request:
     settle_s: float = 0.0
     transaction: Transaction | None = None
     obeyed: bytes = b""
+
+    def take(self, buffer: bytes, transaction: int) -> int:
+        """Return what ``reply`` takes, and refuse the frame itself unless a reply looks like it.
+
+        Raises:
+            BadReply: The bytes can never become the expected reply.
+        """
+        try:
+            taken = self.reply.take(buffer, transaction)
+        except BadReply:
+            if self.frame.startswith(buffer[: len(self.frame)]) and len(buffer) >= ECHO_BYTES_MIN:
+                raise BadReply(Text("reply.own")) from None
+            raise
+        alike = taken == len(self.frame) and buffer.startswith(self.frame)
+        if alike and not (self.obeyed and re.fullmatch(self.obeyed, self.frame)):
+            raise BadReply(Text("reply.own"))
+        return taken
 
 
 def unfinished(reply: ReplyRule, buffer: bytes, timeout_s: float) -> str:

@@ -386,7 +386,7 @@ COMMANDS: Final = {
             "asked",
             "WHAT",
             help="status, truth, faults, fault NAME=VALUE, bus PORT NAME=VALUE, "
-            "operate ACTION NAME=VALUE, bytes since=ROW, quit",
+            "panel INSTRUMENT NAME=VALUE, operate ACTION NAME=VALUE, bytes since=ROW, quit",
         ),
         word("details", "NAME=VALUE", nargs="*", default=[]),
     ),

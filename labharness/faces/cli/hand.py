@@ -289,7 +289,7 @@ def _made_safe(plan: LabPlan, by: str, reason: str) -> tuple[dict[str, Any], boo
                 warn(Text("hand.safe_without", why=str(why)))
                 since_s = steady_s()
         try:
-            return make_safe(guarded_by(plan), by, reason), not met
+            return make_safe(guarded_by(plan), by, reason, warn), not met
         except LineBusy as why:
             met = True
             waited_s = steady_s() - since_s

@@ -82,6 +82,8 @@ def _request(asked: str, details: Sequence[str]) -> dict[str, Any]:
     first, *pairs = details or [""]
     if asked == "bus":
         return {"ask": asked, "port": first, "set": _pairs(pairs)}
+    if asked == "panel":
+        return {"ask": asked, "instrument": first, "set": _pairs(pairs)}
     if asked == "operate":
         return {"ask": asked, "action": first, "details": _pairs(pairs)}
     if details:

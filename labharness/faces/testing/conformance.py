@@ -206,9 +206,9 @@ def _scanned(driver: Driver) -> Iterator[str]:
     for name, channel in driver.channels.items():
         if name not in scanned and not channel.settable:
             yield f"{name} can be neither read nor set"
-        acts = channel.acts_while
-        if acts is not None and acts.channel not in scanned:
-            yield f"{name}: it acts while {acts.channel!r} has a value, and that is not scanned"
+        for does, state in (("acts", channel.acts_while), ("is sound", channel.sound_while)):
+            if state is not None and state.channel not in scanned:
+                yield f"{name}: it {does} while {state.channel!r} has a value, which is not scanned"
         if channel.readback is not None and channel.readback not in scanned:
             yield f"{name}: its read-back {channel.readback!r} is not scanned"
 

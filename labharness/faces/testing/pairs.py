@@ -48,6 +48,8 @@ def read(driver: Driver, face: Face) -> dict[str, float]:
         only = scan.only_while
         if only is not None and values[only.channel] not in only.values:
             continue
+        for request in scan.before:
+            exchange(face, request)
         values |= zip(scan.channels, scan.decode(exchange(face, scan.request)), strict=True)
     return values
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from labharness.core.vocabulary import BadReply, Lines, Nothing, Request, Until
-from labharness.instruments.driver.ascii import line_request, number
+from labharness.core.vocabulary import BadReply, Checked, Lines, Nothing, Request, Seal, Until
+from labharness.core.vocabulary.requests import ReplyRule
+from labharness.instruments.driver.ascii import number
 from labharness.instruments.driver.channels import Identity, Query, Scan, While
 from labharness.instruments.driver.driver import fault
 from labharness.instruments.driver.steps import kept
@@ -185,6 +186,13 @@ class AsciiDriver(TableDriver):
         in_step: Questions, each with the regular expression of its answers, which no other question
             has; by default the identity, which is always the same. Not needed with ``reply_head``.
         asks_back: Whether each command goes with its query in one line, as SCPI allows.
+        acknowledged: Regular expression of the answer to a question, where the value comes only
+            when it is asked for by ``enquires``; any other is a refusal.
+        enquires: That line, such as ENQ, with its end.
+        completes: Question after each command, answered when it is done (``*OPC?``).
+        alone: Bytes of which each is a whole reply by itself, without an end (NAK, EOT).
+        command_seal: Checksum in each line that is sent.
+        reply_seal: Checksum in each reply; the guard refuses a reply that it does not fit.
     """
 
     who: ClassVar[Who]
@@ -200,6 +208,12 @@ class AsciiDriver(TableDriver):
     refusals: ClassVar[Mapping[str, str]] = {}
     done: ClassVar[str | None] = ""
     asks_back: ClassVar[bool] = False
+    acknowledged: ClassVar[str] = ""
+    enquires: ClassVar[str] = ""
+    completes: ClassVar[str] = ""
+    alone: ClassVar[bytes] = b""
+    command_seal: ClassVar[Seal | None] = None
+    reply_seal: ClassVar[Seal | None] = None
     in_step: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self) -> None:
@@ -216,8 +230,12 @@ class AsciiDriver(TableDriver):
             asks = replace(asks, reply=rule)
         asks = replace(asks, reply=self.who.reply or asks.reply)
         query, said = self.who.query, self._told if asks.reply != one_line.reply else self.said
+        *before, asks = self.exchange(asks)
         self._identity = Query(
-            "identity", asks, lambda reply: self.who.read(said("identity", reply, query))
+            "identity",
+            asks,
+            lambda reply: self.who.read(said("identity", reply, query)),
+            tuple(before),
         )
 
     @classmethod
@@ -230,7 +248,7 @@ class AsciiDriver(TableDriver):
 
     def steps(self) -> tuple[Request, ...]:
         """Return what proves its port in step, where its replies have no head."""
-        if self._reply_head:
+        if self._reply_head or self.enquires:
             return ()
         rule = Until(self._end, bytes_max=STEP_BYTES_MAX)
         stated = [
@@ -243,8 +261,11 @@ class AsciiDriver(TableDriver):
         """Return a scan for each reply, in the order of the rows."""
         for reply, some in _replies(rows).items():
             channels = tuple([name for name, row in some.items() if not row.hidden])
-            asks, decode = self.line(reply.query), self._decoder(reply, some)
-            yield Scan(reply.name, asks, channels, decode, reply.every_s, reply.only_while)
+            *before, asks = self.exchange(self.line(reply.query))
+            decode = self._decoder(reply, some)
+            yield Scan(
+                reply.name, asks, channels, decode, reply.every_s, reply.only_while, tuple(before)
+            )
 
     def commands(self, channel: str, row: Ascii, value: float) -> tuple[Request, ...]:
         """Return the one line that sets a channel."""
@@ -254,7 +275,18 @@ class AsciiDriver(TableDriver):
         timeout_s = row.answered_s or self.timeout_s
         obeyed = self.showing(row, value) if self.done == "" else self._done
         request = self.line(command, timeout_s, obeyed)
+        if self.completes:  # the command itself is not answered
+            asks = self.line(self.completes, timeout_s, self._done)
+            return replace(request, reply=Nothing(), obeyed=b""), asks
         return (request if self.done is not None else replace(request, reply=Nothing()),)
+
+    def exchange(self, asks: Request) -> tuple[Request, ...]:
+        """Return the requests of one question: itself, or what it is acknowledged by and ENQ."""
+        if not self.enquires:
+            return (asks,)
+        told = (re.escape(self._reply_head.decode()) + self.acknowledged + self.reply_end).encode()
+        first = replace(self.line(""), frame=asks.frame, obeyed=told)
+        return first, replace(asks, frame=self.enquires.encode())
 
     def accept(self, channel: str, reply: bytes) -> None:
         """Take the answer that a command has to have."""
@@ -268,8 +300,8 @@ class AsciiDriver(TableDriver):
     def shown(self, channel: str, value: float) -> Request | None:
         """Ask for the channel, where it is sure how the instrument writes this value."""
         row: Any = self.channels[channel]
-        if not row.is_read or row.shows_value is None:
-            return None
+        if not row.is_read or row.shows_value is None or self.enquires:
+            return None  # one frame alone does not show it
         return replace(self.line(row.reply(channel).query), obeyed=self.showing(row, value))
 
     def showing(self, row: Ascii, value: float) -> bytes:
@@ -281,15 +313,16 @@ class AsciiDriver(TableDriver):
 
     def line(self, line: str, timeout_s: float | None = None, obeyed: bytes = b"") -> Request:
         """Return the request for one line."""
-        return line_request(
-            self._head + line,
-            end=self.end.encode(),
-            reply_end=self.reply_end.encode(),
-            prefix=self._reply_head if self.refusal_has_head else b"",
-            timeout_s=timeout_s or self.timeout_s,
-            obeyed=obeyed,
-            bytes_max=self.bytes_max,
-        )
+        frame = (self._head + line + self.end).encode()
+        prefix = self._reply_head if self.refusal_has_head else b""
+        seal = self.reply_seal
+        after = 0 if seal is None or seal.tail else len(seal.put(b""))
+        rule: ReplyRule = Until(self._end, prefix, self.bytes_max, after, self.alone)
+        if seal is not None:
+            rule = Checked(how=seal.how, start=seal.start, tail=seal.tail, inner=rule)
+        if self.command_seal is not None:
+            frame = self.command_seal.put(frame)
+        return Request(frame, rule, timeout_s or self.timeout_s, obeyed=obeyed)
 
     def said(self, what: str, reply: bytes, asked: str = "") -> str:
         """Return the text of a reply, without head and end.
@@ -305,6 +338,10 @@ class AsciiDriver(TableDriver):
 
     def _told(self, what: str, reply: bytes, asked: str) -> str:
         head = self._reply_head
+        if len(reply) == 1 and reply in self.alone:
+            reply = head + reply + self._end
+        elif self.reply_seal is not None:
+            reply = self.reply_seal.cut(reply)
         told = reply.removeprefix(head).removesuffix(self._end).decode("ascii", "replace")
         whole = reply.endswith(self._end)
         refusal = self._refused.fullmatch(told) if self._refused is not None and whole else None

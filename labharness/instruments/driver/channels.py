@@ -15,11 +15,11 @@ CONTACT = (0.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """A condition for a channel to act; without it the channel can still be set and read back.
+    """A condition for a channel to act, to answer or to be sound: a value of another channel.
 
     Attributes:
         channel: Another channel of the instrument.
-        values: Values of that channel; with any of them it acts.
+        values: Values of that channel; with any of them it does.
         otherwise: Words for any other value: ``the controller is in manual``.
         set_by: The channel that sets it, to the same values; ``""`` where it is set itself.
     """
@@ -52,6 +52,8 @@ class Channel:
         on_comm_loss: Action of the instrument itself when no frame comes any more:
             ``safe(<seconds>)``, ``hold`` or ``unknown``.
         acts_while: Condition for it to act; ``None`` if there is none.
+        sound_while: Condition for its readings to be worth anything (its sensor is whole); ``None``
+            if there is none. Read with any other value it is spoilt, which is told, and no number.
         own: Values that it also takes without being told (a watchdog shuts, a program ends);
             ``None`` for any (a loop drives its output). Any other value that its read-back shows
             unasked was set by another person or program.
@@ -69,6 +71,7 @@ class Channel:
     settle_s: float = 0.0
     on_comm_loss: str = "hold"
     acts_while: While | None = None
+    sound_while: While | None = None
     own: tuple[float, ...] | None = ()
     wired: bool = False
     shows: tuple[float, float] = (-math.inf, math.inf)
@@ -95,6 +98,9 @@ class Scan:
             as the last is not decoded again.
         period_s: How often the line polls it; ``None`` for a scan that is only read on demand.
         only_while: The only state in which the instrument answers it; in others it is not asked.
+        before: Requests that are sent before it, in order, on a port that is kept: an instrument
+            that acknowledges the question, and is then asked for its answer (ENQ). A reply that is
+            not ``obeyed`` is a refusal.
     """
 
     name: str
@@ -103,15 +109,34 @@ class Scan:
     decode: Callable[[bytes], tuple[float, ...]]
     period_s: float | None = 1.0
     only_while: While | None = None
+    before: tuple[Request, ...] = ()
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """All its requests, in order; the reply to the last is decoded."""
+        return (*self.before, self.request)
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One exact frame that reads something other than a number: an identity, a spectrum."""
+    """One exact frame that reads something other than a number: an identity, a spectrum.
+
+    Attributes:
+        name: Its name within the instrument.
+        request: The frame.
+        decode: Turns a complete reply into what it says.
+        before: As in ``Scan``.
+    """
 
     name: str
     request: Request
     decode: Callable[[bytes], object]
+    before: tuple[Request, ...] = ()
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """All its requests, in order; the reply to the last is decoded."""
+        return (*self.before, self.request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from labharness.core.vocabulary import DeviceFault, LengthAt, Message, Protocol, Request, Rtu
@@ -13,6 +14,7 @@ from labharness.instruments.driver.programs import Programmer
 __all__ = ["Driver", "Exchange"]
 
 Exchange = Generator[Request, bytes, None]
+PROOF_S = 60.0  # the settings of an instrument are read at least so often
 
 
 class Driver(ABC):
@@ -35,8 +37,8 @@ class Driver(ABC):
             obey, not only those that this driver sends.
         programmer: Its programmer; ``None`` if it runs no programs.
         proves: Scans and queries whose replies are refused where the instrument is set otherwise
-            than the lab file says: another gas, full scale or unit. ``lab check --connect`` reads
-            them.
+            than the lab file says: another gas, full scale or unit. They are read with the
+            identity and each minute; while one is refused, no reading of the instrument counts.
         off: The ways in which it adds energy, each with its end; ``()`` if it adds none. While
             it is ``None`` the driver does not say, and a line on which it can be set is not armed.
     """
@@ -62,6 +64,19 @@ class Driver(ABC):
     def queries(self) -> tuple[Query, ...]:
         """Return the exact frames that read anything else."""
         return ()
+
+    def polled(self) -> tuple[Scan, ...]:
+        """Return the scans that a line polls: those of the driver, and all that ``proves`` names.
+
+        A setting can be changed at the instrument's front panel, so each is read every minute.
+        """
+        proofs = [_proof(each) for each in self.queries() if each.name in self.proves]
+        return (*[self._often(each) for each in self.scans()], *proofs)
+
+    def _often(self, scan: Scan) -> Scan:
+        if scan.name not in self.proves:
+            return scan
+        return replace(scan, period_s=min(scan.period_s or PROOF_S, PROOF_S))
 
     @abstractmethod
     def identify(self) -> Query:
@@ -131,6 +146,16 @@ class Driver(ABC):
             known = ", ".join(name for name, each in self.channels.items() if each.settable)
             raise ValueError(Text("channel.not_settable", channel=channel, known=known))
         return spec
+
+
+def _proof(query: Query) -> Scan:
+    """Return a query as a scan of no channel: its reply is checked, and kept nowhere."""
+
+    def checked(reply: bytes) -> tuple[float, ...]:
+        query.decode(reply)
+        return ()
+
+    return Scan(query.name, query.request, (), checked, PROOF_S, before=query.before)
 
 
 def fault(channel: str, said: str) -> DeviceFault:

@@ -13,11 +13,11 @@ SHOWN_BYTES_MAX = 60
 
 def reads_of(driver: Driver) -> Iterator[tuple[str, Request]]:
     """Return all frames that a driver calls reads, each with its name there."""
-    yield "identity", driver.identify().request
+    yield from (("identity", each) for each in driver.identify().requests)
     for scan in driver.scans():
-        yield f"scan {scan.name!r}", scan.request
+        yield from ((f"scan {scan.name!r}", each) for each in scan.requests)
     for query in driver.queries():
-        yield f"query {query.name!r}", query.request
+        yield from ((f"query {query.name!r}", each) for each in query.requests)
 
 
 def is_written(request: Request, grammar: Iterable[bytes]) -> bool:

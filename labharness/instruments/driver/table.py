@@ -243,7 +243,7 @@ class TableDriver(Driver):
 
     def _query(self, name: str, row: ChannelRow) -> Query:
         (scan,) = self.scans_of({name: row})
-        return Query(name, scan.request, lambda reply: scan.decode(reply)[0])
+        return Query(name, scan.request, lambda reply: scan.decode(reply)[0], scan.before)
 
     def expects(self, identity: Identity) -> str:
         """Return what is wrong with this identity; firmware is judged only where a source does."""

@@ -7,7 +7,9 @@ sent later, when it may mean something else.
 import errno
 import os
 import socket
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,7 +28,9 @@ __all__ = [
     "hand_over",
     "hurry",
     "open_port",
+    "openers",
     "refuse_itself",
+    "taken_or_gone",
 ]
 
 READ_BYTES_MAX = 65_536
@@ -145,7 +149,7 @@ class SerialDescriptor:
 
     def read(self) -> bytes:
         """Return the bytes that have arrived; a readable port without bytes was unplugged."""
-        return _arrived(self.fileno(), self.name, "unplugged")
+        return _arrived(self.fileno(), self.name, lambda: taken_or_gone(self._settings[0]))
 
     def write(self, data: bytes) -> None:
         """Send the bytes to the port's driver."""
@@ -215,7 +219,7 @@ class TcpDescriptor:
 
     def read(self) -> bytes:
         """Return the bytes that have arrived."""
-        return _arrived(self.fileno(), self.name, "closed by the other side")
+        return _arrived(self.fileno(), self.name, lambda: "closed by the other side")
 
     def write(self, data: bytes) -> None:
         """Send the bytes to the socket."""
@@ -265,7 +269,30 @@ def hurry(made: "socket.socket | TransportSocket") -> None:
         made.setsockopt(socket.IPPROTO_TCP, option, UNCONFIRMED_MS_MAX)
 
 
-def _arrived(descriptor: int, name: str, end: str) -> bytes:
+def openers(path: str) -> list[str]:
+    """Return the other programs that have a device open, as far as this account can see them."""
+    found = set()
+    with suppress(OSError):
+        device = os.stat(path).st_rdev
+        for link in Path("/proc").glob("[0-9]*/fd/*"):
+            with suppress(OSError):
+                if int(link.parts[2]) == os.getpid() or link.stat().st_rdev != device:
+                    continue
+                words = (link.parents[1] / "cmdline").read_text("utf-8", "replace").split("\0")
+                if not any(Path(each).name.startswith("labharness") for each in words):
+                    found.add(f"process {link.parts[2]} ({' '.join(words)[:60].strip()})")
+    return sorted(found)
+
+
+def taken_or_gone(path: str) -> str:
+    """Return why a serial port that was readable gave no bytes."""
+    if not os.path.exists(path):
+        return "unplugged"
+    others = ", ".join(openers(path)) or "another program"
+    return f"{others} reads from it too, or it was unplugged"
+
+
+def _arrived(descriptor: int, name: str, end: Callable[[], str]) -> bytes:
     """Return the bytes that have arrived; raise ``LinkLost`` at the end of the stream."""
     if descriptor < 0:
         raise LinkLost(f"{name} is closed")
@@ -276,7 +303,7 @@ def _arrived(descriptor: int, name: str, end: str) -> bytes:
     except OSError as why:
         raise LinkLost(f"{name}: {why.strerror}") from None
     if not data:
-        raise LinkLost(f"{name}: {end}")
+        raise LinkLost(f"{name}: {end()}")
     return data
 
 

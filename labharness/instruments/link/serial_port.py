@@ -6,7 +6,12 @@ from collections.abc import Callable
 
 import serial
 
-from labharness.instruments.link.descriptors import close_port, hand_over, open_port
+from labharness.instruments.link.descriptors import (
+    close_port,
+    hand_over,
+    open_port,
+    taken_or_gone,
+)
 from labharness.instruments.link.links import LinkLost, nobody
 
 __all__ = ["SerialLink"]
@@ -33,6 +38,8 @@ class SerialLink:
         self._parity = parity
         self._stop_bits = stop_bits
         self._port: serial.Serial | None = None
+        self._name = f"serial {path}"
+        self._lost = f"{self._name} is closed"
         self._loop: asyncio.AbstractEventLoop | None = None
         self._polls = False
         self.receive: Callable[[bytes], None] = nobody
@@ -40,6 +47,7 @@ class SerialLink:
     async def open(self) -> None:
         """Open the port for this process alone."""
         self._port = open_port(self._path, self._baud, self._parity, self._stop_bits)
+        self._lost = f"{self._name} is closed"
         self._loop = asyncio.get_running_loop()
         try:
             self._loop.add_reader(self._port.fileno(), self._read)
@@ -50,15 +58,15 @@ class SerialLink:
     def write(self, data: bytes) -> None:
         """Send the bytes to the port's driver."""
         if self._port is None:
-            raise LinkLost(f"serial {self._path} is closed")
+            raise LinkLost(self._lost)
         if os.name == "posix":
-            hand_over(self._port.fileno(), data, f"serial {self._path}")
+            hand_over(self._port.fileno(), data, self._name)
             return
         try:
             self._port.write(data)
         except serial.SerialException as why:
             self.close()
-            raise LinkLost(f"serial {self._path}: {why}") from None
+            raise LinkLost(f"{self._name}: {why}") from None
 
     def close(self) -> None:
         """Close the port; the system still sends the bytes it has."""
@@ -76,6 +84,7 @@ class SerialLink:
             data = self._port.read(READ_BYTES_MAX)
         except (serial.SerialException, OSError):
             self.close()
+            self._lost = f"{self._name} is lost: {taken_or_gone(self._path)}"
             return
         if data:
             self.receive(data)

@@ -36,6 +36,7 @@ class BusFaults(_Noted):
 
     Attributes:
         cut: All bytes are lost in both directions.
+        echo: The adapter gives back what is sent, before any reply.
         reply_lost: Number of next replies that are lost.
         reply_late_s: Added to the delay of each reply.
         reply_garbled: Number of next replies that arrive as noise.
@@ -56,6 +57,7 @@ class BusFaults(_Noted):
     """
 
     cut: bool = False
+    echo: bool = False
     reply_lost: int = 0
     reply_late_s: float = 0.0
     reply_garbled: int = 0
@@ -141,6 +143,8 @@ class SimulatedBus:
         if self.faults.cut:
             self.faults.injected = True
             return
+        if self.faults.echo:
+            self._env.post_at(self._env.sync() + len(data) * self._byte_s, deliver, data)
         if not self._buffer and self._is_whole(data):
             self._ask(data, deliver)  # mostly one whole frame
             return

@@ -52,11 +52,13 @@ class Controlled(Protocol):
         plant: Has ``truth()``, and ``faults``, a dataclass.
         env: The plant's world.
         buses: The buses by port.
+        faces: The instruments by name.
     """
 
     plant: Any
     env: LoopEnvironment
     buses: dict[str, SimulatedBus]
+    faces: dict[str, Any]
 
     def operate(self, action: str, details: Mapping[str, object]) -> float:
         """Begin a manual step; return its duration in seconds, or raise ``ValueError``."""
@@ -96,6 +98,7 @@ class SimulationControl:
             "truth": lambda request: {"truth": plain(sim_lab.plant.truth())},
             "fault": self._fault,
             "bus": self._bus,
+            "panel": self._panel,
             "bytes": self._bytes,
         }
 
@@ -168,6 +171,19 @@ class SimulationControl:
             raise BadRequest(f"no port {port!r}{near}; there are {', '.join(buses)}")
         set_faults(buses[port].faults, _object(request, "set"), "fault of a bus")
         return self._faults()
+
+    def _panel(self, request: Answer) -> Answer:
+        faces = self._sim_lab.faces
+        name = request.get("instrument")
+        if not isinstance(name, str) or name not in faces:
+            near = did_you_mean(str(name), list(faces))
+            raise BadRequest(f"no instrument {name!r}{near}; there are {', '.join(faces)}")
+        face = faces[name]
+        try:
+            face.turn(_object(request, "set"))
+        except ValueError as why:
+            raise BadRequest(f"{name}: {why}") from None
+        return {"panel": {each: getattr(face, each) for each in face.panel}}
 
     def _operate(self, request: Answer, reply: Callable[[Answer], None]) -> None:
         action = str(request.get("action"))

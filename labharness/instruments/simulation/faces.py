@@ -11,6 +11,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import ClassVar
 
 from labharness.core.errors import LabError
 
@@ -24,10 +25,26 @@ class Face(ABC):
         latency_s: Time before the reply starts.
         gap_characters: A silence of this many characters ends a frame, complete or not; 0 if
             silence has no meaning. It applies only to a port with a baud rate.
+        panel: The settings that a person can change at the instrument's own panel: attributes of
+            the face, each with the values that it can have.
     """
 
     latency_s = 0.005
     gap_characters = 0.0
+    panel: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+
+    def turn(self, settings: Mapping[str, object]) -> None:
+        """Change settings as a person does at the panel, all or none.
+
+        Raises:
+            ValueError: There is no such setting, or it has no such value.
+        """
+        for name, value in settings.items():
+            if value not in self.panel.get(name, ()):
+                known = "; ".join(f"{each}: {', '.join(v)}" for each, v in self.panel.items())
+                raise ValueError(f"its panel has no {name}={value}; it has {known or 'nothing'}")
+        for name, value in settings.items():
+            setattr(self, name, value)
 
     @abstractmethod
     def frame_length(self, buffer: bytes) -> int:

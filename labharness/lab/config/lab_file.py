@@ -68,12 +68,16 @@ def _hours(given: object) -> Hours:
     return read_hours(given)
 
 
+MEASURES = "measures"
+
+
 class LabHead(Strict):
     """The ``[lab]`` table.
 
     Attributes:
         id: Its state directory has this name.
-        line: A shipped line's name, or the path of a line's envelope file.
+        line: A shipped line's name, or the path of a line's envelope file; by default the line of a
+            stand that only measures.
         attended: When a person is there: ``always``, ``never`` (every run is unattended), or hours
             of the week with their time zone.
         shared: Whether other users' work stands on the same instruments.
@@ -93,7 +97,7 @@ class LabHead(Strict):
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")
     title: str
-    line: str
+    line: str = MEASURES
     attended: Annotated[Hours, PlainValidator(_hours), PlainSerializer(str)]
     shared: StrictBool = False
     callers: str | None = None
@@ -160,6 +164,7 @@ class PortRow(Strict):
     """One link. Which keys it takes depends on the link.
 
     Attributes:
+        echo: The adapter of a serial line (RS-485) gives back what is sent.
         exclusive: The lab states that no other machine drives this port.
         lease: A file that every machine that may drive it locks first.
     """
@@ -170,6 +175,7 @@ class PortRow(Strict):
     path: str | None = None
     parity: Literal["N", "E", "O"] = "N"
     stop_bits: StrictInt = Field(default=1, ge=1, le=2)
+    echo: StrictBool = False
     host: str | None = None
     port: StrictInt | None = Field(default=None, ge=1, le=65_535)
     resource: str | None = None
@@ -197,6 +203,8 @@ class PortRow(Strict):
             raise ValueError(Text("lab.link_takes", name=self.name, link=self.link, what=what))
         if self.link == "websocket" and not _is_websocket(str(self.url)):
             raise ValueError(Text("lab.websocket", name=self.name, url=self.url))
+        if self.echo and not self.baud:
+            raise ValueError(Text("lab.echo", name=self.name))
         if self.link == "serial" and not self.baud:
             raise ValueError(Text("lab.baud", name=self.name))
         return self

@@ -81,11 +81,12 @@ def port_costs(
     steps = step_frames(instruments)
     for port, timing in timings.items():
         requests = [
-            scan.request
+            request
             for each in instruments
             if each.port == port
-            for scan in each.driver.scans()
+            for scan in each.driver.polled()
             if (each.polls or {}).get(scan.name, scan.period_s) is not None
+            for request in scan.requests
         ]
         writes = [
             [frame.request for frame in frames if frame.port == port]

@@ -13,19 +13,21 @@ from labharness.core.errors import LabError
 from labharness.core.files.durable import append_durably
 from labharness.core.vocabulary import Cause, Text, Trip
 from labharness.core.vocabulary.persons import bad_name
+from labharness.core.vocabulary.texts import texts_in
 from labharness.instruments.link import LinkLost
 from labharness.journal.null_journal import NullJournal
 from labharness.lab.config.installed import absent
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import MAKES_SAFE, LineLock
-from labharness.lab.operate.silence import remedied
+from labharness.lab.operate.silence import SILENT, remedied
 from labharness.lab.wiring.alarms import NotDone, line_alarms, line_is_verified, reset_alarms
 from labharness.lab.wiring.control import served
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.operators import TerminalOperator
 from labharness.line import Instrument, NoReply
 from labharness.line.hindrances import causes_of
+from labharness.line.instrument import channel_of
 from labharness.safety.guard import Latch
 from labharness.safety.guard.armed import SOCKET_FILE
 from labharness.safety.kernel import Bound
@@ -104,26 +106,14 @@ async def _on_port(plan: LabPlan, lab: Lab, port: str) -> list[tuple[str, str, s
         heard = True
         serial = identity.serial and f", serial number {identity.serial}"
         found.append((name, f"{identity.model} {identity.firmware}".strip() + serial, ""))
-        found += [(name, "", wrong) for wrong in await _set_otherwise(lab, instrument)]
+        try:
+            found += [(name, "", wrong) for wrong in await lab.line.prove(name)]
+        except LinkLost as why:
+            found.append((name, "", str(why)))
     return found + [
         (instrument.name, "", remedied(plan, instrument, why, heard=heard))
         for instrument, why in silent
     ]
-
-
-async def _set_otherwise(lab: Lab, instrument: Instrument) -> list[str]:
-    """Read the settings of an instrument that the lab file states; return each difference."""
-    wrong = []
-    scans = {scan.name: scan for scan in instrument.driver.scans()}
-    for name in instrument.driver.proves:
-        try:
-            if name in scans:
-                await lab.line.read(f"{instrument.name}.{scans[name].channels[0]}")
-            else:
-                await lab.line.query(instrument.name, name)
-        except (NoReply, LinkLost) as why:
-            wrong.append(str(why))
-    return wrong
 
 
 def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
@@ -140,15 +130,27 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
         hands = ByHand(lab.line, Nobody())
         shut: dict[str, str] = {}  # by port: the fault of its opening; "" where it is open
         unmet: dict[str, str] = {}  # by instrument: why it cannot be read; "" where it can
-        found = []
+        replies = {  # by channel: the reply that has it
+            f"{name}.{channel}": (name, scan.name)
+            for name, each in lab.line.instruments.items()
+            for scan in each.driver.scans()
+            for channel in scan.channels
+        }
+        read: dict[object, bool] = {}
+        found: list[dict[str, Any]] = []
         for channel in channels:
             name = channel.partition(".")[0]
             if name in lab.line.instruments and name not in unmet:
                 unmet[name] = await _met(plan, lab, name, shut)
+            value = lab.line.latest(channel) if read.get(replies.get(channel)) else math.nan
             if unmet.get(name):
                 found.append({"ok": False, "error": unmet[name]})
+            elif math.isfinite(value):  # it came with another
+                unit = channel_of(lab.line.instruments, channel)[2].unit
+                found.append({"ok": True, "channel": channel, "value": value, "unit": unit})
             else:
                 found.append(await hands.answer({"do": "read", "channel": channel}))
+                read[replies.get(channel)] = found[-1]["ok"]
         return found
 
     asked = {channel.partition(".")[0] for channel in channels}
@@ -174,7 +176,7 @@ async def _met(plan: LabPlan, lab: Lab, name: str, shut: dict[str, str]) -> str:
     if shut[port]:
         return shut[port]
     try:
-        await lab.line.identify(name)
+        await lab.line.meet(name)
     except (LinkLost, NoReply) as why:
         return remedied(plan, instrument, str(why)) if isinstance(why, NoReply) else str(why)
     return ""
@@ -218,8 +220,18 @@ def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
         _with_lab(plan, look, PacedLoop(1.0))
 
 
-def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
+def make_safe(
+    plan: LabPlan, by: str, reason: str, tell: Callable[[str], None] = lambda text: None
+) -> dict[str, Any]:
     """Bring a line without an owner to its safe state; silent instruments are left out.
+
+    Args:
+        plan: The lab's files.
+        by: The person who asks for it.
+        reason: Their reason.
+        tell: Called with each port where another instrument answers, before a byte of the safe
+            state leaves. It leaves all the same: nothing refuses a procedure, and what answers
+            otherwise may still be what heats.
 
     Returns:
         The answer of ``ByHand`` to ``safe``, with ``unopened``: the links that did not open.
@@ -239,6 +251,8 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
             depends += [each.channel for each in bounds]
         # the safe state depends on it, if it can be read
         await line.read_all(list(dict.fromkeys(depends)), LOOK_S_MAX)
+        for stranger in await _strangers(lab):
+            tell(stranger)
         done = await ByHand(line, Nobody()).answer({"do": "safe", "by": by, "reason": reason})
         return {**done, "unopened": unopened}
 
@@ -250,6 +264,31 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
         with suppress(OSError):  # after the bytes, and a full disk keeps none back
             append_durably(plan.state_dir / "safes.jsonl", json.dumps(said))
         return done
+
+
+async def _strangers(lab: Lab) -> list[str]:
+    """Return where something answers, and not as the instrument of the lab file."""
+
+    async def ask(names: list[str]) -> list[str]:
+        wrong: list[str] = []
+        for name in names:
+            try:
+                async with asyncio.timeout(LOOK_S_MAX):
+                    await lab.line.identify(name)
+            except (NoReply, LinkLost) as why:
+                said = why.args[0]
+                if not any(each.code == SILENT for each in texts_in(said)):
+                    port = lab.line.instruments[name].port
+                    wrong.append(Text("hand.stranger", port=port, why=said))
+            except TimeoutError:
+                break  # silent: the safe state waits no longer for this port
+        return wrong
+
+    ports: dict[str, list[str]] = {}
+    for name, each in lab.line.instruments.items():
+        ports.setdefault(each.port, []).append(name)
+    asked = asyncio.gather(*map(ask, ports.values()))
+    return [each for found in await asked for each in found]
 
 
 async def _open_links(lab: Lab) -> dict[str, str]:
@@ -279,7 +318,7 @@ async def _identify_others(lab: Lab, unknown: dict[str, str]) -> None:
         if shut or name in lab.line.identities or (name in unknown and not heard):
             continue
         try:
-            await lab.line.identify(name)
+            await lab.line.meet(name)
             unknown.pop(name, None)
         except (LinkLost, NoReply) as why:
             unknown[name] = str(why)

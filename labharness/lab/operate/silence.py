@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 from labharness.core.vocabulary.texts import Text, texts_in
+from labharness.instruments.link.descriptors import openers
 from labharness.lab.config.lab_file import PortRow
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.line import Instrument
 
-__all__ = ["remedied"]
+__all__ = ["SILENT", "remedied"]
 
-SILENT = "reply.none"
+SILENT, OWN = "reply.none", "reply.own"
 BROKEN = frozenset({"reply.bad", "reply.short"})
 """The codes of no reply at all, and of one that is not whole or not in form."""
 
@@ -30,9 +31,10 @@ def remedied(plan: LabPlan, instrument: Instrument, why: str, *, heard: bool = F
     row = next(row for row in plan.file.port if row.name == instrument.port)
     said = list(texts_in(why))
     codes = {each.code for each in said}
-    if row.link == "loopback" or not codes & {SILENT, *BROKEN}:
+    if OWN in codes or row.link == "loopback" or not codes & {SILENT, *BROKEN}:
         return why
     looks = [Text("silence.on")] if SILENT in codes else []
+    looks += [Text("silence.taken", by=by) for by in openers(row.path or "")]
     looks += [*_address(plan, instrument), *_link(row, instrument)]
     if not any(each.params.get("instrument") == instrument.name for each in said):
         why = Text("instrument.wrong", instrument=instrument.name, kind=instrument.kind, why=why)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary import Cause, Request
 from labharness.core.vocabulary.channels import split_channel
+from labharness.instruments.driver.reads import reads_of
 from labharness.lab.config.lab_file import PortRow
 from labharness.lab.config.reads import port_protocol
 from labharness.line import Instrument
@@ -82,6 +83,7 @@ def _port(row: PortRow, plan: "LabPlan") -> ArmedPort:
         baud=row.baud,
         parity=row.parity,
         stop_bits=row.stop_bits,
+        echoes=row.echo,
         host=row.host or "",
         tcp_port=row.port or 0,
         protocol=port_protocol(here),
@@ -92,11 +94,7 @@ def _port(row: PortRow, plan: "LabPlan") -> ArmedPort:
 
 
 def _reads(instrument: Instrument) -> tuple[Request, ...]:
-    driver = instrument.driver
-    found = [driver.identify().request]
-    found += [scan.request for scan in driver.scans()]
-    found += [query.request for query in driver.queries()]
-    return tuple(found)
+    return tuple([request for _, request in reads_of(instrument.driver)])
 
 
 def _writes(instrument: Instrument, envelope: Envelope) -> tuple[Request, ...]:

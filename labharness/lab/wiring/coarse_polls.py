@@ -128,7 +128,7 @@ def _pace_s(watched: Set[str], tube_s: float) -> float:
 def _sparing(instrument: Instrument, paces_s: Mapping[str, float]) -> Instrument:
     """Poll only what the kernel watches; the rest is read where a command reads it back."""
     polls: dict[str, float | None] = {}
-    for scan in instrument.driver.scans():
+    for scan in instrument.driver.polled():
         asked_s = (instrument.polls or {}).get(scan.name, scan.period_s)
         pace_s = paces_s.get(scan.name)
         polls[scan.name] = None if pace_s is None or asked_s is None else max(asked_s, pace_s)

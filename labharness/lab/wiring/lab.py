@@ -100,7 +100,9 @@ class Lab:
             name: tuple(frame for frame in frames if frame.port in near)
             for name, frames in procedures.items()
         }
-        return LoopGuard(GuardCore(reads, ours, step_frames(self.plan.instruments)), near, latch)
+        echoes = [row.name for row in self.plan.file.port if row.echo]
+        core = GuardCore(reads, ours, step_frames(self.plan.instruments), echoes)
+        return LoopGuard(core, near, latch)
 
     def _whole_guard(
         self, armed: Armed | None, procedures: Mapping[str, tuple[SafeFrame, ...]]

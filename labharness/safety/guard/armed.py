@@ -47,7 +47,7 @@ PLACE_DIGITS = (
 PROCEDURE_FRAMES_MAX = 256
 PARITIES, STOP_BITS = ("N", "E", "O"), (1, 2)
 LINKS = {
-    "serial": kinds_of("path text, baud whole, parity text, stop_bits whole"),
+    "serial": kinds_of("path text, baud whole, parity text, stop_bits whole, echoes flag"),
     "tcp": kinds_of("host text, tcp_port whole"),
 }
 """The fields of a port that depend on its link."""
@@ -68,6 +68,7 @@ class ArmedPort:
         baud: Its speed (baud).
         parity: ``N``, ``E`` or ``O``.
         stop_bits: 1 or 2.
+        echoes: Whether its adapter gives back what is sent.
         host: Name or address on TCP; ``""`` on a serial port.
         tcp_port: TCP port.
         protocol: Its protocol; a read on Modbus must be a reading function by its own frame.
@@ -83,6 +84,7 @@ class ArmedPort:
     baud: int = 0
     parity: str = "N"
     stop_bits: int = 1
+    echoes: bool = False
     host: str = ""
     tcp_port: int = 0
     protocol: Protocol = Protocol.TEXT
@@ -146,7 +148,9 @@ class Armed:
     def core(self) -> GuardCore:
         """Make the guard's core for these ports."""
         reads = {port.name: [request.frame for request in port.reads] for port in self.ports}
-        return GuardCore(reads, self.procedures, {port.name: port.steps for port in self.ports})
+        steps = {port.name: port.steps for port in self.ports}
+        echoes = [port.name for port in self.ports if port.echoes]
+        return GuardCore(reads, self.procedures, steps, echoes)
 
 
 def arming_digest(text: str) -> str:

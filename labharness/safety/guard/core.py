@@ -67,6 +67,7 @@ class GuardCore:
         procedures: For each procedure its frames, in order of hazard.
         steps: For each port the reads that prove it in step, if its replies do not say whose answer
             they are.
+        echoes: The ports whose adapter gives back what is sent.
     """
 
     def __init__(
@@ -74,9 +75,11 @@ class GuardCore:
         reads: Mapping[str, Iterable[bytes]],
         procedures: Mapping[str, tuple[SafeFrame, ...]],
         steps: Mapping[str, tuple[Request, ...]] | None = None,
+        echoes: Iterable[str] = (),
     ) -> None:
+        given_back = frozenset(echoes)
         self.ports = {
-            name: Port(name, frozenset(frames), (steps or {}).get(name, ()))
+            name: Port(name, frozenset(frames), (steps or {}).get(name, ()), name in given_back)
             for name, frames in reads.items()
         }
         for port in self.ports.values():

@@ -21,6 +21,7 @@ from typing import Any
 from labharness.core.errors import LabError
 from labharness.core.vocabulary import (
     Cause,
+    Checked,
     Exactly,
     LengthAt,
     Lines,
@@ -34,6 +35,7 @@ from labharness.core.vocabulary import (
     Trip,
     Until,
 )
+from labharness.core.vocabulary.requests import SEALS
 from labharness.core.vocabulary.texts import coded, revived
 from labharness.safety.guard.core import Permit, SafeFrame
 
@@ -173,7 +175,10 @@ def kinds_of(fields: str) -> Kinds:
 
 
 _RULES: dict[str, tuple[type[Any], Kinds]] = {
-    "until": (Until, kinds_of("end raw, prefix raw, bytes_max whole")),
+    "until": (
+        Until,
+        kinds_of("end raw, prefix raw, bytes_max whole, after whole, alone raw"),
+    ),
     "exactly": (Exactly, kinds_of("count whole, prefix raw")),
     "rtu": (Rtu, kinds_of("unit whole, function whole, byte_count whole?, echo raw")),
     "length_at": (
@@ -183,6 +188,7 @@ _RULES: dict[str, tuple[type[Any], Kinds]] = {
             "match_at whole, lengths wholes"
         ),
     ),
+    "sealed": (Checked, kinds_of("how seal, start whole, tail whole, inner rule")),
     "lines": (Lines, kinds_of("count whole, end raw, prefix raw, bytes_max whole")),
     "quiet": (Quiet, kinds_of("silence_s seconds")),
     "message": (Message, kinds_of("command text")),
@@ -359,6 +365,7 @@ _KINDS: dict[str, tuple[Callable[[Any], object], Callable[[Fields, str], object]
     "items": (_same, Fields.items),
     "cause": (_same, lambda fields, key: Cause(fields.one_of(key, tuple(Cause)))),
     "rule": (_write_rule, _read_rule),
+    "seal": (_same, lambda fields, key: fields.one_of(key, SEALS)),
     "transaction": (
         lambda blank: _write(_TRANSACTION, blank),
         lambda fields, key: Transaction(**_read(_TRANSACTION, fields.inside(key))),

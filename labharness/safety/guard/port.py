@@ -86,6 +86,7 @@ class Port:
         reads: Frames that may leave without a permit, exactly.
         steps: Reads that prove the port in step; ``()`` where each reply shows whose answer it is.
             A step that does not say what its reply must be (``obeyed``) has always the same one.
+        echoes: Whether its adapter gives back what is sent: that is dropped, byte by byte.
         safe: Frames of a procedure that wait for the wire.
         step: The step to send when ``due_s`` has come.
         due_s: When ``expire`` must be called next; ``inf`` when nothing is due.
@@ -94,6 +95,7 @@ class Port:
     name: str
     reads: frozenset[bytes]
     steps: tuple[Request, ...] = ()
+    echoes: bool = False
     state: PortState = IDLE
     safe: deque[SafeFrame] = field(default_factory=deque)
     due_s: float = float("inf")
@@ -102,6 +104,7 @@ class Port:
     _request: Request | None = None
     _safe_sent: SafeFrame | None = None
     _buffer: bytes = b""
+    _echo: bytes = b""
     _deadline_s: float = float("inf")
     discarded: int = 0
     _drained_s: float = float("inf")
@@ -127,15 +130,22 @@ class Port:
             return self._bad(Text("reply.surplus", shown=_shown(data)), now)
         buffer = self._buffer + data if self._buffer else data
         try:
-            taken = request.reply.take(buffer, self.transaction)
+            if self._echo:
+                back = buffer[: len(self._echo)]
+                if not self._echo.startswith(back):
+                    raise BadReply(Text("reply.no_echo"))
+                self._echo, buffer = self._echo[len(back) :], buffer[len(back) :]
+                if not buffer:
+                    return None
+            taken = request.take(buffer, self.transaction)
             while taken < 0:
                 self.discarded -= taken
                 buffer = buffer[-taken:]
-                taken = request.reply.take(buffer, self.transaction) if buffer else 0
+                taken = request.take(buffer, self.transaction) if buffer else 0
             if len(buffer) > BUFFER_BYTES_MAX:
                 raise BadReply(f"more than {BUFFER_BYTES_MAX} bytes and no end")
         except BadReply as why:
-            return self._bad(Text("reply.bad", why=str(why)), now)
+            return self._bad(Text("reply.bad", why=why.args[0]), now)
         if taken == 0:
             self._buffer = buffer
             if isinstance(request.reply, Quiet):
@@ -199,6 +209,7 @@ class Port:
                 text = number.to_bytes(field_.size, "big")
             frame = frame[: field_.offset] + text + frame[field_.offset + field_.size :]
         self.state = SENT
+        self._echo = frame if self.echoes else b""
         self._request = request
         self._safe_sent = safe
         self._numbered = field_ is not None
@@ -219,7 +230,7 @@ class Port:
         """Take a whole reply: the end of the exchange, or of its first part."""
         first = self._held is None
         asked = self._held = self._held or (request, reply)
-        self._buffer = b""
+        self._buffer = self._echo = b""
         if not self.steps or self._numbered:
             return self._proven(asked, now)
         if first and self.safe and self.safe[0].request.frame not in self.reads:
@@ -256,7 +267,7 @@ class Port:
         if self._held is not None:
             request = self._held[0]
         self._request = self._safe_sent = self.step = self._held = self._said = None
-        self._buffer = b""
+        self._buffer = self._echo = b""
         if drain_s > 0:
             self._drain(now, drain_s)
         else:

@@ -5,6 +5,7 @@ import gc
 import os
 import random
 import socket
+import sys
 import tty
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -15,6 +16,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+import serial
 import websockets.asyncio.server
 from websockets.http11 import Request, Response
 
@@ -130,8 +132,35 @@ def test_a_serial_port_that_hangs_up_is_lost_and_says_so() -> None:
         await link.open()
         far.hang_up()
         await until(lambda: link._port is None)  # noticed by listening, before any write
-        with pytest.raises(LinkLost, match="is closed"):
+        with pytest.raises(LinkLost, match=r"pts/\d+ is lost: unplugged$"):
             link.write(b"A\r")
+
+    really(main())
+
+
+def test_another_program_on_a_serial_port_is_named() -> None:
+    async def main() -> None:
+        far = Terminal()
+        holds = "import sys, time; port = open(sys.argv[1], 'rb'); print(flush=True); time.sleep(9)"
+        started = [sys.executable, "-c", holds, far.path]
+        other = await asyncio.create_subprocess_exec(*started, stdout=asyncio.subprocess.PIPE)
+        try:
+            assert other.stdout is not None
+            await other.stdout.readline()
+            link = SerialLink(far.path, 9600)
+            await link.open()
+            assert link._port is not None
+            emptied = serial.SerialException("readiness to read but returned no data")
+            link._port.read = Mock(side_effect=emptied)  # type: ignore[method-assign]  # as it says
+            link.write(b"A")
+            await until(lambda: link._port is None)
+            named = rf"pts/\d+ is lost: process {other.pid} \(.*\) reads from it too"
+            with pytest.raises(LinkLost, match=named):
+                link.write(b"A\r")
+        finally:
+            other.kill()
+            await other.communicate()
+        far.hang_up()
 
     really(main())
 

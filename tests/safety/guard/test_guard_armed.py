@@ -154,7 +154,7 @@ def test_whatever_is_missing_from_an_arming_is_named() -> None:
                 read_armed(spoiled(drop, path))
 
 
-MAY_BE = {("value", "-1"), ("transaction", "None"), ("shown", "None")}
+MAY_BE = {("value", "-1"), ("transaction", "None"), ("shown", "None"), ("echoes", "True")}
 MAY_BE |= {(name, "[]") for name in ("stop", "nothing", "reads", "steps")}
 
 
