@@ -14,9 +14,11 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.callers import anybody
 from labharness.work.capability.iv_curve import junction_of
+from labharness_simulators.plant.diode import DiodeBench
 from rig import Injection, Ran, as_submit, cut, plant_fault
 
 Run = Callable[..., Ran]
+DIODE = DiodeBench(None).diode
 LAB = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 EXAMPLE = ROOT / "examples" / "iv-curve.json"
 IDEALITY, SERIES_OHM = 1.752, 0.568  # the published SPICE model of a 1N4148, as the plant has it
@@ -43,10 +45,32 @@ def test_the_diode_is_found_as_it_is(bench: LabPlan, run_task: Run) -> None:
     assert outputs["ideality"] == pytest.approx(IDEALITY, abs=0.01)
     assert outputs["series_ohm"] == pytest.approx(SERIES_OHM, abs=0.02)
     rows = (ran.result.folder / "artifacts" / "iv_curve.csv").read_text("utf-8").splitlines()
-    assert rows[0] == "voltage [V],current [A]"
+    assert rows[0] == "set voltage [V],voltage [V],current [A],in compliance"
     assert len(rows) == 72
     assert ran.lab.simulated is not None
     assert ran.lab.simulated.plant.truth() == {"current_a": 0.0, "voltage_v": 0.0}
+
+
+@pytest.mark.promise(56)
+def test_in_compliance_the_curve_has_what_was_measured_and_says_so(
+    bench: LabPlan, run_task: Run
+) -> None:
+    ran = run_task(bench, task(start_v=0.4, stop_v=0.8, points=21, compliance_a=1e-3))
+    assert ran.type == "task_completed", ran.body
+    table = (ran.result.folder / "artifacts" / "iv_curve.csv").read_text("utf-8")
+    rows = [[float(each) for each in row.split(",")] for row in table.splitlines()[1:]]
+    held = [row for row in rows if row[3]]
+    assert len(held) > 5
+    assert rows[-1][0] == 0.8
+    for set_v, volts, amps, limited in rows:
+        true_a = min(DIODE.current_at(volts), 1e-3)
+        assert amps == pytest.approx(true_a, rel=0.02, abs=1e-8)  # of one reply
+        assert (abs(amps) >= 0.99e-3) == bool(limited)
+        assert volts == pytest.approx(0.58 if limited else set_v, abs=0.01)
+    words = f"{len(held)} of 21 points stood at the compliance of 0.001 A"
+    summary = ran.body["execution_summary"]
+    assert any(words in each for each in summary["warnings"])
+    assert words in summary["finding"]
 
 
 @pytest.mark.parametrize(("ideality", "series_ohm"), [(1.0, 0.0), (1.5, 2.0), (2.0, 10.0)])

@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import linear_regression
 from typing import Any
 
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, several
 from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
 from labharness.work.capability import Answer, ArtifactContent, LineFacts, NoAnswer, Planned
 from labharness.work.capability.channels import (
@@ -29,7 +29,6 @@ ZERO_CELSIUS_K = 273.15
 FORWARD_A = 1e-6
 """Less is saturation current, leakage and offset of the meter."""
 
-NEAR_COMPLIANCE = 0.99
 PAIRS_MIN = 4
 
 DECLARATION = Declaration(
@@ -83,14 +82,17 @@ class SweepSettings(ChannelSettings):
 
 
 async def sweep(step: RunningStep) -> Mapping[str, Any]:
-    """Set ``voltage`` to each of ``voltages_v`` and measure ``current``; end at 0 V."""
-    asked = step.parameters
-    currents_a = []
+    """Set ``voltage`` to each of ``voltages_v`` and measure both at the terminals; end at 0 V."""
+    asked, line = step.parameters, step.operations
+    measured_v, currents_a, limited = [], [], []
     for volts in asked["voltages_v"]:
         await step.perform(asked["voltage"], volts, "V")
-        currents_a.append(await step.operations.read(asked["current"]))
+        limited.append(int(await line.read(asked["limited"])))
+        currents_a.append(await line.read(asked["current"]))
+        measured_v.append(line.latest(asked["measured"]))  # of the same reply: no await between
     await step.perform(asked["voltage"], 0.0, "V")
-    return {"voltages_v": list(asked["voltages_v"]), "currents_a": currents_a}
+    set_v = list(asked["voltages_v"])
+    return {"set_v": set_v, "voltages_v": measured_v, "currents_a": currents_a, "limited": limited}
 
 
 class IvCurve(ChannelCapability[SweepSettings]):
@@ -114,6 +116,8 @@ class IvCurve(ChannelCapability[SweepSettings]):
             ],
             "voltage": voltage,
             "current": f"{settings.meter}.current",
+            "measured": f"{settings.meter}.terminal_voltage",
+            "limited": f"{settings.meter}.in_compliance",
             "junction_c": recipe["junction_c"],
             "compliance_a": most_a,
             "sets": [[voltage, start_v, "V"], [voltage, stop_v, "V"], [voltage, 0.0, "V"]],
@@ -143,22 +147,28 @@ class IvCurve(ChannelCapability[SweepSettings]):
         if swept.result is None:
             return NoAnswer(Text("sweep.nothing"), {})
         volts, amps = swept.result["voltages_v"], swept.result["currents_a"]
-        rows = "".join(f"{v:.6g},{a:.6g}\n" for v, a in zip(volts, amps, strict=True))
-        table = ArtifactContent("iv_curve", "text/csv", f"voltage [V],current [A]\n{rows}".encode())
+        limited = swept.result["limited"]
+        points = tuple(zip(swept.result["set_v"], volts, amps, limited, strict=True))
+        rows = "".join(f"{u:.6g},{v:.6g},{a:.6g},{held}\n" for u, v, a, held in points)
+        head = "set voltage [V],voltage [V],current [A],in compliance\n"
+        table = ArtifactContent("iv_curve", "text/csv", f"{head}{rows}".encode())
         asked = swept.instruction.parameters
-        most_a = NEAR_COMPLIANCE * asked["compliance_a"]
-        forward = [(v, a) for v, a in zip(volts, amps, strict=True) if FORWARD_A <= a < most_a]
+        most_a = asked["compliance_a"]
+        warnings: tuple[Text, ...] = ()
+        if held := sum(limited):
+            warnings = (Text("sweep.limited", count=held, points=len(points), most_a=most_a),)
+        forward = [(v, a) for _, v, a, held in points if not held and a >= FORWARD_A]
         outputs = {"points": len(volts), "max_current_a": max(map(abs, amps))}
         found = junction_of(forward, asked["junction_c"])
         if found is None:
+            outputs |= {"ideality": None, "series_ohm": None}
             said = Text("sweep.too_few")
-            return Answer(
-                {**outputs, "ideality": None, "series_ohm": None}, (table,), (said,), said
-            )
-        ideality, series_ohm = found
-        said = Text("sweep.found", ideality=ideality, series_ohm=series_ohm)
-        outputs |= {"ideality": round(ideality, 3), "series_ohm": round(series_ohm, 3)}
-        return Answer(outputs, (table,), (), said)
+            warnings = (said, *warnings)
+        else:
+            ideality, series_ohm = found
+            said = Text("sweep.found", ideality=ideality, series_ohm=series_ohm)
+            outputs |= {"ideality": round(ideality, 3), "series_ohm": round(series_ohm, 3)}
+        return Answer(outputs, (table,), warnings, several(said, *warnings[-1:] if held else ()))
 
 
 def junction_of(
