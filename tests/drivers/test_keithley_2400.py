@@ -145,12 +145,51 @@ def test_each_command_is_answered_with_what_is_set_now(channel: str, value: floa
 @settings(deadline=None, max_examples=60)
 def test_every_voltage_is_shown_as_it_was_set(value: float) -> None:
     assume(value == 0 or abs(value) >= 1e-4)  # smaller is refused
-    driver, face, diode = pair()
-    diode.source_v = 1.0 if value < 0.5 else 0.0  # a refusal shows the old value
+    driver, face, _ = pair()
+    face.receive(b":SOUR:VOLT 1\n" if value < 0.5 else b":SOUR:VOLT 0\n")  # a refusal shows this
     assert check_obedience(driver, face, "voltage", value) == ()
     write(driver, face, "voltage", value)
     back = read(driver, face)["voltage"]
     assert abs(back - value) <= driver.channels["voltage"].resolution
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        (b"OUTP?\n", b"0"),  # SCPI-1999 6.2.4: a first header needs no colon
+        (b":SOUR:FUNC VOLT;:SOUR:FUNC?\n", b"VOLT"),
+        (b':SENS:FUNC "CURR";FUNC?\n', b'"CURR:DC"'),
+        (b":SENS:CURR:RANG 10E-3;RANG?;RANG:AUTO?\n", b"1.000000E-02;0"),
+        (b":SENS:CURR:NPLC 0.1;NPLC?\n", b"1.000000E-01"),
+        (b":SOUR:VOLT:RANG 20;RANG?;MODE FIX;MODE?\n", b"2.000000E+01;FIX"),
+        (b"SOUR:VOLT 1mV;:SOUR:VOLT?\n", b"1.000000E-03"),
+        (b"sens:curr:prot 10 mA;prot?\n", b"1.000000E-02"),
+        (b":SOUR:VOLT MAX;VOLT?;VOLT? MIN\n", b"2.100000E+02;-2.100000E+02"),
+        (b"*ESR?;*STB?\n", b"0;0"),
+        (b":NONE;*ESR?;*STB?;*CLS;*STB?\n", b"32;4;0"),
+        (b":OUTP ON;:INIT;:FETC?\n", b"+0.000000E+00"),
+        (b":TRIG:COUN 2;:ARM:COUN 1;:FORM:ELEM CURR;:OUTP 1;:READ?\n", b"+0.000000E+00,+0.000"),
+        (b":SOUR:FUNC CURR;CURR 1E-3;:SENS:VOLT:PROT 2;:OUTP 1;:SENS:VOLT:PROT:TRIP?\n", b"0"),
+    ],
+)
+def test_it_is_plain_scpi(line: bytes, answer: bytes) -> None:
+    _, face, _ = pair()
+    reply = face.receive(line)
+    assert reply is not None
+    assert reply.startswith(answer)
+    if b":NONE" not in line:
+        assert errors(face) == '0,"No error"'
+
+
+def test_a_source_of_current_holds_it_until_its_voltage_is_reached() -> None:
+    _, face, diode = pair()
+    face.receive(b":SOUR:FUNC CURR;CURR 1E-3;:SENS:VOLT:PROT 2;:OUTP 1\n")
+    assert diode.current_a == 1e-3
+    assert diode.voltage_v == pytest.approx(0.58, abs=0.01)
+    diode.faults.open_circuit = True
+    reply = face.receive(b":SENS:VOLT:PROT:TRIP?;:READ?\n")
+    assert reply is not None
+    assert reply.startswith(b"1;+2.0")
 
 
 @pytest.mark.parametrize(
@@ -184,9 +223,9 @@ def test_a_command_that_had_no_effect_does_not_pass_for_obedience() -> None:
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        (b":SOUR:CURR 1\n", '-113,"Undefined header"'),
+        (b":SOUR:LIST:VOLT 1\n", '-113,"Undefined header"'),
         (b":SOUR:VOLT 211\n", '-222,"Parameter data out of range"'),
-        (b":SOUR:VOLT ten\n", '-222,"Parameter data out of range"'),
+        (b":SOUR:VOLT ten\n", '-104,"Data type error"'),
         (b":OUTP maybe\n", '-222,"Parameter data out of range"'),
         (b":FORM:ELEM WEATHER\n", '-222,"Parameter data out of range"'),
     ],

@@ -111,3 +111,7 @@ def test_the_reference_names_every_kind_and_each_of_its_channels() -> None:
         driver = load_driver(kind)(**SETTINGS.get(kind, {}))
         assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(driver.channels)
         assert f"| `{kind}` |" in readme
+        assert "Clients of others in `make interop`: " in section, kind
+        clients = re.findall(r"`(test_\w+)`", section)
+        assert clients or "No client" in section, kind
+        assert all((ROOT / "tests" / "interop" / f"{each}.py").exists() for each in clients)

@@ -1,0 +1,47 @@
+"""Every key of a driver's table stands in the reference of drivers."""
+
+import re
+from dataclasses import fields
+
+import pytest
+
+from labharness.core.vocabulary import Seal
+from labharness.instruments.driver import (
+    Ascii,
+    AsciiDriver,
+    Channel,
+    ChannelRow,
+    Cools,
+    Dark,
+    Driver,
+    Off,
+    Several,
+    TableDriver,
+    Wants,
+    While,
+    Who,
+)
+from labharness.instruments.driver.messages import Call, Json, JsonDriver
+from labharness.instruments.driver.modbus import ModbusDriver, ModbusRow, ReadBlock
+from rig import HERE
+
+PAGE = HERE.parent / "docs" / "how-to" / "add-a-driver.md"
+ROWS = (
+    *(Channel, ChannelRow, Ascii, ModbusRow, Json, Several, Who, ReadBlock, Call, Seal),
+    *(Wants, While, Off, Dark, Cools),
+)
+CLASSES = (Driver, TableDriver, AsciiDriver, ModbusDriver, JsonDriver)
+PROSE = re.sub(r"```.*?```", "", PAGE.read_text("utf-8"), flags=re.DOTALL)
+WORDS = set(re.findall(r"\w+", " ".join(re.findall(r"`[^`]+`", PROSE))))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.__name__)
+def test_the_reference_has_every_key_of_a_row(row: type) -> None:
+    keys = {each.name for each in fields(row)}
+    assert sorted(keys - WORDS) == []
+
+
+@pytest.mark.parametrize("driver", CLASSES, ids=lambda driver: driver.__name__)
+def test_the_reference_has_every_word_of_a_class(driver: type) -> None:
+    stated = {name for name in vars(driver).get("__annotations__", {}) if not name.startswith("_")}
+    assert sorted(stated - WORDS) == []
