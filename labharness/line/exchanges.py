@@ -70,7 +70,13 @@ class Exchanges:
             for each in before:
                 if why := disobeyed(each, await lease.send(each)):
                     raise DeviceFault(why)
-            return decode(await lease.send(request))
+            reply = await lease.send(request)
+            try:
+                return decode(reply)
+            except BadReply:
+                if reply == request.frame:  # its form may be that of a reply
+                    raise BadReply(Text("reply.own")) from None
+                raise
 
     async def query(self, port: str, query: Query) -> object:
         """Ask for something and decode the reply; try once more if there is none.

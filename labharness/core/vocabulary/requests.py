@@ -402,21 +402,17 @@ class Request:
     obeyed: bytes = b""
 
     def take(self, buffer: bytes, transaction: int) -> int:
-        """Return what ``reply`` takes, and refuse the frame itself unless a reply looks like it.
+        """Return what ``reply`` takes; an echo of the frame that is refused is named.
 
         Raises:
             BadReply: The bytes can never become the expected reply.
         """
         try:
-            taken = self.reply.take(buffer, transaction)
+            return self.reply.take(buffer, transaction)
         except BadReply:
             if self.frame.startswith(buffer[: len(self.frame)]) and len(buffer) >= ECHO_BYTES_MIN:
                 raise BadReply(Text("reply.own")) from None
             raise
-        alike = taken == len(self.frame) and buffer.startswith(self.frame)
-        if alike and not (self.obeyed and re.fullmatch(self.obeyed, self.frame)):
-            raise BadReply(Text("reply.own"))
-        return taken
 
 
 def unfinished(reply: ReplyRule, buffer: bytes, timeout_s: float) -> str:

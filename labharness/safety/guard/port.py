@@ -154,7 +154,9 @@ class Port:
         if len(buffer) > taken:
             self.discarded += len(buffer) - taken
             if not self._numbered:
-                return self._bad(Text("reply.surplus", shown=_shown(buffer[taken:])), now)
+                own = len(request.frame) > 1 and buffer.startswith(request.frame)
+                surplus = Text("reply.surplus", shown=_shown(buffer[taken:]))
+                return self._bad(Text("reply.own") if own else surplus, now)
         return self._answered(request, buffer[:taken], now)
 
     def expire(self, now: float) -> Finished | None:
