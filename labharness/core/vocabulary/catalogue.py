@@ -749,6 +749,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "value.number": ("{word} is not a number: write it as 100, 0.5, 1e-3", "{word} 不是数：请写成 100、0.5、1e-3"),
     "value.blank": ("{word} is not a number; put a blank before the unit: {number} {unit}", "{word} 不是数；请在单位前加空格：{number} {unit}"),
     "value.speed": ("{word} is not fast, real, or a number up to {most:.0f}", "{word} 不是 fast、real 或不大于 {most:.0f} 的数"),
+    "value.duration": ("{word} is not a duration above 0: a number alone, a number and one of {units} (60s, 5min), or PT2H15M", "{word} 不是大于 0 的时长：可写单独的数、带 {units!s} 之一的数（60s、5min）或 PT2H15M"),
     "value.up_to": ("{word} is not a number above 0, up to {most:g}", "{word} 不是大于 0 且不大于 {most:g} 的数"),
     "value.seed": ("{word} is not a whole number of at most 18 digits", "{word} 不是至多 18 位的整数"),
     "value.window": ("{word} is not a window; write it from low to high in cm⁻¹, as 360-435", "{word} 不是窗口；请由低到高以 cm⁻¹ 书写，如 360-435"),

@@ -12,10 +12,14 @@ __all__ = [
     "clock_text",
     "format_duration",
     "parse_duration",
+    "read_duration",
 ]
 
 DURATION_CHARACTERS_MAX = 64
 """Longest text (characters) that is parsed as a duration."""
+
+TYPED_S = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+"""The units of a duration that a person types."""
 
 SECONDS_PER = {"W": 604_800, "D": 86_400, "H": 3_600, "M": 60, "S": 1}
 
@@ -56,6 +60,26 @@ def parse_duration(text: str) -> float:
     if not parts or designator == "T" or _FRACTION_INSIDE.search(text):
         raise NotADuration(f"{asked} is not an ISO 8601 duration; write for example PT2H15M or P3D")
     return float(sum(float(n.replace(",", ".")) * SECONDS_PER[unit] for unit, n in parts.items()))
+
+
+def read_duration(text: str, bare_s: float = 1.0) -> float:
+    """Return the seconds of a duration as a person types it: ``60s``, ``5 min``, ``2h``, ``PT2H``.
+
+    Args:
+        text: A number and a unit, or ISO 8601.
+        bare_s: Seconds of the unit of a number without one.
+
+    Raises:
+        NotADuration: Lists what is allowed.
+    """
+    if text[:1] in ("P", "p"):
+        return parse_duration(text.upper())
+    match = re.fullmatch(rf"({_NUMBER}) ?({'|'.join(TYPED_S)})?", text)
+    if match is None:
+        asked, allowed = repr(text[:DURATION_CHARACTERS_MAX]), ", ".join(TYPED_S)
+        raise NotADuration(f"{asked} cannot be read; write a number and {allowed}, or PT2H15M")
+    number, unit = match.groups()
+    return float(number.replace(",", ".")) * (TYPED_S[unit] if unit else bare_s)
 
 
 def format_duration(seconds: float) -> str:

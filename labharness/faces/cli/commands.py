@@ -38,6 +38,8 @@ from labharness.faces.cli.options import (
 )
 from labharness.faces.cli.parser import Argument, Usage, Version
 from labharness.faces.cli.values import (
+    hours,
+    lasting,
     number,
     port,
     positive,
@@ -81,7 +83,7 @@ COMMANDS: Final = {
             "--approval-timeout",
             "SECONDS",
             "how long to wait for an approval (default a day; no wait at --speed fast)",
-            type=positive,
+            type=lasting(1.0),
         ),
     ),
     "up": Usage(
@@ -345,7 +347,7 @@ COMMANDS: Final = {
         "silence an alarm for a while",
         *ALARM,
         [
-            option("--minutes", "MIN", "for how long (default 480)", type=positive),
+            option("--minutes", "MIN", "for how long (default 480)", type=lasting(60.0)),
             flag("--once", "until its cause is gone"),
         ],
     ),
@@ -483,9 +485,7 @@ COMMANDS: Final = {
     ),
     "chaos": Usage(
         "search for combinations of faults that cause harm, on a simulated line",
-        option(
-            "--hours", "H", "lab time to search (default 10 hours)", type=positive, default=10.0
-        ),
+        option("--hours", "H", "lab time to search (default 10 hours)", type=hours, default=10.0),
         option("--seed", "SEED", "seed of the search (default 1)", type=seed, default=1),
         option(
             "--faults", "RATE", "factor on the rates of faults (default 1)", type=rate, default=1.0

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from labharness.core.languages import ENGLISH, LANGUAGES
 from labharness.faces.cli.parser import Argument
-from labharness.faces.cli.values import day, one_of, positive, speed, words
+from labharness.faces.cli.values import day, lasting, one_of, positive, speed, words
 
 __all__ = [
     "ALARM",
@@ -84,7 +84,7 @@ SPEED = option(
 RUNS = option("--runs", "DIR", "folder of the runs (default runs)", default="runs")
 LASER = option("--laser-nm", "NM", "laser wavelength, if no file states it", type=positive)
 DATE = option("--date", "YYYY-MM-DD", "day of the measurement (default today)", type=day)
-FOR = option("--for", "SECONDS", "end after this time", type=positive, dest="for_s")
+FOR = option("--for", "SECONDS", "end after this time", type=lasting(1.0), dest="for_s")
 JSON = flag("--json", "print JSON")
 SIGNED = (
     option("--name", "NAME", "name of the person who decides", type=words, required=True),
@@ -131,7 +131,7 @@ BEYOND = (
         "--within",
         "SECONDS",
         "with --callee: longest wait for an answer (default 60)",
-        type=positive,
+        type=lasting(1.0),
     ),
 )
 """The options of a command about a lab behind a broker."""

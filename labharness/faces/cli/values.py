@@ -7,6 +7,8 @@ from datetime import date
 
 __all__ = [
     "day",
+    "hours",
+    "lasting",
     "number",
     "one_of",
     "port",
@@ -81,6 +83,26 @@ def window(text: str) -> tuple[float, float]:
 def positive(text: str) -> float:
     """Return a number above zero."""
     return _up_to(text, 1e9, "value.up_to")
+
+
+def lasting(unit_s: float) -> Callable[[str], float]:
+    """Return a type that reads a duration into a unit, which a number alone is in."""
+
+    def duration(text: str) -> float:
+        from labharness.core.vocabulary.durations import TYPED_S, NotADuration, read_duration
+
+        try:
+            found = read_duration(text, unit_s) / unit_s
+        except NotADuration:
+            found = 0.0
+        if not 0 < found <= 1e9:
+            raise _wrong("value.duration", word=repr(text), units=tuple(TYPED_S))
+        return found
+
+    return duration
+
+
+hours = lasting(3600.0)
 
 
 def _up_to(text: str, most: float, refusal: str) -> float:

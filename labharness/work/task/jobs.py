@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from labharness.core.errors import LabError
+from labharness.core.vocabulary.durations import NotADuration, read_duration
 from labharness.core.vocabulary.texts import Text
 from labharness.work.task.commands import JobCommand, MissRuns, TickJob
 from labharness.work.task.record import ABSENCE, Job, MissedRuns, Task, Tasks
@@ -55,7 +56,6 @@ _DAYS: Final = ("thursday", "friday", "saturday", "sunday", "monday", "tuesday",
 """The days of the week from 1970-01-01 on, which was a Thursday."""
 
 _AT: Final = re.compile(r"([a-z]+)@([01][0-9]|2[0-3]):([0-5][0-9])")
-_PERIOD: Final = re.compile(r"P(?:([0-9]{1,3})D)?(?:T(?:([0-9]{1,4})H)?(?:([0-9]{1,5})M)?)?")
 
 Vary = Mapping[str, Sequence[Any]]
 """The values of each varied place, by its path in the payload of the task."""
@@ -86,11 +86,19 @@ class Schedule:
         return max(0, (self.upto(upto_s) - self.upto(after_s)) // self.period_s)
 
 
+def _period_s(every: str) -> int:
+    """Return the whole seconds of a period with a unit; 0 where it is none."""
+    try:
+        return round(read_duration(every, bare_s=0.0))
+    except NotADuration:
+        return 0
+
+
 def schedule_of(every: str, created_at_s: float) -> Schedule:
     """Return the schedule that a text means.
 
     Args:
-        every: ``monday@07:00``, ``day@07:00`` or a period of ISO 8601 (``PT6H``, ``P1DT12H``).
+        every: ``monday@07:00``, ``day@07:00`` or a period (``6h``, ``PT6H``, ``P1DT12H``).
         created_at_s: Time of the job, from which a period counts.
 
     Raises:
@@ -104,9 +112,7 @@ def schedule_of(every: str, created_at_s: float) -> Schedule:
             return Schedule(_DAY_S, of_day_s)
         if day in _DAYS:
             return Schedule(7 * _DAY_S, _DAYS.index(day) * _DAY_S + of_day_s)
-    elif period := _PERIOD.fullmatch(text.upper()):
-        days, hours, minutes = (int(each or 0) for each in period.groups())
-        period_s = days * _DAY_S + hours * 3600 + minutes * 60
+    elif period_s := _period_s(every):
         if EVERY_S_MIN <= period_s <= EVERY_S_MAX:
             return Schedule(period_s, math.floor(created_at_s))
         raise BadJob(
