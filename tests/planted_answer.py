@@ -29,9 +29,9 @@ IN_THE_ANSWER = (
         "line that waits while spectra are judged",
         "labharness.work.capability.raman_verbs:analyse",
         "await asyncio.to_thread(judge, spots, asked['pl_heights_per_s'], "
-        "found['dark_counts'], asked['reference'], asked['threshold'])",
+        "found['dark_counts'], asked['reference'], asked['threshold'], asked.get('origin'))",
         "judge(spots, asked['pl_heights_per_s'], found['dark_counts'], "
-        "asked['reference'], asked['threshold'])",
+        "asked['reference'], asked['threshold'], asked.get('origin'))",
         "tests/work/capability/test_judging_beside_the_line.py::test_the_loop_goes_on_while_spectra_are_judged",
         promise=48,
         detector="deadline",
