@@ -125,6 +125,16 @@ IN_WORK_THAT_SURVIVES = (
         dear=True,
     ),
     PlantedBug(
+        "results of a killed run that nobody makes",
+        "labharness.work.desk.left_behind:left_behind",
+        "files += [_file(each) for each in found.artifacts]",
+        "pass",
+        "tests/work/desk/test_left_behind.py::test_a_killed_run_has_left_results_files_and_"
+        "summary_as_far_as_its_journal_holds_them",
+        promise=58,
+        detector="verdict",
+    ),
+    PlantedBug(
         "suggestion to go on that nobody has tried",
         "labharness.work.desk.resuming:way_on",
         "isinstance(found, Rejected)",

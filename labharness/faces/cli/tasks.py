@@ -36,13 +36,14 @@ from labharness.lab.house.house_process import (
     salvage_house,
 )
 from labharness.lab.house.message_store import MessageStore
+from labharness.lab.house.start import state_of
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode, encode
 from labharness.work.desk.folder import ANSWER_NAME
 from labharness.work.task.events import events_of
 from labharness.work.task.house import read_history, read_tasks
 from labharness.work.task.projected import graph_of, last_error, task_of, utc
 from labharness.work.task.record import Task, Tasks
-from labharness.work.task.snapshot import snapshot
+from labharness.work.task.snapshot import snapshot, unfollowed
 from labharness.work.task.states import FOR_PERSONS, TERMINAL
 
 __all__ = [
@@ -82,6 +83,12 @@ def kept_tasks(plan: LabPlan) -> Tasks:
     return read_tasks(_journal(plan))
 
 
+def _shown(plan: LabPlan) -> Tasks:
+    """Return the tasks for a reader: what was at work is stale where no house follows it."""
+    kept = kept_tasks(plan)
+    return kept if state_of(house_door, plan.state_dir) else unfollowed(kept)
+
+
 def _journal(plan: LabPlan) -> Path:
     path = plan.state_dir / HOUSE_JOURNAL
     if not path.exists():
@@ -103,7 +110,7 @@ def _named(kept: Tasks, name: str) -> Task:
 
 
 def _list(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    kept = kept_tasks(plan)
+    kept = _shown(plan)
     if chosen.json:
         now_s = wall_clock_utc().timestamp()
         say(json.dumps(snapshot(kept, plan.file.lab.id, now_s), ensure_ascii=False))
@@ -135,7 +142,7 @@ def _doing(task: Task) -> str:
 
 
 def _show(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    kept = kept_tasks(plan)
+    kept = _shown(plan)
     task = _named(kept, chosen.id)
     body = task_of(kept, task)
     if chosen.json:

@@ -90,6 +90,7 @@ class AmqpFace:
                 Chance(None).uuid4,
                 now_text,
                 secured=self._broker.secured,
+                left_behind=house.left_behind,
             )
             while True:
                 try:

@@ -8,6 +8,7 @@ from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.session import TERMINAL, next_state
 from labharness.protocols.hcp.terms import ReasonCode, Rejected
+from labharness.work.desk.left_behind import LeftBehind
 from labharness.work.task.record import Attempt, Task
 
 __all__ = ["closed_already", "end_of_lost"]
@@ -19,6 +20,7 @@ def end_of_lost(
     session_id: str,
     found: SessionState,
     *,
+    left: LeftBehind,
     accepted: bool,
     new_id: Callable[[], str],
     timestamp: str,
@@ -30,6 +32,7 @@ def end_of_lost(
         run: The attempt; ``None`` where it never had one.
         session_id: Of the session.
         found: Its state as the journal leaves it.
+        left: Of its results.
         accepted: It was accepted on receipt.
         new_id: Mints the ids of the messages.
         timestamp: Of now.
@@ -47,7 +50,7 @@ def end_of_lost(
         return ending.as_rejected(task, aborted=aborted)
     ending.end(why)
     if ending.state != "ABORTED":
-        ending.failed(task, run)
+        ending.failed(task, run, left)
     ending.close(why)
     return tuple(ending.said)
 
@@ -127,15 +130,19 @@ class _Ending:
             )
         )
 
-    def failed(self, task: Task, run: Attempt | None) -> None:
+    def failed(self, task: Task, run: Attempt | None, left: LeftBehind) -> None:
         points = () if run is None else run.checkpoint_refs
         late = task.status == "timed_out"
         details = {
             "phase": task.progress.phase,
             "step": 0 if run is None else len({each.step_id for each in run.steps}),
             "last_checkpoint": points[-1] if points else None,
-            "recoverable": False,
+            "recoverable": left.way_on is not None,
         }
+        way_out = Text("hcp.lost.again")
+        if left.way_on is not None:
+            session, last = left.way_on.session_id, left.way_on.checkpoint_id
+            way_out = Text("advice.resume", session=session, checkpoint=last)
         self.said.append(
             answers.task_failed(
                 message_id=self._new_id(),
@@ -143,7 +150,10 @@ class _Ending:
                 session_id=self._session_id,
                 error_code="timeout" if late else "execution_error",
                 error_message=task.status_reason if late else Text("hcp.lost.failed"),
-                suggestion=Text("hcp.lost.again"),
+                suggestion=way_out,
                 error_details=details,
+                partial_outputs=left.outputs or None,
+                artifacts=left.artifacts,
+                execution_summary=left.summary,
             )
         )

@@ -27,6 +27,7 @@ from labharness.lab.house.orders import RECORDS_MAX, RunFiles, next_records
 from labharness.lab.house.sessions import session_of
 from labharness.protocols.hcp.terms import OPEN
 from labharness.work.desk.folder import JOURNAL_NAME
+from labharness.work.desk.left_behind import LeftBehind
 from labharness.work.task.record import Attempt, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
@@ -72,6 +73,7 @@ class Outbox:
         timestamp: Returns the time of such a message.
         via: The sessions are those of tasks that came this way.
         secured: Others cannot read what is sent: sessions of confidential tasks are told.
+        left_behind: Returns what a killed run has left in its folder.
     """
 
     def __init__(
@@ -83,9 +85,11 @@ class Outbox:
         timestamp: Callable[[], str],
         via: str = VIA,
         secured: bool = True,
+        left_behind: Callable[[Path], LeftBehind] = lambda folder: LeftBehind(),
     ) -> None:
         self.via = via
         self._secured = secured
+        self._left_behind = left_behind
         self._runs = runs
         self._kept = kept
         self._positions = positions
@@ -272,11 +276,17 @@ class Outbox:
             run,
             session_id,
             found,
+            left=self._left_by(session_id, run),
             accepted=self._kept.on_receipt(session_id) is not None,
             new_id=self._new_id,
             timestamp=self._timestamp(),
         )
         self._kept.keep(session_id, "after", *ends)
+
+    def _left_by(self, session_id: str, run: Attempt | None) -> LeftBehind:
+        unread = run is None or run.error_code == KeyMissing.code
+        gone = unread or not self._runs.begun(session_id)
+        return LeftBehind() if gone else self._left_behind(Path(self._runs.folder(session_id)))
 
     def _from(
         self, task: Task, session_id: str, sent: int, records: Iterable[Record]

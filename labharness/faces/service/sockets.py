@@ -76,7 +76,15 @@ class WebSocketFace:
         port = self._listening.getsockname()[1]
         place = house.home / ADDRESS_FILE
         with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
-            outbox = Outbox(kept, house.runs, positions, Chance(None).uuid4, now_text, VIA)
+            outbox = Outbox(
+                kept,
+                house.runs,
+                positions,
+                Chance(None).uuid4,
+                now_text,
+                VIA,
+                left_behind=house.left_behind,
+            )
             service = _Sockets(house, outbox, secret, self._tell)
             async with serve(
                 service.with_caller,

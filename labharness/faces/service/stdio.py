@@ -49,7 +49,15 @@ class StdioFace:
     async def __call__(self, house: HouseAccess) -> None:
         """Serve; where the output has ended, until the tasks have."""
         with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
-            outbox = Outbox(kept, house.runs, positions, Chance(None).uuid4, now_text, VIA)
+            outbox = Outbox(
+                kept,
+                house.runs,
+                positions,
+                Chance(None).uuid4,
+                now_text,
+                VIA,
+                left_behind=house.left_behind,
+            )
             pipes = _Pipes(house, outbox, self._tell)
             sending = asyncio.ensure_future(pipes.send())
             taking = asyncio.ensure_future(pipes.take())

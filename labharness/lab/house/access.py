@@ -18,6 +18,7 @@ from labharness.lab.house.orders import LineOwnerWorker, RunFiles
 from labharness.lab.house.sessions import abort_session, deliver, warn_caller
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.work.admission.confidential import Way
+from labharness.work.desk.left_behind import LeftBehind
 from labharness.work.task.record import Tasks
 
 __all__ = ["Face", "HouseAccess", "Submitting"]
@@ -83,6 +84,7 @@ class HouseAccess:
         tasks: Returns the tasks as they are.
         changed: Set whenever something may have changed; the face clears it.
         submitting: Has the house keep submissions.
+        left_behind: Returns what a killed run has left in its folder.
     """
 
     lab_id: str
@@ -93,6 +95,7 @@ class HouseAccess:
     tasks: Callable[[], Tasks]
     changed: asyncio.Event
     submitting: Submitting
+    left_behind: Callable[[Path], LeftBehind]
 
     async def submit(
         self, data: bytes, decoded: HcpMessage, via: str, way: Way, traceparent: object = None

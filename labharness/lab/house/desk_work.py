@@ -21,6 +21,7 @@ from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.encryption import KeyMissing
 from labharness.lab.config.kinds import capabilities
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.house.message_store import keep_message, told_on_receipt
@@ -36,6 +37,7 @@ from labharness.work.admission.declaration import Declaration
 from labharness.work.desk import LabFacts
 from labharness.work.desk.admission_without_line import is_without_line, received_without_line
 from labharness.work.desk.folder import JOURNAL_NAME
+from labharness.work.desk.left_behind import LeftBehind, left_behind
 
 __all__ = ["LEAVE_S", "LOOK_S", "DeskWork", "LabFiles"]
 
@@ -102,6 +104,14 @@ class LabFiles:
     def data_key(self) -> Path | None:
         """Return the file of the key for confidential data; raises as `current`."""
         return self.current()[0].data_key
+
+    def left_behind(self, folder: Path) -> LeftBehind:
+        """Return what a killed run has left in its folder, as far as that can be read."""
+        try:
+            return left_behind(folder, lab_facts_of(self.current()[0]))
+        except (LabError, OSError, LookupError, TypeError, ValueError) as why:
+            LOG.error("of the run in %s there is its end alone: %s", folder, type(why).__name__)
+            return LeftBehind()
 
     def needs_no_line(self, payload: TaskSubmit) -> bool:
         """Return whether a task needs no line; raises as `current`."""

@@ -199,6 +199,7 @@ class HouseProcess:
             lambda: self._house.tasks,
             self._changed,
             Submitting(self._with_house),
+            self._files.left_behind,
         )
         serving = asyncio.ensure_future(self._face(access))
         serving.add_done_callback(lambda _: self._leave())

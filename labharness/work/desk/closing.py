@@ -39,7 +39,16 @@ from labharness.work.desk.session import Session
 from labharness.work.desk.so_far import so_far
 from labharness.work.plan import FailureKind, Status, StepFailed, StepRecord
 
-__all__ = ["Closing", "as_asked", "error_of", "record_body", "suggestion", "summary", "unfit"]
+__all__ = [
+    "Closing",
+    "as_asked",
+    "error_of",
+    "file_of",
+    "record_body",
+    "suggestion",
+    "summary",
+    "unfit",
+]
 
 LOG = logging.getLogger(__name__)
 
@@ -134,13 +143,13 @@ class Closing:
             try:
                 self._put(each)
             except OSError as why:
-                text = Text("pair", what=_file_of(each), why=why.strerror)
+                text = Text("pair", what=file_of(each), why=why.strerror)
                 said = {"code": "artifact_lost", "message": text, "details": {}}
                 self._session.event("warning", said)
 
     def _put(self, found: ArtifactContent) -> str:
         """Store a file; return its address. Raises ``OSError``."""
-        name = _file_of(found)
+        name = file_of(found)
         return self._artifacts.put(found.name, name, found.media_type, found.content).uri
 
     def rejected(self, message_id: str, rejected: Rejected) -> HcpMessage:
@@ -346,7 +355,8 @@ class Closing:
         return utc_text(self._clock.utc())
 
 
-def _file_of(found: ArtifactContent) -> str:
+def file_of(found: ArtifactContent) -> str:
+    """Return the name of the file of an artifact."""
     return f"{found.name}.{SUFFIXES[found.media_type]}"
 
 

@@ -50,9 +50,13 @@ def followed(task: Task, run: Attempt, records: Iterable[Record]) -> Iterator[Ta
     ref = journal_ref(run.run_id)
     if task.status == "lost":
         yield from found_again(task, "")
-    yield AppendProgress(task_id=task.task_id, output_offsets={ref: found[-1].seq})
-    if read_up_to(run) == 0:
-        yield LinkTasks(task_id=task.task_id, kind="produced_artifact", target_id=ref)
+    first = read_up_to(run) == 0
+    counters = _counted({} if first else task.progress.counters, found)
+    offsets = {ref: found[-1].seq}
+    yield AppendProgress(task_id=task.task_id, output_offsets=offsets, counters=counters)
+    if first:
+        for kind in ("produced_artifact", "evidence"):
+            yield LinkTasks(task_id=task.task_id, kind=kind, target_id=ref)
     cancelled, request = task.cancel_requested, task.request
     for record in found:
         if record.kind == "event" and _aborts(record.body):
@@ -71,6 +75,19 @@ def followed(task: Task, run: Attempt, records: Iterable[Record]) -> Iterator[Ta
             yield AppendProgress(task_id=task.task_id, step=step)
         elif record.kind == "terminal":
             yield from _ended(task, cancelled, record.body)
+
+
+def _counted(before: Mapping[str, int], records: Iterable[Record]) -> dict[str, int]:
+    """Return the counters of an attempt after more of its records; none says what is expected."""
+    count = {"steps": 0, "steps_completed": 0, "results": 0, "checkpoints": 0, **before}
+    for record in records:
+        kind, body = record.kind, record.body
+        if kind == "planned":
+            count["steps"] = len(body.get("instructions", {}).get("instructions", ()))
+        count["steps_completed"] += kind == "step" and body["status"] == "COMPLETED"
+        count["results"] += kind == "queried"
+        count["checkpoints"] += kind == "checkpoint"
+    return count
 
 
 def found_again(task: Task, reason: str = "found") -> Iterator[TaskCommand]:

@@ -1,12 +1,13 @@
 """The read model of a lab's tasks: one snapshot in the words of the published schema."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 from labharness.work.task.projected import attempt_of, graph_of, task_of, utc
 from labharness.work.task.record import Task, Tasks
 from labharness.work.task.states import TERMINAL, WAITING
 
-__all__ = ["SCHEMA_VERSION", "snapshot"]
+__all__ = ["SCHEMA_VERSION", "snapshot", "unfollowed"]
 
 SCHEMA_VERSION: Final = "1.0.0"
 RECENT_MAX: Final = 20
@@ -28,6 +29,16 @@ def snapshot(tasks: Tasks, session_id: str, now_s: float) -> dict[str, Any]:
         "blockedTasks": [_blocked(tasks, each) for each in every if _waits(each)],
         "deliveryState": {"tasks": [_delivery(each) for each in every]},
     }
+
+
+def unfollowed(tasks: Tasks) -> Tasks:
+    """Return the tasks as they are known while no house is up: those at work are `stale`."""
+    by_id = tasks.by_id
+    for task in tasks.unended_tasks:
+        if task.current is not None:
+            stale = replace(task, status="stale", native_status=task.status)
+            by_id = by_id.with_entry(task.task_id, stale)
+    return replace(tasks, by_id=by_id)
 
 
 def _summary(every: list[Task]) -> dict[str, Any]:

@@ -381,6 +381,9 @@ def test_a_caller_whose_line_owner_dies_is_answered_with_its_last_checkpoint(
     assert details["last_checkpoint"] == (points[-1]["checkpoint_id"] if points else None)
     assert details["recoverable"] is False  # its simulated plant begins anew: nothing to go on with
     assert "resume_from" not in failed.payload["suggestion"]
+    assert "partial_growth_log" in [each["name"] for each in failed.payload["artifacts"]]
+    assert "growth_log" in failed.payload["partial_outputs"]
+    assert failed.payload["execution_summary"]["checkpoints_created"] == len(points)
     reset = say("reset", "--lab", SHORT_LINE, "--name", "Olga", "--reason", "looked at it")
     assert reset.code == 0, reset.err
     for run in service.runs.iterdir():

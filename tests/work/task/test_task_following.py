@@ -8,7 +8,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.journal.chain import Record
 from labharness.work.task.commands import ReportStatus, RetryTask
 from labharness.work.task.following import followed, found_again, read_up_to
-from labharness.work.task.projected import last_error
+from labharness.work.task.projected import last_error, task_of
 from labharness.work.task.record import RetryPolicy, Task
 from line_world import script
 from tasks_alone import OLGA, RUNTIME, TasksAlone
@@ -156,6 +156,22 @@ def test_it_goes_on_behind_the_last_record_it_has_followed(alone: TasksAlone) ->
     assert run is not None
     assert [each.status for each in run.steps] == ["RUNNING", "COMPLETED"]
     assert read_up_to(run) == 2
+
+
+def test_what_an_attempt_has_done_is_counted_and_its_journal_is_evidence(alone: TasksAlone) -> None:
+    plan: dict[str, Any] = {"instructions": {"instructions": [{}, {}, {}]}}
+    begun, done = ({"instruction": "heat", "status": each} for each in ("RUNNING", "COMPLETED"))
+    follow(alone, [("planned", plan), ("step", begun)])
+    follow(alone, [("step", done), ("queried", {}), ("queried", {}), ("checkpoint", {})])
+    count = {"steps": 3, "steps_completed": 1, "results": 2, "checkpoints": 1}
+    assert alone["t"].progress.counters == count
+    run = alone["t"].current
+    assert run is not None
+    assert task_of(alone.tasks, alone["t"])["evidenceRefs"] == [f"journal:{run.run_id}"]
+    follow(alone, [terminal("task_failed", error_code="cold")])
+    assert not alone(RetryTask(task_id="t", run_id="r2", worker="line", reason="again"), OLGA)
+    follow(alone, [("step", begun)])
+    assert alone["t"].progress.counters == dict.fromkeys(count, 0)
 
 
 def test_a_checkpoint_is_one_of_its_attempt(alone: TasksAlone) -> None:

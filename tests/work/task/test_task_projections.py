@@ -15,7 +15,7 @@ from labharness.work.task.events import EVENTS, events_of
 from labharness.work.task.facts import TaskFact, TaskMoved, fact_from_json, fact_to_json
 from labharness.work.task.fold import apply, folded
 from labharness.work.task.record import EDGE_KINDS, RetryPolicy, Tasks
-from labharness.work.task.snapshot import snapshot
+from labharness.work.task.snapshot import snapshot, unfollowed
 from labharness.work.task.states import STATUSES, TERMINAL, may_become
 from task_schemas import EVENT_TYPES, event_validator, snapshot_validator
 from tasks_alone import ANA, OLGA, RUNTIME, TasksAlone
@@ -204,3 +204,17 @@ def test_the_snapshot_counts_and_names_what_is_missing() -> None:
     assert [each["requiredActionIds"] for each in shown["blockedTasks"]] == [["ticket-7"]]
     assert shown["tasks"][0]["progress"]["phase"] == "unknown"
     assert shown["tasks"][0]["deliveryState"] == {"status": "unknown"}
+
+
+def test_a_task_at_work_that_no_house_follows_is_stale_and_says_what_was_last_known() -> None:
+    lab = TasksAlone()
+    lab.running("t")
+    lab.running("u")
+    lab(c.FailTask(task_id="u", error_code="cold"))
+    shown = snapshot(unfollowed(lab.tasks), "house", lab.now_s)
+    snapshot_validator().validate(shown)
+    assert [(each["status"], each.get("nativeStatus")) for each in shown["tasks"]] == [
+        ("stale", "running"),
+        ("failed", None),
+    ]
+    assert shown["taskSummary"]["activeCount"] == 1
