@@ -70,7 +70,7 @@ from labharness.work.task.queue import (
     waits,
 )
 from labharness.work.task.record import Attempt, Job, RetryPolicy, Task, Tasks
-from labharness.work.task.states import TERMINAL
+from labharness.work.task.states import TERMINAL, may_become
 
 __all__ = [
     "LOST_S",
@@ -396,6 +396,8 @@ class House:
         elif isinstance(why, KeyMissing) or self._now_s() - since_s > LOST_S:
             LOG.error("the journal of run %s cannot be read: %s", run.run_id, why)
             self._over(task, run, why.code)
+        elif task.status != "unknown" and may_become(task.status, "unknown"):
+            self._say([ReportStatus(task_id=task.task_id, to="unknown", reason=why.code)])
 
     def _doubt(self, task: Task, run: Attempt) -> None:
         """Call a run lost when the line owner is silent for too long; it may be found again."""
@@ -404,7 +406,7 @@ class House:
             self._say([ReportStatus(task_id=task.task_id, to="lost", reason="line_owner_silent")])
 
     def _found(self, task: Task, run: Attempt) -> None:
-        if task.status == "lost":
+        if task.status in ("lost", "unknown"):
             self._say(found_again(task))
         self._lease(task, run)  # of a house before there were leases
         if task.status == "cancelling":  # until its journal says that it has ended

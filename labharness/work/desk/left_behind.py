@@ -31,7 +31,7 @@ FIELDS: Final = ("name", "type", "uri", "size_bytes", "checksum")
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """What the end of such a run tells its caller.
+    """The results of such a run, as its end tells them to its caller.
 
     Attributes:
         outputs: Its partial outputs.
@@ -47,12 +47,12 @@ class LeftBehind:
 
 
 def left_behind(folder: Path, facts: LabFacts) -> LeftBehind:
-    """Make the files of a killed run in its folder, and return what there is of it.
+    """Write the artifacts of a killed run into its folder; return its results and summary.
 
-    Of a confidential one there is the summary alone: it quotes nothing.
+    A confidential one has its summary alone, which quotes nothing.
 
     Args:
-        folder: Of the run, which nobody writes any more.
+        folder: Of the run, which no program writes any more.
         facts: The lab as it is now.
 
     Raises:

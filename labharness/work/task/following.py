@@ -48,7 +48,7 @@ def followed(task: Task, run: Attempt, records: Iterable[Record]) -> Iterator[Ta
     if not found:
         return
     ref = journal_ref(run.run_id)
-    if task.status == "lost":
+    if task.status in ("lost", "unknown"):
         yield from found_again(task, "")
     first = read_up_to(run) == 0
     counters = _counted({} if first else task.progress.counters, found)

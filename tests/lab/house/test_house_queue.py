@@ -486,9 +486,12 @@ def test_a_run_whose_journal_cannot_be_read_fails_alone(
 
     monkeypatch.setattr(kept.world, "records", records)
     unread_s = kept.now_s
+    seen = {kept.status(bad)}
     while kept.status(bad) != "failed":
         kept.turn()
+        seen.add(kept.status(bad))
         assert kept.now_s < unread_s + 200
+    assert "unknown" in seen  # its worker has ended, and its journal does not say how
     assert kept.house.tasks.by_id[bad].error_code == "journal_damaged"
     assert kept.now_s > unread_s + LOST_S
     for _ in range(100):
