@@ -31,7 +31,7 @@ def test_a_killed_run_has_left_results_files_and_summary_as_far_as_its_journal_h
     def kill(lab: Lab) -> None:
         copytree(run, killed)
 
-    run_task(short_plan, out=run, inject=(Injection("characterisation", 300.0, kill),))
+    run_task(short_plan, out=run, inject=(Injection("characterisation", 200.0, kill),))
     facts = replace(lab_facts_of(short_plan), begins_anew=False)
     left = left_behind(killed, facts)
     measured = list(results(killed / "journal.sqlite"))
