@@ -176,6 +176,9 @@ def judge_layers(
     evidence = _terms(cluster, reference, rows)
     strained = any(row is not EXFOLIATED_ROW for row in rows)
     reasons = _doubts(claim, posterior, quality, alone=len(evidence) == 1, strained=strained)
+    if trust < 1:
+        told = {"doubt.weak": "doubt.lowered"}
+        reasons = tuple(Text(told.get(each.code, each.code), **each.params) for each in reasons)
     if reasons:
         claim = _uncounted(claim)
     opinions = iter(names)

@@ -24,11 +24,9 @@ from labharness.analysis.material_table import (
 )
 from labharness.analysis.named import Named, OpenLine, SeenLine
 from labharness.analysis.peaks import SiliconFit
-from labharness.analysis.spectrum import Spectrum
-from labharness.analysis.stack import Stack, covers, cut_window, stacked
+from labharness.analysis.stack import Stack, covers, cut_window
 
 __all__ = [
-    "identify",
     "identify_rows",
 ]
 
@@ -91,11 +89,6 @@ class _Fitted(NamedTuple):
     values: Array
     stands: Mask
     sure: Mask
-
-
-def identify(spectrum: Spectrum, silicon: SiliconFit | None) -> Material:
-    """Return the material of one spectrum; see `identify_rows`."""
-    return identify_rows(stacked([spectrum]), [silicon])[0].material
 
 
 def identify_rows(

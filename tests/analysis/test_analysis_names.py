@@ -11,6 +11,7 @@ from labharness.analysis.analysed import Wanted, analysed
 from labharness.analysis.assess import FILM_ROWS, Assessment, assess
 from labharness.analysis.formats import read_spectra
 from labharness.analysis.named import OpenLine
+from labharness.analysis.photoluminescence import pl_bands
 from rig import HERE
 from strange_spectra import KINDS, films, strangers
 
@@ -157,6 +158,7 @@ def test_a_second_film_is_said_and_lowers_the_confidence_of_the_count() -> None:
     assert alone.verdict is not None
     assert both.verdict is not None
     assert both.verdict.confidence < 0.9 * alone.verdict.confidence
+    assert not any("weak" in reason for reason in both.reasons)
 
 
 @pytest.mark.promise(50)
@@ -167,6 +169,28 @@ def test_what_lies_on_silicon_without_a_name_is_told() -> None:
     for place in (362, 439, 467):
         assert near(found.open_lines, place)
     assert any("beside silicon stand lines" in str(note) for note in found.notes)
+
+
+# ---- photoluminescence
+
+
+@pytest.mark.parametrize("unit", ["nm", "eV"])
+@pytest.mark.parametrize("head", ["", "#Laser=\t532\n", "{stated}"])
+def test_a_map_of_photoluminescence_in_nm_or_ev_is_read_as_such(unit: str, head: str) -> None:
+    rng = np.random.default_rng(1)
+    nm = np.linspace(600, 740, 400)
+    axis = nm if unit == "nm" else 1239.842 / nm
+    stated = f"#AxisType[1]=\tSpectr\n#AxisUnit[1]=\t{unit}\n"
+    rows = rng.poisson(200 + 3000 / (1 + ((nm - 668) / 9) ** 2), (6, nm.size))
+    text = head.format(stated=stated) + "\t\t" + "\t".join(f"{x:.5f}" for x in axis) + "\n"
+    text += "".join(
+        f"{n % 3}\t{n // 3}\t" + "\t".join(map(str, r)) + "\n" for n, r in enumerate(rows)
+    )
+    bands = pl_bands(read_spectra(text.encode()), 532.0)
+    assert len(bands) == 6
+    for band in bands:
+        assert band.stands_out
+        assert band.position_nm == pytest.approx(668, abs=0.5)
 
 
 # ---- what lowers the confidence

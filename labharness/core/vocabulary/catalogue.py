@@ -118,6 +118,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "doubt.separation_alone": ("a separation alone tells one layer and bulk, never two to five: a strained monolayer looks like a relaxed bilayer", "仅凭峰间距只能区分单层与块体，无法区分二至五层：有应变的单层与弛豫的双层相似"),
     "doubt.bulk": ("a separation alone does not tell bulk from five layers that are strained", "仅凭峰间距无法区分块体与有应变的五层"),
     "doubt.twisted": ("spots differ, and a separation alone does not tell twisted from other bilayers: it is open which class there is more of", "各点不同；仅凭峰间距无法区分扭转双层与其他双层，故哪一类更多未定"),
+    "doubt.lowered": ("what the notes below say lowers the confidence in {layers} to {probability:.2f}; {needed:g} is needed", "下列说明使 {layers} 层的置信度降至 {probability:.2f}；要求 {needed:g}"),
     "doubt.weak": ("weak lines lower the confidence in {layers} to {probability:.2f}; {needed:g} is needed", "谱线弱使 {layers} 层的置信度降至 {probability:.2f}；要求 {needed:g}"),
     "spot.not_converged": ("fit not converged or at a bound", "拟合未收敛或到达边界"),
     "spot.noise": ("signal-to-noise of E or A below {least:g}", "E 或 A 峰信噪比低于 {least:g}"),
@@ -165,7 +166,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     # ---- spectra
     "note.flat_top": ("the brightest line has a flat top: the camera was saturated there", "最亮谱线顶部平坦：相机在该处饱和"),
     "doubt.clipped": ("the camera was saturated: the film's lines are clipped, and their places unknown", "相机已饱和：薄膜谱线被削顶，其峰位未知"),
-    "doubt.unknown": ("it shows {count} lines that no material of the table explains", "显示 {count} 条谱线，表中没有材料能解释"),
+    "doubt.unknown": ("lines that no material of the table explains: {count}", "表中没有材料能解释的谱线：{count} 条"),
     "doubt.refused": ("some of its lines stand where those of {material} do, but that has no line at {place:.0f} cm⁻¹, which is as high or higher", "部分谱线位于 {material} 的谱线处，但该材料在 {place:.0f} cm⁻¹ 处没有谱线，而此处谱线同样高或更高"),
     "note.open": ("lines that nothing here explains, the highest first: {places} cm⁻¹{more}", "此处无法解释的谱线，由高到低：{places} cm⁻¹{more}"),
     "note.open_beside": ("beside {material} stand lines that nothing here explains, the highest first: {places} cm⁻¹{more}", "除 {material} 外还有此处无法解释的谱线，由高到低：{places} cm⁻¹{more}"),
