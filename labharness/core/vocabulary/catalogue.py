@@ -118,7 +118,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "doubt.separation_alone": ("a separation alone tells one layer and bulk, never two to five: a strained monolayer looks like a relaxed bilayer", "仅凭峰间距只能区分单层与块体，无法区分二至五层：有应变的单层与弛豫的双层相似"),
     "doubt.bulk": ("a separation alone does not tell bulk from five layers that are strained", "仅凭峰间距无法区分块体与有应变的五层"),
     "doubt.twisted": ("spots differ, and a separation alone does not tell twisted from other bilayers: it is open which class there is more of", "各点不同；仅凭峰间距无法区分扭转双层与其他双层，故哪一类更多未定"),
-    "doubt.lowered": ("what the notes below say lowers the confidence in {layers} to {probability:.2f}; {needed:g} is needed", "下列说明使 {layers} 层的置信度降至 {probability:.2f}；要求 {needed:g}"),
+    "doubt.lowered": ("the notes below lower the confidence in {layers} to {probability:.2f}; {needed:g} is needed", "下列说明使 {layers} 层的置信度降至 {probability:.2f}；要求 {needed:g}"),
     "doubt.weak": ("weak lines lower the confidence in {layers} to {probability:.2f}; {needed:g} is needed", "谱线弱使 {layers} 层的置信度降至 {probability:.2f}；要求 {needed:g}"),
     "spot.not_converged": ("fit not converged or at a bound", "拟合未收敛或到达边界"),
     "spot.noise": ("signal-to-noise of E or A below {least:g}", "E 或 A 峰信噪比低于 {least:g}"),
