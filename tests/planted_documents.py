@@ -111,4 +111,22 @@ IN_DOCUMENTS = (
         promise=64,
         detector="verdict",
     ),
+    PlantedBug(
+        "reader of documents at the priority of the guard",
+        f"{HERE}.reading:_confine",
+        "os.nice(NICE)",
+        "pass",
+        READING + "test_the_system_itself_keeps_the_limits",
+        promise=64,
+        detector="verdict",
+    ),
+    PlantedBug(
+        "document that is too large called damaged",
+        f"{HERE}.reading:_reason",
+        "why = why.__cause__ or why.__context__",
+        "break",
+        READING + "test_a_bound_that_the_reader_of_pdf_calls_damage_is_told_as_a_bound",
+        promise=64,
+        detector="verdict",
+    ),
 )

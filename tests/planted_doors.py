@@ -100,4 +100,14 @@ AT_THE_OTHER_DOORS = (
         promise=74,
         detector="verdict",
     ),
+    PlantedBug(
+        "frame that cannot be read and is not answered",
+        "labharness.faces.service.sockets:_Sockets.dead_letter",
+        "await SPEAKS.get().send(json.dumps(said, ensure_ascii=False))",
+        "pass",
+        "tests/faces/service/test_inbox.py::"
+        "test_a_frame_that_cannot_be_read_is_answered_on_its_own_connection",
+        promise=74,
+        detector="verdict",
+    ),
 )

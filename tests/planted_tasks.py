@@ -411,4 +411,14 @@ IN_THE_TASKS = (
         promise=63,
         detector="verdict",
     ),
+    PlantedBug(
+        "run ordered in a folder of anybody's",
+        "labharness.lab.house.orders:order_from_json",
+        "next(_wrong(given), None) or next(_elsewhere(given, home), None)",
+        "next(_wrong(given), None)",
+        "tests/lab/house/test_line_owner.py::"
+        "test_a_run_is_ordered_in_the_folder_of_the_labs_own_runs_alone",
+        promise=61,
+        detector="verdict",
+    ),
 )

@@ -268,4 +268,14 @@ IN_WORK_THAT_SURVIVES = (
         promise=35,
         detector="verdict",
     ),
+    PlantedBug(
+        "approver that is only a name, told to nobody",
+        "labharness.lab.config.lab_plan:LabPlan.names_on_trust",
+        "bool(self.real_ports) and self.file.lab.approvers is None",
+        "False",
+        "tests/lab/doctor/test_doctor.py::"
+        "test_an_approver_that_is_only_a_name_is_told_where_instruments_are_real",
+        promise=69,
+        detector="verdict",
+    ),
 )

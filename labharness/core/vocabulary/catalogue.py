@@ -1408,6 +1408,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "approvers.account": ("{name!r} approves in the account {account!r} alone", "{name!r} 只能以账户 {account!r} 批准"),
     "approvers.unsigned": ("it is not signed with the key of {name!r}", "未以 {name!r} 的密钥签名"),
     "approvers.needs_key": ("names are not taken on trust in this lab: approve with --key FILE, the key of {name!r}", "本实验室不凭姓名认定：请以 --key FILE（{name!r} 的密钥）批准"),
+    "approvers.only_names": ("an agreement is taken by a name alone: everybody with this account can agree under any name but the requester's; [lab] approvers = FILE asks for the key of the person (labharness approvals key makes one)", "仅凭姓名认定批准：使用此账户的任何人都可以请求者以外的任何姓名批准；[lab] 中的 approvers = FILE 要求批准人的密钥（由 labharness approvals key 生成）"),
     "approvers.on_trust": ("names are taken on trust here; a key is used where [lab] has approvers", "此处凭姓名认定；[lab] 中有 approvers 时才使用密钥"),
     "key.short": ("a passphrase takes at least {least} characters", "口令至少需要 {least} 个字符"),
     "key.file": ("{path}: {why}", "{path!s}：{why!s}"),

@@ -1,6 +1,7 @@
 """Suggest a known name for one that is misspelt."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from labharness.core.vocabulary.texts import Text
 
@@ -11,17 +12,19 @@ NAME_CHARACTERS_MAX = 80
 length."""
 
 
-def did_you_mean(name: str, known: Mapping[str, str] | Iterable[str]) -> str:
+def did_you_mean(
+    name: str, known: Iterable[str], shown: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """Return `` (did you mean X?)`` if one of the known names is similar, else ``""``.
 
     Args:
         name: The name as written.
-        known: The known names; a mapping holds the text to show for each.
+        known: The known names.
+        shown: The text to show for a name where it is not the name.
     """
-    shown = known if isinstance(known, Mapping) else {each: each for each in known}
     if len(name) > NAME_CHARACTERS_MAX:
         return ""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, list(shown), n=1)
-    return Text("did_you_mean", name=shown[near[0]]) if near else ""
+    near = next(iter(get_close_matches(name, list(known), n=1)), "")
+    return Text("did_you_mean", name=shown.get(near, near)) if near else ""

@@ -68,6 +68,8 @@ def _check(plan: LabPlan, *, connect: bool) -> int:
         )
     for warning in plan.warnings():
         say(Text("cli.warning", what=warning))
+    if plan.names_on_trust:
+        say(Text("cli.warning", what=Text("approvers.only_names")))
     findings = [*plan.check(), *unusable(plan), *_key_faults(plan)]
     findings += [
         Finding("approvals", Text("cli.not_there", path=str(plan.beside(path))))

@@ -32,10 +32,10 @@ from labharness.lab.config.account import account
 from labharness.lab.house.house_process import (
     HOUSE_JOURNAL,
     house_door,
-    runs_of,
     salvage_house,
 )
 from labharness.lab.house.message_store import MessageStore
+from labharness.lab.house.orders import runs_of
 from labharness.lab.house.start import state_of
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode, encode
 from labharness.work.desk.folder import ANSWER_NAME

@@ -12,6 +12,7 @@ import re
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -47,6 +48,9 @@ CONNECTIONS_MAX: Final = 16
 
 SEND_S_MAX: Final = 10.0
 """Longest time (s) for one message to leave; a caller that reads none for so long is hung up on."""
+
+SPEAKS: "Final[ContextVar[ServerConnection]]" = ContextVar("SPEAKS")
+"""The connection whose message is being taken; each has a task of its own."""
 
 RETRY_S: Final = 5.0
 """World time (s) before a message is taken again that a full disk did not keep."""
@@ -142,6 +146,7 @@ class _Sockets(MessageService):
         request = connection.request
         _, caller_id = _asked("" if request is None else request.path)
         self._connected[caller_id] = connection
+        SPEAKS.set(connection)
         self.came(caller_id)
         try:
             async for said in connection:
@@ -173,9 +178,15 @@ class _Sockets(MessageService):
         return True
 
     async def dead_letter(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
-        """Say to people why a message was not taken; HCP has no answer to it."""
+        """Say why a message was not taken; HCP has no answer to it, so this is none of its own."""
+        from websockets.exceptions import ConnectionClosed
+
         self._counts.dead += 1
         self._tell(Text("stdio.unreadable", why=str(found.reason)))
+        said = {"error": {"code": "unreadable", "message": str(found.reason)}}
+        with suppress(ConnectionClosed, TimeoutError):
+            async with asyncio.timeout(SEND_S_MAX):
+                await SPEAKS.get().send(json.dumps(said, ensure_ascii=False))
 
 
 def _asked(target: str) -> tuple[str, str]:

@@ -122,6 +122,11 @@ class LabPlan:
         return tuple(row.name for row in self.file.port if row.link != "loopback")
 
     @property
+    def names_on_trust(self) -> bool:
+        """Whether an approver is only a name although real instruments are driven."""
+        return bool(self.real_ports) and self.file.lab.approvers is None
+
+    @property
     def in_real_time(self) -> bool:
         """Whether it needs real time, because of an instrument or of a person."""
         return bool(self.real_ports) or self.file.operator.kind == "terminal"

@@ -14,12 +14,7 @@ from labharness.lab.config.lab_facts import repository_key
 from labharness.lab.config.lab_file import PortRow
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.unverified import unverified_drivers
-from labharness.lab.doctor.looked_up import (
-    LatchFacts,
-    MachineFacts,
-    OwnerFacts,
-    SerialFacts,
-)
+from labharness.lab.doctor.looked_up import LatchFacts, MachineFacts, OwnerFacts, SerialFacts
 from labharness.lab.wiring.arming import GUARDED
 from labharness.safety.alarm import Severity
 from labharness.safety.guard.port_records import KEPT_PLACE
@@ -406,6 +401,8 @@ def _proof_test(row: HazardRow, today: datetime, note: str) -> Check:
 
 
 def _approvals(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
+    if plan.names_on_trust:
+        yield Check("approvers", Text("approvers.only_names"))
     if not seen.approvals:
         yield Check("approvals", Text("doctor.no_standing"))
     for path, approval in seen.approvals.items():

@@ -20,7 +20,6 @@ from labharness.core.clock import Chance, PacedLoop, wall_clock_utc
 from labharness.core.clock import run as run_on
 from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
-from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text, words_of
 from labharness.journal import JournalFailed
 from labharness.journal.chain import VerifyReport
@@ -33,7 +32,7 @@ from labharness.lab.house.desk_work import DeskWork, LabFiles
 from labharness.lab.house.house import House
 from labharness.lab.house.house_commands import TaskRefused
 from labharness.lab.house.needs import needs_of
-from labharness.lab.house.orders import RunFolders
+from labharness.lab.house.orders import HOUSE_FILE, RunFolders
 from labharness.lab.house.owner_client import OwnerClient
 from labharness.lab.house.spoken import COMMANDS_BY_WORD
 from labharness.lab.wiring.control import HOUSE_SOCKET, ControlSocket, LineControl
@@ -47,7 +46,6 @@ __all__ = [
     "HOUSE_LOCK",
     "HouseProcess",
     "house_door",
-    "runs_of",
     "salvage_house",
 ]
 
@@ -55,10 +53,6 @@ LOG = logging.getLogger(__name__)
 
 HOUSE_LOCK: Final = "house.lock"
 HOUSE_JOURNAL: Final = "house.sqlite"
-HOUSE_FILE: Final = "house.json"
-"""Beside the journal: where the runs are, for readers that come while no house is up."""
-
-FILE_BYTES_MAX: Final = 65_536
 TURN_S: Final = 0.25
 """World time (s) between two turns of the house."""
 
@@ -105,15 +99,6 @@ def salvage_house(plan: LabPlan) -> VerifyReport | None:
         return journal.damage
     finally:
         lease.release()
-
-
-def runs_of(home: Path) -> Path | None:
-    """Return the folder of the runs of a lab's house; ``None`` where there was never one."""
-    try:
-        with open_named(home / HOUSE_FILE) as file:
-            return Path(json.loads(file.read(FILE_BYTES_MAX))["runs"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 class HouseProcess:

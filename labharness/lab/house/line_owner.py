@@ -9,7 +9,6 @@ import asyncio
 import json
 import logging
 import os
-import re
 import signal
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -30,7 +29,7 @@ from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.config.lease import lease_within
 from labharness.lab.house.message_store import keep_message
-from labharness.lab.house.orders import LEFT_NAME, BadOrder, RunOrder, order_from_json
+from labharness.lab.house.orders import LEFT_NAME, SESSION, BadOrder, RunOrder, order_from_json
 from labharness.lab.house.submissions import read_submission
 from labharness.lab.wiring.control import ControlSocket
 from labharness.lab.wiring.operators import RemoteOperator
@@ -56,9 +55,6 @@ OF_FILES: Final = (BadKey, KeyMissing, BadLabFile, BadOutput)
 
 WARNINGS: Final = ("token_refused",)
 """Codes of the warnings that an event of the session may tell a caller."""
-
-SESSION: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""A session id as we mint it; any other text could name another folder."""
 
 
 class LineOwnerProcess:
@@ -99,6 +95,7 @@ class LineOwnerProcess:
         """
         plan = read_lab(self._lab)
         plan.make_state_dir()
+        self._home = plan.state_dir
         lease = lease_within(plan.state_dir / OWNER_LOCK, f"line owner {os.getpid()}", ENDING_S)
         try:
             run_on(self._serve(plan), PacedLoop(1.0))
@@ -134,7 +131,7 @@ class LineOwnerProcess:
         }
 
     async def _begin(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        order = order_from_json(asked)
+        order = order_from_json(asked, self._home)
         if self._order is not None and self._order.run_id == order.run_id:
             return {"begun": True}
         folder = Path(order.folder)

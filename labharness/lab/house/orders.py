@@ -1,6 +1,7 @@
 """The house's interfaces: orders to the line owner, its workers, and the folders of runs."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -17,8 +18,10 @@ from labharness.journal.reading import read_after
 from labharness.work.desk.folder import JOURNAL_NAME
 
 __all__ = [
+    "HOUSE_FILE",
     "LEFT_NAME",
     "RECORDS_MAX",
+    "SESSION",
     "BadOrder",
     "DeskWorker",
     "LineOwnerWorker",
@@ -29,6 +32,7 @@ __all__ = [
     "Worker",
     "next_records",
     "order_from_json",
+    "runs_of",
     "why_away",
 ]
 
@@ -36,6 +40,14 @@ LEFT_NAME: Final = "left.json"
 """Written into a run's folder by its worker when the run is over, however it ended."""
 
 LEFT_BYTES_MAX: Final = 65_536
+
+HOUSE_FILE: Final = "house.json"
+"""In the state directory: where the runs are, for readers that come while no house is up."""
+
+FILE_BYTES_MAX: Final = 65_536
+
+SESSION: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""A session id as we mint it; any other text could name another folder."""
 
 RECORDS_MAX: Final = 256
 """Most records of a run's journal that are held at once, though a reader may be a week behind."""
@@ -70,16 +82,39 @@ class RunOrder:
         return asdict(self)
 
 
-def order_from_json(body: Mapping[str, Any]) -> RunOrder:
-    """Return the order that a request holds.
+def runs_of(home: Path) -> Path | None:
+    """Return the folder of the runs of a lab's house; ``None`` where there was never one."""
+    try:
+        with open_named(home / HOUSE_FILE) as file:
+            return Path(json.loads(file.read(FILE_BYTES_MAX))["runs"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def order_from_json(body: Mapping[str, Any], home: Path) -> RunOrder:
+    """Return the order that a request holds: of a run in the folder of the lab's own runs.
+
+    Args:
+        body: The request.
+        home: The lab's state directory.
 
     Raises:
-        BadOrder: A field is missing, unknown or of another type.
+        BadOrder: A field is missing, unknown or of another type, or names another folder.
     """
     given = {name: value for name, value in body.items() if name not in ("do", "account")}
-    if wrong := next(_wrong(given), None):
+    if wrong := next(_wrong(given), None) or next(_elsewhere(given, home), None):
         raise BadOrder(Text("order.wrong", name=wrong))
     return RunOrder(**given)
+
+
+def _elsewhere(given: Mapping[str, Any], home: Path) -> Iterator[str]:
+    runs = runs_of(home)
+    if not SESSION.fullmatch(given["run_id"]):
+        yield "run_id"
+    if runs is None or Path(given["folder"]).resolve() != runs.resolve() / given["run_id"]:
+        yield "folder"
+    if Path(given["submit"]).resolve().parent != (home / "tasks").resolve():
+        yield "submit"
 
 
 def _wrong(given: Mapping[str, Any]) -> Iterator[str]:

@@ -209,8 +209,9 @@ def _not_known(error: Any) -> str:  # noqa: ANN401 - jsonschema is imported when
     known = error.schema.get("properties", {})
     extra = next(str(name) for name in error.instance if name not in known)
     inner = {name: path for key, one in known.items() for name, path in _leaves(key, one)}
-    shown = did_you_mean(extra, {**inner, **{name: name for name in known}})
-    return Text("input.unknown", name=extra[:80], hint=shown, known=", ".join(known))
+    inner = {name: path for name, path in inner.items() if name not in known}
+    hint = did_you_mean(extra, [*inner, *known], inner)
+    return Text("input.unknown", name=extra[:80], hint=hint, known=", ".join(known))
 
 
 def _leaves(key: str, schema: object) -> Iterator[tuple[str, str]]:

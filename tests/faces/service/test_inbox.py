@@ -27,6 +27,7 @@ from labharness.faces.service.inbox import (
     Unanswerable,
     asked,
 )
+from labharness.faces.service.sockets import _Sockets
 from labharness.lab.house.house_commands import Submitted, TaskRefused, session_created
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import decode, encode
@@ -284,3 +285,39 @@ def test_a_delivery_is_acknowledged_once_it_is_kept_and_given_back_where_it_is_n
     asyncio.run(service.take())
     assert sorted(did) == ["ack", "back True", "full", "kept"]
     assert did.index("kept") < did.index("ack")
+
+
+class Frames:
+    """A WebSocket connection: what its caller says, and what it hears."""
+
+    def __init__(self, caller: str, *said: str | bytes) -> None:
+        self.request = SimpleNamespace(path=f"/secret?caller={caller}")
+        self._said, self.heard = said, list[str]()
+
+    async def __aiter__(self) -> AsyncIterator[str | bytes]:
+        for each in self._said:
+            yield each
+            await asyncio.sleep(0)
+
+    async def send(self, text: str) -> None:
+        self.heard.append(text)
+
+
+@pytest.mark.promise(74)
+def test_a_frame_that_cannot_be_read_is_answered_on_its_own_connection() -> None:
+    told: list[str] = []
+    house = SimpleNamespace(changed=asyncio.Event())
+    service = _Sockets(house, SimpleNamespace(), "secret", told.append)  # type: ignore[arg-type]  # all that is used of them
+    ana, ben = Frames("ana", "no JSON", b"\xff\xfe"), Frames("ben", "{}", "[]", '"x"')
+
+    async def both() -> None:
+        each = (service.with_caller(one) for one in (ana, ben))  # type: ignore[arg-type]  # as a connection
+        await asyncio.gather(*each)
+
+    asyncio.run(both())
+    assert [len(each.heard) for each in (ana, ben)] == [2, 3]
+    for text in (*ana.heard, *ben.heard):
+        error = json.loads(text)["error"]
+        assert error["code"] == "unreadable"
+        assert error["message"]
+    assert len(told) == 5, "the lab's people are told as before"

@@ -156,6 +156,7 @@ def test_bad_messages_stop_nobody_and_no_more_callers_come_than_are_announced(
     with ExitStack() as stack:
         calls = stack.enter_context(served.calls(CALLERS[0]))
         calls.send("no JSON")
+        assert json.loads(calls.recv(WAIT_S_MAX))["error"]["code"] == "unreadable"
         calls.send(document("mallory", "m-1"))
         (rejected,) = heard_until(calls, is_end)
         assert rejected.payload["reason_code"] == "unauthorized"

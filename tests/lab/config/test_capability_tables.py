@@ -54,3 +54,12 @@ def test_a_growth_on_a_line_that_counts_no_purge_is_a_finding(tmp_path: Path) ->
     said = say("lab", "check", "--lab", lab)
     assert said.code == 1
     assert "cvd-material-synthesis: a growth purges the tube: give [tube] volume_cm3" in said.out
+
+
+def test_a_capability_that_is_meant_is_named_by_its_name(tmp_path: Path) -> None:
+    lab = written(tmp_path)
+    lab.write_text(lab.read_text("utf-8") + "[capability.anealing]\n", "utf-8")
+    (tmp_path / "callers.toml").write_text("[caller]\n", "utf-8")
+    said = say("lab", "check", "--lab", lab)
+    assert "(did you mean annealing?)" in said.err
+    assert "0x" not in said.err, "the address of an object"

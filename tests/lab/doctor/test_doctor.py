@@ -137,6 +137,25 @@ def test_a_serial_port_says_what_it_lacks(
     assert fix in found[0].fix
 
 
+@pytest.mark.promise(69)
+def test_an_approver_that_is_only_a_name_is_told_where_instruments_are_real(
+    tmp_path: Path, short_plan: LabPlan
+) -> None:
+    def said(plan: LabPlan) -> list[str]:
+        return [each.said for each in examine(plan, well()) if each.about == "approvers"]
+
+    plan = serial_lab(tmp_path, NODE)
+    (told,) = said(plan)
+    assert "by a name alone" in told
+    assert "by a name alone" in say("lab", "check", "--lab", plan.path).out
+    assert said(short_plan) == []
+    assert "by a name alone" not in say("lab", "check", "--lab", SHORT_LINE).out
+    file = plan.file.model_copy(
+        update={"lab": plan.file.lab.model_copy(update={"approvers": "approvers.toml"})}
+    )
+    assert said(replace(plan, file=file)) == []
+
+
 def test_who_simulates_the_instruments_is_not_to_be_ended(tmp_path: Path) -> None:
     plan = serial_lab(tmp_path, NODE)
     plan.file.operator.__dict__["kind"] = "served"

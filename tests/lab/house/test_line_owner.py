@@ -1,6 +1,7 @@
 """Orders at the line owner's socket: one run at a time, each in a folder of its own lab."""
 
 import asyncio
+import json
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from labharness.lab.house.line_owner import LineOwnerProcess
-from labharness.lab.house.orders import LEFT_NAME, RunOrder
+from labharness.lab.house.orders import HOUSE_FILE, LEFT_NAME, RunOrder, order_from_json
 
 ONE, OTHER = (f"{n}0000000-0000-4000-8000-000000000000" for n in (1, 2))
 
@@ -17,13 +18,17 @@ class Owner:
     """A line owner whose runs are only written down."""
 
     def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.runs, self.begun = home / "runs", list[str]()
+        self.home, self.runs = home / "state", home / "runs"
+        self.home.mkdir()
+        (self.home / HOUSE_FILE).write_text(json.dumps({"runs": str(self.runs)}))
         self.process = LineOwnerProcess(home / "lab.toml", None)
+        self.process._home = self.home
         monkeypatch.setattr(Thread, "start", lambda thread: None)
         monkeypatch.setattr(self.process, "_carry_out", None)
 
     def order(self, run_id: str, **changed: Any) -> RunOrder:
-        given = {"run_id": run_id, "folder": str(self.runs / run_id), "submit": "task.json"}
+        submit = self.home / "tasks" / "task.json"
+        given = {"run_id": run_id, "folder": str(self.runs / run_id), "submit": str(submit)}
         return RunOrder(**given | changed)
 
     def ask(self, do: str, **asked: object) -> dict[str, Any]:
@@ -62,6 +67,42 @@ def test_a_run_that_has_begun_before_or_an_owner_that_leaves_begins_none(owner: 
     owner.ask("leave")
     assert owner.begin(OTHER)["code"] == "bad_order"
     assert owner.run_id == ""
+
+
+@pytest.mark.promise(61)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("run_id", "../elsewhere"),
+        ("run_id", ONE.upper().replace("1", "A")),
+        ("run_id", ONE + "\n"),
+        ("folder", "/tmp/elsewhere"),
+        ("folder", "{runs}"),
+        ("folder", "{runs}/" + OTHER),
+        ("folder", "{runs}/../elsewhere/" + ONE),
+        ("folder", "{runs}/link"),
+        ("submit", "/etc/passwd"),
+        ("submit", "{home}/tasks/../callers.toml"),
+        ("seed", "1"),
+        ("more", 1),
+    ],
+)
+def test_a_run_is_ordered_in_the_folder_of_the_labs_own_runs_alone(
+    owner: Owner, name: str, value: object
+) -> None:
+    owner.runs.mkdir()
+    (owner.runs / "link").symlink_to(owner.home)
+    if isinstance(value, str):
+        value = value.replace("{runs}", str(owner.runs)).replace("{home}", str(owner.home))
+    asked = {**owner.order(ONE).to_json(), name: value}
+    refused = owner.ask("begin", **asked)
+    assert (refused["ok"], refused["code"]) == (False, "bad_order")
+    assert name in refused["error"]
+    assert owner.run_id == ""
+    whole = owner.order(ONE, seed=3, resume_from={"session_id": OTHER, "checkpoint_id": "c"})
+    assert order_from_json(whole.to_json(), owner.home) == whole
+    (owner.home / HOUSE_FILE).unlink()
+    assert owner.begin(ONE)["code"] == "bad_order", "no house has runs here"
 
 
 @pytest.mark.parametrize("do", ["abort", "hold", "resume", "confirm", "warn"])

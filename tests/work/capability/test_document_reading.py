@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pypdf.errors import LimitReachedError, PdfReadError
 
 from documents import PAGE, PAPER, bomb, nested, pdf
 from labharness.core.clock import steady_s
 from labharness.work.capability.document_analysis import supervised
 from labharness.work.capability.document_analysis.reading import (
     HTML_DEPTH_MAX,
+    NICE,
     Limits,
+    _reason,
     read_document,
     result_of,
 )
@@ -179,7 +182,25 @@ def test_the_system_itself_keeps_the_limits() -> None:
         "from labharness.work.capability.document_analysis.reading import Limits, _confine\n"
         "_confine(Limits(memory_bytes=700_000_000, cpu_s=7, files=20))\n"
         "print(*(r.getrlimit(each)[0] for each in (r.RLIMIT_AS, r.RLIMIT_CPU, r.RLIMIT_NOFILE)),\n"
-        "      r.getrlimit(r.RLIMIT_FSIZE)[0])"
+        "      r.getrlimit(r.RLIMIT_FSIZE)[0], os.nice(0))"
     )
-    out = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout
-    assert [int(each) for each in out.split()] == [700_000_000, 7, 20, 0]
+    run = [sys.executable, "-c", f"import os\n{script}"]
+    out = subprocess.run(run, capture_output=True, check=True).stdout
+    behind = min(os.nice(0) + NICE, 19)  # it stands behind the guard and the line
+    assert [int(each) for each in out.split()] == [700_000_000, 7, 20, 0, behind]
+
+
+@pytest.mark.promise(64)
+@pytest.mark.parametrize("why", [MemoryError(), RecursionError(), LimitReachedError("of it")])
+def test_a_bound_that_the_reader_of_pdf_calls_damage_is_told_as_a_bound(why: Exception) -> None:
+    words = {MemoryError: "memory", RecursionError: "too_deep", LimitReachedError: "too_long"}
+    worded = PdfReadError("Error reading PDF file.")
+    worded.__cause__ = why
+    assert _reason(worded) == words[type(why)]
+    assert _reason(PdfReadError("Cannot find Root object in pdf")) == "damaged"
+
+
+def test_a_pdf_that_nests_thousands_deep_is_too_deep_and_not_damaged() -> None:
+    deep = b"[" * 3_000 + b"]" * 3_000
+    data = pdf([("x", 12)]).replace(b"/MediaBox [", b"/Deep " + deep + b" /MediaBox [", 1)
+    assert result_of("application/pdf", data) == {"unreadable": "too_deep"}

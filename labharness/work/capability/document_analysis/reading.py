@@ -7,6 +7,7 @@ that the system keeps. Its parent reads a bounded answer: findings, or why there
 import io
 import json
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -24,6 +25,9 @@ from labharness.work.capability.document_analysis.sections import (
 __all__ = ["MEDIA_TYPES", "Limits", "main", "read_document", "result_of"]
 
 MEDIA_TYPES: Final = ("text/plain", "text/markdown", "text/html", "application/pdf")
+
+NICE: Final = 10
+"""Niceness of a reader: the guard, the line and the house go first."""
 
 HTML_DEPTH_MAX: Final = 500
 """Open elements at once; HTML 4 and later have no bound, browsers stop at 512."""
@@ -216,9 +220,20 @@ def _pdf_lines(data: bytes) -> list[_Line]:
         AttributeError,
         OSError,
     ) as why:
-        bounded = "limit" in type(why).__name__.lower()
-        raise _Unreadable("too_long" if bounded else "damaged") from None
+        raise _Unreadable(_reason(why)) from None
     return lines
+
+
+def _reason(why: BaseException | None) -> str:
+    """Return what went wrong at first: pypdf words a bound that it met as damage."""
+    found = "damaged"
+    while why is not None:
+        if isinstance(why, MemoryError | RecursionError):
+            found = "memory" if isinstance(why, MemoryError) else "too_deep"
+        elif "limit" in type(why).__name__.lower():
+            found = "too_long"
+        why = why.__cause__ or why.__context__
+    return found
 
 
 def _page_lines(page: Any, number: int) -> list[_Line]:  # noqa: ANN401 - pypdf's page
@@ -291,6 +306,7 @@ def _confine(limits: Limits) -> None:
     )
     for name, most in bounds:
         resource.setrlimit(name, (most, most))
+    os.nice(NICE)
     # at the first bound comes SIGXCPU, by which its parent knows why; at the second SIGKILL
     resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))
     signal.alarm(limits.wall_s + 1)  # its parent may be gone
