@@ -421,4 +421,14 @@ IN_THE_TASKS = (
         promise=61,
         detector="verdict",
     ),
+    PlantedBug(
+        "resume of a run that is not held",
+        "labharness.work.desk.desk:Desk.resume",
+        "self.session.state != 'PAUSED' or not self._executing",
+        "False",
+        "tests/work/desk/test_desk_model.py::"
+        "test_whatever_persons_do_a_session_goes_by_its_table_and_ends_once_and_safe[0]",
+        promise=75,
+        detector="verdict",
+    ),
 )
