@@ -427,7 +427,7 @@ IN_THE_TASKS = (
         "self.session.state != 'PAUSED' or not self._executing",
         "False",
         "tests/work/desk/test_desk_model.py::"
-        "test_whatever_persons_do_a_session_goes_by_its_table_and_ends_once_and_safe[0]",
+        "test_whatever_persons_do_a_session_goes_by_its_table_and_ends_once_and_safe",
         promise=75,
         detector="verdict",
     ),
