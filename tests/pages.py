@@ -14,6 +14,8 @@ from math import isclose
 from pathlib import Path
 from random import Random
 
+import numpy as np
+
 from commands import ROOT, say
 from labharness.analysis import shift_from_wavelength
 from labharness.core.vocabulary import Cause, Trip
@@ -23,6 +25,7 @@ from labharness_simulators.plant.optics import LASER_NM, Spectrometer
 from labharness_simulators.plant.sample import Sample
 from labharness_simulators.plant.spectrum import Light, light_of
 from rig import EXAMPLE
+from strange_spectra import KINDS
 
 __all__ = ["PAGES", "RUN", "blocks_of", "checkout", "differing", "outdated", "updated", "write"]
 
@@ -155,6 +158,7 @@ def checkout(root: Path) -> Path:
     edited = re.sub(r"(?m)^title = .*$", 'title = "My lab"', edited, count=1)
     (mine / "lab.toml").write_text(edited, "utf-8")
     _write_film(root / "my-film.txt")
+    _write_unknown(root / "unknown.txt")
     return root
 
 
@@ -170,6 +174,16 @@ def _write_film(path: Path) -> None:
     rows = (
         f"{x:.4f}\t{y - spectrometer.BIAS_COUNTS:.6g}\n" for x, y in zip(shift, counts, strict=True)
     )
+    path.write_text("".join(rows), "utf-8")
+
+
+def _write_unknown(path: Path) -> None:
+    """Write the spectrum of polystyrene, which is in no table of materials."""
+    shift = np.arange(100.0, 3300.0, 1.5)
+    _, lines = KINDS["polystyrene"]
+    drawn = [600.0 * height / (1 + (2 * (shift - at) / fwhm) ** 2) for at, fwhm, height in lines]
+    counts = np.random.default_rng(1).poisson(200.0 + np.sum(drawn, axis=0))
+    rows = (f"{x:.1f}\t{y}\n" for x, y in zip(shift, counts, strict=True))
     path.write_text("".join(rows), "utf-8")
 
 

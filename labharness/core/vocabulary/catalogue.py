@@ -1076,6 +1076,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "rule.cuts": ("{channel} = {off:g} cuts {cut}", "{channel} = {off:g} 切断 {cut}"),
     "rule.step": ("by {most:g} at most", "每次至多 {most:g}"),
     "rule.readback": ("read back by {channel}", "由 {channel} 回读"),
+    "rule.followed": ("followed by {channels}", "{channels} 随之变化"),
     "rule.too": ("{role} too", "也用于 {role}"),
     "rule.to": (" to {resolution:g}", "，精度 {resolution:g}"),
     "rule.nor": ("{said} nor {own}", "{said}，也不是 {own}"),

@@ -88,6 +88,8 @@ def _limit(limit: Limit) -> str:
         said.append(Text("rule.step", most=limit.step_max))
     if limit.readback and limit.readback != limit.channel:
         said.append(Text("rule.readback", channel=limit.readback))
+    if limit.moves:
+        said.append(Text("rule.followed", channels=list(limit.moves)))
     if limit.role == "prepare":
         said.append(Text("rule.too", role=limit.role))
     return Text("items", parts=said)
