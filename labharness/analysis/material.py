@@ -57,7 +57,7 @@ HIGH_SHARE = 0.4
 NAME_MIN = 0.7
 """A less probable name is not given."""
 
-OPEN_COSTS, OPEN_SHARE, ONE_COSTS = 0.3, 0.3, 0.92
+OPEN_COSTS, OPEN_SHARE, ONE_COSTS = 0.3, 0.3, 0.85
 """Share of the probability that an unexplained line costs at the highest that is allowed; and what
 remains of it for each that has so much of the material's height."""
 
@@ -65,13 +65,15 @@ OPEN_SIGMA_MIN, OPEN_MAX, OPEN_SHARE_MIN = 6.0, 24, 0.02
 """An unexplained line rises by so many errors; most of them told of a spectrum, and the least share
 of the highest of them."""
 
-SILICON_NEAR_CM1, SILICON_FAR_MOST, SILICON_SURE_MOST = 4.0, 0.3, 4.0
+SILICON_NEAR_CM1, SILICON_WEAK_MOST, SILICON_SURE_MOST = 4.0, 0.3, 4.0
 SILICON_CM1 = (518.0, 523.0)
 SILICON_SECOND_CM1 = ((930.0, 990.0, 15.0, 80.0), (297.0, 309.0, 8.0, 30.0))  # and widths
+SILICON_ALONE_FWHM_MAX_CM1 = 6.5
 SILICON_SECOND_LEAST, SILICON_SECOND_MOST = 0.01, 0.3
-"""A line near 520.7 is silicon's if no unexplained one is as high, with silicon's second order
-beside it four times as high. One farther off than 4 cm⁻¹ needs that second order or a film whose
-lines are as far off, and none may have 0.3 of its height."""
+"""A line near 520.7 is silicon's if no unexplained one has 0.3 of its height, with silicon's second
+order beside it and no farther off than 4 cm⁻¹ four times as high. One farther off needs that second
+order or a film whose lines are as far off; so does one that is wider than silicon is on an
+instrument of some 5 cm⁻¹, for lines of other crystals and of molecules are as wide."""
 
 CHUNK_SPECTRA = 2000
 """Rows identified together; this bounds the memory for a map of any size."""
@@ -146,6 +148,7 @@ class _Naming:
         self._fitted: dict[LineGroup, tuple[_Fitted, Mask]] = {}
         self._lines = find_lines(stack)
         fwhm = np.array([0.0 if each is None else each.fwhm_cm1 for each in silicon])
+        self._narrow = fwhm < SILICON_ALONE_FWHM_MAX_CM1
         instrument = by_instrument(self._lines, stack.shift_cm1, fwhm, laser_nm)
         self._line = self._lines.height_counts > 0
         self._explained = instrument | self._lines.is_foot | (self._lines.sigma < OPEN_SIGMA_MIN)
@@ -284,9 +287,9 @@ class _Naming:
         against = ~self._explained & (lines.fwhm_cm1 <= SILICON.broad_cm1)
         against &= (lines.position_cm1 >= low) & (lines.position_cm1 <= high)
         height = np.where(against, lines.height_counts, 0.0).max(axis=1, initial=0.0)
-        there = (self._silicon > 0) & (~self._far | self._second | self._films.any(axis=1))
-        limit = np.where(self._second, SILICON_SURE_MOST, 1.0)
-        limit = np.where(self._far, SILICON_FAR_MOST, limit)
+        witness = self._second | self._films.any(axis=1)
+        there = (self._silicon > 0) & (witness | (~self._far & self._narrow))
+        limit = np.where(self._second & ~self._far, SILICON_SURE_MOST, SILICON_WEAK_MOST)
         over = height / limit / np.where(self._silicon > 0, self._silicon, 1.0)
         sure = np.where(self._second, SURE_OF_MANY, SURE_OF_ONE)
         holds: Mask = np.asarray(there & (over <= 1), dtype=np.bool_)

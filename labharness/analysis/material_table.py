@@ -180,12 +180,13 @@ WS2_A_BESIDE = LineGroup(
 )
 """Beside MoS2."""
 
+WS2_LIMITS = _limits({"A1g-2LA(M) + E2g": (58, 69), "A1g/2LA(M) + E2g": (0.15, 5)})
 WS2 = Material(
     "WS2",
     NOT_COUNTED.format("WS2")
     + "; a ratio 2LA(M)/A1' above 2 at 514–532 nm suggests one layer (Berkdemir 2013, "
     "10.1038/srep01755)",
-    (Form((WS2_E, WS2_A)), Form((WS2_E, WS2_A_BESIDE))),
+    (Form((WS2_E, WS2_A), WS2_LIMITS), Form((WS2_E, WS2_A_BESIDE), WS2_LIMITS)),
     ratios=(("2LA(M) + E2g", "A1g"),),
     speaks_cm1=(150.0, 500.0),
     also=_also(
@@ -229,9 +230,9 @@ WSE2 = Material(
     "WSe2",
     NOT_COUNTED.format("WSe2") + "; a B2g line at 308–310 cm⁻¹ is absent in one layer",
     (
-        Form((WSE2_A_2LA,)),
-        Form((WSE2_A, WSE2_373)),
-        Form((WSE2_A, WSE2_395)),
+        Form((WSE2_A_2LA,), _limits({"2LA(M)/A1g + E2g": (0.15, 2)})),
+        Form((WSE2_A, WSE2_373), _limits({"373/A1g + E2g": (0, 0.15)})),
+        Form((WSE2_A, WSE2_395), _limits({"395/A1g + E2g": (0, 0.15)})),
         Form((WSE2_A,), _limits({"A1g + E2g": (0, 9)}), alone=True, calibrated=True),
     ),
     ratios=(("2LA(M)", "A1g + E2g"),),
@@ -374,12 +375,16 @@ SAPPHIRE_WITNESSES = (
     _line("Eg 379", 375.0, 383.0, 5.0, 16.0, 10.0),
     _line("A1g 645", 641.0, 649.0, 6.0, 18.0, 14.0),
     _line("Eg 751", 746.0, 755.0, 6.0, 18.0, 14.0),
-    _line("Eg 578", 573.0, 582.0, 6.0, 18.0, 14.0),
 )
+"""Eg 578 is weaker than any of these, and no witness."""
+
 SAPPHIRE = Material(
     "sapphire",
     "it shows sapphire",
-    tuple(Form((SAPPHIRE_A, witness)) for witness in SAPPHIRE_WITNESSES),
+    tuple(
+        Form((SAPPHIRE_A, each), _limits({f"{each.names[0]}/A1g": (0, 1)}))
+        for each in SAPPHIRE_WITNESSES
+    ),
     speaks_cm1=(150.0, 800.0),
     also=_also("375-455 1, 570-585 1, 640-655 2, 745-757 2, 4350-4430 99"),
     source="A1g 418 and 645, Eg 379, 432, 449, 578, 751: Porto and Krishnan 1967, "
@@ -391,7 +396,7 @@ SILICA_D2 = _line("D2", 596.0, 614.0, 22.0, 60.0, 36.0)
 SILICA = Material(
     "SiO2",
     "it shows silica",
-    (Form((SILICA_D1, SILICA_D2), _limits({"D1": (12, 60), "D2": (10, 60), "D2/D1": (0.1, 0.9)})),),
+    (Form((SILICA_D1, SILICA_D2), _limits({"D1": (12, 60), "D2": (10, 60), "D2/D1": (0.2, 0.9)})),),
     speaks_cm1=(150.0, 1200.0),
     most=0.7,
     also=_also("300-480 9 20, 780-840 1 20, 1020-1220 0.6 30"),

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from drawn_spectra import MATERIALS, MOS2, SILICON, WS2, draw, recording
+from drawn_spectra import MATERIALS, MOS2, SILICON, WS2, Lines, draw, recording
 from labharness.analysis.analysed import Wanted, analysed
 from labharness.analysis.assess import FILM_ROWS, Assessment, assess
 from labharness.analysis.formats import read_spectra
@@ -54,6 +54,25 @@ def test_an_unknown_substance_gets_its_lines_and_no_name(
     for place in lines:
         assert near(found.open_lines, place), place
     assert any("nothing here explains" in str(note) for note in found.notes)
+
+
+@pytest.mark.promise(50)
+@pytest.mark.parametrize(
+    ("lines", "axis"),
+    [
+        (((521.0, 8.5, 2000.0),), (450.0, 1150.0, 1.2)),  # coesite: silicon by its place alone
+        (((420.0, 8.0, 900.0), (580.0, 9.0, 450.0)), (300.0, 700.0, 1.1)),  # sapphire without 645
+        (((417.0, 8.0, 500.0), (748.0, 8.0, 2000.0)), (140.0, 900.0, 1.2)),  # 751 above 418
+        (((350.0, 9.0, 3000.0), (420.0, 11.0, 300.0)), (140.0, 900.0, 1.2)),  # WS2 but for A1g
+        (((250.0, 7.0, 3000.0), (371.0, 7.0, 700.0)), (140.0, 900.0, 1.2)),  # WSe2 but for 373
+        (((495.0, 14.0, 4000.0), (611.0, 14.0, 500.0)), (140.0, 900.0, 1.2)),  # silica but for D2
+    ],
+)
+def test_lines_in_the_places_of_a_material_need_its_heights_and_widths_too(
+    lines: Lines, axis: tuple[float, float, float]
+) -> None:
+    row = draw(np.arange(*axis), lines, np.random.default_rng(1))
+    assert assess(recording(np.arange(*axis), row)).material == "unknown"
 
 
 @pytest.mark.promise(50)
