@@ -6,6 +6,15 @@ __all__ = ["IN_THE_GUARD"]
 
 IN_THE_GUARD = (
     PlantedBug(
+        "a guard that tries in vain told by nobody",
+        "labharness.lab.doctor.machine:look",
+        "_not_safe(plan) if latch.trip is not None else ()",
+        "()",
+        "tests/lab/doctor/test_doctor_ports.py::test_a_guard_that_tries_in_vain_is_found_by_port_and_since_when_until_it_has_made_safe",
+        promise=46,
+        detector="verdict",
+    ),
+    PlantedBug(
         "an echo taken for an answer",
         "labharness.safety.guard.port:Port.put",
         "frame if self.echoes else b''",

@@ -1155,6 +1155,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "machine.no_answer": ("{name} does not answer within {reach_s_max:g} s", "{name!s} 在 {reach_s_max:g} s 内无应答"),
     "machine.locked": ("another process has locked it", "另一进程已将其锁定"),
     "machine.process": ("process {name} ({words})", "进程 {name!s}（{words!s}）"),
+    "machine.not_safe": ("{channel} on port {port} has not been made safe since {at}: {error}; its guard tries again every {repeat_s:g} s", "端口 {port!s} 上的 {channel!s} 自 {at} 起未能置于安全状态：{error}；其守护进程每 {repeat_s:g} s 重试一次"),
     "machine.not_there": ("{kept} is not there: the latches of ports are kept in {shared}, which may be cleared", "没有 {kept}：锁定端口的记录存于 {shared}，可能被清除"),
     "machine.not_ours": ("this account may not use {kept}: the latches of ports are kept in {shared}", "本账户不能使用 {kept}：锁定端口的记录存于 {shared}"),
     "doctor.change": ("change the poll, the baud rate or the limit; see labharness lab check{option}", "请更改轮询、波特率或限值；见 labharness lab check{option}"),

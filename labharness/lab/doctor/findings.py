@@ -101,6 +101,7 @@ def examine(plan: LabPlan, seen: MachineFacts) -> tuple[Check, ...]:
         *_clock(seen),
         *_disk(plan, seen),
         _guard(plan),
+        *(Check("guard", each, Text("doctor.see_cable")) for each in seen.not_safe),
         _owner(plan, seen.owner),
         _latch(plan, seen.latch),
         *_proof_tests(plan, seen),

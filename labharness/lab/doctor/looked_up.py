@@ -126,6 +126,7 @@ class MachineFacts:
         unusable: Valid settings of the lab's files that no task and no alarm could use.
         unsigned: Those approvals that are missing.
         ports_not_kept: Why the latch of a real port may not outlive a restart; ``""`` if it does.
+        not_safe: Channels that a guard tries in vain to make safe, with a sentence for each.
     """
 
     python: str
@@ -144,3 +145,4 @@ class MachineFacts:
     unusable: tuple[Finding, ...] = ()
     unsigned: tuple[str, ...] = ()
     ports_not_kept: str = ""
+    not_safe: tuple[str, ...] = ()

@@ -39,7 +39,9 @@ from labharness.lab.doctor.looked_up import (
     SerialFacts,
 )
 from labharness.safety.guard import Latch, LatchUnreadable, port_records
+from labharness.safety.guard.harness import LOG_FILE, not_safe
 from labharness.safety.guard.latch import MARKER_FILE
+from labharness.safety.guard.process import REPEAT_S
 from labharness.work.admission.approval import BadApproval, StandingApproval, read_approval
 from labharness.work.admission.callers import BadCallers, read_callers
 
@@ -68,6 +70,7 @@ def look(plan: LabPlan, runs: Path) -> MachineFacts:
         runs: The folder that takes the folders of runs.
     """
     owner = _owner(plan)
+    latch = _latch(plan, owned=owner.held)
     paths = [str(row.path) for row in plan.file.port if row.link == "serial"]
     unreached, clock = run_on(_in_time(plan, owner), PacedLoop(1.0))
     return MachineFacts(
@@ -80,7 +83,8 @@ def look(plan: LabPlan, runs: Path) -> MachineFacts:
         runs=_folder(runs.absolute(), sync=False),
         clock=clock,
         owner=owner,
-        latch=_latch(plan, owned=owner.held),
+        latch=latch,
+        not_safe=_not_safe(plan) if latch.trip is not None else (),
         callers=_callers(plan),
         approvals={path: _approval(plan, path) for path in plan.file.lab.approvals},
         user=account(),
@@ -342,6 +346,12 @@ def _latch(plan: LabPlan, *, owned: bool) -> LatchFacts:
         return LatchFacts(trouble=str(why))
     except OSError as why:
         return LatchFacts(trouble=Text("pair", what=str(path), why=why.strerror), hidden=True)
+
+
+def _not_safe(plan: LabPlan) -> tuple[str, ...]:
+    """Name each channel that a guard tries in vain to make safe, which only its log tells."""
+    found = not_safe(plan.state_dir / LOG_FILE)
+    return tuple(Text("machine.not_safe", **each, repeat_s=REPEAT_S) for each in found)
 
 
 def _ports_not_kept() -> str:

@@ -37,7 +37,7 @@ from labharness.safety.guard.messages import (
 )
 from labharness.safety.guard.ports import Ports
 
-__all__ = ["HarnessSession", "HarnessWatch", "OfflineLog", "SessionGuard"]
+__all__ = ["LOG_FILE", "HarnessSession", "HarnessWatch", "OfflineLog", "SessionGuard", "not_safe"]
 
 WHERE = "message of the harness"
 
@@ -365,6 +365,7 @@ class HarnessWatch:
         return now > self.due_s
 
 
+LOG_FILE = "guard.jsonl"
 ENTRIES_MAX = 10_000  # of one log; the first ones are kept, because they hold the cause
 
 
@@ -410,6 +411,17 @@ class OfflineLog:
         self._written = 0
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
+
+
+def not_safe(path: Path) -> list[Mapping[str, str]]:
+    """Return what a log says of each channel that is not made safe yet: port, since when, why."""
+    last: dict[str, Mapping[str, str]] = {}
+    for each in OfflineLog(path).entries:
+        if each.get("what") == "safe frame":
+            told = {name: str(each.get(name, "?")) for name in ("port", "channel", "at", "error")}
+            before = last.get(told["channel"], {})
+            last[told["channel"]] = told | ({"at": before["at"]} if before.get("error") else {})
+    return [each for each in last.values() if each["error"]]
 
 
 def _lines(path: Path) -> list[str]:

@@ -20,7 +20,7 @@ from labharness.core.vocabulary.texts import coded
 from labharness.instruments.link.descriptors import Descriptor
 from labharness.safety.guard.armed import SOCKET_FILE, Armed
 from labharness.safety.guard.core import NotPermitted, SafeFrame
-from labharness.safety.guard.harness import HarnessSession, HarnessWatch, OfflineLog
+from labharness.safety.guard.harness import LOG_FILE, HarnessSession, HarnessWatch, OfflineLog
 from labharness.safety.guard.latch import ArmedMarker, Latch
 from labharness.safety.guard.messages import KEY_BYTES, BadFields, SocketLines
 from labharness.safety.guard.port_records import PortLatch
@@ -74,7 +74,7 @@ class ProcessGuard:
             port.name: {request.frame: request for request in port.reads} for port in armed.ports
         }
         self.longest_s = {port.name: port.exchange_s_max for port in armed.ports}
-        self.log = OfflineLog(state_dir / "guard.jsonl")
+        self.log = OfflineLog(state_dir / LOG_FILE)
         self._safe_table = armed.safe_table
         self._digest = digest
         self._listener = listener
@@ -428,7 +428,8 @@ class ProcessGuard:
     def _safe(self, frame: SafeFrame, error: str) -> None:
         if self._ends.get(frame) != error:  # each second, for as long as it takes: once
             self._ends[frame] = error
-            self.log.add("safe frame", channel=frame.channel, value=frame.value, error=error)
+            about = {"port": frame.port, "channel": frame.channel, "value": frame.value}
+            self.log.add("safe frame", **about, error=error)
         if self._session is not None:
             self._session.safe(frame, error)
 

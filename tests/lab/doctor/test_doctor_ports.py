@@ -13,6 +13,8 @@ import pytest
 
 from commands import edited_lab
 from examined import findings, serial_lab
+from guard_turns import guarding
+from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.lock import LineLock
 from labharness.lab.doctor.findings import examine
@@ -130,3 +132,36 @@ def test_the_doctor_makes_nothing(short_plan: LabPlan, tmp_path: Path) -> None:
     short_plan.state_dir.mkdir(parents=True)
     look(short_plan, tmp_path)
     assert list(short_plan.state_dir.iterdir()) == []
+
+
+@pytest.mark.promise(46)
+def test_a_guard_that_tries_in_vain_is_found_by_port_and_since_when_until_it_has_made_safe(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    short_plan.state_dir.mkdir(parents=True, exist_ok=True)
+    with guarding(short_plan.state_dir) as turn:
+        harness = turn.comes()
+        harness.arm()
+        heat = turn.links["heat"]
+        heat.lost = heat.refuses = "unplugged"
+        heat.says(b"?")
+        harness.socket.close()
+        began = wall_clock_utc()
+        for _ in range(200):
+            turn.pass_(0.1)
+            turn.answer("gas")
+        seen = look(short_plan, tmp_path)
+        found = [each for each in findings(short_plan, seen) if each.about == "guard"]
+        channels = {each.said.split()[0] for each in found}
+        assert channels == {"furnace.setpoint", "box.contactor"}, "those of the port that is away"
+        for each in found:
+            assert " on port heat has not been made safe since " in each.said
+            assert "tries again every 1 s" in each.said
+            since = each.said.partition(" since ")[2].partition(": ")[0]
+            assert utc_text(began) <= since <= utc_text(wall_clock_utc())
+        heat.lost = heat.refuses = ""
+        while turn.guard._owes():
+            turn.pass_(0.1)
+            turn.answer()
+        turn.pass_()
+        assert look(short_plan, tmp_path).not_safe == ()

@@ -1,0 +1,110 @@
+"""What a desk says of a task that it does not take, and in which order it begins one."""
+
+import asyncio
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from labharness.core.clock import VIRTUAL_EPOCH
+from labharness.journal import JournalFailed
+from labharness.lab import read_lab
+from labharness.lab.config.lab_facts import lab_facts_of
+from labharness.lab.house.screening import LineOnFile
+from labharness.protocols.hcp.terms import Rejected
+from labharness.work.capability import CannotDo, NoAnswer
+from labharness.work.desk import Admitting
+from labharness.work.desk.admitting import ADVISED, WAYS_MAX
+from labharness.work.desk.desk import Desk
+from labharness.work.desk.referred import failure
+from rig import SHORT_LINE, submission
+
+NO = Rejected("safety_violation", "too hot")
+
+
+@pytest.mark.parametrize("code", ["safety_violation", "risk_too_high", "invalid_input"])
+@pytest.mark.parametrize("own", [None, "Stay cooler"])
+@pytest.mark.parametrize(
+    ("passes", "says"),
+    [({"hot": 0, "long": 2}, '{"hot": 0}'), ({"long": 2}, "hot"), (None, str(WAYS_MAX))],
+)
+def test_a_change_is_advised_only_if_it_was_tried_and_would_be_accepted(
+    passes: Any, says: str, own: str | None, code: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Any] = []
+
+    async def would_pass(desk: Admitting, payload: Any) -> bool:
+        tried.append(payload.inputs)
+        return bool(payload.inputs == passes)
+
+    monkeypatch.setattr(Admitting, "_would_pass", would_pass)
+    ways = [{"hot": 7}, *([passes] if passes else []), *({"hot": n} for n in range(20, 40))]
+    offered = SimpleNamespace(ways_out=lambda inputs, facts: iter(ways))
+    facts: Any = SimpleNamespace(capabilities={"anneal": offered}, line_facts={"anneal": None})
+    line: Any = None
+    desk = Admitting(facts=facts, line=line, utc=lambda: VIRTUAL_EPOCH)
+    asked = {"capability": "anneal", "inputs": {"hot": 1, "long": 2}}
+    given = replace(NO, reason_code=code, suggestion=own)
+    found = asyncio.run(desk.advise(submission()[1].model_copy(update=asked), given))
+    assert tried == ([] if code not in ADVISED else ways[: 2 if passes else WAYS_MAX])
+    assert replace(found, suggestion=own) == given, "nothing but its suggestion changes"
+    if not tried or (own and passes is None):
+        assert found == given
+    else:
+        assert str(found.suggestion).startswith(own or "")
+        assert says in str(found.suggestion)
+
+
+def test_what_a_planner_cannot_do_is_told_in_its_words_and_after_what_comes_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan, (_, payload) = read_lab(SHORT_LINE), submission()
+    facts = lab_facts_of(plan)
+    away = Rejected("resource_unavailable", "nobody may begin")
+
+    def weighed(said: object, refused: Rejected | None = None, **changes: Any) -> Any:
+        monkeypatch.setattr(type(facts.capabilities[payload.capability]), "plan", lambda *_: said)
+        now = replace(facts, refused=refused)
+        desk = Admitting(facts=now, line=LineOnFile(plan.envelope), utc=lambda: VIRTUAL_EPOCH)
+        return desk.weigh(payload.model_copy(update=changes))
+
+    for helps in ("Use argon", ""):
+        told = weighed(CannotDo("safety_violation", "no oxygen here", helps))
+        assert told == Rejected("safety_violation", "no oxygen here", suggestion=helps or None)
+        assert weighed(CannotDo("safety_violation", "no oxygen", helps), away) == away
+    assert weighed(None, away, inputs={}) == away, "before its inputs count"
+    assert weighed(None, away, caller_id="nobody").reason_code == "unauthorized", "and no more"
+
+
+@pytest.mark.parametrize("fault", [None, TimeoutError(), JournalFailed("full"), ValueError("ours")])
+@pytest.mark.parametrize("fails", ["arm", "run"])
+def test_a_plan_runs_only_on_an_armed_line_and_each_of_its_ends_is_returned(
+    fault: Exception | None, fails: str
+) -> None:
+    done: list[str] = []
+    desk: Any = SimpleNamespace(_executing=False, _resumption=None)
+
+    async def do(what: str) -> None:
+        done.append(f"{what} {desk._executing}")
+        if fault is not None and what == fails:
+            raise fault
+
+    desk._reporter = SimpleNamespace(progress=lambda *told: done.append(told[0]))
+    desk._line = SimpleNamespace(arm=lambda _: do("arm"), start=lambda: done.append("start"))
+    desk._line.monitor = SimpleNamespace(lose_journal=done.append)
+    desk._facts = SimpleNamespace(safe_procedure="safe")
+    executor: Any = SimpleNamespace(run=lambda: do("run"))
+    assert asyncio.run(Desk._execute(desk, executor, 9.0)) is fault
+    ran = [] if fault is not None and fails == "arm" else ["start", "run True"]
+    lost = ["full"] if isinstance(fault, JournalFailed) else []
+    assert done == ["arming", "arm False", *ran, *lost]
+    assert not desk._executing
+
+
+def test_why_a_confidential_task_failed_stands_in_an_artifact_with_what_would_help() -> None:
+    for answer, helps in ((None, ""), (NoAnswer("w", {"x": 1}, (), "grow longer"), "grow longer")):
+        found = failure("no film", answer)
+        assert (found.name, found.media_type) == ("failure", "application/json")
+        assert json.loads(found.content) == {"error_message": "no film", "suggestion": helps}
