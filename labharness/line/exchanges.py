@@ -50,6 +50,7 @@ class Exchanges:
         *,
         before: tuple[Request, ...] = (),
         patient: bool = False,
+        times: int = 1,
     ) -> T:
         """Send a read, await its reply and decode it.
 
@@ -59,6 +60,8 @@ class Exchanges:
             decode: Function from its reply to what it says.
             before: Requests that go ahead of it, with nothing between.
             patient: Whether all other users of the port come first.
+            times: How often it is sent; the last reply counts. Twice after a try that failed: a
+                late answer to that one would pass for the answer to this one.
 
         Raises:
             NoReply: None came, or not in form.
@@ -66,11 +69,12 @@ class Exchanges:
             DeviceFault: One before it was refused.
         """
         async with self.lease(port, patient=patient) as lease:
-            await lease.settle()
-            for each in before:
-                if why := disobeyed(each, await lease.send(each)):
-                    raise DeviceFault(why)
-            reply = await lease.send(request)
+            for _ in range(times):
+                await lease.settle()
+                for each in before:
+                    if why := disobeyed(each, await lease.send(each)):
+                        raise DeviceFault(why)
+                reply = await lease.send(request)
             try:
                 return decode(reply)
             except BadReply:
@@ -85,9 +89,11 @@ class Exchanges:
             NoReply: No reply came, or not in form.
         """
         why = ""
-        for _ in range(READ_TRIES):
+        for tried in range(READ_TRIES):
             try:
-                return await self.ask(port, query.request, query.decode, before=query.before)
+                return await self.ask(
+                    port, query.request, query.decode, before=query.before, times=1 + tried
+                )
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
         raise NoReply(why)
@@ -245,11 +251,16 @@ class Reader:
             if not scan.answers:
                 raise NoReply(Text("pair", what=channel, why=only.otherwise))
         why = ""
-        for _ in range(READ_TRIES):
+        for tried in range(READ_TRIES):
             try:
                 each = scan.scan
                 values = await self._exchanges.ask(
-                    scan.port, each.request, each.decode, before=each.before, patient=patient
+                    scan.port,
+                    each.request,
+                    each.decode,
+                    before=each.before,
+                    patient=patient,
+                    times=1 + tried,
                 )
                 wrong = self._take(scan, values)
             except (BadReply, DeviceFault, NoReply) as error:

@@ -148,14 +148,14 @@ def test_a_query_is_found_by_its_name_and_every_instrument_says_who_it_is() -> N
 @pytest.mark.promise(76)
 def test_a_channel_is_read_with_a_second_try_and_what_is_no_reply_is_said() -> None:
     scene = Scene(oven())
-    scene.port.says["oven.setpoint?"] = [None, "30"]
-    assert scene.play(scene.reader.read("oven.setpoint")) == 30.0
+    scene.port.says["oven.setpoint?"] = [None, "20", "30"]
+    assert scene.play(scene.reader.read("oven.setpoint")) == 30.0, "20 may be the late answer"
     assert scene.taken == [("oven.setpoint", (30.0,))]
     scene = Scene(oven())
-    scene.port.says["oven.setpoint?"] = ["x", "y", "30"]
+    scene.port.says["oven.setpoint?"] = ["x", "40", "y", "30"]
     with pytest.raises(NoReply, match=r"oven\.setpoint: b'y' is not a number"):
         scene.play(scene.reader.read("oven.setpoint"))
-    assert scene.port.asked("oven.setpoint?") == 2
+    assert scene.port.asked("oven.setpoint?") == 3
     assert scene.port.doubted == ["oven", "oven"]
 
 
@@ -206,9 +206,9 @@ def test_only_what_is_polled_counts_as_polled() -> None:
 
 def test_a_query_is_asked_a_second_time_and_what_is_no_reply_is_said() -> None:
     scene = Scene(oven())
-    scene.port.says["oven good?"] = [None, "yes"]
+    scene.port.says["oven good?"] = [None, "no", "yes"]
     assert scene.play(scene.reader.query("oven", "good")) == "yes"
-    assert scene.port.asked("oven good?") == 2
+    assert scene.port.asked("oven good?") == 3
     scene = Scene(oven())
     scene.port.says["oven good?"] = None
     with pytest.raises(NoReply, match=r"oven \(toy\): no reply"):

@@ -18,7 +18,7 @@ from task_history import faults_of
 from up_lab import IV, Up, until
 
 TASKS = (("ana", "low"), ("ben", "normal"), ("ana", "urgent"), ("ben", "high"), ("ana", "normal"))
-SPEED = 1  # some 6 s a run, so that a signal meets one at work
+SPEED, POINTS = 1, 11  # some 6 s a run, so that a signal meets one at work
 PAUSE_S_MAX = 3.0
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
@@ -26,6 +26,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
 
 def message(folder: Path, caller: str, priority: str) -> Path:
     body = json.loads((ROOT / "examples" / "iv-curve.json").read_text("utf-8"))
+    body["payload"]["inputs"]["points"] = POINTS
     body["payload"] |= {"caller_id": caller, "constraints": {"priority": priority}}
     path = folder / f"{caller}-{priority}.json"
     path.write_text(json.dumps(body), "utf-8")

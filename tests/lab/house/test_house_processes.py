@@ -81,7 +81,8 @@ def test_a_run_whose_owner_is_killed_has_failed_and_the_next_waits_for_the_reset
     line.kill("line_owner")
     line.start()
     until(lambda: line.is_(name, "failed"))
-    assert line.task(name)["lastError"] == {"code": "worker_lost"}
+    lost = "the program that carried it out ended before it did"
+    assert line.task(name)["lastError"] == {"code": "worker_lost", "message": lost}
     until(lambda: "latched" in line.task(then).get("statusReason", ""))
     assert line.is_(then, "waiting_resource")
     reset = say("reset", "--lab", SHORT, "--name", "Olga", "--reason", "looked at it")
