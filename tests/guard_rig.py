@@ -1,5 +1,6 @@
 """What tests of the guard process share: devices on pseudo-terminals, a guard, and who calls it."""
 
+import fcntl
 import json
 import os
 import select
@@ -7,11 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 import tty
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,6 +69,11 @@ class Device:
         self.master, self._slave = os.openpty()
         tty.setraw(self._slave)
         self.path = os.ttyname(self._slave)
+
+    def unlock(self) -> None:
+        """Let others than root open it after a kill, as a real port that nobody holds any more."""
+        with suppress(OSError):  # it was released
+            fcntl.ioctl(self._slave, termios.TIOCNXCL)
 
     def release(self) -> None:
         """Let go of our own end, so that hanging up is seen."""
@@ -326,6 +333,8 @@ class GuardBench:
         self.guard.kill()
         self.guard.communicate()
         self.guard = None
+        for device in self.devices.of.values():
+            device.unlock()
 
     def call(self) -> Caller:
         self._callers.append(Caller(self.state_dir))
