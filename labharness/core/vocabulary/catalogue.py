@@ -1559,7 +1559,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     "house.started": ("started now", "刚刚启动"),
     "run.waits": ("{owner} as fast as it goes; this run begins when that one has ended (Ctrl-C gives up)", "{owner}，以最快速度运行；其结束后本次运行开始（Ctrl-C 放弃）"),
     "house.at_speed": ("{state}, at speed {speed}", "{state}，速度 {speed}"),
-    "house.fast": ("fast", "fast"),
+    "house.fast": ("fast", "fast（全速）"),
     "house.other_speed": ("the line owner is up at speed {has} (run: {run_id!s}), and takes no other speed meanwhile: labharness down, wait until its run has ended, then up --speed {speed:g}", "设备占用进程以速度 {has!s} 运行（运行：{run_id!s}），期间不接受其他速度：请执行 labharness down，待其运行结束后再 up --speed {speed:g}"),
     "house.owner_away": ("no line owner is up: labharness up starts one", "没有设备占用进程在运行：请用 labharness up 启动"),
     "house.owner_leaves": ("the line owner was told to leave after run {run_id!s}: labharness up lets it stay", "设备占用进程已被告知在运行 {run_id!s} 之后退出：labharness up 可使其留下"),

@@ -241,7 +241,8 @@ def make_safe(
     """
 
     async def act(lab: Lab) -> dict[str, Any]:
-        unopened = [f"{name}: {why}" for name, why in (await _open_links(lab)).items()]
+        shut = await _open_links(lab)
+        unopened = [f"{name}: {why}" for name, why in shut.items()]
         line = lab.line
         rows = line.envelope.procedures.values()
         depends = [each.channel for row in rows for each in (*row.when, row.unless) if each]
@@ -251,7 +252,7 @@ def make_safe(
             depends += [each.channel for each in bounds]
         # the safe state depends on it, if it can be read
         await line.read_all(list(dict.fromkeys(depends)), LOOK_S_MAX)
-        for stranger in await _strangers(lab):
+        for stranger in await _strangers(lab, shut):
             tell(stranger)
         done = await ByHand(line, Nobody()).answer({"do": "safe", "by": by, "reason": reason})
         return {**done, "unopened": unopened}
@@ -266,28 +267,30 @@ def make_safe(
         return done
 
 
-async def _strangers(lab: Lab) -> list[str]:
-    """Return where something answers, and not as the instrument of the lab file."""
+async def _strangers(lab: Lab, shut: Mapping[str, str]) -> list[str]:
+    """Return where something answers, and not as the instrument of the lab file.
 
-    async def ask(names: list[str]) -> list[str]:
+    The safe state waits for this for at most ``LOOK_S_MAX``.
+    """
+
+    async def ask(port: str, names: list[str]) -> list[str]:
         wrong: list[str] = []
-        for name in names:
-            try:
-                async with asyncio.timeout(LOOK_S_MAX):
-                    await lab.line.identify(name)
-            except (NoReply, LinkLost) as why:
-                said = why.args[0]
-                if not any(each.code == SILENT for each in texts_in(said)):
-                    port = lab.line.instruments[name].port
-                    wrong.append(Text("hand.stranger", port=port, why=said))
-            except TimeoutError:
-                break  # silent: the safe state waits no longer for this port
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_S_MAX):
+                for name in names:
+                    try:
+                        await lab.line.identify(name)
+                    except (NoReply, LinkLost) as why:
+                        said = why.args[0]
+                        if not any(each.code == SILENT for each in texts_in(said)):
+                            wrong.append(Text("hand.stranger", port=port, why=said))
         return wrong
 
     ports: dict[str, list[str]] = {}
     for name, each in lab.line.instruments.items():
-        ports.setdefault(each.port, []).append(name)
-    asked = asyncio.gather(*map(ask, ports.values()))
+        if f"port {each.port}" not in shut:
+            ports.setdefault(each.port, []).append(name)
+    asked = asyncio.gather(*(ask(*each) for each in ports.items()))
     return [each for found in await asked for each in found]
 
 

@@ -17,7 +17,7 @@ __all__ = ["PROCESS_CHANNELS", "CoarsePolls", "coarse_polls"]
 
 COARSE_TICK_S = 20.0
 STATES_TICK_S = 60.0  # not a temperature, flow, pressure or setting
-TICK_S_PER_CM3 = 0.01  # 500 sccm then change a shut tube by less than 0.1 atm from poll to poll
+TICK_S_PER_CM3 = 0.0075  # 500 sccm then change a shut tube by less than 0.07 atm a poll
 SETTINGS_TICK_S = 240.0  # nothing nominal changes a setting, and each command reads its own back
 FINE_TICK_S = 1.0  # of the plan's own commands there is no coarser one
 TUBE_CHANNELS = frozenset({"flow", "pressure"})

@@ -120,7 +120,7 @@ def test_what_the_envelope_does_not_allow_is_refused_by_hand_too(
         (("argon.setpoint", "\u0661\u0660", "sccm"), "is not a number: write it as 100, 0.5, 1e-3"),
         (("argon.setpoint", " 10", "sccm"), "' 10' is not a number"),
         (("argon.setpoint", "infinity", "sccm"), "'infinity' is not a number"),
-        (("argon.setpoint", "10", "sccm", "--for", "1_0"), "'1_0' is not a number above 0"),
+        (("argon.setpoint", "10", "sccm", "--for", "1_0"), "'1_0' is not a duration above 0"),
         (("argon.setpoint", "10", "sccm", "--speed", "\u0661"), "is not fast, real, or a number"),
         (
             ("argon.setpoint", "--", "-5", "sccm", "--attend"),

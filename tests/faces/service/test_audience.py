@@ -40,7 +40,7 @@ WAYS = ("work", "line", "protocols", "lab/house", "lab/wiring", "lab/config/lock
 FOR_OPERATORS = {  # and for nobody else: answers to their own commands, alarms, refused files
     *("by_hand.nobody_stop", "stop.again", "alarm.next_level", "run.real_speed", "order.no_time"),
     *("approvers.key", "approvers.needs_key", "house.no_checkpoint", "house.not_up", "owner.see"),
-    *("job.one_of",),
+    *("house.other_speed", "job.one_of"),
 }
 
 

@@ -22,7 +22,7 @@ DESK = "labharness.work.desk"
 BEFORE = {
     "weigh": f"{DESK}.desk.Admitting.weigh",
     "plan": "labharness.work.capability.cvd.CvdSynthesis.plan",
-    "rules": f"{DESK}.desk.rules_record",
+    "rules": f"{DESK}.desk.plan_record",
     "open": "labharness.line.Line.open",
     "hindrances": "labharness.line.Line.hindrances",
     "predict": f"{DESK}.desk.Admitting.predict",
