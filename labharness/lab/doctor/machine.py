@@ -350,8 +350,17 @@ def _latch(plan: LabPlan, *, owned: bool) -> LatchFacts:
 
 def _not_safe(plan: LabPlan) -> tuple[str, ...]:
     """Name each channel that a guard tries in vain to make safe, which only its log tells."""
-    found = not_safe(plan.state_dir / LOG_FILE)
-    return tuple(Text("machine.not_safe", **each, repeat_s=REPEAT_S) for each in found)
+    return tuple(
+        Text(
+            "machine.not_safe",
+            channel=each["channel"],
+            port=each["port"],
+            at=each["at"],
+            error=each["error"],
+            repeat_s=REPEAT_S,
+        )
+        for each in not_safe(plan.state_dir / LOG_FILE)
+    )
 
 
 def _ports_not_kept() -> str:
