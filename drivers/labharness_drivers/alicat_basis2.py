@@ -13,8 +13,6 @@ from labharness.core.vocabulary import BadReply
 from labharness.instruments.driver import Identity, Wants, While, flowing, of, within
 from labharness.instruments.driver.modbus import Holding, ModbusDriver, ReadBlock
 
-__all__ = ["AlicatBasis2"]
-
 MODEL = "Alicat BASIS 2"
 INT16_MAX = 32_767
 OVER_RANGE = 1.025  # page 12: flow and setpoint reach 102.5 % of full scale

@@ -22,8 +22,6 @@ from labharness.instruments.driver import (
     within,
 )
 
-__all__ = ["AlicatMc"]
-
 NO_FAULT = frozenset({"HLD", "LCK"})  # valve held, display locked: wanted states, not errors
 MANUAL = "MC-series manual p. 36"
 OLDEST_FIRMWARE = (5, 12)  # the oldest of which a data frame is known: a capture of 5v12

@@ -23,8 +23,6 @@ from labharness.instruments.driver import (
     within,
 )
 
-__all__ = ["CoboltLaser"]
-
 SOURCE = "microscope 0.7.0 lights/cobolt.py"
 
 

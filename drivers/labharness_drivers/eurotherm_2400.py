@@ -29,8 +29,6 @@ from labharness.instruments.driver import (
 )
 from labharness.instruments.driver.modbus import Holding, ModbusDriver, ReadBlock
 
-__all__ = ["Eurotherm2400"]
-
 SERIES = 0x24  # HA026230, register 122: first two digits, 24 = 2400 series
 DIN_SIZES = {0x4: "2404", 0x6: "2416", 0x8: "2408"}  # HA026230, register 122, third digit
 RESET, RUN, HOLD, HOLDBACK, COMPLETE = 1, 2, 4, 8, 16  # HA026230, register 23

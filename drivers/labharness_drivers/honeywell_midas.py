@@ -12,8 +12,6 @@ from labharness.core.vocabulary import Request
 from labharness.instruments.driver import Identity, Wants, While
 from labharness.instruments.driver.modbus import Holding, ModbusDriver, ReadBlock
 
-__all__ = ["HoneywellMidas"]
-
 MODEL = "Honeywell Midas"
 
 

@@ -22,8 +22,6 @@ from labharness.core.vocabulary import BadReply
 from labharness.instruments.driver import Identity, fault, of, within
 from labharness.instruments.driver.messages import VALUE, Call, Json, JsonDriver, finite
 
-__all__ = ["HoribaIcl"]
-
 OPEN_S_MAX = 10.0
 MOVE_S_MAX = 60.0
 HOME_S_MAX = 180.0

@@ -27,8 +27,6 @@ from labharness.instruments.driver import (
     within,
 )
 
-__all__ = ["Keithley2400"]
-
 OVERFLOW = 9.9e37  # page 18-51: +9.9E37 is an overflow, +9.91E37 is not a number
 ON = While("output", (1.0,), "the output is off")
 

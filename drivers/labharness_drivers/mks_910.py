@@ -19,8 +19,6 @@ from labharness.instruments.driver import (
     within,
 )
 
-__all__ = ["Mks910"]
-
 
 def _torr(said: str, what: str) -> float:
     # without its point a model number (MD? of a 910) would pass for a pressure

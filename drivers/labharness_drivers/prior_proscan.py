@@ -10,8 +10,6 @@ every command but the form of ``G`` and ``R``.
 from labharness.core.vocabulary import Until
 from labharness.instruments.driver import Ascii, AsciiDriver, Several, Wants, Who, of, whole, within
 
-__all__ = ["PriorProscan"]
-
 MOVE_S_MAX = 30.0  # the reply to a move comes when the stage has arrived
 STEPS_MAX = 2**31 - 1
 _COUNT = "-?[0-9]{1,10}"

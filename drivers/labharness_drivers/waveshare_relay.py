@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from labharness.instruments.driver import Identity, Wants
 from labharness.instruments.driver.modbus import Coil, Input, ModbusDriver, ModbusRow, ReadBlock
 
-__all__ = ["WaveshareRelay"]
-
 WAYS = 8  # relays, and inputs, on the board
 RELAYS = tuple([f"relay_{number}" for number in range(1, WAYS + 1)])
 INPUTS = tuple([f"input_{number}" for number in range(1, WAYS + 1)])

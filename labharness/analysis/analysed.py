@@ -16,8 +16,6 @@ from labharness.analysis.photoluminescence import PlBand
 from labharness.analysis.table import PeakTable
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["Analysed", "Wanted", "analysed"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike
 
 from labharness.analysis.arrays import Array
 
-__all__ = ["area_sigma", "line_area"]
-
 LORENTZ_SHARE, GAUSS_SHARE = math.pi / 2, math.sqrt(math.pi / math.log(2)) / 2
 """Area of a line of height one and full width one."""
 

@@ -42,8 +42,6 @@ from labharness.analysis.stack import Stack
 from labharness.analysis.usable import SATURATED, faults, told
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["FILM_ROWS", "Assessment", "assess"]
-
 FILM_ROWS = {
     "unknown": (EXFOLIATED_ROW, *CVD_ROWS),
     "cvd": CVD_ROWS,

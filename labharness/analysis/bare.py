@@ -10,8 +10,6 @@ from labharness.analysis.lines import LineWindow
 from labharness.analysis.material_table import SAPPHIRE, SILICA, Material
 from labharness.analysis.stack import Stack, covers, cut_window
 
-__all__ = ["Bareness", "bareness"]
-
 WITNESSES = {
     "MoS2": LineWindow(399.0, 411.0, 5.0),
     "WS2": LineWindow(347.0, 357.0, 7.0),

@@ -8,8 +8,6 @@ import numpy as np
 
 from labharness.analysis.arrays import Array
 
-__all__ = ["BASELINE_PERIOD_CM1", "arpls"]
-
 BASELINE_PERIOD_CM1 = 500.0
 """The smoother halves a wave of this period; luminescence and filters change more slowly.
 Judgement. It takes the wings of a broad Lorentz line for background: on a glow of half the axis a

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from labharness.analysis.arrays import Array
 
-__all__ = ["Belief"]
-
 Whole = NDArray[np.int64]
 
 

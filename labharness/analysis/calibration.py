@@ -10,8 +10,6 @@ from labharness.analysis.film import peak_height
 from labharness.analysis.layers import SpotEvidence, judge_layers
 from labharness.core.errors import LabError
 
-__all__ = ["Calibration", "Glow", "NotOneLayer", "a1g_si_of", "pl_raman_of"]
-
 REPEAT_LN = 0.1
 """Day-to-day scatter of a ratio on one microscope, by focus and alignment. Judgement."""
 

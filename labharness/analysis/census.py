@@ -33,8 +33,6 @@ from labharness.analysis.evidence import (
     SeparationRow,
 )
 
-__all__ = ["Census", "Measured", "likelihood", "take_census"]
-
 Whole = NDArray[np.int64]
 
 CLASS_OF_LABEL = np.array([0, 1, 2, 3, 4, 5, 1])

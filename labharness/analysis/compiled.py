@@ -11,8 +11,6 @@ from numba import njit
 from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.lines import FitRules
 
-__all__ = ["fit_rows"]
-
 SUMS_MAY_BE_REORDERED = {"reassoc", "contract", "nsz"}
 """Lets sums use a processor's vector units; NaN and infinity keep their meaning."""
 

@@ -6,8 +6,6 @@ from numpy.typing import ArrayLike
 
 from labharness.analysis.arrays import Array, Mask
 
-__all__ = ["despike"]
-
 SPIKE_WIDTH_MAX_PIXELS = 2
 """A cosmic ray lights one pixel, or two if it crosses a border (30 % of them)."""
 

@@ -12,8 +12,6 @@ from labharness.analysis.peaks import PeakFit
 from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import Stack, covers, cut_window, stacked
 
-__all__ = ["LaOverE", "la_over_e", "la_over_e_rows"]
-
 LA_GROUP = LineGroup(("LA(M)",), (LineWindow(219.0, 235.0, 15.0),), (205.0, 255.0), (205.0, 255.0))
 """LA(M) of MoS2 at 227 cm⁻¹."""
 

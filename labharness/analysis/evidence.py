@@ -7,19 +7,6 @@ from typing import NamedTuple
 
 from labharness.core.vocabulary.texts import Text
 
-__all__ = [
-    "CVD_ROW",
-    "CVD_ROWS",
-    "EXFOLIATED_ROW",
-    "LAYER_CLASSES",
-    "NANOCRYSTALLINE_ROW",
-    "ROWS_BY_ORIGIN",
-    "STRAINED_ROW",
-    "EvidenceTerm",
-    "Reference",
-    "SeparationRow",
-]
-
 LAYER_CLASSES = (1, 2, 3, 4, 5, 6)
 """Layer counts that are told apart; the last means six or more."""
 

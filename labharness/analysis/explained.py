@@ -7,8 +7,6 @@ from labharness.analysis.found_lines import FoundLines
 from labharness.analysis.material_table import Material
 from labharness.analysis.spectrum import NM_TO_CM1
 
-__all__ = ["by_instrument", "by_material", "within"]
-
 AIR_CM1 = (1556.0, 2330.7)
 """Oxygen and nitrogen of the air in the beam: Fenner 1973, 10.1364/JOSA.63.000073."""
 

@@ -11,8 +11,6 @@ from labharness.analysis.peaks import PEAK_WINDOW_CM1, PEAKS_NEED_CM1, holds_pea
 from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import SpectralWindow, Stack, cut_window, stacked
 
-__all__ = ["FilmSignal", "film_rows", "film_signal", "peak_height"]
-
 FILM_WINDOW_CM1 = PEAK_WINDOW_CM1
 A_FILM_CM1 = (399.0, 413.0)
 """A1g of MoS2, on an axis up to 4 cm⁻¹ off."""

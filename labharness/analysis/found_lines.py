@@ -8,8 +8,6 @@ from labharness.analysis.arrays import Array, Mask, Rows
 from labharness.analysis.despike import despike
 from labharness.analysis.stack import Stack
 
-__all__ = ["FoundLines", "find_lines"]
-
 WIDEST_CM1 = 110.0
 """A wider hill is background: luminescence, glass."""
 

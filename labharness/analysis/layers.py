@@ -25,8 +25,6 @@ from labharness.analysis.peaks import PeakFit, SiliconFit, intrinsic_fwhm_cm1
 from labharness.analysis.shares import UNDETERMINED, Claim, Share, claim_of, shares
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["LayerVerdict", "SpotEvidence", "judge_layers"]
-
 POSTERIOR_MIN = 0.75
 """Below this probability, also after a reduction for weak lines, no class is reported."""
 

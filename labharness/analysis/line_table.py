@@ -19,15 +19,6 @@ from labharness.analysis.named import OpenLine
 from labharness.analysis.peaks import SILICON_LINE, SILICON_NEEDS_CM1, SILICON_WINDOW_CM1
 from labharness.analysis.stack import covers
 
-__all__ = [
-    "MATERIAL_NAMES",
-    "SILICON_LINE_NAME",
-    "Ratio",
-    "open_ranges",
-    "ranges_of",
-    "ratio_of",
-]
-
 SILICON_LINE_NAME = "Si"
 
 OPEN_FITTED, TOGETHER_MAX, ROOM_WIDTHS = 12, 4, 3.0

@@ -10,8 +10,6 @@ import numpy as np
 from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.stack import SpectralWindow
 
-__all__ = ["ITERATIONS_MAX", "FitRules", "LineFits", "LineWindow", "fit_lines", "fit_window"]
-
 ITERATIONS_MAX = 40
 """Steps of one fit; a good one takes 5 to 10."""
 

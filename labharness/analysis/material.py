@@ -26,10 +26,6 @@ from labharness.analysis.named import Named, OpenLine, SeenLine
 from labharness.analysis.peaks import SiliconFit
 from labharness.analysis.stack import Stack, covers, cut_window
 
-__all__ = [
-    "identify_rows",
-]
-
 HEIGHT_SIGMA_MIN = 6.0
 """A line must exceed this many of its own errors, of its height or of its area."""
 

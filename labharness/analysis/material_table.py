@@ -19,19 +19,6 @@ from labharness.analysis.peaks import (
     THIRD_LINE,
 )
 
-__all__ = [
-    "MATERIALS",
-    "MOS2",
-    "MOS2_PAIR",
-    "SILICON",
-    "SUBSTRATES",
-    "UNKNOWN",
-    "Form",
-    "LayerLimit",
-    "LineGroup",
-    "Material",
-]
-
 
 class LineGroup(NamedTuple):
     """Lines that are fitted together on one straight background.

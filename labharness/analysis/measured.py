@@ -13,8 +13,6 @@ from labharness.analysis.material_table import LineGroup
 from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import Stack, cut_window, stacked
 
-__all__ = ["BASELINES", "FittedRange", "MeasuredLine", "measure"]
-
 BASELINES = ("straight", "arpls")
 """The background of the lines: a straight line that is fitted together with them, or a smooth curve
 through the whole spectrum, subtracted before the fit."""

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from labharness.analysis.material_table import Material
 
-__all__ = ["Named", "OpenLine", "SeenLine"]
-
 
 @dataclass(frozen=True, slots=True)
 class SeenLine:

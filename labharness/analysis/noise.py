@@ -12,8 +12,6 @@ from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import Stack
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["QuietStretch", "Scaled", "has_noise", "in_electrons", "quiet_half", "rows_in_electrons"]
-
 RAW_RATIO_MIN, RAW_RATIO_MAX = 0.5, 2.0
 """Variance over level of raw counts from a camera of about one electron per count."""
 

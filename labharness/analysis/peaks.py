@@ -11,27 +11,6 @@ from labharness.analysis.lines import LineFits, LineWindow, fit_window
 from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import SpectralWindow, Stack, covers, cut_window, stacked
 
-__all__ = [
-    "A_LINE",
-    "A_LINE_BESIDE",
-    "CLEAR_SNR_MIN",
-    "E_LINE",
-    "PEAKS_NEED_CM1",
-    "PEAK_WINDOW_CM1",
-    "SILICON_POSITION_CM1",
-    "THIRD_LINE",
-    "PeakFit",
-    "SiliconFit",
-    "bounded",
-    "fit_peak_rows",
-    "fit_peaks",
-    "fit_silicon",
-    "fit_silicon_rows",
-    "holds_peaks",
-    "intrinsic_fwhm_cm1",
-    "silicon_stress_mpa",
-]
-
 PEAK_WINDOW_CM1 = (360.0, 435.0)
 """Both first-order lines of MoS2 with enough straight background on either side."""
 

@@ -19,8 +19,6 @@ from labharness.analysis.peaks import fit_silicon
 from labharness.analysis.spectrum import EV_NM, NM_TO_CM1, PIXELS_MIN, Spectrum
 from labharness.analysis.stack import cut_window, stacked
 
-__all__ = ["PlBand", "pl_bands", "wavelengths_nm"]
-
 NM_MIN, NM_MAX = 300.0, 1700.0
 EV_MIN, EV_MAX = 0.7, 4.2
 """Range of silicon and InGaAs cameras; an axis without a unit in this range is taken as such."""

@@ -10,18 +10,6 @@ from labharness.analysis.arrays import Array
 from labharness.analysis.evidence import LAYER_CLASSES
 from labharness.core.vocabulary.texts import Text
 
-__all__ = [
-    "SHARE_CLAIMED",
-    "UNDETERMINED",
-    "Claim",
-    "Share",
-    "beta_above",
-    "claim_of",
-    "class_name",
-    "share",
-    "shares",
-]
-
 SHARE_CLAIMED = 0.75
 """One class must cover at least this share of a film to name the film."""
 

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike
 
 from labharness.analysis.arrays import Array
 
-__all__ = ["EV_NM", "NM_TO_CM1", "PIXELS_MIN", "Spectrum", "shift_from_wavelength"]
-
 PIXELS_MIN = 20
 """A line, its background, cosmic rays and an estimate of the noise need at least this many."""
 

@@ -9,8 +9,6 @@ from labharness.analysis.arrays import Array, Mask, Rows
 from labharness.analysis.despike import despike
 from labharness.analysis.spectrum import Spectrum
 
-__all__ = ["SpectralWindow", "Stack", "covers", "cut_window", "stacked"]
-
 DESPIKE_MARGIN_PIXELS = 12
 """Pixels beside a window that the search for cosmic rays may use."""
 

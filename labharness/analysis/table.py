@@ -14,8 +14,6 @@ from typing import Any
 from labharness.analysis.arrays import Array
 from labharness.analysis.measured import FittedRange
 
-__all__ = ["COLUMNS", "PeakTable", "parquet_bytes", "place_columns", "plain_name"]
-
 WORDS = ("file", "material", "line")
 MEASURED = {
     "position_cm1": "position_cm1",

@@ -9,8 +9,6 @@ from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.noise import QuietStretch, has_noise
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["SATURATED", "faults", "told"]
-
 DEAD, SATURATED = Text("spectrum.dead"), Text("spectrum.saturated")
 
 PLATEAU_PIXELS = 5

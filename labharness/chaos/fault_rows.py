@@ -10,25 +10,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat,
 
 from labharness.chaos.formula import Condition, Seconds
 
-__all__ = [
-    "KINDS",
-    "WRITES",
-    "Apart",
-    "Choice",
-    "FaultKind",
-    "FaultRow",
-    "Harm",
-    "Looks",
-    "Mask",
-    "MaskCause",
-    "PlaceRow",
-    "RunRequest",
-    "Seldom",
-    "Sensor",
-    "TableRow",
-    "Way",
-]
-
 WRITES = ("write_lost", "write_refused", "writes_refused")
 ON_A_PORT = (
     *("reply_lost", "reply_garbled", "reply_late", "reply_foreign", "reply_doubled"),

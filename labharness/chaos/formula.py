@@ -10,8 +10,6 @@ from pydantic import PlainValidator
 
 from labharness.chaos.times import KILL_S, PAUSE_S, POLL_S, REPEATS_S, TRIP_S
 
-__all__ = ["Condition", "Formula", "Seconds"]
-
 TEXT_MAX = 500
 TIMES: Mapping[str, float] = {
     "trip_s": TRIP_S,

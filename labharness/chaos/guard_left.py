@@ -11,8 +11,6 @@ from labharness.lab.wiring.simulated_lab import SimulatedLab
 from labharness.safety.guard import GuardCore, Latch
 from labharness.safety.guard.shell import LoopGuard
 
-__all__ = ["GuardLeft"]
-
 REPEAT_S = 1.0  # as in the guard process
 GRID_S = 1e-6  # of the loop's clock: it does not advance for a shorter sleep
 

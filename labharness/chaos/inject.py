@@ -12,8 +12,6 @@ from labharness.journal import JournalFailed
 from labharness.lab import Lab
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 
-__all__ = ["inject"]
-
 Undo = Callable[[], None]
 
 

@@ -7,8 +7,6 @@ from labharness.chaos.fault_rows import MaskCause
 from labharness.chaos.scenario import Fault
 from labharness.chaos.table import FaultTable, matches
 
-__all__ = ["Masking"]
-
 Words = tuple[tuple[str, float], ...]
 
 

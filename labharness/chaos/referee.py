@@ -20,8 +20,6 @@ from labharness.instruments.simulation import BusFaults
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 
-__all__ = ["Referee", "RefereeViolation"]
-
 
 @dataclass(frozen=True, slots=True)
 class RefereeViolation:

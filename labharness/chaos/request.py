@@ -12,8 +12,6 @@ from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.approval import StandingApproval, sign
 from labharness.work.admission.callers import read_callers
 
-__all__ = ["approval", "submission"]
-
 
 def submission(
     plan: LabPlan, table: FaultTable, scenario: Scenario

@@ -12,8 +12,6 @@ from labharness.chaos.formula import Formula
 from labharness.chaos.table import FaultTable
 from labharness.chaos.times import KILL_S, PASS_S, PAUSE_S, REPEATS_S, TRIP_S
 
-__all__ = ["Rule", "rules_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:

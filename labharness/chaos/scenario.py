@@ -11,8 +11,6 @@ from labharness.chaos.fault_rows import KINDS, WRITES, FaultRow, Place
 from labharness.chaos.table import FaultTable, matches, unknown
 from labharness.core.clock import Chance
 
-__all__ = ["Fault", "Scenario", "draw", "read_scenario", "write_scenario"]
-
 PROMPT_S_MAX = 60.0  # half of all faults come within the first minute of their stage
 LATER_MEAN_S = 900.0
 FOR_GOOD_S = 0.0

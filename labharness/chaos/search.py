@@ -20,8 +20,6 @@ from labharness.chaos.world import Verdict, play
 from labharness.core.files.named import open_named
 from labharness.lab.config.lab_plan import read_lab
 
-__all__ = ["Search", "Tally", "play_one", "search"]
-
 WORKERS = 2
 AHEAD = 2  # scenarios queued per worker, so that no worker waits for another
 SCENARIOS_A_WORKER = 50  # then the worker is replaced, so that memory does not add up

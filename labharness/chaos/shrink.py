@@ -5,8 +5,6 @@ from dataclasses import replace
 
 from labharness.chaos.scenario import Fault, Scenario
 
-__all__ = ["shrink"]
-
 PLAYS_MAX = 100  # six faults take at most a few dozen
 
 

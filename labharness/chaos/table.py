@@ -41,8 +41,6 @@ from labharness.lab.config.lab_file import read_text
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 
-__all__ = ["FaultTable", "faults_of", "matches", "unknown"]
-
 
 class FaultTable(TableRow):
     """All of a faults file.

@@ -1,17 +1,5 @@
 """The referee's own times: a wrong envelope must not move them."""
 
-__all__ = [
-    "GRAIN_S",
-    "HEARTBEAT_S_MAX",
-    "KILL_S",
-    "PASS_S",
-    "PAUSE_S",
-    "POLL_S",
-    "REPEATS_S",
-    "STALE_S",
-    "TRIP_S",
-]
-
 GRAIN_S = 1.0  # the referee checks once a second, after the plant's step
 HEARTBEAT_S_MAX = 1.0  # the guard gives up a silent harness after this time
 

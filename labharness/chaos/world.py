@@ -36,8 +36,6 @@ from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.safety.guard import Latch
 from labharness.work.desk.folder import JOURNAL_NAME
 
-__all__ = ["Verdict", "play"]
-
 T = TypeVar("T")
 
 WORLD_S_MAX = 120 * 3600.0  # a scenario that is longer hangs

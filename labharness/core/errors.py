@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-__all__ = ["LabError"]
-
 
 class LabError(Exception):
     """An error of labharness, which says in one plain sentence why something was not done.

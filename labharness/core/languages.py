@@ -2,7 +2,5 @@
 
 from typing import Final
 
-__all__ = ["ENGLISH", "LANGUAGES"]
-
 ENGLISH: Final = "en"
 LANGUAGES: Final = (ENGLISH, "zh")

@@ -21,20 +21,6 @@ from labharness.journal.chain import ENCRYPTED
 from labharness.journal.layout import JournalFailed
 from labharness.journal.reading import read, run_header
 
-__all__ = [
-    "ACCESS_NAME",
-    "Access",
-    "AccessNotApproved",
-    "AccessNotLogged",
-    "BadGrant",
-    "Grant",
-    "accesses",
-    "data_class_of",
-    "grant_access",
-    "grants",
-    "log_access",
-]
-
 ACCESS_NAME: Final = "access.jsonl"
 UNLOGGED: Final = "T1"
 """Public data, of which reads are not logged."""

@@ -13,8 +13,6 @@ from labharness.core.files.durable import sync_folder
 from labharness.core.vocabulary.digests import digest_of
 from labharness.journal.encryption import KeyMissing, RunKey, kept
 
-__all__ = ["INDEX", "Artifact", "ArtifactRefused", "Artifacts", "resolve", "resolve_all"]
-
 INDEX: Final = "index.json"
 
 _FILENAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"

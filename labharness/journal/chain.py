@@ -12,23 +12,6 @@ import msgspec
 
 from labharness.core.vocabulary.texts import coded, revived
 
-__all__ = [
-    "BLOCK_KINDS",
-    "ENCRYPTED",
-    "FIRST_SEQ",
-    "GENESIS",
-    "Head",
-    "Record",
-    "Sealed",
-    "VerifyReport",
-    "canonical",
-    "genesis_of",
-    "link_hash",
-    "record_bytes",
-    "unseal",
-    "verify",
-]
-
 GENESIS: Final = b"labharness journal, chain version 1\n"
 """Text that every chain begins with; it changes when the record format changes."""
 

@@ -10,8 +10,6 @@ from typing import Final
 from labharness.core.clock import steady_s
 from labharness.journal.layout import JournalFailed
 
-__all__ = ["COMMIT_S_MAX", "CommitThread"]
-
 LOG = logging.getLogger(__name__)
 
 COMMIT_S_MAX: Final = 5.0

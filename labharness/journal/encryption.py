@@ -27,19 +27,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.journal.chain import ENCRYPTED, record_bytes
 from labharness.journal.layout import JournalFailed
 
-__all__ = [
-    "KEY_NAME",
-    "KEY_VARIABLE",
-    "KeyMissing",
-    "RunKey",
-    "in_use",
-    "kept",
-    "key_of",
-    "keyed_digest",
-    "make_run_key",
-    "stated_class",
-]
-
 KEY_NAME: Final = "key.json"
 """The wrapped key of a run, in its folder."""
 

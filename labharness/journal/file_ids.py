@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from labharness.journal.layout import JournalFailed
 
-__all__ = ["file_ids"]
-
 # From linux/fcntl.h, linux/stat.h: paths from the working directory; the inode and nothing else.
 AT_FDCWD: Final = -100
 STATX_INO: Final = 0x100

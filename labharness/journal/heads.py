@@ -14,17 +14,6 @@ from labharness.core.files.durable import sync_folder, write_durably
 from labharness.journal.chain import Head, VerifyReport, canonical
 from labharness.journal.reading import header_bytes, verify_file
 
-__all__ = [
-    "HEADS_NAME",
-    "HEAD_EVERY_S",
-    "VIRTUAL_EVERY_S",
-    "HeadKeeper",
-    "JournalVerdict",
-    "SignedHead",
-    "head_key",
-    "verify_with_heads",
-]
-
 LOG = logging.getLogger(__name__)
 
 HEADS_NAME: Final = "heads"

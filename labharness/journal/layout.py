@@ -8,18 +8,6 @@ from typing import Final
 
 from labharness.core.errors import LabError
 
-__all__ = [
-    "BLOCK_BYTES_MAX",
-    "FORMAT",
-    "HEADER_TABLE",
-    "PACKED_SINCE",
-    "PAGE_BYTES",
-    "JournalDamaged",
-    "JournalEmpty",
-    "JournalFailed",
-    "sqlite_errors",
-]
-
 FORMAT: Final = 3
 """Of what is written now, in the run's header: the samples of all streams in a block of lab time
 are one record, stored compressed. In format 2 each stream has a record of its own, stored as it is.

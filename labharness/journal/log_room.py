@@ -9,8 +9,6 @@ from typing import Final
 
 from labharness.journal.layout import JournalFailed
 
-__all__ = ["FREE_BYTES_MIN", "ROOM_BYTES", "check_free", "make_room"]
-
 ROOM_BYTES: Final = 2**20
 """Length of a log with room: SQLite begins it anew at 1,000 pages (`PAGE_BYTES`). A sync of records
 in the room allocates nothing, and takes as long as a sync of their bytes alone."""

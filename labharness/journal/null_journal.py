@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from labharness.journal.chain import Head
 
-__all__ = ["NullJournal"]
-
 
 class NullJournal:
     """A journal that only counts its records; it cannot fail."""

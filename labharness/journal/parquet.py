@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from labharness.journal.reading import read, run_header, samples
 
-__all__ = ["export_parquet"]
-
 ROWS_A_GROUP: Final = 2**16
 """Rows in memory, and in one row group of the file."""
 

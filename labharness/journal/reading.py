@@ -36,20 +36,6 @@ from labharness.journal.layout import (
 )
 from labharness.journal.rows import Rows
 
-__all__ = [
-    "about",
-    "export_jsonl",
-    "header_bytes",
-    "read",
-    "read_after",
-    "run_header",
-    "sample_blocks",
-    "samples",
-    "sealed",
-    "stored",
-    "verify_file",
-]
-
 NOTHING_BESIDE = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_CANTOPEN)
 HIDDEN = f'"kind":"{ENCRYPTED}"'.encode()
 """Stands in the text of each record that holds another one, and perhaps in others."""

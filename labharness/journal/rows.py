@@ -8,8 +8,6 @@ from typing import Final
 
 from labharness.journal.chain import FIRST_SEQ, Sealed
 
-__all__ = ["ROW_BYTES_MAX", "ROW_RECORDS_MAX", "Row", "Rows", "definition", "joined", "records_of"]
-
 ROW_RECORDS_MAX: Final = 128
 """Most records of one row."""
 

@@ -12,8 +12,6 @@ from labharness.journal.layout import HEADER_TABLE, PAGE_BYTES, JournalFailed, s
 from labharness.journal.reading import verify_file
 from labharness.journal.rows import Rows
 
-__all__ = ["salvage"]
-
 ASIDE_MAX: Final = 100
 """Most damaged files that are kept beside one journal; a disk that damages more needs a person."""
 

@@ -41,18 +41,6 @@ from labharness.journal.log_room import check_free, make_room
 from labharness.journal.reading import verify_file
 from labharness.journal.rows import Row, Rows, definition
 
-__all__ = [
-    "BLOCK_LAB_S",
-    "BUSY_TIMEOUT_S",
-    "COMMIT_RECORDS",
-    "FORMAT",
-    "KEPT_S_MAX",
-    "Journal",
-    "JournalFailed",
-    "SqliteJournal",
-    "block_lab_s",
-]
-
 PACKING: Final = 5
 """Level of zlib: of a growth's samples 6 saves 3 % and takes 1.6 times as long; 4 adds 15 %."""
 

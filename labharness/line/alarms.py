@@ -45,8 +45,6 @@ from labharness.safety.alarm import (
 from labharness.safety.guard import not_tried
 from labharness.safety.kernel import Bound, Mode
 
-__all__ = ["LineAlarms", "alarm_name"]
-
 OFF_DELAY_S: Final = 60.0
 """Lab time (s) for which a cause must be gone before its alarm is inactive (OffDelay of Part 9)."""
 

@@ -30,8 +30,6 @@ from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.gate import Gate
 from labharness.line.instrument import Instrument, channel_of
 
-__all__ = ["NotOpened", "Writer"]
-
 WAITING_MAX = 64  # commands that wait for their turn; a plan has one, a person a few
 
 T = TypeVar("T")

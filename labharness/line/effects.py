@@ -20,8 +20,6 @@ from labharness.line.exchanges import NoReply
 from labharness.line.instrument import Instrument
 from labharness.safety.kernel import Step
 
-__all__ = ["Effects", "Idle", "idle_steps", "warmer"]
-
 
 class Idle:
     """Looks for states that keep a confirmed value from acting.

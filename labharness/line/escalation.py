@@ -17,17 +17,6 @@ from labharness.line.procedures import Verification
 from labharness.line.trip_response import TripResponse
 from labharness.safety.kernel import Envelope
 
-__all__ = [
-    "ESCALATION",
-    "HOLD_S_MAX",
-    "IN_FLIGHT_S_MAX",
-    "DownStage",
-    "Hold",
-    "HoldTooLong",
-    "Reached",
-    "bring_down",
-]
-
 HOLD_S_MAX = 3600.0  # a hold is a pause to think in; after it the run ends and is made safe
 IN_FLIGHT_S_MAX = 5.0  # a command is read back within its settling time, at most 2 s, twice
 

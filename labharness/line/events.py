@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Callable
 from labharness.core.vocabulary import Trip
 from labharness.line.procedures import Verification
 
-__all__ = ["Events"]
-
 
 class Events:
     """One listener for each event. Until one is set, warnings are kept and the rest is dropped.

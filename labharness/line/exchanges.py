@@ -14,8 +14,6 @@ from labharness.line.instrument import BoundScan, Instrument, channel_of, query_
 from labharness.safety.guard import Guard, NotPermitted
 from labharness.safety.kernel import Memory
 
-__all__ = ["Exchanges", "NoReply", "PortLease", "Reader"]
-
 T = TypeVar("T")
 READ_TRIES = 2
 

@@ -17,8 +17,6 @@ from labharness.core.vocabulary.units import TEMPERATURES, temperature_in
 from labharness.line.instrument import Instrument
 from labharness.safety.kernel import Memory, begin, conclude, judge, judge_program
 
-__all__ = ["Gate"]
-
 RULE, LOST_LINK = "program", "lost link"  # of refusals that are not the envelope's
 READ_S_MAX = 10.0  # a program is started that was read so lately: somebody may stand at its keys
 

@@ -14,18 +14,6 @@ from labharness.line.instrument import Instrument, channel_of, prepare_commands
 from labharness.safety.kernel import Bound, Memory, Mode, lost
 from labharness.safety.kernel.rows import TripRow
 
-__all__ = [
-    "NotArmed",
-    "Room",
-    "active_trips",
-    "begins",
-    "causes_of",
-    "left_over",
-    "lost_states",
-    "may_not_energise",
-    "stop_procedure",
-]
-
 HERE, GUARD_PROCESS = "this process", "the guard process"
 
 NEVER = Text("energise.never")

@@ -11,18 +11,6 @@ from labharness.instruments.driver.reads import reads_of
 from labharness.journal import Journal
 from labharness.safety.kernel import Envelope, Memory, Track
 
-__all__ = [
-    "BoundScan",
-    "Contact",
-    "Instrument",
-    "PortTiming",
-    "bind",
-    "prepare_commands",
-    "read_frames",
-    "spoilt",
-    "step_frames",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contact:

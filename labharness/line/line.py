@@ -33,8 +33,6 @@ from labharness.line.trip_response import Tripped, TripResponse, latch_lost
 from labharness.safety.guard import Guard
 from labharness.safety.kernel import Envelope, Memory, Mode, change, expect
 
-__all__ = ["COOL_WATCH_S_MAX", "Line"]
-
 T = TypeVar("T")
 
 POLL_S_MAX = 60.0  # lab time; a poll comes each second

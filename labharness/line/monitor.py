@@ -18,8 +18,6 @@ from labharness.safety.guard import Guard
 from labharness.safety.kernel import Memory, observe, tick
 from labharness.safety.kernel.modes import LIVE
 
-__all__ = ["Monitor"]
-
 
 class Monitor:
     """Passes the readings of a line to the kernel, and carries out its answers.

@@ -14,8 +14,6 @@ from labharness.core.vocabulary.requests import disobeyed
 from labharness.line.instrument import BoundScan
 from labharness.safety.guard import Guard
 
-__all__ = ["TICK_S", "Poller"]
-
 LOG = logging.getLogger(__name__)
 TICK_S = 1.0  # poll period of a line; the kernel's clock hand
 

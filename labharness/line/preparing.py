@@ -24,8 +24,6 @@ from labharness.line.gate import Gate
 from labharness.line.instrument import Instrument, prepare_commands
 from labharness.safety.kernel import Memory, Mode, adopt, expect
 
-__all__ = ["FULL_POLL_S_MAX", "LOSSES_MAX", "RETURN_S_MAX", "Reconnecting", "prepare"]
-
 FULL_POLL_S_MAX = 5.0
 """Lab time (s) for reading everything once: ``lab check`` allows a poll of 1 s on each port, twice
 where replies are lost, beside the poll that is under way."""

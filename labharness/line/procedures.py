@@ -10,8 +10,6 @@ from labharness.line.instrument import Instrument, channel_of
 from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Envelope, EnvelopeInvalid, Procedure
 
-__all__ = ["StepState", "Verification", "compile_procedures"]
-
 
 class StepState(StrEnum):
     """The result of verifying one step of a procedure."""

@@ -26,8 +26,6 @@ from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.gate import Gate
 from labharness.line.instrument import Instrument
 
-__all__ = ["Programs", "Uploaded", "programmer_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:

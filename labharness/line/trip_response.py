@@ -24,8 +24,6 @@ from labharness.line.procedures import StepState, Verification
 from labharness.safety.guard import Guard, SafeFrame, not_tried
 from labharness.safety.kernel import Memory, Mode, expect
 
-__all__ = ["LATCH_S_MAX", "TripResponse", "Tripped", "latch_lost"]
-
 LATCH_S_MAX = 15.0
 """Real time (s) that a latch may wait for the disk: a guard keeps it for 10 s behind its bytes."""
 

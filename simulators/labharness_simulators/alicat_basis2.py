@@ -13,8 +13,6 @@ from simpy import Event
 
 from labharness.instruments.simulation import LoopEnvironment, ModbusFace, WireRefusal
 
-__all__ = ["Simulator"]
-
 FIRMWARE, SERIAL, FULL_SCALE, UNITS = 25, 26, 35, 49
 WATCHDOG, AUTOTARE, SOURCE = 514, 515, 516
 SETPOINT_HIGH, SETPOINT_LOW = 2053, 2054

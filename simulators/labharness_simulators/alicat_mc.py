@@ -22,8 +22,6 @@ from typing import ClassVar
 from labharness.instruments.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.gas import MassFlow
 
-__all__ = ["Simulator"]
-
 COUNTS_OF_FULL_SCALE = 64_000  # integer setpoints: 0..64000 is 0..100 %
 STANDARD_PSIA = 14.696  # Alicat standard conditions: 14.696 psia, 25 C
 STANDARD_K = 298.15

@@ -17,8 +17,6 @@ from collections.abc import Callable, Mapping
 from labharness.instruments.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.optics import Laser
 
-__all__ = ["Simulator"]
-
 ILLEGAL = "Syntax error: illegal command"
 FAULT_INTERLOCK = 3
 OFF, COMPLETED, FAULT = 0, 4, 5  # values of gom?

@@ -17,8 +17,6 @@ from typing import Any
 
 from labharness.instruments.simulation import LoopEnvironment, ModbusFace, WireRefusal
 
-__all__ = ["Simulator"]
-
 PV, SL, OP, WO, SP = 1, 2, 3, 4, 5
 PROPORTIONAL, INTEGRAL, DERIVATIVE = 6, 8, 9
 ALARM_1, OUTPUT_HIGH, OUTPUT_LOW, BREAK_OUTPUT, RATE = 13, 30, 31, 34, 35

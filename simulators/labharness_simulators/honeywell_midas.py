@@ -12,8 +12,6 @@ from typing import Any
 
 from labharness.instruments.simulation import LoopEnvironment, ModbusTcpFace, WireRefusal
 
-__all__ = ["Simulator"]
-
 REGISTERS = 16  # 40001 to 40016
 HEARTBEAT_US = 2_000_000
 ALARMS_INHIBITED = (2, 3, 4)

@@ -18,8 +18,6 @@ from typing import Any
 from labharness.instruments.simulation import JsonFace, LoopEnvironment
 from labharness_simulators.plant.optics import Spectrometer
 
-__all__ = ["Simulator"]
-
 HOMING_S = 10.0
 RESTART_S = 5.0  # the SDK waits 7 s for it
 EXPOSURE_MS_MAX = 3_600_000

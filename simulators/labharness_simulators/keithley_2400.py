@@ -21,8 +21,6 @@ from functools import partial
 from labharness.instruments.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.diode import Diode
 
-__all__ = ["Simulator"]
-
 IDENTITY = "KEITHLEY INSTRUMENTS INC.,MODEL 2400,1234567,C30   Mar 17 2006 09:29:29/A02  /K/J"
 UNDEFINED = '-113,"Undefined header"'
 BAD_DATA = '-104,"Data type error"'

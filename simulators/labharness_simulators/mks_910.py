@@ -16,8 +16,6 @@ from typing import ClassVar
 from labharness.instruments.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.gauges import Gauge
 
-__all__ = ["Simulator"]
-
 PER_TORR = {"TORR": 1.0, "MBAR": 1.333224, "PASCAL": 133.3224}
 RANGE_TORR = (1e-5, 1500.0)
 ANYONE = "254"  # every transducer obeys this address

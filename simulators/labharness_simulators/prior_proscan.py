@@ -17,8 +17,6 @@ import re
 from labharness.instruments.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.stage import MicroscopeStage
 
-__all__ = ["Simulator"]
-
 LATENCY_S = 0.01
 TICKS_PER_S = 1e6
 NOT_IDLE, NOT_UNDERSTOOD, NOT_FOUND, OUT_OF_RANGE = "E,2", "E,4", "E,5", "E,8"

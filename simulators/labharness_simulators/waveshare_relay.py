@@ -11,8 +11,6 @@ from typing import Any
 
 from labharness.instruments.simulation import LoopEnvironment, ModbusFace, WireRefusal
 
-__all__ = ["Simulator"]
-
 WAYS = 8
 ALL = 0x00FF
 VERSION_ADDRESS, VERSION = 0x8000, 200  # 2.00

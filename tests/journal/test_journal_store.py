@@ -21,7 +21,8 @@ import pytest
 from journal_rows import changed, records, rows, store_rows
 from labharness.journal import layout, reading, store
 from labharness.journal.chain import Head
-from labharness.journal.store import Journal, JournalFailed, SqliteJournal, block_lab_s
+from labharness.journal.layout import JournalFailed
+from labharness.journal.store import Journal, SqliteJournal, block_lab_s
 from platforms import takes_open_files_away
 from rig import HERE
 

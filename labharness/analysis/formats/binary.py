@@ -7,8 +7,6 @@ import numpy as np
 
 from labharness.analysis.arrays import Array
 
-__all__ = ["Layout", "array_at", "header_at"]
-
 
 class Layout(NamedTuple):
     """The fields of a header: a format of ``struct`` (``8x`` skips 8 bytes), and their names."""

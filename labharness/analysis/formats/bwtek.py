@@ -9,8 +9,6 @@ import numpy as np
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import entry_of, laser_of, left_out
 
-__all__ = ["MARK", "parse_bwtek"]
-
 NAME = "B&W Tek export"
 MARK = "File Version;BW"
 HEADER_LINES_MAX = 500

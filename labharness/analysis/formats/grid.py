@@ -12,8 +12,6 @@ from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import cells_of, numbers_of, table_of
 
-__all__ = ["first_cells", "is_grid", "numbers_columns", "parse_grid"]
-
 NAME = "text of a map"
 AXIS_POINTS_MIN = 8
 """A first row with fewer ascending numbers may be two or three columns instead."""

@@ -4,8 +4,6 @@ Signatures are from the formats' own descriptions and libmagic; those of spectro
 readers. None of these files is opened any further.
 """
 
-__all__ = ["known_other", "seems_text"]
-
 TEXT = "save its spectra as text or CSV"
 
 SIGNATURES: tuple[tuple[int, bytes, str], ...] = (

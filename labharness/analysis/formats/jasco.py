@@ -8,8 +8,6 @@ from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import entry_of, laser_of, number_of, table_of
 from labharness.analysis.formats.windows import split_runs
 
-__all__ = ["is_jasco", "jasco_text", "parse_jasco"]
-
 NAME = "JASCO text"
 DATA, FOOTER = "XYDATA", "##### Extended Information"
 HEAD_BYTES = 4096

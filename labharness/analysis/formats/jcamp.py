@@ -13,8 +13,6 @@ from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import laser_of, left_out
 
-__all__ = ["is_jcamp", "parse_jcamp"]
-
 Row = tuple[float, list[float]]
 Read = TypeVar("Read", bound=tuple[Any, ...])
 

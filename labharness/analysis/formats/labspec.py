@@ -10,8 +10,6 @@ from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import entry_of, laser_in, table_of
 from labharness.analysis.formats.windows import split_runs
 
-__all__ = ["is_labspec", "parse_labspec"]
-
 NAME = "LabSpec text"
 UNITS = {"1/cm": "1/cm", "cm-1": "1/cm", "cm⁻¹": "1/cm", "nm": "nm", "eV": "eV"}
 PLACES = {"X": "x_um", "Y": "y_um", "Z": "z_um", "Time": "time_s"}

@@ -14,8 +14,6 @@ from labharness.analysis.formats.rows import laser_of, left_out
 from labharness.analysis.formats.xml_text import numbers_in, root_of
 from labharness.analysis.spectrum import NM_TO_CM1
 
-__all__ = ["MARK", "parse_labspec_xml"]
-
 NAME = "LabSpec XML"
 MARK = "<LSX_Data"
 AXES, TYPE, UNIT, VALUES = "0x7B697861", "0x6D707974", "0x7C696E75", "0x7D6CD4DB"

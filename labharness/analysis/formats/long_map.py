@@ -12,8 +12,6 @@ from labharness.analysis.formats.rows import Table, left_out, table_of
 from labharness.analysis.formats.units import in_other_unit
 from labharness.analysis.formats.windows import on_one_axis, runs_of
 
-__all__ = ["PLACES", "parse_long", "parse_wire_text"]
-
 PLACES = {each: f"{each.lower()}_um" for each in "XYZxyz"} | dict.fromkeys(
     ("Time", "time", "t"), "time_s"
 )

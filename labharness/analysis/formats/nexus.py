@@ -19,8 +19,6 @@ from labharness.analysis.formats.recording import Recording
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["PLACE", "NexusNotes", "nexus_bytes"]
-
 DEFINITION_VERSION = "v2026.01"
 DEFINITION_URL = (
     "https://github.com/nexusformat/definitions/blob/"

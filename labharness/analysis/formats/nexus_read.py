@@ -18,8 +18,6 @@ from labharness.analysis.formats.rows import laser_of
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["MARK", "parse_nexus"]
-
 NAME = "NeXus"
 MARK = b"\x89HDF\r\n\x1a\n"
 ELEMENTS_MAX = 64_000_000

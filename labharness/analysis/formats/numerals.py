@@ -4,8 +4,6 @@ import re
 
 from labharness.analysis.formats.rows import cells_of
 
-__all__ = ["plain_numerals"]
-
 FORTRAN = re.compile(r"(?<=[\d.])[dD](?=[-+]\d{1,3}(?![\w.]))")
 """Fortran writes double precision as ``1.25D+02`` (ISO/IEC 1539-1, 13.7.2.3.3)."""
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from labharness.analysis.formats.recording import BadFile, Recording
 
-__all__ = ["parse_own"]
-
 NAME = "labharness raw spectra"
 PLACES = ("x_um", "y_um")
 

@@ -11,15 +11,6 @@ from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.spectrum import EV_NM, shift_from_wavelength
 from labharness.core.errors import LabError
 
-__all__ = [
-    "LASER_NM_MAX",
-    "LASER_NM_MIN",
-    "SHIFT_CM1_MAX",
-    "SHIFT_CM1_MIN",
-    "BadFile",
-    "Recording",
-]
-
 AXIS_UNITS = ("1/cm", "nm", "eV")
 LASER_NM_MIN, LASER_NM_MAX = 200.0, 1200.0
 """Range of lasers of Raman spectrometers, from the deep ultraviolet to 1064 nm."""

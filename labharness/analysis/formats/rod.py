@@ -5,8 +5,6 @@ import re
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import laser_of, table_of
 
-__all__ = ["parse_rod"]
-
 NAME = "ROD CIF"
 SHIFT, INTENSITY = "_raman_spectrum.raman_shift", "_raman_spectrum.intensity"
 LASER = "_raman_measurement_device.excitation_laser_wavelength"

@@ -11,18 +11,6 @@ import numpy as np
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import LASER_NM_MAX, LASER_NM_MIN, BadFile
 
-__all__ = [
-    "Table",
-    "cells_of",
-    "entry_of",
-    "laser_in",
-    "laser_of",
-    "left_out",
-    "number_of",
-    "numbers_of",
-    "table_of",
-]
-
 LEFT_OUT_SHARE_MAX = 0.1
 """With a larger share of bad rows the file is something else. One bad row is always allowed, so
 that a single edited line does not refuse a file."""

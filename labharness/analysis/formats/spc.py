@@ -16,8 +16,6 @@ from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import entry_of, laser_of
 from labharness.analysis.formats.windows import on_one_axis
 
-__all__ = ["is_spc", "parse_spc"]
-
 NAME = "Galactic SPC"
 NEW, OLD, BIG_ENDIAN = 0x4B, 0x4D, 0x4C
 HEADER_BYTES, SUBHEADER_BYTES = 512, 32

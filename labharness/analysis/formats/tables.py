@@ -19,8 +19,6 @@ from labharness.analysis.formats.rows import (
 from labharness.analysis.formats.units import in_other_unit
 from labharness.analysis.formats.windows import on_one_axis, runs_of, split_runs
 
-__all__ = ["NoTable", "axis_unit_of", "first_row", "parse_columns"]
-
 HEADER_LINES_MAX = 500
 """Most lines without numbers before the first row of a table."""
 

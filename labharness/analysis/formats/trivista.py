@@ -14,8 +14,6 @@ from labharness.analysis.formats.rows import laser_of, left_out
 from labharness.analysis.formats.windows import on_one_axis
 from labharness.analysis.formats.xml_text import numbers_in, root_of
 
-__all__ = ["MARK", "parse_trivista"]
-
 NAME = "TriVista"
 MARK = "<XmlMain"
 SHIFT_MARKS = ("raman", "relative", "1/cm", "cm-1")

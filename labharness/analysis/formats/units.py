@@ -8,8 +8,6 @@ from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile
 from labharness.analysis.spectrum import EV_NM, NM_TO_CM1
 
-__all__ = ["in_other_unit"]
-
 SHIFT_WORDS = ("shift", "loss", "verschiebung")
 UM_WORDS = ("um", "µm", "μm", "micron", "microns", "micrometer")
 SHIFT_MEV_MAX = 620.0

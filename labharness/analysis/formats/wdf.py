@@ -9,8 +9,6 @@ from labharness.analysis.formats.binary import Layout, array_at, header_at
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.spectrum import NM_TO_CM1
 
-__all__ = ["MAGIC", "parse_wdf"]
-
 NAME = "Renishaw WDF"
 MAGIC = b"WDF1"
 HEADER_BYTES, BLOCK_HEADER_BYTES = 512, 16

@@ -8,8 +8,6 @@ import numpy as np
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile
 
-__all__ = ["joined", "on_one_axis", "runs_of", "split_runs"]
-
 Piece = tuple[Array, Array]
 """An axis, and the intensities on it, one spectrum a row."""
 

@@ -3,8 +3,6 @@
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import entry_of, laser_in, table_of
 
-__all__ = ["parse_witec"]
-
 NAME = "WITec ASCII"
 UNITS = {"nm": "nm", "1/cm": "1/cm", "rel. 1/cm": "1/cm", "cm-1": "1/cm", "eV": "eV"}
 

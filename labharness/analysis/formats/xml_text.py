@@ -7,8 +7,6 @@ import numpy as np
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.recording import BadFile
 
-__all__ = ["numbers_in", "root_of"]
-
 
 def root_of(format_name: str, text: str) -> ElementTree.Element:
     """Return the root element.

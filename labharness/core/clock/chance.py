@@ -7,8 +7,6 @@ import random
 import secrets
 import uuid
 
-__all__ = ["Chance"]
-
 
 class Chance:
     """A tree of random streams.

@@ -26,8 +26,6 @@ from weakref import WeakKeyDictionary
 from labharness.core.clock.process import steady_s
 from labharness.core.errors import LabError
 
-__all__ = ["Deadlock", "PacedLoop", "VirtualLoop", "begin", "failure_of", "finish", "run"]
-
 T = TypeVar("T")
 
 TICKS_PER_S = 1_000_000

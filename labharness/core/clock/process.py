@@ -3,9 +3,6 @@
 import time
 from datetime import UTC, datetime
 
-__all__ = ["monotonic_ns", "pause", "steady_s", "utc_text", "wall_clock_utc"]
-
-
 # CLOCK_MONOTONIC stands still while the machine sleeps: an old reading would then count as fresh.
 _CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 

@@ -10,8 +10,6 @@ from typing import Any
 from labharness.core.clock.loops import PacedLoop, VirtualLoop
 from labharness.core.clock.process import pause, steady_s, utc_text, wall_clock_utc
 
-__all__ = ["VIRTUAL_EPOCH", "Clock"]
-
 VIRTUAL_EPOCH = datetime(2026, 1, 1, 8, 0, tzinfo=UTC)  # a stated date, neither 1970 nor today
 HEARD_S = 0.02  # between two looks at requests while virtual time stands
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["allowed_file", "path_of"]
-
 
 def path_of(uri: str) -> Path | None:
     """Return the path of a ``file:`` address of this machine, without any step upwards."""

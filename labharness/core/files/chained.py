@@ -18,8 +18,6 @@ from labharness.core.files.named import open_own
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["BrokenChain", "ChainedLine", "append_chained", "read_chained"]
-
 AFTER = "after"  # the key of the digest
 LOOK_S = 0.01
 LOOKS = 500  # 5 s, for another process that appends

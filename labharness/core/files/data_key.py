@@ -10,8 +10,6 @@ from labharness.core.files.named import open_named
 from labharness.core.files.signing_key import BadKey
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["KEY_BYTES", "make_data_key", "read_data_key"]
-
 KEY_BYTES: Final = 32
 """Of AES-256 (FIPS 197)."""
 

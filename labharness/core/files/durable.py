@@ -7,8 +7,6 @@ from pathlib import Path
 
 from labharness.core.files.named import open_own
 
-__all__ = ["append_durably", "sync_folder", "write_durably"]
-
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a new file must not follow a link that has its name
 
 

@@ -11,8 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["GROUP_FILE_MODE", "is_there", "open_named", "open_own", "shared_by_group"]
-
 HANDED_OVER = ("/dev/stdin", "/dev/fd/")
 """Descriptors that the shell has opened already, such as ``<(command)``."""
 

@@ -10,8 +10,6 @@ from labharness.core.vocabulary.texts import Text
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-__all__ = ["PASSPHRASE_MIN", "BadKey", "make_key", "read_key"]
-
 PASSPHRASE_MIN = 8
 """Characters; NIST SP 800-63B, 5.1.1.1, asks at least as many of a secret that a person chose."""
 KEY_FILE_BYTES_MAX = 4096

@@ -13,8 +13,6 @@ from labharness.core.errors import LabError
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text, several
 
-__all__ = ["BadTable", "all_errors", "keys_of", "read_table", "read_toml"]
-
 T = TypeVar("T")
 
 ERRORS_MAX = 20  # of one file at once; a file with more is of another kind

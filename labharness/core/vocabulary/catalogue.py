@@ -2,8 +2,6 @@
 
 from typing import Final
 
-__all__ = ["TEXTS", "WORDS"]
-
 # fmt: off
 TEXTS: Final[dict[str, tuple[str, str]]] = {  # a row a code
     # ---- a growth and its answer

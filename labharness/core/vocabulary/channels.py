@@ -1,7 +1,5 @@
 """Names of channels: instrument, dot, the driver's own name (``furnace.setpoint``)."""
 
-__all__ = ["owner_of", "split_channel"]
-
 
 def owner_of(channel: str) -> str:
     """Return the name of the instrument that a channel belongs to."""

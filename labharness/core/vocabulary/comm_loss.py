@@ -4,8 +4,6 @@ import re
 
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["comm_loss_text", "safe_within_s"]
-
 
 def safe_within_s(on_comm_loss: str) -> float | None:
     """Return after how many seconds the instrument is safe; ``None`` if it is not stated to be."""

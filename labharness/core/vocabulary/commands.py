@@ -5,8 +5,6 @@ from enum import StrEnum
 
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["OPERATOR", "Allowed", "Command", "Ending", "Outcome", "Refused", "Verdict"]
-
 OPERATOR = "operator"  # owns the channels that no wire sets: a person opens these valves by hand
 
 

@@ -2,8 +2,6 @@
 
 import hashlib
 
-__all__ = ["digest_of", "joined"]
-
 
 def digest_of(data: bytes) -> str:
     """Return the digest of some bytes."""

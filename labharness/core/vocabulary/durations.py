@@ -6,15 +6,6 @@ from functools import lru_cache
 
 from labharness.core.errors import LabError
 
-__all__ = [
-    "DURATION_CHARACTERS_MAX",
-    "NotADuration",
-    "clock_text",
-    "format_duration",
-    "parse_duration",
-    "read_duration",
-]
-
 DURATION_CHARACTERS_MAX = 64
 """Longest text (characters) that is parsed as a duration."""
 

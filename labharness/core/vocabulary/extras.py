@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["ALERT_NEEDS", "EXTRAS", "LINK_NEEDS", "Extra", "all_to_install", "to_install"]
-
 
 class Extra(NamedTuple):
     """One extra of labharness.

@@ -8,8 +8,6 @@ from enum import StrEnum
 
 from labharness.core.vocabulary.requests import Request, Transaction, crc16_modbus
 
-__all__ = ["Protocol", "same_frame", "why_no_read"]
-
 MODBUS_READS = {1: "read coils", 2: "read discrete inputs"}
 MODBUS_READS |= {3: "read holding registers", 4: "read input registers"}
 MODBUS_OTHERS = {

@@ -8,8 +8,6 @@ from zoneinfo import ZoneInfo
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["ALWAYS", "Hours", "NoHours", "read_hours"]
-
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 DAY_MIN = 24 * 60
 WEEK_MIN = 7 * DAY_MIN

@@ -2,8 +2,6 @@
 
 import math
 
-__all__ = ["measured_text"]
-
 ERROR_DIGITS = 2
 """Digits of the error; the value ends at the same decimal (JCGM 100:2008, 7.2.6)."""
 

@@ -7,8 +7,6 @@ must not approve it in Cyrillic letters, in full-width ones, or with an invisibl
 import unicodedata
 from typing import Final
 
-__all__ = ["bad_name", "same_person"]
-
 NAME_CHARACTERS_MAX: Final = 500
 
 _EAST_ASIAN: Final = frozenset({"CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "HANGUL"})

@@ -8,8 +8,6 @@ from typing import Any
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.spelling import did_you_mean
 
-__all__ = ["BadProgram", "Program", "Segment", "read_program"]
-
 SEGMENTS_MAX = 200  # more than any instrument stores; the driver states its own limit
 VALUE_MAX = 1e6  # above any temperature, rate or dwell of a furnace
 SEGMENT_KEYS = ("ramp_to_c", "at_c_per_min", "dwell_min", "step_to_c")

@@ -24,28 +24,6 @@ from typing import Protocol
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 
-__all__ = [
-    "SEALS",
-    "BadReply",
-    "Checked",
-    "DeviceFault",
-    "Exactly",
-    "LengthAt",
-    "Lines",
-    "Message",
-    "Nothing",
-    "Quiet",
-    "ReplyRule",
-    "Request",
-    "Rtu",
-    "Seal",
-    "Transaction",
-    "Until",
-    "crc16_modbus",
-    "disobeyed",
-    "unfinished",
-]
-
 SHOWN_BYTES_MAX = 40  # shown of a reply in an error
 # a CCD readout in JSON is about 10 kB; a sender that never stops is cut off here
 REPLY_BYTES_MAX = 1_048_576

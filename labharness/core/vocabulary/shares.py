@@ -1,7 +1,5 @@
 """Text of a probability: rounded down, and never shown as certainty."""
 
-__all__ = ["share_text"]
-
 KEPT = 12  # decimals before truncation: 0.57 stays 0.57, although its binary value is a little less
 
 

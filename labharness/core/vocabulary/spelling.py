@@ -5,8 +5,6 @@ from types import MappingProxyType
 
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["did_you_mean"]
-
 NAME_CHARACTERS_MAX = 80
 """A longer name is not a typing error, and the comparison takes time with the square of its
 length."""

@@ -12,21 +12,6 @@ from typing import Any, Final
 from labharness.core.languages import ENGLISH, LANGUAGES
 from labharness.core.vocabulary.catalogue import TEXTS, WORDS
 
-__all__ = [
-    "ENGLISH",
-    "LANGUAGES",
-    "Param",
-    "Text",
-    "coded",
-    "from_json",
-    "in_language",
-    "revived",
-    "several",
-    "texts_in",
-    "to_json",
-    "words_of",
-]
-
 SEPARATORS: Final = (", ", "、")
 CAPITAL: Final = "C"
 """Format of a parameter that begins a sentence."""

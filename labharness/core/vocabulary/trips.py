@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Cause", "Trip"]
-
 
 class Cause(StrEnum):
     """Why a line trips. The order of the members is their rank: the first is the most severe.

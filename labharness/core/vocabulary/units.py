@@ -3,16 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = [
-    "ATMOSPHERE_TORR",
-    "CELSIUS",
-    "TEMPERATURES",
-    "ZERO_CELSIUS_K",
-    "celsius_from_kelvin",
-    "incomparable",
-    "temperature_in",
-]
-
 ZERO_CELSIUS_K = 273.15  # definition of the degree Celsius, SI brochure 9th ed. 2.3.1
 ATMOSPHERE_TORR = 760.0  # definition of the torr, CGPM 1954
 CELSIUS: Final = "degC"

@@ -6,8 +6,6 @@ from typing import Final
 
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["why_away"]
-
 CAUSES_MAX: Final = 8
 """Most errors behind an error that are looked at: aiormq links some in a circle."""
 

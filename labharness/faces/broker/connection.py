@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from aio_pika import Message
     from aio_pika.abc import AbstractChannel, AbstractConnection
 
-__all__ = [
-    "CONFIRM_S_MAX",
-    "CONNECT_S_MAX",
-    "Broker",
-    "amqp_message",
-    "cancelled",
-    "hang_up",
-    "when_closed",
-]
-
 CONNECT_S_MAX: Final = 10.0
 """Longest time (s) of one try to connect."""
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pamqp.base import BasicProperties
 
-__all__ = ["read_what_can_be_read"]
-
 SIZES: Final = {"octet": 1, "timestamp": 8}
 """Size (bytes) of a property by its type; the others begin with their length."""
 

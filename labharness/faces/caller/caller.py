@@ -21,17 +21,6 @@ from labharness.protocols.hcp.codec import HCP_VERSION, HcpMessage, decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.confidential import declared_class, is_confidential
 
-__all__ = [
-    "ANSWER_S_MAX",
-    "CONNECT_S",
-    "RESULT_S_MAX",
-    "SEND_S",
-    "AnswerLate",
-    "AsyncCaller",
-    "NotOurs",
-    "NotSecured",
-]
-
 LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -26,8 +26,6 @@ from labharness.faces.caller.task_state import (
 )
 from labharness.protocols.hcp.codec import HcpMessage, decode, encode
 
-__all__ = ["CallerFile", "CallerFileFailed", "KeyReused", "UnknownTask"]
-
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS task (
     n INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT UNIQUE NOT NULL,

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     )
     from aiormq.abc import FieldTable
 
-__all__ = ["BrokerAway", "BrokerRefused", "CallerConnection", "News", "NoCallee", "QueueTaken"]
-
 LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")

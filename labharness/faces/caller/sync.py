@@ -19,8 +19,6 @@ from labharness.faces.caller.caller import (
 from labharness.faces.caller.task_state import Gap, KnownTask
 from labharness.protocols.hcp.codec import HcpMessage
 
-__all__ = ["SyncCaller"]
-
 T = TypeVar("T")
 
 END_S_MAX: Final = 30.0

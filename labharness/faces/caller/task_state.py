@@ -13,8 +13,6 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import EventPayload, TaskAccepted, TaskRejected
 from labharness.protocols.hcp.terms import RiskLevel
 
-__all__ = ["Gap", "KnownSession", "KnownTask", "Update", "again", "apply", "as_json", "from_json"]
-
 MISSING_MAX: Final = 1_000
 """Most gaps that are kept of a session; events of an older gap that come late are dropped."""
 

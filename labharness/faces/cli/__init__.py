@@ -77,8 +77,9 @@ USAGE_CODES = frozenset(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; return its exit code."""
-    from labharness.faces.cli.commands import COMMANDS, EVERY
+    from labharness.faces.cli.commands import COMMANDS
     from labharness.faces.cli.line_writer import TERMINAL, is_live
+    from labharness.faces.cli.options import EVERY
     from labharness.faces.cli.parser import parse
     from labharness.faces.cli.streams import settle_streams
 

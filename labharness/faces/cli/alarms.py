@@ -21,8 +21,6 @@ from labharness.safety.alarm import (
     described,
 )
 
-__all__ = ["alarms"]
-
 EVENTS = {
     "ack": AlarmEvent.ACKNOWLEDGE,
     "shelve": AlarmEvent.TIMED_SHELVE,

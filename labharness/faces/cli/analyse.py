@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from labharness.analysis.analysed import Analysed
     from labharness.analysis.photoluminescence import PlBand
 
-__all__ = ["analyse"]
-
 
 def analyse(chosen: argparse.Namespace) -> int:
     """Judge each file; return 0 if each has a verdict, 1 if not, 64 if one is unreadable."""

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from labharness.analysis.analysed import Analysed
     from labharness.analysis.photoluminescence import PlBand
 
-__all__ = ["entry", "json_text"]
-
 LINE = ("position_cm1", "position_sigma_cm1", "fwhm_cm1")
 
 

@@ -3,8 +3,6 @@
 import os
 from pathlib import Path
 
-__all__ = ["in_the_way"]
-
 PEAKS = b"file,spectrum,x_um,y_um,material,line,stands_out,"
 MARKS: dict[tuple[str, str], tuple[bytes, bytes]] = {
     ("--table", ".csv"): (PEAKS, b""),

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from labharness.analysis.analysed import Analysed
     from labharness.analysis.assess import Assessment
 
-__all__ = ["headline", "lines_said"]
-
 SIX_OR_MORE = 6
 INDENT = "    "
 UNKNOWN = "unknown"  # a material without known lines

@@ -18,15 +18,6 @@ from labharness.faces.cli.show import looking, write_whole
 if TYPE_CHECKING:
     from labharness.analysis.analysed import Analysed
 
-__all__ = [
-    "CannotWrite",
-    "may_write",
-    "write_pictures",
-    "write_report",
-    "write_spectra",
-    "write_table",
-]
-
 SAVED_AS = (".csv", ".nxs", ".h5")
 TABLE_AS = (".csv", ".parquet")
 REPORT_AS = (".html",)

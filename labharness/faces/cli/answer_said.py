@@ -15,8 +15,6 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
 from labharness.work.desk.referred import referred_in
 
-__all__ = ["EXITS", "print_answer", "print_files", "print_message", "print_rejected", "report_run"]
-
 EXITS = {
     "task_completed": EXIT_COMPLETED,
     "task_failed": EXIT_FAILED,

@@ -24,8 +24,6 @@ from labharness.lab.config.lab_facts import approvers_of
 from labharness.lab.wiring.approvals import ApprovalFolder
 from labharness.lab.wiring.decisions import BadDecision, Pending
 
-__all__ = ["approvals", "signer"]
-
 PASSPHRASE = "LABHARNESS_PASSPHRASE"
 """The variable that holds the passphrase of a key, for programs."""
 VERBS = ("cli.rejects", "cli.approves")

@@ -11,8 +11,6 @@ from labharness.lab import read_lab
 from labharness.lab.wiring.arming import GUARDED, armed_of, write_armed
 from labharness.safety.guard.latch import MARKER_FILE
 
-__all__ = ["arm"]
-
 
 def arm(chosen: argparse.Namespace) -> int:
     """Write armed.json, unless a check of the lab finds something, or the line has an owner."""

@@ -33,8 +33,6 @@ from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_file import read_text
 
-__all__ = ["MANAGEMENT", "broker"]
-
 MANAGEMENT: Final = "LABHARNESS_MANAGEMENT"
 """The variable with the address of the management interface, and the administrator's password."""
 

@@ -14,8 +14,6 @@ from labharness.faces.broker import Broker
 from labharness.faces.cli.show import BadUse, looking
 from labharness.instruments.link.identity import is_here
 
-__all__ = ["BROKER", "broker_of", "stays_here"]
-
 BROKER: Final = "LABHARNESS_BROKER"
 """The variable with the broker's address; a command line is seen by every account of a machine."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from labharness.analysis import SpotEvidence
     from labharness.analysis.calibration import Calibration, Glow
 
-__all__ = ["HOME", "calibrate", "with_tables"]
-
 TABLES = ("a1g_si", "pl_raman")
 HOME = "capability.cvd-material-synthesis"  # the table of a lab file that they stand in
 

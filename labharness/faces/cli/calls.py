@@ -19,8 +19,6 @@ from labharness.faces.cli.submission import read_submit
 from labharness.protocols.hcp.codec import HcpMessage, encode
 from labharness.safety.guard.armed import account_home
 
-__all__ = ["calls"]
-
 LOCAL: Final = ("after", "seed", "lab")
 """Options for the house of a lab on this machine."""
 

@@ -22,8 +22,6 @@ from labharness.protocols.hcp.codec import encode
 from labharness.protocols.hcp.terms import OPEN
 from labharness.work.task.jobs import varied
 
-__all__ = ["campaign"]
-
 FILE_BYTES_MAX = 1_000_000
 
 

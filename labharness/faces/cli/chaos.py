@@ -34,8 +34,6 @@ from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.show import BadUse, CommandFailed, chosen_lab, complain, looking, say
 from labharness.lab import BadLabFile, LabPlan
 
-__all__ = ["chaos"]
-
 STATE = "chaos-{seed}.json"
 GIT_S_MAX = 10.0
 PROGRESS_EVERY = 10  # scenarios between two lines

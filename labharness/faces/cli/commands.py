@@ -11,7 +11,6 @@ from labharness.faces.cli.options import (
     CALLEE,
     CHECKED,
     DATE,
-    EVERY,
     FOLDER,
     FOR,
     INSTRUMENT,
@@ -51,8 +50,6 @@ from labharness.faces.cli.values import (
     words,
     workers,
 )
-
-__all__ = ["COMMANDS", "EVERY"]
 
 COMMANDS: Final = {
     "": Usage(

@@ -11,8 +11,6 @@ from labharness.faces.cli.show import chosen_lab, counted, say
 from labharness.lab.doctor.findings import examine
 from labharness.lab.doctor.machine import look
 
-__all__ = ["doctor"]
-
 RUNS = Path("runs")  # where `run` makes its folder by default
 
 

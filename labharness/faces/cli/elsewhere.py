@@ -11,8 +11,6 @@ from labharness.lab.config.account import account
 from labharness.lab.config.lock import LockOwner, guarded_elsewhere, owner_elsewhere
 from labharness.lab.wiring.control import Late, LineControl, NoOwner
 
-__all__ = ["answer_of", "driven_elsewhere", "guarded_by", "owner_abroad", "signature"]
-
 
 def signature(chosen: argparse.Namespace) -> dict[str, str]:
     """Return the person who asks, and the reason, as the owner of a line takes them."""

@@ -8,8 +8,6 @@ import labharness
 from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.show import output
 
-__all__ = ["example", "example_path"]
-
 NAME = "examples/mos2-monolayer.json"
 
 

@@ -8,8 +8,6 @@ from labharness.faces.cli import EXIT_COMPLETED
 from labharness.safety.guard.armed import BadArming, lab_home
 from labharness.safety.guard.start import serve
 
-__all__ = ["guard"]
-
 
 def guard(chosen: argparse.Namespace) -> int:
     """Serve until a signal ends it.

@@ -54,8 +54,6 @@ from labharness.lab.wiring.runs import fresh_folder
 from labharness.safety.guard.armed import lab_home
 from labharness.work.desk.folder import JOURNAL_NAME
 
-__all__ = ["hand", "late_of_safe"]
-
 TAKEN_TRY_S = 0.2  # between two tries to have a line that another process holds
 TAKEN_TOLD_S = 1.0  # after a longer wait the other process is named
 TAKEN_S_MAX = 30.0  # silent instruments hold up a process that reads, checks or makes safe

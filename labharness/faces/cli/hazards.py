@@ -10,8 +10,6 @@ from labharness.faces.cli.show import chosen_lab, say
 from labharness.lab import LabPlan
 from labharness.lab.config.hazards import record_proof
 
-__all__ = ["hazards"]
-
 
 def hazards(chosen: argparse.Namespace) -> int:
     """List the hazards and their hardware safeguards, or record a proof test of one."""

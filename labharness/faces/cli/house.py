@@ -13,8 +13,6 @@ from labharness.lab.house.line_owner import LineOwnerProcess
 from labharness.lab.house.owner_client import owner_door
 from labharness.lab.house.start import bring_up, state_of, take_down
 
-__all__ = ["house"]
-
 
 def house(chosen: argparse.Namespace) -> int:
     """Carry out one of the commands; return its exit code."""

@@ -18,8 +18,6 @@ from labharness.work.task.jobs import schedule_of, standing
 from labharness.work.task.projected import utc
 from labharness.work.task.record import Job, Tasks
 
-__all__ = ["jobs"]
-
 
 def jobs(chosen: argparse.Namespace) -> int:
     """Carry out one of the commands; return its exit code."""

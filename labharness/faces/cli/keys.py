@@ -8,8 +8,6 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
-__all__ = ["Keys", "rows_of"]
-
 PAGE, ALL = 10, 10**6
 ROWS = {
     b"\x1b[A": -1,

@@ -18,8 +18,6 @@ from labharness.lab.config.usable import unsigned, unusable
 from labharness.lab.config.wires import Finding, port_costs
 from labharness.lab.operate.idle_line import identify, reset
 
-__all__ = ["labs"]
-
 
 def labs(chosen: argparse.Namespace) -> int:
     """Carry out one of the three commands."""

@@ -13,8 +13,6 @@ from typing import TextIO
 
 from labharness.core.languages import ENGLISH
 
-__all__ = ["FLUSH_S_MAX", "LINES_MAX", "TERMINAL", "LineWriter", "is_live"]
-
 LINES_MAX = 1000  # in the queue; older ones are left out, and counted
 FLUSH_S_MAX = 2.0  # for a stalled terminal, once
 ERASED = "\r\x1b[2K"  # back to the first column, and nothing in the line (ECMA-48, CR and EL)

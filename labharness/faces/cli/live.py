@@ -8,8 +8,6 @@ from typing import Literal
 from labharness.core.clock import steady_s
 from labharness.faces.cli.line_writer import TERMINAL
 
-__all__ = ["LiveLine"]
-
 SHOWN_S_MIN = 0.1  # between two drawings: the eye sees no more
 BAR_CELLS, SHARE_CELLS = 20, 5
 

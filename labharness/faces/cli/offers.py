@@ -9,8 +9,6 @@ from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.show import BadUse, say
 from labharness.lab.config.kinds import capabilities, driver_kinds
 
-__all__ = ["offers"]
-
 
 def offers(chosen: argparse.Namespace) -> int:
     """List or show."""

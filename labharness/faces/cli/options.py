@@ -6,41 +6,6 @@ from labharness.core.languages import ENGLISH, LANGUAGES
 from labharness.faces.cli.parser import Argument
 from labharness.faces.cli.values import day, lasting, one_of, positive, speed, words
 
-__all__ = [
-    "ALARM",
-    "BEYOND",
-    "BROKER",
-    "BROKER_OF",
-    "BY",
-    "CALLEE",
-    "CHECKED",
-    "DATE",
-    "EVERY",
-    "FOLDER",
-    "FOR",
-    "INSTRUMENT",
-    "JSON",
-    "KIND",
-    "LAB",
-    "LAB_FILE",
-    "LASER",
-    "NEEDED",
-    "OTHER",
-    "REQUEST",
-    "ROLE",
-    "ROLES",
-    "RUNS",
-    "SEGMENTS",
-    "SIGNED",
-    "SPEED",
-    "TASK",
-    "WHY",
-    "choice",
-    "flag",
-    "option",
-    "word",
-]
-
 
 def word(name: str, metavar: str, **settings: Any) -> Argument:  # noqa: ANN401 - argparse's
     """Return an argument without a name of its own on the line."""

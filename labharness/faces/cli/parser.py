@@ -9,8 +9,6 @@ from typing import Any, NamedTuple, NoReturn
 from labharness.core.languages import ENGLISH, LANGUAGES
 from labharness.faces.cli import EXIT_USAGE
 
-__all__ = ["Argument", "Usage", "Version", "parse"]
-
 NEGATIVE = re.compile(r"-(\.?[0-9].*|inf|nan)", re.IGNORECASE)
 """A word that begins with a minus sign and is a value; argparse takes -1e5 and -inf for options."""
 MARK = "\0"  # put before such a word, so that it is a value; no operating system passes one on

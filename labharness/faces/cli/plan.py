@@ -21,8 +21,6 @@ from labharness.lab.wiring.forecast import Forecast, forecast
 from labharness.protocols.hcp.codec import BadPayload
 from labharness.protocols.hcp.terms import Rejected
 
-__all__ = ["plan", "prediction_lines"]
-
 
 def plan(chosen: argparse.Namespace) -> int:
     """Fly one task; return the exit code that its submission would begin with."""

@@ -19,8 +19,6 @@ from labharness.protocols.hcp.codec import BadPayload
 from labharness.work.admission.callers import Caller
 from labharness.work.desk.explained import Explained, explained
 
-__all__ = ["policy"]
-
 GATES = {
     "caller": "policy.caller_gate",
     "capability": "policy.capability_gate",

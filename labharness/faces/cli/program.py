@@ -14,8 +14,6 @@ from labharness.lab.config.programs import examine, read_program_file
 from labharness.lab.wiring.control import LineControl, NoOwner
 from labharness.line import Instrument, programmer_of
 
-__all__ = ["program"]
-
 ROOM_C = 20.0  # temperature at which a program is assumed to begin
 
 

@@ -10,8 +10,6 @@ from labharness.faces.cli.show import BadUse, looking
 if TYPE_CHECKING:
     from labharness.analysis.formats import Recording
 
-__all__ = ["file_bytes", "recording_of"]
-
 
 def file_bytes(path: Path) -> bytes:
     """Return the content of a file, up to a byte more than any reader takes.

@@ -44,8 +44,6 @@ from labharness.safety.guard.armed import account_home, state_home
 from labharness.work.admission.approvers import Approver, decision_bytes, why_not_by
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 
-__all__ = ["ANSWER", "journal_in", "records", "results_in"]
-
 ANSWER = "answer"
 """A confidential answer holds no results: it names the artifact that does."""
 

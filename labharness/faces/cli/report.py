@@ -30,8 +30,6 @@ from labharness.journal.encryption import stated_class
 from labharness.work.desk.folder import JOURNAL_NAME, REPORT_NAME
 from labharness.work.desk.referred import referred_in
 
-__all__ = ["is_another", "report", "write_report"]
-
 CELL_CHARACTERS_MAX = 60
 HEAD_BYTES = 500  # these hold the mark of a report
 COLUMNS = (

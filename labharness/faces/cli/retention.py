@@ -22,8 +22,6 @@ from labharness.lab.operate.retention import (
 from labharness.protocols.hcp.terms import CONFIDENTIAL
 from labharness.work.task.house import read_tasks
 
-__all__ = ["retention"]
-
 
 def retention(chosen: argparse.Namespace) -> int:
     """List the runs with their dates, or remove those that are over."""

@@ -15,8 +15,6 @@ from labharness.lab.operate.idle_line import read_now
 from labharness.lab.wiring.control import LineControl, NoOwner
 from labharness.line.effects import warmer
 
-__all__ = ["still_rising"]
-
 ASK_S = 0.5  # between two questions to the owner
 NAN = float("nan")
 

@@ -9,8 +9,6 @@ from labharness.line.hindrances import Room
 from labharness.line.instrument import Contact
 from labharness.safety.kernel import Interlock, Limit, Plausible, Procedure, Purge
 
-__all__ = ["rules"]
-
 
 def rules(plan: LabPlan) -> Iterator[str]:
     """Return every row of a line, one line each; no row that decides is left out."""

@@ -50,8 +50,6 @@ from labharness.protocols.hcp.messages import ResumeFrom
 from labharness.work.desk.admission_without_line import is_without_line
 from labharness.work.desk.checkpoint import checkpoints
 
-__all__ = ["run"]
-
 EARLY_S = 0.05  # for which a loop may stand still
 
 

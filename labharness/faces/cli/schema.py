@@ -12,8 +12,6 @@ from labharness.faces.cli.show import BadUse, looking, say, write_whole
 from labharness.protocols.hcp.asyncapi import asyncapi
 from labharness.protocols.hcp.schemas import KINDS, message_schema
 
-__all__ = ["schema"]
-
 ASYNCAPI: Final = "asyncapi"
 
 

@@ -38,8 +38,6 @@ from labharness.lab.house.access import Face, HouseAccess
 from labharness.lab.house.house_process import HouseProcess
 from labharness.lab.house.start import NotUp, bring_up_owner, line_state
 
-__all__ = ["serve"]
-
 BROKERS: Final = ("broker", "ca", "cert", "http")
 """Options that are for a broker."""
 

@@ -15,27 +15,6 @@ from labharness.faces.cli.line_writer import TERMINAL
 if TYPE_CHECKING:
     from labharness.lab import LabPlan
 
-__all__ = [
-    "BadPath",
-    "BadUse",
-    "CommandFailed",
-    "OutputLost",
-    "aligned",
-    "chosen_lab",
-    "complain",
-    "counted",
-    "drop_output",
-    "latched",
-    "looking",
-    "one_line",
-    "output",
-    "pin_reading",
-    "say",
-    "say_queued",
-    "warn",
-    "write_whole",
-]
-
 
 class OutputLost(LabError, OSError, code="output_lost"):
     """Standard output cannot be written: its disk is full, or worse."""

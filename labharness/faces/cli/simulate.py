@@ -14,8 +14,6 @@ from labharness.instruments.simulation.control import BadRequest, NoSimulatedLab
 from labharness.lab import read_lab
 from labharness.lab.wiring.serve_simulated import CONTROL_NAME, serve
 
-__all__ = ["simulate"]
-
 ANSWER_S = 10.0
 TCP_MAX = 65_535
 STEP_S = 3_600.0  # a manual step takes minutes of lab time

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli.show import complain
 
-__all__ = ["stoppable"]
-
 STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last two: Unix, Windows
 LOST_SIGNAL = "SIGHUP"
 

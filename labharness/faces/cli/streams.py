@@ -5,8 +5,6 @@ import sys
 from io import TextIOWrapper
 from typing import Literal, TextIO
 
-__all__ = ["settle_streams"]
-
 
 def settle_streams() -> None:
     """Connect a closed stream to the null device, and make every character printable.

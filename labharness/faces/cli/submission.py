@@ -8,8 +8,6 @@ from labharness.faces.cli.show import looking
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, NotHcp, decode
 from labharness.protocols.hcp.messages import TaskSubmit
 
-__all__ = ["read_submit"]
-
 A_TASK = "examples/mos2-monolayer.json"  # of the checkout, and of the README
 
 

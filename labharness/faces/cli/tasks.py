@@ -46,16 +46,6 @@ from labharness.work.task.record import Task, Tasks
 from labharness.work.task.snapshot import snapshot, unfollowed
 from labharness.work.task.states import FOR_PERSONS, TERMINAL
 
-__all__ = [
-    "ID_CHARACTERS",
-    "ask_house",
-    "follow",
-    "kept_tasks",
-    "submit_to_house",
-    "task_lines",
-    "tasks",
-]
-
 LOOK_S = 0.5  # between two looks at a task that is waited for
 ID_CHARACTERS = 8  # of an id in a list; any unique beginning names a task
 ENDS = {"completed": EXIT_COMPLETED, "cancelled": EXIT_ABORTED}

@@ -5,23 +5,6 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import date
 
-__all__ = [
-    "day",
-    "hours",
-    "lasting",
-    "number",
-    "one_of",
-    "port",
-    "positive",
-    "rate",
-    "seed",
-    "speed",
-    "times",
-    "window",
-    "words",
-    "workers",
-]
-
 WORKERS_MAX = 64  # processes
 PORT_MAX = 65_535
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)

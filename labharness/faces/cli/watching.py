@@ -27,8 +27,6 @@ from labharness.work.desk.folder import ANSWER_NAME, SUBMIT_NAME
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Screen", "bounds_text", "level", "value_text", "watch_line"]
-
 WATCH_S = 1.0  # between two looks at what a line says
 ANSWER_TRIES, ANSWER_TRY_S = 25, 0.2  # an owner's socket ends before its answer is on the disk
 COLUMNS = ("watch.channel", "watch.value", "watch.unit", "watch.age", "watch.within")

@@ -17,8 +17,6 @@ from labharness.faces.report.html import Html
 from labharness.faces.report.svg import exact
 from labharness.faces.report.values import data
 
-__all__ = ["AnswerFace", "face_of", "output_text", "percent"]
-
 
 class AnswerFace:
     """The plain face, which shows the answer of any capability; a capability may refine it.

@@ -17,8 +17,6 @@ from labharness.faces.report.svg import GAP_S_MAX, Frame, clock_ticks, thinned, 
 from labharness.faces.report.verdict import in_brief, masthead
 from labharness.faces.report.words import both, known, plain, say
 
-__all__ = ["both_runs"]
-
 COLUMNS: Final = 400
 """Of a chart this small; lowest and highest reading of each column stay."""
 

@@ -7,8 +7,6 @@ from labharness.core.vocabulary.comm_loss import safe_within_s
 from labharness.faces.report.svg import exact
 from labharness.faces.report.words import phrases
 
-__all__ = ["comm_loss"]
-
 
 def comm_loss(
     stays: Iterable[Mapping[str, Any]],

@@ -12,8 +12,6 @@ from labharness.faces.report.facts import Points, RunFacts
 from labharness.faces.report.quantities import unit_text
 from labharness.faces.report.svg import clock, exact, number
 
-__all__ = ["ABSENT", "Difference", "differences"]
-
 ABSENT: Final = "–"
 ABOUT: Final = ("labharness", "python", "system")
 HEADER: Final = ("seed", "lab_digest", "envelope_digest")

@@ -6,8 +6,6 @@ from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.svg import COLOURS
 
-__all__ = ["ComparedRun"]
-
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:

@@ -9,8 +9,6 @@ from labharness.journal.chain import Record
 from labharness.work.desk.referred import FAILURE, REMARKS, RESULTS
 from labharness.work.desk.session import WHOLE
 
-__all__ = ["whole_answer", "whole_events"]
-
 PARTS = ("outputs", "partial_outputs")
 
 

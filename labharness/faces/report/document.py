@@ -11,8 +11,6 @@ from labharness.faces.report.words import LANGUAGES, both, known, phrase, say
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["GENERATOR", "document", "render", "section", "style"]
-
 GENERATOR: Final = "labharness"
 """A page with this generator may be written over."""
 

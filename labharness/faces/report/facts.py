@@ -8,19 +8,6 @@ from labharness.core.vocabulary.durations import NotADuration, parse_duration
 from labharness.journal.chain import VerifyReport
 from labharness.work.desk.rules_record import RecordedRules
 
-__all__ = [
-    "ArtifactState",
-    "Happening",
-    "InstrumentFacts",
-    "Phase",
-    "Points",
-    "RecordedForecast",
-    "RecordedPrediction",
-    "RunFacts",
-    "StepRow",
-    "took_s",
-]
-
 Points = tuple[tuple[float, float], ...]
 """Seconds since the run's first record, and value; NaN was not measured."""
 

@@ -9,8 +9,6 @@ from labharness.faces.report import svg
 from labharness.faces.report.html import Html
 from labharness.faces.report.words import say
 
-__all__ = ["Drawn", "axes_of", "curves_drawn"]
-
 WIDTH_PX, HEIGHT_PX = 460.0, 250.0
 LEFT_PX, RIGHT_PX, TOP_PX, BOTTOM_PX = 62.0, 8.0, 8.0, 42.0
 HEADROOM: Final = 1.1

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["FIT_PX", "RESIDUAL_SIGMA_MAX", "Fitted", "fit_parts", "pairs", "span_of"]
-
 FIT_PX: Final = 460.0
 """Width and height of the drawing."""
 

@@ -9,8 +9,6 @@ from labharness.faces.report.facts import Happening
 from labharness.journal.chain import Record
 from labharness.work.desk.cooling import Cooled
 
-__all__ = ["UNSHOWN", "happenings", "unshown"]
-
 QUIET_ENDINGS: Final = {"confirmed", "unconfirmed"}  # the latter are counted: no read-back exists
 UNSHOWN: Final = Text("command.unshown")
 """The line's detail of a command whose channel has no read-back."""

@@ -3,8 +3,6 @@
 import re
 from typing import Final
 
-__all__ = ["TEXT_CHARACTERS_MAX", "Html", "el", "escaped", "joined", "text"]
-
 TEXT_CHARACTERS_MAX: Final = 4000
 """Characters of one recorded text that a page shows; the journal keeps all of it."""
 

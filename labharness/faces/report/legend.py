@@ -6,8 +6,6 @@ from typing import Final, NamedTuple
 from labharness.faces.report.html import Html, joined
 from labharness.faces.report.svg import box, dot, level, words_at
 
-__all__ = ["LegendEntry", "legend_parts"]
-
 LINE_PX, LETTER_PX = 14.0, 6.2
 MARK_PX, GAP_PX = 18.0, 8.0
 STROKE_PX: Final = 14.0

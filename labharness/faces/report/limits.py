@@ -11,8 +11,6 @@ from labharness.faces.report.svg import Frame, exact, level, words_at
 from labharness.faces.report.words import LANGUAGES, plain, say
 from labharness.work.desk.rules_record import Bar
 
-__all__ = ["apart", "label_px", "limits", "text_px"]
-
 CHARACTER_PX, CHINESE_PX = 6.6, 12.5
 CJK_FIRST: Final = "\u2e80"
 LINE_PX: Final = 13.0

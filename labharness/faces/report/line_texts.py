@@ -9,8 +9,6 @@ from labharness.analysis.line_table import ratio_of
 from labharness.analysis.measured import MeasuredLine
 from labharness.core.vocabulary.measured import measured_text
 
-__all__ = ["Times", "line_texts", "times_of_line"]
-
 MAD_TO_SIGMA: Final = 1.4826
 """A median deviation times this is the standard deviation of normal scatter."""
 

@@ -15,8 +15,6 @@ from labharness.faces.report.legend import LegendEntry, legend_parts
 from labharness.faces.report.places import Grid, SpotLayout, grid_of
 from labharness.faces.report.png import png_bytes
 
-__all__ = ["MAP_HEIGHT_PX", "MAP_WIDTH_PX", "Classes", "MappedQuantity", "map_parts"]
-
 Array = NDArray[np.float64]
 Cells = NDArray[np.uint8]
 

@@ -13,8 +13,6 @@ from labharness.faces.report.values import data
 from labharness.faces.report.verdict import conditions, intent, masthead, verdict
 from labharness.faces.report.words import phrases, plain, say
 
-__all__ = ["page"]
-
 EVENTS_MAX: Final = 300
 """Rows of the table of events; a line that warns every second would hide what matters."""
 

@@ -7,8 +7,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Grid", "SpotLayout", "grid_of", "places_of"]
-
 Array = NDArray[np.float64]
 
 APART_SHARE: Final = 0.25

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["png_bytes"]
-
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 EIGHT_BITS, RGBA, DEFLATE, NO_FILTER, PLAIN = 8, 6, 0, 0, 0
 """PNG (third edition), 11.2.1: bits a channel, colour type, compression, filter, no interlace."""

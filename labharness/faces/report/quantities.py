@@ -10,8 +10,6 @@ from labharness.faces.report.svg import COLOURS
 from labharness.faces.report.words import phrases
 from labharness.work.desk.rules_record import Bar
 
-__all__ = ["UNITS", "ChartedQuantity", "acting", "quantities", "quantity_key", "unit_text"]
-
 UNITS: Final = {"degC": "°C", "degC/min": "°C/min", "degF": "°F", "um": "µm"}
 FIRST: Final = ("degC", "K", "degF", "sccm", "Torr")
 

@@ -29,8 +29,6 @@ from labharness.journal.reading import about, read, run_header, samples, verify_
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, SUBMIT_NAME
 from labharness.work.desk.rules_record import RecordedRules, read_rules
 
-__all__ = ["read_run", "read_summary"]
-
 SPECTRA: Final = "raw_spectrum"
 ENDINGS: Final = {
     "task_completed": "task_completed",

@@ -29,8 +29,6 @@ from labharness.faces.report.maps import (
 from labharness.faces.report.places import places_of
 from labharness.faces.report.words import plain, say
 
-__all__ = ["In", "file_svg", "fits_drawn", "map_svg", "maps_drawn", "pl_drawn", "whole_drawn"]
-
 Array = NDArray[np.float64]
 
 In = Callable[[str], Html]

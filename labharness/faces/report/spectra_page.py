@@ -14,8 +14,6 @@ from labharness.faces.report.line_texts import line_texts, times_of_line
 from labharness.faces.report.spectra_drawn import fits_drawn, maps_drawn, pl_drawn, whole_drawn
 from labharness.faces.report.words import both, plain, say
 
-__all__ = ["FileShown", "spectra_page"]
-
 
 @dataclass(frozen=True, slots=True)
 class FileShown:

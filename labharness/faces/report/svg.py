@@ -8,29 +8,6 @@ from typing import Final
 from labharness.core.vocabulary.durations import clock_text
 from labharness.faces.report.html import Html, el, joined
 
-__all__ = [
-    "COLOURS",
-    "Frame",
-    "Scale",
-    "axis_name",
-    "box",
-    "clock",
-    "clock_ticks",
-    "curve",
-    "dot",
-    "drawing",
-    "exact",
-    "level",
-    "number",
-    "rounded_ticks",
-    "significant",
-    "thinned",
-    "trip_mark",
-    "upright",
-    "upright_name",
-    "words_at",
-]
-
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#8a4f9e", "#a6761d", "#4d4d4d")
 """Told apart by the colour-blind too (Okabe and Ito 2008), darkened where paper needs it."""
 

@@ -12,8 +12,6 @@ from labharness.faces.report.svg import exact, number
 from labharness.faces.report.words import both, say
 from labharness.work.desk.rules_record import Bar
 
-__all__ = ["extremes", "follows", "phase_rows"]
-
 
 class TripCell(NamedTuple):
     """A value at which a channel trips or warns; `word` is the key of a remark."""

@@ -20,8 +20,6 @@ from labharness.faces.report.quantities import (
 )
 from labharness.faces.report.words import LANGUAGES, known, phrases, plain, say
 
-__all__ = ["charts", "curve_labels", "key_samples", "phase_labels", "prediction_text"]
-
 WIDTHS: Final = {"wide": 1040.0, "narrow": 360.0}
 """A drawing for a screen or paper and one for a phone, so that letters keep their size."""
 

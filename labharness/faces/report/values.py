@@ -7,8 +7,6 @@ from typing import Final
 from labharness.faces.report.html import Html, el, text
 from labharness.faces.report.svg import exact
 
-__all__ = ["data"]
-
 LINES_MAX: Final = 100
 LIST_SHOWN_MAX: Final = 20
 """Lines of a JSON value, and items of a list of numbers or words, that the page shows."""

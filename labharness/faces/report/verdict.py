@@ -9,8 +9,6 @@ from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.svg import clock
 from labharness.faces.report.words import both, known, say
 
-__all__ = ["conditions", "in_brief", "intent", "masthead", "verdict"]
-
 RUN_DIGITS: Final = 8
 QUIET: Final = {"confirmed", "unconfirmed"}
 """Endings of commands that leave no doubt; the latter's channels have nothing to read back."""

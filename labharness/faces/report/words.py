@@ -13,18 +13,6 @@ from labharness.core.vocabulary.texts import in_language
 from labharness.faces.report.html import Html, el, escaped, joined, text
 from labharness.faces.report.words_of_spectra import SPECTRA
 
-__all__ = [
-    "LANGUAGES",
-    "PHRASES",
-    "both",
-    "known",
-    "phase_text",
-    "phrase",
-    "phrases",
-    "plain",
-    "say",
-]
-
 LANGUAGES: Final = {"en": "English", "zh": "中文"}
 
 PHRASES: Final[dict[str, tuple[str, str]]] = {

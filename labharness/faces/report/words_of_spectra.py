@@ -2,8 +2,6 @@
 
 from typing import Final
 
-__all__ = ["SPECTRA"]
-
 SPECTRA: Final[dict[str, tuple[str, str]]] = {
     "spectra_title": ("Analysis of spectra", "光谱分析"),
     "spectra_of": ("{count} files", "{count} 个文件"),

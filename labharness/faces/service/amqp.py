@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from aiormq import Channel
     from aiormq.abc import FieldTable
 
-__all__ = ["AmqpFace"]
-
 LOG = logging.getLogger(__name__)
 
 RESTORE_S: Final = 5.0

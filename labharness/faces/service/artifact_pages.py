@@ -27,8 +27,6 @@ from labharness.lab.house.sessions import session_of
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 from labharness.work.task.record import Tasks
 
-__all__ = ["ARTIFACTS_PATH", "PART_BYTES_MAX", "ArtifactPages", "Vouches"]
-
 ARTIFACTS_PATH: Final = "/artifacts/"
 """Beginning of an artifact's path: its session and its file name follow."""
 

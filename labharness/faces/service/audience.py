@@ -15,8 +15,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import PAYLOADS
 
-__all__ = ["OWN", "for_caller"]
-
 OWN: Final = "told."
 """Beginning of the code of a text for callers; the code of the text for operators follows."""
 

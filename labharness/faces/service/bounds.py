@@ -9,8 +9,6 @@ from typing import Final, NamedTuple
 from labharness.faces.service.rights import escaped
 from labharness.protocols.hcp import wire
 
-__all__ = ["POLICIES", "PRIORITY", "QUORUM_POLICIES", "QueuePolicy"]
-
 DAY_MS: Final = 86_400_000
 MIB: Final = 1_048_576
 

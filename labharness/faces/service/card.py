@@ -11,8 +11,6 @@ from labharness.protocols.hcp import wire
 from labharness.protocols.hcp.codec import HCP_VERSION
 from labharness.work.admission.declaration import Declaration
 
-__all__ = ["CARD_PATH", "EXTENSION", "agent_card"]
-
 CARD_PATH: Final = "/.well-known/agent-card.json"
 """The place that A2A names (specification 1.0, section 8.2)."""
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["CONTENT_TYPE", "LINE_STATES", "Counts", "exposed"]
-
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 LINE_STATES: Final = ("idle", "running", "latched", "down")

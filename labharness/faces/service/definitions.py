@@ -16,16 +16,6 @@ from labharness.faces.service.bounds import POLICIES, PRIORITY, QUORUM_POLICIES,
 from labharness.faces.service.rights import OPERATIONS, Parties
 from labharness.protocols.hcp import wire
 
-__all__ = [
-    "SINGLE",
-    "VHOST",
-    "control_lines",
-    "definitions",
-    "differences",
-    "hashed",
-    "names_of_users",
-]
-
 VHOST: Final = "/hcp"
 """The virtual host of HCP."""
 

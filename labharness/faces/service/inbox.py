@@ -7,8 +7,6 @@ from labharness.protocols.hcp.codec import BadPayload, HcpMessage, NotHcp, decod
 from labharness.protocols.hcp.messages import Abort, TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 
-__all__ = ["AbortAsked", "Refusal", "SubmissionAsked", "Unanswerable", "asked", "claimed"]
-
 
 @dataclass(frozen=True, slots=True)
 class SubmissionAsked:

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
-__all__ = ["LocalHttpServer", "Page", "PageAsked", "json_page", "local_socket", "refused"]
-
 HOST: Final = "127.0.0.1"
 
 HEAD_BYTES_MAX: Final = 8_192

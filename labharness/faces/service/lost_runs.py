@@ -11,8 +11,6 @@ from labharness.protocols.hcp.terms import ReasonCode, Rejected
 from labharness.work.desk.left_behind import LeftBehind
 from labharness.work.task.record import Attempt, Task
 
-__all__ = ["closed_already", "end_of_lost"]
-
 
 def end_of_lost(
     task: Task,

@@ -16,8 +16,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.faces.service.definitions import VHOST
 from labharness.faces.service.queue_kinds import QUORUM, Kinds, seen
 
-__all__ = ["Management", "NoManagement"]
-
 ANSWER_S_MAX: Final = 30.0
 """Longest time (s) of one request."""
 

@@ -35,8 +35,6 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.confidential import Way
 
-__all__ = ["MessageService", "now_text", "says_confidential"]
-
 LOG = logging.getLogger(__name__)
 
 WINDOW: Final = 64

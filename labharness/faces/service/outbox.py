@@ -31,8 +31,6 @@ from labharness.work.desk.left_behind import LeftBehind
 from labharness.work.task.record import Attempt, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
-__all__ = ["VIA", "Batch", "Outbox"]
-
 LOG = logging.getLogger(__name__)
 
 VIA: Final = "amqp"

@@ -12,8 +12,6 @@ from labharness.faces.service.local_http import Page, json_page
 from labharness.work.task.record import Tasks
 from labharness.work.task.states import TERMINAL
 
-__all__ = ["pages_of"]
-
 HEALTHY: Final = ("idle", "running")
 """The states of a line in which tasks are carried out."""
 

@@ -12,8 +12,6 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Final
 
-__all__ = ["LinesIn", "LinesOut"]
-
 READ_BYTES: Final = 65_536
 
 LINES_MAX: Final = 32

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
 
-__all__ = ["FINISHED", "NOTHING_SENT", "OUTBOX_FILE", "Positions"]
-
 OUTBOX_FILE: Final = "outbox.sqlite"
 """In the state directory of a lab."""
 

@@ -17,8 +17,6 @@ from labharness.faces.service.definitions import SINGLE, VHOST
 from labharness.faces.service.rights import Parties
 from labharness.protocols.hcp import wire
 
-__all__ = ["QUORUM", "Kinds", "QueueSeen", "has_quorum", "kind_differences", "may_change", "seen"]
-
 QUORUM: Final = "quorum"
 CLASSIC: Final = "classic"
 UNSAID: Final = ("", "undefined", None)

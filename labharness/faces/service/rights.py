@@ -13,8 +13,6 @@ from typing import Final, Literal, NamedTuple
 
 from labharness.protocols.hcp import wire
 
-__all__ = ["OPERATIONS", "Operation", "Parties", "Permission", "Right", "TopicPermission"]
-
 Operation = Literal["configure", "write", "read"]
 OPERATIONS: Final[tuple[Operation, ...]] = ("configure", "write", "read")
 

@@ -13,17 +13,6 @@ from labharness.journal.chain import Record
 from labharness.protocols.hcp.codec import HcpMessage, MessageType
 from labharness.protocols.hcp.messages import PAYLOADS, Payload
 
-__all__ = [
-    "AFTER",
-    "Outgoing",
-    "SessionState",
-    "before_closing",
-    "is_end",
-    "messages_of",
-    "on_receipt_in_order",
-    "state_after",
-]
-
 AFTER: Final = 1 << 40
 """Position of the first message behind a run's journal; no journal has so many records."""
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
     from websockets.http11 import Request, Response
 
-__all__ = ["ADDRESS_FILE", "WebSocketFace"]
-
 VIA: Final = "websocket"
 
 ADDRESS_FILE: Final = "websocket.json"

@@ -16,8 +16,6 @@ from labharness.journal.chain import Record
 from labharness.protocols.hcp.terms import DATA_CLASSES
 from labharness.work.task.record import Attempt, Task
 
-__all__ = ["Context", "Span", "context_of", "receipt_span", "spans_of", "traceparent_of"]
-
 _TRACEPARENT: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 SAMPLED: Final = 0x01
 

@@ -23,8 +23,6 @@ from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.message_store import MessageStore
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
 
-__all__ = ["StdioFace"]
-
 LOG = logging.getLogger(__name__)
 
 VIA: Final = "stdio"

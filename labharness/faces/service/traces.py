@@ -43,8 +43,6 @@ from labharness.work.task.states import TERMINAL
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
-__all__ = ["BadCollector", "Collector", "TracedHouse", "Traces", "collector_of"]
-
 LOG = logging.getLogger(__name__)
 
 SPANS_MAX: Final = 4_096

@@ -20,8 +20,6 @@ from labharness.protocols.hcp.codec import HcpMessage, decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.desk.folder import JOURNAL_NAME
 
-__all__ = ["Bench", "FaultNeverCame", "Ran", "VirtualTime", "as_submit"]
-
 T = TypeVar("T")
 Task = Path | str | Mapping[str, Any] | tuple[HcpMessage, TaskSubmit]
 

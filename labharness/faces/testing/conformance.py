@@ -23,8 +23,6 @@ from labharness.instruments.driver import Driver, Identity, Scan
 from labharness.instruments.driver.reads import is_written, reads_of, shown, unproven
 from labharness.instruments.simulation import Face
 
-__all__ = ["check_driver", "check_envelope", "check_obedience", "check_simulator", "check_write"]
-
 ON_COMM_LOSS = re.compile(r"hold|unknown|safe\(\d+(\.\d+)?\)")
 NO_CHANNELS = ("no_such_channel", "")
 

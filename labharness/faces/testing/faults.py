@@ -15,16 +15,6 @@ from labharness.lab import BadLabFile, Lab, LabPlan
 from labharness.lab.config.kinds import load_plant
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 
-__all__ = [
-    "Act",
-    "Injection",
-    "UnknownFault",
-    "bus_faults",
-    "fault",
-    "plant_faults",
-    "simulated_of",
-]
-
 Act = Callable[[Lab], None]
 Level = bool | float
 

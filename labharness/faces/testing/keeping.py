@@ -10,8 +10,6 @@ from pathlib import Path
 
 from labharness.faces.testing.wires import WatchedLabs, WireLog
 
-__all__ = ["JOURNAL", "RUN", "WIRES", "folder_of", "keep"]
-
 JOURNAL = "journal.sqlite"
 RUN = "run.json"
 WIRES = "wire.log"

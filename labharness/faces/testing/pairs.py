@@ -7,8 +7,6 @@ from labharness.core.vocabulary import Request, crc16_modbus
 from labharness.instruments.driver import Driver
 from labharness.instruments.simulation import Face
 
-__all__ = ["PairDisagrees", "exchange", "framed", "read", "transaction_of", "write"]
-
 
 class PairDisagrees(LabError, AssertionError, code="pair_disagrees"):
     """The simulator was silent, or its reply does not satisfy the driver."""

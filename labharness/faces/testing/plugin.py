@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from labharness.faces.testing.bench import Bench, VirtualTime
     from labharness.faces.testing.wires import WatchedLabs, WireLog
 
-__all__ = [
-    "inject",
-    "lab_file",
-    "lab_state",
-    "simulated_lab",
-    "virtual_time",
-    "watched_labs",
-    "wire_log",
-]
-
 KEEP = ".labharness-failures"
 TEMPORARY = "PYTEST_DEBUG_TEMPROOT"  # pytest's own variable for the root of temporary folders
 _WATCHED = pytest.StashKey["WatchedLabs"]()

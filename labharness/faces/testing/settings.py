@@ -8,8 +8,6 @@ from labharness.faces.testing.pairs import PairDisagrees, exchange, write
 from labharness.instruments.driver import Driver
 from labharness.instruments.simulation import Face
 
-__all__ = ["each_set"]
-
 # Values to try, in this order: states and switches first, then typical setpoints.
 VALUES = (1.0, 0.0, 2.0, 5.0, 10.0, 50.0, 100.0, 500.0, 0.5, 0.1, 0.05, 0.01, 0.001)
 ROUND_OFF = 1e-9

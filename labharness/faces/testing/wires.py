@@ -16,8 +16,6 @@ from labharness.instruments.simulation import SimulatedBus, WireRecord
 from labharness.lab import Lab
 from labharness.safety.guard import Sent, Source
 
-__all__ = ["Passed", "WatchedLabs", "WireLog", "WireProofFailed", "prove_sources"]
-
 TEXT_BYTES_MAX = 512  # of one frame in the text; a spectrum is 10 kB, and ``passed`` keeps it all
 
 

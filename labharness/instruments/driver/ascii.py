@@ -7,16 +7,6 @@ from collections.abc import Callable, Mapping
 from labharness.core.vocabulary import BadReply, Request, Until
 from labharness.instruments.driver.driver import fault
 
-__all__ = [
-    "among",
-    "decimal",
-    "line_request",
-    "number",
-    "scientific",
-    "text",
-    "whole",
-]
-
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 

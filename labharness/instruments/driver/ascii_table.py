@@ -13,8 +13,6 @@ from labharness.instruments.driver.driver import fault
 from labharness.instruments.driver.steps import kept
 from labharness.instruments.driver.table import ChannelRow, TableDriver
 
-__all__ = ["Ascii", "AsciiDriver", "Several", "Who"]
-
 STEP_BYTES_MAX = 40  # of the answer to a question that is asked after every other
 
 

@@ -7,8 +7,6 @@ from typing import ClassVar
 
 from labharness.core.vocabulary import Request
 
-__all__ = ["CONTACT", "Channel", "Identity", "Query", "Scan", "While"]
-
 CONTACT = (0.0, 1.0)
 """The values that a contact, a flag or a bit can show."""
 

@@ -11,8 +11,6 @@ from labharness.instruments.driver.channels import Channel, Identity, Query, Sca
 from labharness.instruments.driver.energy import Off
 from labharness.instruments.driver.programs import Programmer
 
-__all__ = ["Driver", "Exchange"]
-
 Exchange = Generator[Request, bytes, None]
 PROOF_S = 60.0  # the settings of an instrument are read at least so often
 

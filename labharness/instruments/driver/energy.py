@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["INERT", "Adds", "Cools", "Dark", "Off", "flowing"]
-
 INERT = frozenset({"Ar", "He", "Kr", "N2", "Ne", "Xe"})
 """Gases that neither burn nor feed a fire at the temperatures of a furnace. Any other counts as
 reactive: what is not on this list has to be shut off."""

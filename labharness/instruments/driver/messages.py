@@ -12,17 +12,6 @@ from labharness.instruments.driver.channels import Identity, Query, Scan
 from labharness.instruments.driver.driver import fault
 from labharness.instruments.driver.table import ChannelRow, TableDriver, resolved
 
-__all__ = [
-    "ID_DIGITS",
-    "VALUE",
-    "Call",
-    "Json",
-    "JsonDriver",
-    "finite",
-    "message_request",
-    "results",
-]
-
 VALUE = "<value>"
 """Stands in the parameters of a call for the value that is set."""
 

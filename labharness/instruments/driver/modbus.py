@@ -45,8 +45,6 @@ from labharness.instruments.driver.driver import fault
 from labharness.instruments.driver.steps import kept
 from labharness.instruments.driver.table import ANY, ChannelRow, TableDriver
 
-__all__ = ["Coil", "Holding", "Input", "ModbusDriver", "ModbusRow", "ReadBlock"]
-
 EXCEPTIONS = {  # MODBUS Application Protocol V1.1b3, section 7
     1: "illegal function",
     2: "illegal data address",

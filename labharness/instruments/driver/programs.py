@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from labharness.core.vocabulary import Program, Request
 from labharness.instruments.driver.channels import Query
 
-__all__ = ["Block", "Programmer"]
-
 
 @dataclass(frozen=True, slots=True)
 class Block:

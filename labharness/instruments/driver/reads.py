@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from labharness.core.vocabulary import Protocol, Request, why_no_read
 from labharness.instruments.driver.driver import Driver
 
-__all__ = ["is_written", "reads_of", "shown", "unproven"]
-
 SHOWN_BYTES_MAX = 60
 
 

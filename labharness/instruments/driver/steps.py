@@ -2,8 +2,6 @@
 
 import math
 
-__all__ = ["kept"]
-
 
 def kept(what: str, value: float, written: float, step: float) -> None:
     """Refuse to write a value that is not zero as zero, which most often means *off*.

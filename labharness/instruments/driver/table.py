@@ -12,8 +12,6 @@ from labharness.core.vocabulary import Request
 from labharness.instruments.driver.channels import Channel, Identity, Query, Scan, While
 from labharness.instruments.driver.driver import Driver, fault
 
-__all__ = ["ANY", "ChannelRow", "TableDriver", "Wants", "of", "resolved", "within"]
-
 ANY = (-math.inf, math.inf)
 """Any value that the wire can carry."""
 

@@ -20,19 +20,6 @@ if TYPE_CHECKING:
 
     import serial  # imported when a port is opened: TCP works without pyserial
 
-__all__ = [
-    "Descriptor",
-    "SerialDescriptor",
-    "TcpDescriptor",
-    "close_port",
-    "hand_over",
-    "hurry",
-    "open_port",
-    "openers",
-    "refuse_itself",
-    "taken_or_gone",
-]
-
 READ_BYTES_MAX = 65_536
 UNCONFIRMED_MS_MAX = 2000  # a host that is up confirms bytes within half a second
 

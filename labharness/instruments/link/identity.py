@@ -14,8 +14,6 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import quote, urlsplit
 
-__all__ = ["LinkAddress", "LinkIdentity", "identify", "is_here", "network_host"]
-
 FIND_S_MAX = 0.2
 """Longest wait for a name server; no procedure waits longer for a lock's name."""
 

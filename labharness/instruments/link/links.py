@@ -5,8 +5,6 @@ from typing import Protocol
 
 from labharness.core.errors import LabError
 
-__all__ = ["Link", "LinkLost", "RemoteEnd"]
-
 
 class LinkLost(LabError, ConnectionError, code="link_lost"):
     """The link is gone: port unplugged, connection closed, host away."""

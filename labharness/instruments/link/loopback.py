@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 from labharness.instruments.link.links import LinkLost, RemoteEnd, nobody
 
-__all__ = ["LoopbackLink"]
-
 
 class LoopbackLink:
     """A link to a remote end in the same process.

@@ -14,8 +14,6 @@ from labharness.instruments.link.descriptors import (
 )
 from labharness.instruments.link.links import LinkLost, nobody
 
-__all__ = ["SerialLink"]
-
 READ_BYTES_MAX = 4096
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from labharness.instruments.link.descriptors import hurry, refuse_itself
 from labharness.instruments.link.links import LinkLost, nobody
 
-__all__ = ["TcpLink"]
-
 OPEN_S_MAX = 5.0
 
 

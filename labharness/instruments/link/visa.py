@@ -7,8 +7,6 @@ from typing import Any
 
 from labharness.instruments.link.links import LinkLost, nobody
 
-__all__ = ["VisaLink"]
-
 READ_MS = 50  # one wait for bytes; the thread repeats it until the link closes
 
 

@@ -19,8 +19,6 @@ from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 from labharness.instruments.link.links import LinkLost, nobody
 from labharness.instruments.link.tcp import OPEN_S_MAX, TcpLink
 
-__all__ = ["WebSocketLink"]
-
 MESSAGE_BYTES_MAX = 8 * 1024 * 1024
 
 

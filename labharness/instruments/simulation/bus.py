@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from labharness.instruments.simulation.environment import LoopEnvironment
 from labharness.instruments.simulation.faces import Face, garbage
 
-__all__ = ["BusFaults", "SimulatedBus", "WireRecord"]
-
 BITS_PER_CHARACTER = 10  # 8N1: start, eight data, stop
 GAP_S_MIN = 0.00175  # MODBUS over Serial Line V1.02, 2.5.1.1: t3.5 above 19200 baud
 FRAME_BYTES_MAX = 65_536

@@ -19,8 +19,6 @@ from labharness.instruments.simulation.conversation import ByteLog
 from labharness.instruments.simulation.environment import LoopEnvironment
 from labharness.instruments.simulation.served import HOST, CannotServe
 
-__all__ = ["BadRequest", "Controlled", "NoSimulatedLab", "SimulationControl", "ask"]
-
 LINE_BYTES_MAX = 65_536
 LOG_ROWS_AT_ONCE = 5_000
 ANY_NUMBER = (0.0, 1e6)

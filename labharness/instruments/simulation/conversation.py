@@ -11,8 +11,6 @@ from labharness.instruments.simulation.bus import BITS_PER_CHARACTER, GAP_S_MIN,
 from labharness.instruments.simulation.faces import Face
 from labharness.instruments.simulation.pace import GRID_S, Wire
 
-__all__ = ["ByteLog", "Conversation", "LoggedBytes", "Outlet"]
-
 # the oldest are dropped first; an hour of a line that is polled once a second
 LOG_ROWS_MAX = 100_000
 # of requests, as much as a Linux terminal holds; after that the writer waits

@@ -8,8 +8,6 @@ import simpy
 
 from labharness.core.clock import poster
 
-__all__ = ["LoopEnvironment"]
-
 TICKS_PER_S = 1_000_000  # integer microseconds: no drift after a million one-second steps
 
 

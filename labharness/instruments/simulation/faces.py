@@ -15,8 +15,6 @@ from typing import ClassVar
 
 from labharness.core.errors import LabError
 
-__all__ = ["Face", "JsonFace", "LineFace", "ModbusFace", "ModbusTcpFace", "WireRefusal"]
-
 
 class Face(ABC):
     """One instrument as seen from its bus.

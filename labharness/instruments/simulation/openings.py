@@ -5,8 +5,6 @@ import os
 import struct
 from enum import Enum
 
-__all__ = ["DeviceOpenings", "Happened"]
-
 # Linux, include/uapi/linux/inotify.h; the flags are those of open(2)
 MODIFY, CLOSE_WRITE, CLOSE_NOWRITE, OPEN = 0x02, 0x08, 0x10, 0x20
 EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of a name (0 for a watched node)

@@ -2,8 +2,6 @@
 
 from collections import deque
 
-__all__ = ["Wire"]
-
 GRID_S = 1e-6  # a byte's timer may fire this much early
 
 

@@ -11,8 +11,6 @@ from labharness.core.errors import LabError
 from labharness.instruments.simulation.conversation import Conversation, Outlet
 from labharness.instruments.simulation.openings import DeviceOpenings, Happened
 
-__all__ = ["HOST", "CannotServe", "PtyPort", "ServedPort", "TcpPort"]
-
 HOST = "127.0.0.1"  # local only: the instruments are not for other machines
 READ_BYTES_MAX = 4_096
 FLOOD_READS_MAX = 64  # a terminal holds less than this many reads
@@ -200,12 +198,14 @@ class Client(asyncio.Protocol):
         self._talk: Conversation | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin a conversation with who has connected."""
         if not isinstance(transport, asyncio.Transport):
             raise TypeError(f"{transport} is not a stream")
         self._transport = transport
         self._talk = self._port.admit(transport, self._send)
 
     def data_received(self, data: bytes) -> None:
+        """Hand over the bytes that arrived."""
         if self._talk is None:
             return
         if len(data) > self._talk.space:  # longer than any frame, and none is complete
@@ -214,6 +214,7 @@ class Client(asyncio.Protocol):
         self._talk.hear(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """End the conversation."""
         if self._talk is not None:
             self._talk.end()
             self._talk = None

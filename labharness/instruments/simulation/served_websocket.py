@@ -15,8 +15,6 @@ from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
 from labharness.instruments.simulation.served import Client, TcpPort
 
-__all__ = ["WebSocketPort"]
-
 MESSAGE_BYTES_MAX = 1_048_576
 
 

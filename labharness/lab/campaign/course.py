@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-__all__ = ["Course", "Look", "Move", "Outcome", "Point", "PointEnd", "SubmitPoint", "fold"]
-
 Outcome = Mapping[str, Any]
 """The outcome of a move, as JSON keeps it."""
 

@@ -18,8 +18,6 @@ from labharness.lab.campaign.course import Course, Look, Outcome, SubmitPoint, f
 from labharness.lab.campaign.plan import BadCampaign, Campaign
 from labharness.lab.config.lease import Lease
 
-__all__ = ["Doing", "campaign_id", "carried_out", "course_so_far"]
-
 Doing = Callable[[str, Mapping[str, Any]], Outcome]
 """Carries one move out: ``submit`` or ``look``, with its arguments as JSON has them."""
 

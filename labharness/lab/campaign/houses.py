@@ -8,8 +8,6 @@ from labharness.core.clock import pause, steady_s
 from labharness.lab.house.house_process import house_door
 from labharness.work.task.states import TERMINAL
 
-__all__ = ["look_at", "submit_to"]
-
 LOOK_S_MIN: Final = 0.5
 """World time (s) between the first two looks of one wait; each pause doubles the one before."""
 

@@ -15,8 +15,6 @@ from labharness.lab.campaign.course import Course, Point
 from labharness.lab.config.lab_plan import read_lab
 from labharness.work.task.jobs import points
 
-__all__ = ["BadCampaign", "Campaign", "read_campaign"]
-
 POINTS_MAX: Final = 1_000
 """Most points of one campaign."""
 

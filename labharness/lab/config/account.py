@@ -3,8 +3,6 @@
 import getpass
 import os
 
-__all__ = ["account"]
-
 
 def account() -> str:
     """Return its name, or ``account`` and its number where it has none, as in a container."""

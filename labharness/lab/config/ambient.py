@@ -19,8 +19,6 @@ from labharness.lab.config.wires import Finding
 from labharness.line import Room
 from labharness.safety.kernel import Envelope, EnvelopeInvalid
 
-__all__ = ["absolute", "in_the_room", "room_of", "unknown_room"]
-
 T = TypeVar("T", bound=BaseModel)
 
 TORR_PER = {

@@ -12,8 +12,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.kinds import capabilities
 from labharness.work.capability import Capability, Settings
 
-__all__ = ["moved_tables", "offered"]
-
 
 def offered(
     tables: Mapping[str, Mapping[str, Any]], known: Mapping[str, Capability]

@@ -11,8 +11,6 @@ from labharness.lab.config.lab_plan import LabPlan
 from labharness.line import Instrument
 from labharness.safety.kernel import Bound
 
-__all__ = ["BadChannel", "check_readable", "check_settable", "needed_first"]
-
 TAKES = Text("lacks.takes")
 PROCESS = ("temperature", "flow", "pressure")
 """The quantity that a channel called ``setpoint`` sets."""

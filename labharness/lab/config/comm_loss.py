@@ -10,8 +10,6 @@ from labharness.lab.config.lab_plan import LabPlan
 from labharness.safety.kernel import Envelope
 from labharness.work.plan import Stays
 
-__all__ = ["hardware", "if_killed", "what_stays"]
-
 FLOW = "sccm"
 HOT = "high_temperature"  # the category of the hazard table
 FLOW_SCCM_MIN = 0.2  # a controller at rest on the nominal plant reads 0

@@ -9,26 +9,11 @@ from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.texts import Text
 from labharness.core.vocabulary.units import TEMPERATURES, incomparable, temperature_in
 from labharness.instruments.driver import Channel, Cools
-from labharness.lab.config.envelopes import KindLimits, LineFile
+from labharness.lab.config.envelope_rows import KindLimits, LineFile
 from labharness.lab.config.wires import answer_s
 from labharness.line import Contact, Instrument
 from labharness.line.instrument import channel_of
 from labharness.safety.kernel import Bound, Envelope, Role
-
-__all__ = [
-    "addresses",
-    "channels_of",
-    "cold",
-    "contacts",
-    "cooling",
-    "follows",
-    "ineffective_bounds",
-    "missing_limits",
-    "missing_watches",
-    "units",
-    "unknown_procedure_channels",
-    "wiring",
-]
 
 
 def addresses(instruments: Sequence[Instrument]) -> Iterator[str]:

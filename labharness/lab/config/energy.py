@@ -10,8 +10,6 @@ from labharness.lab.config.lab_plan import LabPlan
 from labharness.line import Instrument
 from labharness.work.desk import EnergySource
 
-__all__ = ["energy_sources"]
-
 
 def energy_sources(plan: LabPlan) -> tuple[EnergySource, ...]:
     """Return each energy source of a line; one without a description counts as the gravest."""

@@ -11,8 +11,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.envelope_rows import LineFile
 from labharness.safety.kernel import EnvelopeInvalid
 
-__all__ = ["base_of", "patch_line"]
-
 BASED_ON = "based_on"
 ROW_KEYS = ("name", "action", "channel")
 """The keys that name a row: the first of these that it has."""

@@ -19,21 +19,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Adds
 from labharness.safety.kernel import Bound, LeakTight, PurgedOf, Role
 
-__all__ = [
-    "BoundRow",
-    "InterlockRow",
-    "KindLimits",
-    "LimitRow",
-    "LineFile",
-    "OpeningRow",
-    "Parameter",
-    "PlausibleRow",
-    "PurgeRow",
-    "PurgedRow",
-    "SafetyEnvelope",
-    "TightRow",
-]
-
 ProhibitedAction = Literal["simultaneous_gas_mixing_without_purge"]
 
 
@@ -148,6 +133,8 @@ class InterlockRow(_Strict):
 
 
 class WatchRow(_Strict):
+    """How old a reading of a channel may be, and what its silence runs."""
+
     channel: str
     stale_s: StrictFloat
     trips: StrictBool = True
@@ -182,6 +169,8 @@ class PlausibleRow(_Strict):
 
 
 class ProcedureRow(_Strict):
+    """The steps that make the line safe, and how long they may take."""
+
     wire_s_max: StrictFloat
     verify_s_max: StrictFloat
     steps: tuple[tuple[str, StrictFloat] | tuple[str, StrictFloat, Literal["optional"]], ...]
@@ -191,6 +180,8 @@ class ProcedureRow(_Strict):
 
 
 class BackfillRow(_Strict):
+    """Pumping and filling, as a purge counts them."""
+
     channel: str
     cycles: StrictInt
     low: StrictFloat
@@ -212,6 +203,8 @@ class BackfillRow(_Strict):
 
 
 class LeakCheckRow(_Strict):
+    """A rise of pressure in the shut tube, as proof that it is tight."""
+
     channel: str
     isolated: tuple[BoundRow, ...]
     inlets: tuple[BoundRow, ...]
@@ -329,6 +322,8 @@ class LineFile(_Strict):
 
 
 class KindLimit(_Strict):
+    """A limit of an instrument kind itself."""
+
     unit: str
     low: StrictFloat
     high: StrictFloat

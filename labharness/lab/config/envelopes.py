@@ -46,16 +46,6 @@ from labharness.safety.kernel import (
     Watch,
 )
 
-__all__ = [
-    "KindLimits",
-    "LineFile",
-    "SafetyEnvelope",
-    "build_envelope",
-    "parse_kind",
-    "parse_line",
-    "told_envelope",
-]
-
 T = TypeVar("T", bound=BaseModel)
 
 QUANTITY_UNITS = {  # HCP L3's unit: the house's unit, factor

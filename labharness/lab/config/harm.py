@@ -6,8 +6,6 @@ from labharness.instruments.driver import Adds, Off
 from labharness.line import Contact, Instrument
 from labharness.safety.kernel import Limit
 
-__all__ = ["harmful", "is_harmless"]
-
 EXTRA_LOW_V = 60.0
 """A direct voltage up to here is not hazardous live in normal condition and in a dry place: IEC
 61010-1, clause 6.3.1, as a test house applies it to 61010-1 (N. Devine, emc-pstc list of the IEEE,

@@ -21,8 +21,6 @@ from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_file import BadLabFile, Strict, parse, read_text
 
-__all__ = ["HazardRow", "HazardTable", "Proof", "read_hazards", "record_proof"]
-
 LOG_SUFFIX = ".proofs.jsonl"
 PROOF_FROM = date(2000, 1, 1)
 """An earlier day is a typing error: no proof test counts so long."""

@@ -5,8 +5,6 @@ from importlib.util import find_spec
 
 from labharness.core.vocabulary.extras import ALERT_NEEDS, LINK_NEEDS
 
-__all__ = ["absent"]
-
 
 def absent(links: Iterable[str], *, alerts: bool = False) -> Iterator[str]:
     """Name the modules that are not installed and that such links, and alerts, import."""

@@ -17,19 +17,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Driver
 from labharness.work.capability import Capability
 
-__all__ = [
-    "capabilities",
-    "driver_kinds",
-    "envelope_file",
-    "imported",
-    "load_driver",
-    "load_plant",
-    "load_simulator",
-    "plant_kinds",
-    "shipped_file",
-    "shipped_line",
-]
-
 PLANT = "plant"
 """The module of a simulators' package that holds its plants (physics, not instruments)."""
 

@@ -21,8 +21,6 @@ from labharness.work.admission.callers import BadCallers, Caller, read_callers
 from labharness.work.capability import Capability, LineFacts, Settings
 from labharness.work.desk import LabFacts
 
-__all__ = ["approvers_of", "lab_facts_of", "line_facts", "repository_key"]
-
 REPOSITORY_KEY = "labs/repository.key"
 
 

@@ -29,18 +29,6 @@ from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.link.identity import LinkAddress, network_host
 from labharness.safety.alarm import LEVEL_MAX, Severity
 
-__all__ = [
-    "AcceptedRow",
-    "BadLabFile",
-    "LabFile",
-    "RetentionTable",
-    "Strict",
-    "digest",
-    "parse",
-    "read_lab_file",
-    "read_text",
-]
-
 AMBIENT_TORR_MIN, AMBIENT_TORR_MAX = 450.0, 800.0
 """The standard atmosphere (ISO 2533) has 462 Torr at 4,000 m and 798 at -400 m, the weather a few
 per cent beside that; a value beyond is a typing error, or in another unit."""

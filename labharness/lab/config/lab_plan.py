@@ -16,14 +16,8 @@ from labharness.lab.config import consistency
 from labharness.lab.config.account import account
 from labharness.lab.config.ambient import in_the_room, room_of, unknown_room
 from labharness.lab.config.envelope_patch import base_of, patch_line
-from labharness.lab.config.envelopes import (
-    KindLimits,
-    LineFile,
-    build_envelope,
-    parse_kind,
-    parse_line,
-    told_envelope,
-)
+from labharness.lab.config.envelope_rows import KindLimits, LineFile
+from labharness.lab.config.envelopes import build_envelope, parse_kind, parse_line, told_envelope
 from labharness.lab.config.harm import harmful
 from labharness.lab.config.hazards import HazardTable, read_hazards
 from labharness.lab.config.installed import absent
@@ -47,8 +41,6 @@ from labharness.safety.guard import SafeFrame
 from labharness.safety.guard.armed import BadArming, must_be_stated, state_home
 from labharness.safety.guard.port_records import PortLatch
 from labharness.safety.kernel import Envelope, EnvelopeInvalid
-
-__all__ = ["LabPlan", "default_lab_path", "read_lab"]
 
 T = TypeVar("T")
 

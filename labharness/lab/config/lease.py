@@ -22,8 +22,6 @@ from labharness.core.vocabulary.texts import Text
 if os.name == "posix":
     import fcntl
 
-__all__ = ["LEASE_S_MAX", "Lease", "Leased", "lease_within"]
-
 LEASE_S_MAX = 5.0
 """Time (s) for a share to answer; one whose host is gone would block for minutes."""
 

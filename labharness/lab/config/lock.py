@@ -25,9 +25,6 @@ from labharness.safety.guard.port_records import (
     who_holds,
 )
 
-__all__ = ["LOCK_NAME", "MAKES_SAFE", "LineBusy", "LineLock", "LockOwner", "guarded_elsewhere"]
-__all__ += ["owner_elsewhere", "read_owner"]
-
 LOCK_NAME = "line.lock"
 OWNER_NAME = "owner.json"  # beside it; it counts only while the lock is held
 OWNER_BYTES_MAX = 65_536

@@ -8,8 +8,6 @@ from labharness.lab.config.kinds import capabilities
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.work.admission.callers import Caller
 
-__all__ = ["policy_faults"]
-
 
 def policy_faults(plan: LabPlan, callers: tuple[Caller, ...]) -> Iterator[str]:
     """Return each right that a lab's callers file gives and that can never be used."""

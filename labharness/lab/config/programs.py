@@ -12,8 +12,6 @@ from labharness.lab.config.lab_file import BadLabFile, read_text
 from labharness.line import Instrument
 from labharness.safety.kernel import Bound, Envelope, EnvelopeInvalid
 
-__all__ = ["check_covered", "examine", "read_program_file"]
-
 
 def read_program_file(path: Path) -> Program:
     """Read a file of segments.

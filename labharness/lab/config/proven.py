@@ -14,8 +14,6 @@ from labharness.lab.config.wires import Finding
 from labharness.line import Contact, Instrument
 from labharness.safety.kernel import Envelope, Procedure, Step
 
-__all__ = ["unproven"]
-
 Way = tuple[tuple[str, float], ...]  # channels and values, in order; then one thing is off
 
 

@@ -18,8 +18,6 @@ from labharness.line import Instrument
 from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Envelope
 
-__all__ = ["port_protocol", "unproven_reads"]
-
 CHOICES_MAX = 256  # a range of whole numbers up to this long is tried number by number
 
 _Write = tuple[str, Request]  # its effect, and its frame

@@ -13,8 +13,6 @@ from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.safety.guard.armed import state_home
 
-__all__ = ["ServedLinks", "check_target", "served_hazards", "served_hazards_path", "served_text"]
-
 FIRST_LINE = "# Written by `labharness simulate`; it is written again at its next start.\n"
 ID_CHARACTERS_MAX = 63
 SUFFIX = "-served"

@@ -9,8 +9,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.kinds import load_simulator, plant_kinds
 from labharness.lab.config.lab_file import BadLabFile, LabFile
 
-__all__ = ["check_fitting", "check_plant"]
-
 TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 

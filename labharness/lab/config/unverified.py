@@ -9,8 +9,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.lab_file import PLACEHOLDER, AcceptedRow
 from labharness.lab.config.lab_plan import LabPlan
 
-__all__ = ["Unverified", "unverified_drivers", "unverified_id"]
-
 ID_DIGITS = 8
 
 

@@ -16,8 +16,6 @@ from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.wires import Finding
 from labharness.safety.alarm import strange_addresses
 
-__all__ = ["unsigned", "unusable"]
-
 
 def unusable(plan: LabPlan) -> tuple[Finding, ...]:
     """Find values that no capability takes, unknown addresses, and gases that flow elsewhere."""

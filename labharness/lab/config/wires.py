@@ -11,8 +11,6 @@ from labharness.line.poll import TICK_S
 from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Envelope
 
-__all__ = ["Finding", "PortCost", "answer_s", "check_wires", "port_costs"]
-
 BITS_PER_CHARACTER = 10  # 8N1
 REPLY_BYTES_ASSUMED = 64  # an ASCII reply whose rule sets no length
 INSTRUMENT_S = 0.010  # typical turn-round of the instruments of this set at a single-word exchange

@@ -26,8 +26,6 @@ from labharness.work.admission.approval import (
     verify,
 )
 
-__all__ = ["Check", "examine"]
-
 RELEASED = datetime(2026, 1, 1, tzinfo=UTC)
 """A correct clock shows at least this: the year of this version."""
 

@@ -8,15 +8,6 @@ from labharness.core.vocabulary import Trip
 from labharness.lab.config.wires import Finding
 from labharness.work.admission.approval import StandingApproval
 
-__all__ = [
-    "ClockFacts",
-    "FolderFacts",
-    "LatchFacts",
-    "MachineFacts",
-    "OwnerFacts",
-    "SerialFacts",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SerialFacts:

@@ -45,8 +45,6 @@ from labharness.safety.guard.process import REPEAT_S
 from labharness.work.admission.approval import BadApproval, StandingApproval, read_approval
 from labharness.work.admission.callers import BadCallers, read_callers
 
-__all__ = ["look", "seen_latch"]
-
 REACH_S_MAX = 6.0
 """A link gives up by itself after 5 s; this bounds one that does not."""
 

@@ -21,8 +21,6 @@ from labharness.work.admission.confidential import Way
 from labharness.work.desk.left_behind import LeftBehind
 from labharness.work.task.record import Tasks
 
-__all__ = ["Face", "HouseAccess", "Submitting"]
-
 T = TypeVar("T")
 
 

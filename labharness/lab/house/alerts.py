@@ -13,8 +13,6 @@ from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.alarms import channels, senders
 from labharness.safety.alarm import Channels, NullSenders, Severity, recipients
 
-__all__ = ["WorkAlerts"]
-
 LOG = logging.getLogger(__name__)
 
 

@@ -39,8 +39,6 @@ from labharness.work.desk.admission_without_line import is_without_line, receive
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.desk.left_behind import LeftBehind, left_behind
 
-__all__ = ["LEAVE_S", "LOOK_S", "DeskWork", "LabFiles"]
-
 LOG = logging.getLogger(__name__)
 
 LEAVE_S: Final = 5.0

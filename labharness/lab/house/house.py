@@ -72,11 +72,6 @@ from labharness.work.task.queue import (
 from labharness.work.task.record import Attempt, Job, RetryPolicy, Task, Tasks
 from labharness.work.task.states import TERMINAL, may_become
 
-__all__ = [
-    "LOST_S",
-    "House",
-]
-
 LOG = logging.getLogger(__name__)
 
 LOST_S: Final = 10.0

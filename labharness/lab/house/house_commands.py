@@ -23,23 +23,6 @@ from labharness.work.task.leases import Need, Needs
 from labharness.work.task.queue import PRIORITIES, READY
 from labharness.work.task.record import Attempt, RetryPolicy, Task, Tasks
 
-__all__ = [
-    "CHECKPOINT",
-    "DESK",
-    "TITLE_CHARACTERS",
-    "WORKER",
-    "Submitted",
-    "TaskRefused",
-    "attempt_of",
-    "called_elsewhere",
-    "create_command",
-    "latched_commands",
-    "lease_command",
-    "reject_commands",
-    "resumed_from",
-    "session_created",
-]
-
 WORKER: Final = "line"
 DESK: Final = "desk"
 """Worker of a task whose capability needs no instruments: the house itself."""

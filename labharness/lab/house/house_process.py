@@ -41,14 +41,6 @@ from labharness.work.task.commands import TaskActor
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.record import RetryPolicy
 
-__all__ = [
-    "HOUSE_JOURNAL",
-    "HOUSE_LOCK",
-    "HouseProcess",
-    "house_door",
-    "salvage_house",
-]
-
 LOG = logging.getLogger(__name__)
 
 HOUSE_LOCK: Final = "house.lock"

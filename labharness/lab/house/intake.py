@@ -31,8 +31,6 @@ from labharness.work.task.leases import WITHOUT_LINE
 from labharness.work.task.queue import QUEUED_MAX, is_full, reviewed_task
 from labharness.work.task.record import RetryPolicy, Task
 
-__all__ = ["RUNTIME", "Intake", "Receive", "ReceivedSubmission", "must"]
-
 NOTED: Final = (WITHOUT_LINE, "traceparent")
 """Keys of a task's profile that follow from no part of its submission."""
 

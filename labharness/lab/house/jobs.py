@@ -32,8 +32,6 @@ from labharness.work.task.jobs import (
 from labharness.work.task.queue import QUEUED_MAX, waiting
 from labharness.work.task.record import Job
 
-__all__ = ["HouseJobs", "SubmitRun", "job_file"]
-
 KEEPER: Final = TaskActor("house", "runtime")
 
 

@@ -38,8 +38,6 @@ from labharness.lab.wiring.tasks import TaskRun
 from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
 from labharness.work.desk.folder import JOURNAL_NAME
 
-__all__ = ["OWNER_LOCK", "OWNER_SOCKET", "LineOwnerProcess"]
-
 LOG = logging.getLogger(__name__)
 
 OWNER_SOCKET: Final = "owner.sock"

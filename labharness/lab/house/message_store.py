@@ -24,17 +24,6 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import PAYLOADS
 from labharness.work.task.house import PendingRecord
 
-__all__ = [
-    "MESSAGES_MAX",
-    "MessageStore",
-    "Part",
-    "Receipt",
-    "keep_message",
-    "made_submit_file",
-    "submit_file",
-    "told_on_receipt",
-]
-
 Part = Literal["submission", "answer", "created", "accepted", "after", "ahead"]
 """Of a task its submission, and the rejection on receipt. Of a session what is told on receipt, the
 acceptance of a run, and what stands behind its journal's end. Of the house the records that its own

@@ -9,8 +9,6 @@ from labharness.work.capability import without_line
 from labharness.work.task.leases import WITHOUT_LINE, Need, Needs
 from labharness.work.task.record import Task
 
-__all__ = ["needs_of"]
-
 LOG = logging.getLogger(__name__)
 
 

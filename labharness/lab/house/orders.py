@@ -17,25 +17,6 @@ from labharness.journal.layout import JournalEmpty
 from labharness.journal.reading import read_after
 from labharness.work.desk.folder import JOURNAL_NAME
 
-__all__ = [
-    "HOUSE_FILE",
-    "LEFT_NAME",
-    "RECORDS_MAX",
-    "SESSION",
-    "BadOrder",
-    "DeskWorker",
-    "LineOwnerWorker",
-    "OwnerStatus",
-    "RunFiles",
-    "RunFolders",
-    "RunOrder",
-    "Worker",
-    "next_records",
-    "order_from_json",
-    "runs_of",
-    "why_away",
-]
-
 LEFT_NAME: Final = "left.json"
 """Written into a run's folder by its worker when the run is over, however it ended."""
 

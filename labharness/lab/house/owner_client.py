@@ -13,8 +13,6 @@ from labharness.lab.house.orders import OwnerStatus, RunOrder
 from labharness.lab.wiring.control import LineControl
 from labharness.safety.guard import Latch, LatchUnreadable
 
-__all__ = ["OwnerClient", "owner_door"]
-
 OWNER_S_MAX: Final = 15.0
 """Longest wait (s) for an answer of the line owner; a hold takes some seconds."""
 

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from labharness.core.vocabulary.texts import Text
 from labharness.work.task.record import Tasks
 
-__all__ = ["PersonCalls"]
-
 
 class PersonCalls:
     """Tells each request once; a house that starts again tells the open ones again.

@@ -20,9 +20,6 @@ from labharness.work.capability.referred_inputs import is_artifact, refers
 from labharness.work.desk import Admitting
 from labharness.work.plan import InstructionSet, Prediction
 
-__all__ = ["screened"]
-
-
 SOUGHT: Final = Rejected("resource_unavailable", Text("reference.sought"))
 """Of inputs in an artifact: they are looked for when the task has the line."""
 

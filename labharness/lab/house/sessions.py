@@ -16,8 +16,6 @@ from labharness.work.task.commands import AppendProgress, CancelTask, TaskActor
 from labharness.work.task.record import Attempt, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
-__all__ = ["abort_session", "deliver", "session_of", "warn_caller"]
-
 
 def abort_session(
     house: House, kept: MessageStore, caller_id: str, session_id: str, token: str, reason: str

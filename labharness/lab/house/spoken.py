@@ -14,8 +14,6 @@ from labharness.work.task.commands import (
     UnlinkTasks,
 )
 
-__all__ = ["COMMANDS_BY_WORD"]
-
 COMMANDS_BY_WORD: Final[Mapping[str, Callable[[Mapping[str, Any], str], TaskCommand]]] = {
     "cancel": lambda asked, new: CancelTask(task_id=asked["task_id"], reason=asked["reason"]),
     "pause": lambda asked, new: PauseTask(task_id=asked["task_id"], reason=asked["reason"]),

@@ -17,8 +17,6 @@ from labharness.lab.house.owner_client import owner_door
 from labharness.lab.wiring.control import LineControl, NoOwner
 from labharness.safety.guard import Latch, LatchUnreadable
 
-__all__ = ["NotUp", "bring_up", "bring_up_owner", "line_state", "state_of", "take_down"]
-
 START_S_MAX: Final = 30.0
 """Longest time (s) from a process's start until its socket answers."""
 

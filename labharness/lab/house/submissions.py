@@ -23,8 +23,6 @@ from labharness.work.admission.confidential import (
 from labharness.work.task.record import Task, Tasks
 from labharness.work.task.states import TERMINAL
 
-__all__ = ["Submissions", "forget", "read_submission", "redacted_rejection", "redacted_submission"]
-
 DIGEST = "digest"
 """In the profile of a task: what a repeated key is compared by."""
 

@@ -34,8 +34,6 @@ from labharness.work.desk.cooling import Cooling
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.desk.making_safe import MakingSafe
 
-__all__ = ["Attendance", "BrokeOff", "Left"]
-
 NOT_SET = 1  # the exit code of a command that was not carried out
 
 

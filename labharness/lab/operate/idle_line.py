@@ -33,16 +33,6 @@ from labharness.safety.guard.armed import SOCKET_FILE
 from labharness.safety.kernel import Bound
 from labharness.work.desk import ByHand, Nobody
 
-__all__ = [
-    "NotReset",
-    "identify",
-    "make_safe",
-    "read_now",
-    "reset",
-    "still_active",
-    "watch",
-]
-
 T = TypeVar("T")
 
 OPEN_S_MAX = 2.0  # for the links, all at once; a late one is left out, save the guard

@@ -20,16 +20,6 @@ from labharness.journal.reading import read_after, run_header, verify_file
 from labharness.lab.config.lab_file import RetentionTable
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME
 
-__all__ = [
-    "REMOVED_NAME",
-    "KeptRun",
-    "kept_runs",
-    "log_clock",
-    "remove_left_over",
-    "remove_run",
-    "why_clock_is_doubted",
-]
-
 REMOVED_NAME: Final = "removed.jsonl"
 """The log of removed runs, a chain beside their folders."""
 

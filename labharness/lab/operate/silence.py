@@ -8,8 +8,6 @@ from labharness.lab.config.lab_file import PortRow
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.line import Instrument
 
-__all__ = ["SILENT", "remedied"]
-
 SILENT, OWN = "reply.none", "reply.own"
 BROKEN = frozenset({"reply.bad", "reply.short"})
 """The codes of no reply at all, and of one that is not whole or not in form."""

@@ -32,20 +32,6 @@ from labharness.safety.alarm import (
     take,
 )
 
-__all__ = [
-    "ALL",
-    "NotDone",
-    "channel_answers",
-    "channels",
-    "do",
-    "line_alarms",
-    "line_is_verified",
-    "listed",
-    "reset_alarms",
-    "senders",
-    "somebody_knows",
-]
-
 FILE_NAME = "alarms.jsonl"
 ALL = "all"
 

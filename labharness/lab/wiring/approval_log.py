@@ -16,8 +16,6 @@ from labharness.core.files.chained import BrokenChain, append_chained, read_chai
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["ASKED", "ApprovalLog", "BadLog", "Entry"]
-
 ASKED: Final = "asked"
 """The state of a request that is still open."""
 

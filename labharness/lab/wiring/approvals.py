@@ -33,8 +33,6 @@ from labharness.work.admission.approval import Approved, PersonalApproval, verif
 from labharness.work.admission.approvers import Approver, decision_bytes, why_not_by
 from labharness.work.desk import ApprovalRequest
 
-__all__ = ["VALID_S", "ApprovalFolder", "Persons"]
-
 LOOK_S = 1.0  # world time between two looks at what persons have said
 VALID_S = 24 * 3600.0  # how long a request stands, and an agreement counts
 REQUESTS_MAX = 100

@@ -14,8 +14,6 @@ from labharness.lab.config.lab_file import BadLabFile, read_text
 from labharness.lab.config.lab_plan import LabPlan, default_lab_path, read_lab
 from labharness.work.admission.approval import StandingApproval, read_approval, sign, write_approval
 
-__all__ = ["approve", "main"]
-
 
 def approve(plan: LabPlan) -> tuple[Path, ...]:
     """Write the standing approvals of a lab anew, signed over its files as they are.

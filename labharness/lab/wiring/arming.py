@@ -21,8 +21,6 @@ from labharness.safety.kernel import Envelope
 if TYPE_CHECKING:
     from labharness.lab.config.lab_plan import LabPlan
 
-__all__ = ["GUARDED", "armed_of", "guard_command", "write_armed"]
-
 GUARDED = ("serial", "tcp")  # links that the guard process takes
 SILENCE_S_MAX = 0.5  # five heartbeats
 

@@ -13,8 +13,6 @@ from labharness.line import Instrument
 from labharness.safety.kernel import Envelope
 from labharness.work.plan import InstructionSet, stated_commands
 
-__all__ = ["PROCESS_CHANNELS", "CoarsePolls", "coarse_polls"]
-
 COARSE_TICK_S = 20.0
 STATES_TICK_S = 60.0  # not a temperature, flow, pressure or setting
 TICK_S_PER_CM3 = 0.0075  # 500 sccm then change a shut tube by less than 0.07 atm a poll

@@ -24,21 +24,6 @@ from labharness.core.vocabulary.texts import Text, from_json, to_json
 from labharness.lab.config.lock import read_owner
 from labharness.safety.guard.service import LOOK_S, DoorPaths
 
-__all__ = [
-    "ANSWER_S_MAX",
-    "HOUSE_SOCKET",
-    "LATE_S",
-    "NO_OPTION",
-    "ControlSocket",
-    "Late",
-    "LineControl",
-    "NoOwner",
-    "is_served",
-    "is_up",
-    "running_beside",
-    "served",
-]
-
 if os.name == "posix":
     import pwd
 

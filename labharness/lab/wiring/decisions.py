@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from labharness.core.errors import LabError
 from labharness.work.desk import ApprovalRequest
 
-__all__ = ["BadDecision", "Decision", "Pending"]
-
 
 class BadDecision(LabError, ValueError, code="bad_decision"):
     """A decision cannot count; the message says why, and what would count."""

@@ -26,8 +26,6 @@ from labharness.work.desk import Admitting
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.plan import Prediction
 
-__all__ = ["Forecast", "forecast"]
-
 
 @dataclass(frozen=True, slots=True)
 class Forecast:

@@ -13,8 +13,6 @@ from labharness.journal.heads import (
 )
 from labharness.lab.config.lab_plan import LabPlan
 
-__all__ = ["head_keeper", "heads_place"]
-
 LOG = logging.getLogger(__name__)
 
 

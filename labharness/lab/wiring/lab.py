@@ -21,8 +21,6 @@ from labharness.safety.guard.armed import Armed
 from labharness.safety.guard.shell import LoopGuard
 from labharness.work.plan import Operator
 
-__all__ = ["Lab"]
-
 
 class Lab:
     """One opened lab: its line behind the gate, and where there is one its simulated lab.

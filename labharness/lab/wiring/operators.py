@@ -11,14 +11,6 @@ from labharness.core.vocabulary.texts import Text, words_of
 from labharness.instruments.link import LinkLost
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 
-__all__ = [
-    "NothingAsked",
-    "RemoteOperator",
-    "ServedOperator",
-    "SimulatedOperator",
-    "TerminalOperator",
-]
-
 STEP_S_MAX = 3_600.0  # a manual step in a served lab
 
 

@@ -44,8 +44,6 @@ from labharness.work.plan import (
     Verb,
 )
 
-__all__ = ["flights", "predict", "predict_in_thread"]
-
 TRAJECTORY_POINTS_MAX = 400  # of one channel; enough for a page, little enough for a record
 EXPECT = "expect"
 SETS_NOTHING = frozenset({"rate_of_rise"})

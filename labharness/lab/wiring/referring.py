@@ -19,8 +19,6 @@ from labharness.work.capability import (
 from labharness.work.capability.referred_inputs import inputs_of, refers
 from labharness.work.desk.folder import ARTIFACTS_NAME, SUBMIT_NAME
 
-__all__ = ["referred"]
-
 
 def referred(plan: LabPlan, payload: TaskSubmit, runs: Path) -> TaskSubmit | Rejected:
     """Return a submission with its inputs, wherever they stood, or why they cannot be had.

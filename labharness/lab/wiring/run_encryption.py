@@ -11,8 +11,6 @@ from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import CONFIDENTIAL
 from labharness.work.admission.confidential import declared_class, is_confidential, withheld
 
-__all__ = ["RunEncryption", "storable"]
-
 
 def storable(plan: LabPlan, payload: TaskSubmit) -> TaskSubmit:
     """Return what a lab may keep of a submission, encrypted where its class asks for that.

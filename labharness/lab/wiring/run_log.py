@@ -12,8 +12,6 @@ from pathlib import Path
 
 from labharness.core.clock import utc_text
 
-__all__ = ["no_log", "run_log"]
-
 LOG_NAME = "run.log"
 NOTHING = logging.CRITICAL + 1
 LINE = "{utc} {lab_s:12.6f} {levelname:7} {name}: {message}"

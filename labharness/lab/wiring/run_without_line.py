@@ -31,8 +31,6 @@ from labharness.work.desk.admission_without_line import facts_without_line
 from labharness.work.desk.desk_without_line import DeskWithoutLine
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
 
-__all__ = ["RunWithoutLine", "lab_facts_without_line"]
-
 LOG = logging.getLogger(__name__)
 
 

@@ -22,16 +22,6 @@ from labharness.work.desk.folder import (
     SUBMIT_NAME,
 )
 
-__all__ = [
-    "SIMULATED_SEED",
-    "BadOutput",
-    "about_process",
-    "fresh_folder",
-    "make_folder",
-    "make_loop",
-    "seed_of",
-]
-
 SIMULATED_SEED = 1  # default of a simulated run, so that an example is repeatable
 
 

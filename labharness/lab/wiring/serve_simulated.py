@@ -30,8 +30,6 @@ from labharness.lab.config.served_file import (
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 from labharness.safety.guard.port_records import clear_ports
 
-__all__ = ["CONTROL_NAME", "SPEED_MAX", "BadFolder", "serve"]
-
 SPEED_MAX = 10_000.0  # the plant's step is a second: beyond it a computer only falls behind
 CONTROL_NAME = "control"
 LAB_NAME = "lab.toml"

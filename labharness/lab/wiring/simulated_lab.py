@@ -13,8 +13,6 @@ from labharness.instruments.simulation import Face, LoopEnvironment, SimulatedBu
 from labharness.lab.config.kinds import load_plant, load_simulator
 from labharness.lab.config.lab_file import BadLabFile, LabFile
 
-__all__ = ["STEP_S", "SimulatedLab"]
-
 STEP_S = 1.0  # the plant's step; its own substeps are finer where they must be
 
 

@@ -55,8 +55,6 @@ from labharness.work.desk.cooling import Cooled
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
 from labharness.work.plan import Operator
 
-__all__ = ["RunResult", "TaskRun"]
-
 LOG = logging.getLogger(__name__)
 LINE_LOOK_S = 0.2  # between two tries to have the line
 WAIT = "Wait for the other run, or see what the message names"

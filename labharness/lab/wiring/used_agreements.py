@@ -13,8 +13,6 @@ from labharness.journal.layout import JournalEmpty
 from labharness.journal.reading import read_after
 from labharness.work.desk.folder import JOURNAL_NAME
 
-__all__ = ["used_by"]
-
 
 def used_by(runs: Path, ticket: str, since: datetime) -> str:
     """Return the name of the run that has used an agreement, or may have; ``""`` for none.

@@ -7,14 +7,6 @@ from labharness.protocols.hcp.codec import HcpMessage, MessageType
 from labharness.protocols.hcp.messages import ERROR_CODES, PAYLOADS
 from labharness.protocols.hcp.terms import REASON_CODES, Rejected
 
-__all__ = [
-    "event",
-    "task_accepted",
-    "task_completed",
-    "task_failed",
-    "task_rejected",
-]
-
 
 def task_accepted(
     *,

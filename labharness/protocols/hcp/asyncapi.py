@@ -7,8 +7,6 @@ from labharness.protocols.hcp import wire
 from labharness.protocols.hcp.codec import HCP_VERSION, MessageType
 from labharness.protocols.hcp.schemas import KINDS, message_schema
 
-__all__ = ["asyncapi"]
-
 ASYNCAPI: Final = "3.0.0"
 
 AMQP_BINDING: Final = "0.3.0"

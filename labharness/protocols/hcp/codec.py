@@ -16,24 +16,6 @@ from labharness.protocols.hcp.messages import CALLERS, PAYLOADS, Payload, TaskSu
 from labharness.protocols.hcp.numbers import value_fault
 from labharness.protocols.hcp.terms import Rejected, Submission
 
-__all__ = [
-    "DEPTH_MAX",
-    "HCP_VERSION",
-    "ID_CHARACTERS",
-    "MESSAGE_BYTES_MAX",
-    "SESSION_OF",
-    "TIMESTAMPS",
-    "VERSIONS",
-    "BadPayload",
-    "HcpMessage",
-    "MessageEnvelope",
-    "MessageType",
-    "NotHcp",
-    "decode",
-    "encode",
-    "submission_of",
-]
-
 HCP_VERSION: Final = "1.0"
 """The version that we write. Other minor versions are read too, because unknown fields are kept."""
 

@@ -20,28 +20,6 @@ from pydantic_core import PydanticCustomError
 from labharness.core.vocabulary import texts
 from labharness.protocols.hcp.terms import DataClass, RiskLevel
 
-__all__ = [
-    "CALLERS",
-    "ERROR_CODES",
-    "EVENT_DATA",
-    "PAYLOADS",
-    "Abort",
-    "AcceptedConstraints",
-    "ArtifactReference",
-    "Constraints",
-    "EventPayload",
-    "ExecutionSummary",
-    "ExpectedOutput",
-    "Payload",
-    "ResumeFrom",
-    "RiskEvent",
-    "TaskAccepted",
-    "TaskCompleted",
-    "TaskFailed",
-    "TaskRejected",
-    "TaskSubmit",
-]
-
 
 def _kept(value: object, check: ValidatorFunctionWrapHandler) -> object:
     return value if isinstance(value, texts.Text) else check(value)

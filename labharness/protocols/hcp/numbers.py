@@ -4,8 +4,6 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["INTEGER_MAX", "PLACE_CHARACTERS", "value_fault"]
-
 INTEGER_MAX: Final = 2**53 - 1
 """Beyond this, another program may read a different integer (RFC 7493, section 2.2)."""
 

@@ -27,8 +27,6 @@ from labharness.protocols.hcp.numbers import INTEGER_MAX
 from labharness.protocols.hcp.session import STATES
 from labharness.protocols.hcp.terms import DATA_CLASSES, PRIORITIES, REASON_CODES
 
-__all__ = ["DIALECT", "KINDS", "message_schema", "message_schemas"]
-
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 KINDS: Final[tuple[MessageType, ...]] = get_args(MessageType)

@@ -4,16 +4,6 @@ from typing import Final, Literal
 
 from labharness.core.errors import LabError
 
-__all__ = [
-    "INITIAL",
-    "STATES",
-    "TERMINAL",
-    "TRANSITIONS",
-    "IllegalTransition",
-    "SessionState",
-    "next_state",
-]
-
 SessionState = Literal[
     "PENDING", "RUNNING", "PAUSED", "ABORTING", "REJECTED", "COMPLETED", "FAILED", "ABORTED"
 ]

@@ -4,21 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
-__all__ = [
-    "CONFIDENTIAL",
-    "DATA_CLASSES",
-    "OPEN",
-    "PRIORITIES",
-    "REASON_CODES",
-    "RISK_LEVELS",
-    "DataClass",
-    "Priority",
-    "ReasonCode",
-    "Rejected",
-    "RiskLevel",
-    "Submission",
-]
-
 RiskLevel = Literal["R1", "R2", "R3", "R4", "R5"]
 
 RISK_LEVELS: Final[tuple[RiskLevel, ...]] = get_args(RiskLevel)

@@ -5,26 +5,6 @@ from typing import Final
 from labharness.protocols.hcp.codec import HcpMessage, MessageType
 from labharness.protocols.hcp.terms import RiskLevel
 
-__all__ = [
-    "BACK_OFF_S",
-    "COMMANDS",
-    "DEAD",
-    "DEAD_MAX",
-    "EVENTS",
-    "EVENTS_MAX",
-    "EVENTS_S_MAX",
-    "EXCHANGES",
-    "TO_CALLEE",
-    "BackOff",
-    "command_queue",
-    "dead_queue",
-    "event_queue",
-    "pattern",
-    "prefetch",
-    "topic",
-    "word",
-]
-
 COMMANDS: Final = "hcp.commands"
 EVENTS: Final = "hcp.events"
 DEAD: Final = "hcp.dead"

@@ -12,24 +12,6 @@ from typing import Final
 from labharness.core.vocabulary.texts import Text
 from labharness.safety.alarm.states import Actor, AlarmEvent, Severity, Shelving, State, change
 
-__all__ = [
-    "ESCALATE_AFTER",
-    "HOUSE",
-    "LEVEL_MAX",
-    "SHELVED_MAX",
-    "Alarm",
-    "AlarmGroup",
-    "Board",
-    "Fact",
-    "Taken",
-    "expired",
-    "left_over",
-    "level_due",
-    "longest_s",
-    "take",
-    "watch_anew",
-]
-
 SHELVED_MAX: Final = timedelta(hours=8)
 """MaxTimeShelved: one shift. A one-shot shelf ends then too (Part 9, 5.8.17.1)."""
 

@@ -12,20 +12,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from labharness.core.errors import LabError
+from labharness.core.languages import ENGLISH
 from labharness.core.vocabulary.extras import EXTRAS
-from labharness.core.vocabulary.texts import ENGLISH, Text
+from labharness.core.vocabulary.texts import Text
 from labharness.safety.alarm.states import Severity
-
-__all__ = [
-    "ALERT_S_MAX",
-    "AlertChannel",
-    "AppriseChannels",
-    "BadAddress",
-    "Channels",
-    "NullSenders",
-    "recipients",
-    "strange_addresses",
-]
 
 ALERT_S_MAX: Final = 10.0
 """Real time (s) from a call to its end on each channel, delivered or known not to be."""

@@ -21,8 +21,6 @@ from labharness.core.vocabulary.texts import coded, revived
 from labharness.safety.alarm.board import Fact
 from labharness.safety.alarm.states import Actor, AlarmEvent, Severity
 
-__all__ = ["LOOK_BYTES_MAX", "AlarmFile"]
-
 LOOK_BYTES_MAX: Final = 1 << 20
 """Bytes that one look reads; what is left is for the next."""
 

@@ -11,18 +11,6 @@ from typing import Final
 
 from labharness.core.vocabulary.texts import Text
 
-__all__ = [
-    "TABLE",
-    "Actor",
-    "AlarmEvent",
-    "Row",
-    "Severity",
-    "Shelving",
-    "State",
-    "change",
-    "described",
-]
-
 
 class Severity(StrEnum):
     """The gravity of an alarm. The order of the members is their rank, the gravest first."""

@@ -7,8 +7,6 @@ from labharness.safety.alarm.board import LEVEL_MAX, AlarmGroup, Board
 from labharness.safety.alarm.channels import AlertChannel, recipients
 from labharness.safety.alarm.states import Severity
 
-__all__ = ["still_to_call"]
-
 GRAVE: Final = frozenset({Severity.CRITICAL, Severity.TRIP})
 """The line is latched or not verified safe, so a person has to know, even after it was left."""
 

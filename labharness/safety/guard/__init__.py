@@ -5,18 +5,9 @@ not import it.
 """
 
 from labharness.safety.guard.contract import Done, Guard, LatchView, PortBusy
-from labharness.safety.guard.core import (
-    Finished,
-    GuardCore,
-    NotPermitted,
-    Permit,
-    Port,
-    PortState,
-    SafeFrame,
-    Sent,
-    Source,
-)
+from labharness.safety.guard.core import GuardCore, NotPermitted, Permit, Sent, Source
 from labharness.safety.guard.latch import Latch, LatchUnreadable, not_tried
+from labharness.safety.guard.port import Finished, Port, PortState, SafeFrame
 
 __all__ = [
     "Done",

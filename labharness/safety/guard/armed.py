@@ -18,7 +18,7 @@ from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary import Protocol, Request, same_frame, why_no_read
 from labharness.instruments.link.identity import LinkAddress
-from labharness.safety.guard.core import GuardCore, SafeFrame
+from labharness.safety.guard.core import GuardCore
 from labharness.safety.guard.messages import (
     EXCHANGE_S_MAX,
     BadFields,
@@ -31,10 +31,7 @@ from labharness.safety.guard.messages import (
     write_request,
     write_safe,
 )
-
-__all__ = ["ARMED_FILE", "FORMAT", "SOCKET_FILE", "Armed", "ArmedPort", "BadArming"]
-__all__ += ["account_home", "arming_digest", "lab_home", "must_be_stated", "read_armed"]
-__all__ += ["read_whole", "state_home"]
+from labharness.safety.guard.port import SafeFrame
 
 ARMED_FILE = "armed.json"
 SOCKET_FILE = "guard.sock"

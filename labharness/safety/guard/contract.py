@@ -7,9 +7,8 @@ from typing import Protocol
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary import Request, Trip
-from labharness.safety.guard.core import Permit, SafeFrame
-
-__all__ = ["WAITING_MAX", "Done", "Guard", "LatchView", "Log", "PortBusy", "PortQueue", "Tells"]
+from labharness.safety.guard.core import Permit
+from labharness.safety.guard.port import SafeFrame
 
 Done = Callable[[bytes | None, str], None]
 Log = Sequence[Mapping[str, object]]

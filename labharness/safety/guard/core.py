@@ -15,10 +15,7 @@ from enum import StrEnum
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary import Request
-from labharness.safety.guard.port import DRAIN, IDLE, SENT, Finished, Port, PortState, SafeFrame
-
-__all__ = ["DRAIN", "IDLE", "SENT", "Finished", "GuardCore", "NotPermitted", "Permit", "Port"]
-__all__ += ["PortState", "SafeFrame", "Sent", "Source"]
+from labharness.safety.guard.port import IDLE, SENT, Port, SafeFrame
 
 PERMIT_S_MAX = 2.0  # a permit older than this is void, whatever its epoch
 PERMITS_MAX = 64  # outstanding at once; the line has one writer, so a few is all there ever are

@@ -9,9 +9,7 @@ of the procedure that can be read on the port is read; a frame that a reading be
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
-from labharness.safety.guard.core import Finished, SafeFrame
-
-__all__ = ["Duty"]
+from labharness.safety.guard.port import Finished, SafeFrame
 
 READINGS_FROM = 1_000  # as steps: readings follow every frame of a procedure, which has 256 at most
 

@@ -19,7 +19,7 @@ from typing import Protocol
 from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.files.named import is_there, open_named, open_own
 from labharness.core.vocabulary import Request, Trip
-from labharness.safety.guard.core import GuardCore, NotPermitted, Permit, SafeFrame
+from labharness.safety.guard.core import GuardCore, NotPermitted, Permit
 from labharness.safety.guard.latch import Latch
 from labharness.safety.guard.messages import (
     ASKS,
@@ -35,9 +35,8 @@ from labharness.safety.guard.messages import (
     read_trip,
     write_fields,
 )
+from labharness.safety.guard.port import SafeFrame
 from labharness.safety.guard.ports import Ports
-
-__all__ = ["LOG_FILE", "HarnessSession", "HarnessWatch", "OfflineLog", "SessionGuard", "not_safe"]
 
 WHERE = "message of the harness"
 

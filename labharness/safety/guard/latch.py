@@ -23,17 +23,6 @@ from labharness.core.vocabulary.texts import Text, several
 from labharness.safety.guard.messages import Fields, read_trip, write_trip
 from labharness.safety.guard.port_records import LEFT_ARMED, PortLatch, PortRecord
 
-__all__ = [
-    "LEFT_ARMED",
-    "ArmedMarker",
-    "Latch",
-    "LatchUnreadable",
-    "LatchedElsewhere",
-    "joined",
-    "not_tried",
-    "probe",
-]
-
 MARKER_FILE = "guard.armed"
 LATCH_BYTES_MAX = 65_536  # a trip has a few hundred; what is longer is none
 PROBE_BYTES = 4096  # a trip and its sentence are shorter; a full disk still takes an empty file

@@ -37,13 +37,8 @@ from labharness.core.vocabulary import (
 )
 from labharness.core.vocabulary.requests import SEALS
 from labharness.core.vocabulary.texts import coded, revived
-from labharness.safety.guard.core import Permit, SafeFrame
-
-__all__ = ["ASKS", "EXCHANGE_S_MAX", "KEY_BYTES", "LINE_BYTES_MAX", "PERMIT", "SAYS", "STANDING"]
-__all__ += ["BadFields", "Fields", "Line", "LineSplitter", "SocketLines", "ask", "fits"]
-__all__ += ["kinds_of", "line_of"]
-__all__ += ["read_fields", "read_request", "read_safe", "read_trip", "seal", "write_fields"]
-__all__ += ["write_request", "write_safe", "write_trip"]
+from labharness.safety.guard.core import Permit
+from labharness.safety.guard.port import SafeFrame
 
 WHOLE_MAX = 2**63 - 1  # what canonical bytes hold
 

@@ -23,8 +23,6 @@ from typing import NamedTuple
 from labharness.core.vocabulary import BadReply, Nothing, Quiet, Request, Text
 from labharness.core.vocabulary.requests import disobeyed, unfinished
 
-__all__ = ["DRAIN", "IDLE", "SENT", "Finished", "Port", "PortState", "SafeFrame"]
-
 DRAIN_S_MIN = 0.1
 DRAIN_S_MAX = 2.0  # a port that babbles is tried again after this much more, and then goes stale
 BUFFER_BYTES_MAX = 8 * 1024 * 1024

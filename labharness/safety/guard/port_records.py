@@ -29,24 +29,6 @@ from labharness.safety.guard.messages import Fields, read_trip, write_trip
 if os.name == "posix":
     import fcntl
 
-__all__ = [
-    "GUARD",
-    "KEPT_PLACE",
-    "LATCH_PLACES",
-    "LEFT_ARMED",
-    "LINE",
-    "LOCK_PLACES",
-    "PortLatch",
-    "PortLock",
-    "PortRecord",
-    "PortTaken",
-    "clear_ports",
-    "makeable",
-    "opened_in",
-    "places_to_look",
-    "who_holds",
-]
-
 KEPT_PLACE = Path("/var/lib/labharness/ports")
 """A latch here outlives a restart. The administrator of the machine makes it: docs/how-to."""
 

@@ -8,18 +8,9 @@ from threading import Thread
 from labharness.core.vocabulary import Request
 from labharness.instruments.link import LinkLost
 from labharness.instruments.link.descriptors import Descriptor
-from labharness.safety.guard.core import (
-    DRAIN,
-    IDLE,
-    SENT,
-    Finished,
-    GuardCore,
-    Permit,
-    SafeFrame,
-)
+from labharness.safety.guard.core import GuardCore, Permit
 from labharness.safety.guard.duty import Duty
-
-__all__ = ["Ports"]
+from labharness.safety.guard.port import DRAIN, IDLE, SENT, Finished, SafeFrame
 
 REOPEN_S_MAX = 1.0  # a lost link is given this long
 REOPEN_S = 1.0  # and is tried so often, however often it is asked for

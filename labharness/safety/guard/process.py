@@ -19,15 +19,14 @@ from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.texts import coded
 from labharness.instruments.link.descriptors import Descriptor
 from labharness.safety.guard.armed import SOCKET_FILE, Armed
-from labharness.safety.guard.core import NotPermitted, SafeFrame
+from labharness.safety.guard.core import NotPermitted
 from labharness.safety.guard.harness import LOG_FILE, HarnessSession, HarnessWatch, OfflineLog
 from labharness.safety.guard.latch import ArmedMarker, Latch
 from labharness.safety.guard.messages import KEY_BYTES, BadFields, SocketLines
+from labharness.safety.guard.port import SafeFrame
 from labharness.safety.guard.port_records import PortLatch
 from labharness.safety.guard.ports import Ports
 from labharness.safety.guard.service import Door, Notifier
-
-__all__ = ["ProcessGuard"]
 
 NAP_S_MAX = 1.0  # longest wait for something to happen
 LOOK_S = 0.02  # while a link is being opened, by a thread

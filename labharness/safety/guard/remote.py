@@ -19,7 +19,7 @@ from labharness.core.vocabulary import Cause, Request, Trip
 from labharness.instruments.link import LinkLost
 from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, arming_digest
 from labharness.safety.guard.contract import Done, LatchView, PortQueue, Tells
-from labharness.safety.guard.core import PERMIT_S_MAX, NotPermitted, Permit, SafeFrame
+from labharness.safety.guard.core import PERMIT_S_MAX, NotPermitted, Permit
 from labharness.safety.guard.messages import (
     PERMIT,
     SAYS,
@@ -34,10 +34,9 @@ from labharness.safety.guard.messages import (
     write_request,
     write_trip,
 )
+from labharness.safety.guard.port import SafeFrame
 from labharness.safety.guard.port_records import PortLatch
 from labharness.safety.guard.remote_parts import Child, GuardedLink, SeenLatch, Stream
-
-__all__ = ["BEAT_S", "RemoteGuard"]
 
 BEAT_S = 0.1  # a fifth of the silence that a guard bears
 OPEN_S_MAX = 10.0  # from nothing to a guard whose ports are open

@@ -24,8 +24,6 @@ from labharness.safety.guard.latch import Latch, joined, probe
 from labharness.safety.guard.messages import LineSplitter
 from labharness.safety.guard.port_records import PortLatch
 
-__all__ = ["Child", "GuardedLink", "SeenLatch", "Stream"]
-
 
 class Near(Protocol):
     """The interface of the guard to its links and its socket."""

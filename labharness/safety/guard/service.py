@@ -13,8 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
-__all__ = ["LOOK_S", "Door", "DoorPaths", "Notifier"]
-
 LOOK_S = 1.0
 """Time between two looks; a loss is noticed within two of them."""
 

@@ -7,20 +7,9 @@ from labharness.core.clock import poster
 from labharness.core.vocabulary import Request, Trip
 from labharness.instruments.link import Link, LinkLost
 from labharness.safety.guard.contract import Done, LatchView, PortQueue, Tells
-from labharness.safety.guard.core import (
-    DRAIN,
-    IDLE,
-    SENT,
-    Finished,
-    GuardCore,
-    NotPermitted,
-    Permit,
-    Port,
-    SafeFrame,
-)
+from labharness.safety.guard.core import GuardCore, NotPermitted, Permit
 from labharness.safety.guard.duty import Duty
-
-__all__ = ["LoopGuard"]
+from labharness.safety.guard.port import DRAIN, IDLE, SENT, Finished, Port, SafeFrame
 
 GRID_S = 1e-6  # the loop's timers stand on a grid, and may fire this much early
 

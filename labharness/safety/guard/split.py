@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from labharness.core.vocabulary import Request, Trip
 from labharness.safety.guard.contract import Done, LatchView, Tells
-from labharness.safety.guard.core import Permit, SafeFrame
+from labharness.safety.guard.core import Permit
+from labharness.safety.guard.port import SafeFrame
 from labharness.safety.guard.remote import RemoteGuard
 from labharness.safety.guard.shell import LoopGuard
-
-__all__ = ["SplitGuard"]
 
 
 class SplitGuard(Tells):

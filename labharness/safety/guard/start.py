@@ -27,8 +27,6 @@ from labharness.safety.guard.armed import (
 from labharness.safety.guard.port_records import GUARD, LINE, PortLock, PortTaken, who_holds
 from labharness.safety.guard.process import ProcessGuard
 
-__all__ = ["CannotGuard", "serve"]
-
 LOCK_FILE = "guard.lock"
 SOCKET_PATH_BYTES_MAX = 100  # the system's bound is 104 to 108
 OPEN_S_MAX = 3.0

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["Bound", "EnvelopeInvalid", "positive"]
-
 
 class EnvelopeInvalid(LabError, ValueError, code="envelope_invalid"):
     """The envelope contradicts itself or names what does not exist."""

@@ -12,8 +12,6 @@ from labharness.safety.kernel.conditions import Bound, EnvelopeInvalid
 from labharness.safety.kernel.proofs.rows import LeakTight, Purge
 from labharness.safety.kernel.rows import Interlock, Limit, Plausible, Procedure, TripRow, Watch
 
-__all__ = ["Envelope"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:

@@ -16,8 +16,6 @@ from labharness.safety.kernel.modes import ADMITS, ALWAYS
 from labharness.safety.kernel.rows import Condition, Interlock, Limit
 from labharness.safety.kernel.tracks import Track, may_be
 
-__all__ = ["counts", "judge", "judge_program", "lacks"]
-
 
 def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...] = ()) -> Verdict:
     """Return whether a command may reach its instrument, given all that is known at ``now``.

@@ -16,8 +16,6 @@ from labharness.safety.kernel.proofs import Proof, Proofs
 from labharness.safety.kernel.rows import Condition, Interlock, Limit, Plausible, Watch
 from labharness.safety.kernel.tracks import Shown, Track, lacking, may_be
 
-__all__ = ["InterlockRule", "Memory", "Upheld", "Window"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InterlockRule:

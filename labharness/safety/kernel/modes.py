@@ -4,8 +4,6 @@ from enum import StrEnum
 
 from labharness.core.errors import LabError
 
-__all__ = ["ADMITS", "ALWAYS", "CHANGES", "LIVE", "IllegalMode", "Mode", "Role", "change"]
-
 
 class Role(StrEnum):
     """When a channel may be set."""

@@ -9,8 +9,6 @@ from labharness.safety.kernel.memory import Memory
 from labharness.safety.kernel.rows import TripRow
 from labharness.safety.kernel.tracks import Track, may_be
 
-__all__ = ["adopt", "begin", "conclude", "expect", "observe"]
-
 
 def begin(memory: Memory, command: Command) -> None:
     """Remember that a command was sent: until it is confirmed both values count (law 7)."""

@@ -8,8 +8,6 @@ from labharness.safety.kernel.conditions import Bound, EnvelopeInvalid, positive
 from labharness.safety.kernel.modes import Role
 from labharness.safety.kernel.proofs.rows import Proof
 
-__all__ = ["Condition", "Interlock", "Limit", "Plausible", "Procedure", "Step", "TripRow", "Watch"]
-
 Condition = Bound | Proof
 """A condition that an interlock requires."""
 

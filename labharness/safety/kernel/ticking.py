@@ -12,8 +12,6 @@ from labharness.safety.kernel.modes import LIVE
 from labharness.safety.kernel.rows import Interlock
 from labharness.safety.kernel.tracks import lacking
 
-__all__ = ["lost", "tick"]
-
 
 def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
     """Let time pass: return the trips and warnings that it causes.

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.rows import Limit, TripRow
 
-__all__ = ["Shown", "Track", "lacking", "may_be"]
-
 
 @dataclass(slots=True, eq=False)
 class Track:

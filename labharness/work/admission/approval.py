@@ -15,23 +15,6 @@ from labharness.protocols.hcp.terms import RiskLevel
 from labharness.work.admission.callers import STRICT
 from labharness.work.admission.risk import points_of
 
-__all__ = [
-    "APPROVERS_NEEDED",
-    "Approved",
-    "BadApproval",
-    "NotApproved",
-    "PersonalApproval",
-    "RequestFacts",
-    "StandingApproval",
-    "plan_digest",
-    "public_key_of",
-    "read_approval",
-    "sign",
-    "verify",
-    "verify_personal",
-    "write_approval",
-]
-
 APPROVERS_NEEDED: Final[Mapping[str, int]] = {"R5": 2}
 """Persons who must agree; one where a level is not named."""
 

@@ -12,8 +12,6 @@ from labharness.protocols.hcp.terms import RiskLevel
 from labharness.work.admission.callers import STRICT
 from labharness.work.admission.risk import points_of
 
-__all__ = ["Approver", "BadApprovers", "decision_bytes", "read_approvers", "signs", "why_not_by"]
-
 KEY_BYTES: Final = 32
 _SIGNED_AS: Final = b"labharness decision on a request, version 1\n"
 

@@ -13,8 +13,6 @@ from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.work.admission.schemas import kept
 
-__all__ = ["unheard"]
-
 _NAMING: Final = ("properties", "dependentSchemas", "dependentRequired")
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _BESIDE: Final = ("if", "then", "else", "not")

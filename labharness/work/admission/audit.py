@@ -39,16 +39,6 @@ from labharness.work.admission.schemas import caller_schema_fault, input_fault
 if TYPE_CHECKING:
     from semantic_version import Version
 
-__all__ = [
-    "APPROVAL_FROM",
-    "Admitted",
-    "Screened",
-    "audit",
-    "screen",
-    "weigh",
-]
-
-
 HEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "payload": (
         "capability",

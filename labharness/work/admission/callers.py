@@ -8,8 +8,6 @@ from labharness.core.vocabulary.hours import ALWAYS, Hours, NoHours, read_hours
 from labharness.core.vocabulary.persons import bad_name
 from labharness.protocols.hcp.terms import DataClass, RiskLevel
 
-__all__ = ["BadCallers", "Caller", "anybody", "read_callers"]
-
 STRICT: Final = {"extra": "forbid", "strict": True}
 """Of a table of a file: an unknown key, and a value of another type, is an error."""
 

@@ -8,15 +8,6 @@ from labharness.protocols.hcp.messages import Constraints, TaskSubmit
 from labharness.protocols.hcp.terms import CONFIDENTIAL, OPEN, PRIORITIES, Rejected
 from labharness.work.admission.declaration import Declaration
 
-__all__ = [
-    "Way",
-    "declared_class",
-    "in_clear",
-    "is_confidential",
-    "refused_on_way",
-    "withheld",
-]
-
 Way = Literal["local", "tls", "plain"]
 """Of a message: within this machine, through a broker over TLS, or through one without."""
 

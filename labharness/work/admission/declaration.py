@@ -8,14 +8,6 @@ from typing import Any, Final, Literal
 from labharness.core.vocabulary.durations import parse_duration
 from labharness.protocols.hcp.terms import RISK_LEVELS, RiskLevel
 
-__all__ = [
-    "INPUTS_URI",
-    "Declaration",
-    "DeclaredConstraints",
-    "Safety",
-    "SideEffects",
-]
-
 SideEffects = Literal["none", "sandboxed"]
 
 INPUTS_URI: Final = "inputs_uri"

@@ -6,8 +6,6 @@ from typing import Any
 
 from labharness.protocols.hcp.terms import Submission
 
-__all__ = ["known_part"]
-
 
 def known_part(
     submission: Submission, input_schema: Mapping[str, Any]

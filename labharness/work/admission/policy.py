@@ -9,8 +9,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.callers import Caller
 
-__all__ = ["refused_by_policy"]
-
 
 def refused_by_policy(
     caller: Caller, *, now_utc: datetime, duration_s: float, instruments: Collection[str]

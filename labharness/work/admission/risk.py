@@ -11,24 +11,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import RISK_LEVELS, RiskLevel
 from labharness.work.admission.declaration import Declaration
 
-__all__ = [
-    "GAS_HAZARDS",
-    "HOT",
-    "RULES",
-    "UNKNOWN",
-    "RiskAssessment",
-    "RiskContext",
-    "RiskFinding",
-    "RiskRefusal",
-    "RiskRule",
-    "assess",
-    "categories_of_gas",
-    "common_name",
-    "points_of",
-    "safe_in_time",
-    "way_down",
-]
-
 HOT: Final[Mapping[str, float]] = {"celsius": 800.0, "kelvin": 1073.15}
 """From here on heat is R4, in each unit a caller may write; compared, never converted."""
 

@@ -7,8 +7,6 @@ from typing import Any, Final
 from labharness.core.vocabulary.texts import Text
 from labharness.work.admission.schemas import TYPES_IN_WORDS, closed_to, kept
 
-__all__ = ["contradiction"]
-
 _TYPES: Final[Mapping[str, frozenset[str]]] = {
     name: frozenset({name}) for name in ("null", "boolean", "object", "array", "integer", "string")
 } | {"number": frozenset({"number", "integer"})}

@@ -10,21 +10,6 @@ from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.numbers import PLACE_CHARACTERS, value_fault
 
-__all__ = [
-    "KEPT_CHARACTERS_MAX",
-    "PATTERN_CHARACTERS_MAX",
-    "SCHEMA_DEPTH_MAX",
-    "SCHEMA_NODES_MAX",
-    "TYPES_IN_WORDS",
-    "SchemaFault",
-    "caller_schema_fault",
-    "closed_to",
-    "input_fault",
-    "kept",
-    "output_fault",
-]
-
-
 SCHEMA_DEPTH_MAX: Final = 24
 """Nesting of a schema that a caller sends; the meta-schema costs many frames a level."""
 

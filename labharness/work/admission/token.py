@@ -10,18 +10,6 @@ from typing import Final
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import DATA_CLASSES, RISK_LEVELS, DataClass, RiskLevel
 
-__all__ = [
-    "TOKEN_BYTES",
-    "Scope",
-    "TokenRecord",
-    "beyond",
-    "in_force",
-    "is_token",
-    "issue",
-    "new_token",
-    "revoke",
-]
-
 TOKEN_BYTES: Final = 32
 """256 bits, so that a token is not guessed."""
 

@@ -9,8 +9,6 @@ from labharness.work.admission.declaration import Declaration
 from labharness.work.capability import CannotDo, LineFacts, Planned, Settings
 from labharness.work.plan import PHYSICAL_VERBS, Verb
 
-__all__ = ["ChannelCapability", "ChannelSettings", "Limits", "number"]
-
 Limits = Mapping[str, tuple[float, float, str]]
 """Lowest and highest value and the unit of each channel that may be set."""
 

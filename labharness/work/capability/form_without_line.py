@@ -6,8 +6,6 @@ from typing import Any
 from labharness.work.capability import LineFacts
 from labharness.work.plan import Verb
 
-__all__ = ["WithoutLine"]
-
 
 class WithoutLine:
     """A capability without a line: no value of a line prevents its tasks, or would mend one.

@@ -10,8 +10,6 @@ from labharness.work.capability import Answer, ArtifactContent, NoAnswer
 from labharness.work.capability.raman_verdict import distribution
 from labharness.work.plan import StepRecord
 
-__all__ = ["AXIS", "film_answer", "raman_analysis", "why_not"]
-
 SIX_OR_MORE = 6
 AXIS = "Raman shift in cm-1 as the instrument states it; counts as the camera gave them"
 

@@ -7,8 +7,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.work.capability.steps import Steps
 from labharness.work.plan import InstructionKind
 
-__all__ = ["MAP_CHANNELS", "SPOTS", "SPOTS_MAX", "add_look"]
-
 LASER_W = 0.0003
 """Below 0.5 mW a 100x objective heats MoS2 by less than 5 K."""
 

@@ -11,8 +11,6 @@ from labharness.work.capability.raman_verbs import DARK, GLOW, MAP, SURVEY
 from labharness.work.capability.raman_verdict import raman_shift
 from labharness.work.plan import StepRecord
 
-__all__ = ["spectra_so_far"]
-
 
 def spectra_so_far(
     records: Sequence[StepRecord], measured: Sequence[QueryResult]

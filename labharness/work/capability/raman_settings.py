@@ -7,8 +7,6 @@ from pydantic import Field, StrictFloat
 
 from labharness.work.capability import Settings
 
-__all__ = ["CalibrationRow", "LaserNm", "MicroscopeSettings"]
-
 LaserNm = Annotated[StrictFloat, Field(gt=300, lt=1100)]
 Optics = Annotated[str, Field(min_length=1, max_length=80)]
 

@@ -16,8 +16,6 @@ from labharness.work.capability.raman_verdict import (
 )
 from labharness.work.plan import RunningStep, Verb
 
-__all__ = ["DARK", "GLOW", "MAP", "RAMAN_VERBS", "SURVEY", "grid"]
-
 DARK, SURVEY, MAP, GLOW = "dark", "survey", "raman", "photoluminescence"
 """The kinds of spectra, as they are kept with each of them."""
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["distribution", "judge", "peak_over_background", "raman_shift", "sees_film"]
-
 SHIFT_DECIMALS = 3
 """A pixel is some 0.6 cm-1 wide."""
 

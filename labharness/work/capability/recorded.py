@@ -10,8 +10,6 @@ from labharness.core.vocabulary.texts import Param
 from labharness.work.capability import ArtifactContent
 from labharness.work.plan import RunningStep, StepRecord, Verb
 
-__all__ = ["curve_of", "recorded"]
-
 ROW_S = 10.0
 """Of lab time, between two rows: a curve for people, in a journal that keeps every sample."""
 

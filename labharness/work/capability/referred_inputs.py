@@ -17,8 +17,6 @@ from labharness.work.admission.declaration import INPUTS_URI
 from labharness.work.capability import CannotDo, Surroundings
 from labharness.work.capability.stored import artifact_of_caller
 
-__all__ = ["INPUTS_BYTES_MAX", "inputs_of", "is_artifact", "refers"]
-
 INPUTS_BYTES_MAX: Final = 2**20
 """Longest document with the inputs of a task."""
 

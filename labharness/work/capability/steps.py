@@ -7,8 +7,6 @@ from typing import Any
 from labharness.work.capability import Planned
 from labharness.work.plan import Instruction, InstructionKind, InstructionSet, ResumePoint
 
-__all__ = ["Steps"]
-
 S_PER_MIN = 60.0
 
 

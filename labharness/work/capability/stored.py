@@ -11,8 +11,6 @@ from labharness.journal.encryption import KeyMissing, kept
 from labharness.protocols.hcp.terms import DATA_CLASSES
 from labharness.work.capability import Surroundings
 
-__all__ = ["artifact_of_caller"]
-
 SUBMIT_BYTES_MAX: Final = 8 * 1_024 * 1_024
 RUNS_MAX: Final = 10_000
 """Most folders of runs that are looked through for an artifact."""

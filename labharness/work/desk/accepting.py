@@ -15,8 +15,6 @@ from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.making_safe import ABORT_S_MAX
 from labharness.work.desk.session import Session
 
-__all__ = ["accept", "acceptance"]
-
 
 def acceptance(
     session_id: str,

@@ -17,8 +17,6 @@ from labharness.work.desk.accepting import acceptance
 from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.facts import LabFacts
 
-__all__ = ["LineWithoutChannels", "facts_without_line", "is_without_line", "received_without_line"]
-
 NO_CHANNEL = Envelope(
     line="",
     limits={},

@@ -41,9 +41,6 @@ from labharness.work.desk.energised import BadPlan, energised, least_duration_s,
 from labharness.work.desk.facts import ApprovalRequest, LabFacts
 from labharness.work.plan import Prediction
 
-__all__ = ["Admitting", "BoundedLine", "Weighed", "must_begin"]
-
-
 ADVISED = frozenset({"safety_violation", "risk_too_high", "approval_denied", "approval_expired"})
 WAYS_MAX = 6  # changes of inputs that are tried, each by a whole admission
 

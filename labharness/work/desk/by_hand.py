@@ -21,8 +21,6 @@ from labharness.line.instrument import channel_of
 from labharness.safety.guard import PortBusy
 from labharness.safety.kernel import Mode
 
-__all__ = ["ActiveRun", "ByHand", "Nobody", "NotUnderstood"]
-
 TEXT_MAX = 500  # characters of a name or a reason
 READS_MAX = 8  # that wait at once, for all persons together
 VALUE_MAX = 1e300  # no channel is set to more; the kernel refuses NaN and infinity

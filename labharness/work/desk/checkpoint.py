@@ -19,8 +19,6 @@ from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.session import Session
 from labharness.work.plan import InstructionSet, StepRecord
 
-__all__ = ["KIND", "Checkpoint", "Checkpoints", "checkpoints", "heated_since", "readings_of"]
-
 KIND = "checkpoint"
 
 

@@ -39,17 +39,6 @@ from labharness.work.desk.session import Session
 from labharness.work.desk.so_far import so_far
 from labharness.work.plan import FailureKind, Status, StepFailed, StepRecord
 
-__all__ = [
-    "Closing",
-    "as_asked",
-    "error_of",
-    "file_of",
-    "record_body",
-    "suggestion",
-    "summary",
-    "unfit",
-]
-
 LOG = logging.getLogger(__name__)
 
 ERROR_OF = {

@@ -17,8 +17,6 @@ from labharness.line import COOL_WATCH_S_MAX, Line
 from labharness.line.hindrances import stop_procedure
 from labharness.work.desk.making_safe import MakingSafe
 
-__all__ = ["Cooled", "Cooling"]
-
 LOG = logging.getLogger(__name__)
 
 

@@ -41,8 +41,6 @@ from labharness.work.desk.rules_record import plan_record
 from labharness.work.desk.session import Session
 from labharness.work.plan import Executor, FailureKind, Operator, StepFailed, StepRecord
 
-__all__ = ["Desk"]
-
 LOG = logging.getLogger(__name__)
 
 UNFIT = Text("advice.outputs")

@@ -50,8 +50,6 @@ from labharness.work.plan import (
     Verb,
 )
 
-__all__ = ["DeskWithoutLine"]
-
 LOG = logging.getLogger(__name__)
 
 TICK_S = 1.0

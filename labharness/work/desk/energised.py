@@ -17,9 +17,6 @@ from labharness.instruments.driver import Adds
 from labharness.work.admission.risk import categories_of_gas, common_name
 from labharness.work.plan import InstructionSet, Prediction, stated_commands
 
-__all__ = ["BadPlan", "Energised", "EnergySource", "energised", "least_duration_s", "scope"]
-__all__ += ["stated"]
-
 FLOWED_CM3 = 1.0
 """A gas was let in if the meter of pre-flight counts more: a nominal meter has no noise."""
 

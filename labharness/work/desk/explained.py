@@ -18,8 +18,6 @@ from labharness.work.admission.risk import RULES, points_of
 from labharness.work.desk.admitting import Admitting, BoundedLine, Weighed
 from labharness.work.desk.facts import LabFacts
 
-__all__ = ["Explained", "GateFound", "explained"]
-
 
 @dataclass(frozen=True, slots=True)
 class GateFound:

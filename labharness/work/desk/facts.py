@@ -14,8 +14,6 @@ from labharness.work.capability import Capability, LineFacts
 from labharness.work.desk.energised import EnergySource
 from labharness.work.plan import InstructionSet, Prediction
 
-__all__ = ["ApprovalRequest", "Approvers", "LabFacts"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:

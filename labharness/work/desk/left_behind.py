@@ -22,8 +22,6 @@ from labharness.work.desk.resuming import way_on
 from labharness.work.desk.so_far import so_far
 from labharness.work.plan import Instruction, Status, StepRecord
 
-__all__ = ["LeftBehind", "left_behind"]
-
 TOLD: Final = ("submitted", "planned", "event", "step", "trip")
 OF_A_TRIP: Final = {"code": "cause", "channel": "channel", "value": "value", "text": "detail"}
 FIELDS: Final = ("name", "type", "uri", "size_bytes", "checksum")

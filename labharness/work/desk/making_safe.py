@@ -10,8 +10,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.line import Line, latch_lost
 from labharness.line.procedures import StepState, Verification
 
-__all__ = ["ABORT_S_MAX", "SAFE_S_MAX", "MakingSafe"]
-
 ABORT_S_MAX = 300.0  # the promised abort_timeout: heat off, reactive gases closed, inert open
 FILES_S = 20.0  # of it, kept for the files of the answer
 SAFE_S_MAX = ABORT_S_MAX - FILES_S  # lab time for the safe state, from the trip or the abort on

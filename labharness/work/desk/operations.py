@@ -10,8 +10,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.line import Line
 from labharness.work.plan import Operator
 
-__all__ = ["LineOperations", "OutOfScope"]
-
 
 class OutOfScope(LabError, RuntimeError, code="out_of_scope"):
     """An operation that the session's token does not cover."""

@@ -9,8 +9,6 @@ from pathlib import Path
 from labharness.core.vocabulary.channels import owner_of
 from labharness.journal.reading import read, sample_blocks
 
-__all__ = ["ROW_S", "process_log"]
-
 ROW_S = 10.0  # the journal keeps every sample; the log is for people and plots
 
 

@@ -9,8 +9,6 @@ from labharness.work.desk.results import ResultLog, in_short
 from labharness.work.desk.session import Session
 from labharness.work.plan import Instruction, InstructionSet, Prediction, Progress, Status
 
-__all__ = ["ProgressReporter"]
-
 PROGRESS_S = 60.0  # lab time between two progress lines within a step
 
 

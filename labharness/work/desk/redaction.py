@@ -11,8 +11,6 @@ from labharness.core.vocabulary.catalogue import TEXTS
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import REASON_CODES
 
-__all__ = ["ACCEPTED", "RECOVERED", "redacted_event", "sentence"]
-
 ACCEPTED: Final = "accepted"
 RECOVERED: Final = "recovered_from_checkpoint"
 """HCP's reason of the change of state of a session that goes on after a checkpoint."""

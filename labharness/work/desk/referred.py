@@ -7,18 +7,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.journal.chain import canonical
 from labharness.work.capability import ArtifactContent, NoAnswer
 
-__all__ = [
-    "FAILURE",
-    "REMARKS",
-    "RESULTS",
-    "bare",
-    "failure",
-    "references",
-    "referred_in",
-    "remarks",
-    "results",
-]
-
 RESULTS: Final = "results"
 """Name of the artifact with the outputs of a confidential task, as a message would hold them."""
 

@@ -12,8 +12,6 @@ from labharness.journal.chain import unseal
 from labharness.journal.reading import sealed
 from labharness.work.capability import QueryResult
 
-__all__ = ["KIND", "ResultLog", "in_short", "results"]
-
 KIND = "queried"
 SHORT_CHARACTERS = 2000
 ROWS_TOLD_MAX = 8

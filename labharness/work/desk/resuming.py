@@ -17,8 +17,6 @@ from labharness.work.desk.checkpoint import Checkpoint, checkpoints, heated_sinc
 from labharness.work.desk.facts import LabFacts
 from labharness.work.plan import InstructionSet, ResumePoint, Status, StepRecord
 
-__all__ = ["NotResumable", "Resumption", "look_up", "way_on"]
-
 OF_THE_TASK: Final = ("submitted", "planned")
 """Records of a journal that say what was asked for, and what was made of it."""
 

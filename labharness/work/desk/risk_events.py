@@ -7,8 +7,6 @@ from labharness.core.clock import Clock, utc_text
 from labharness.core.vocabulary import Trip
 from labharness.core.vocabulary.texts import Text, texts_in
 
-__all__ = ["risk_events"]
-
 LIMITS: Final = ("bound", "confirmed", "allowed_s")
 """Parameters of a trip's text that are the limit which its value has passed."""
 

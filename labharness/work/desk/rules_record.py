@@ -9,8 +9,6 @@ from labharness.safety.kernel import Envelope
 from labharness.work.capability import Planned
 from labharness.work.desk.facts import LabFacts
 
-__all__ = ["Bar", "RecordedRules", "plan_record", "read_rules", "rules_record"]
-
 NO_RULES: Mapping[str, Any] = {"watched": {}, "limits": [], "trips": []}
 LIMIT = ("channel", "readback", "unit", "low", "high", "source")
 TRIP = ("name", "channel", "unit", "source")

@@ -20,8 +20,6 @@ from labharness.protocols.hcp.session import (
 from labharness.work.admission.token import Scope, TokenRecord, beyond, in_force, revoke
 from labharness.work.desk.redaction import redacted_event
 
-__all__ = ["WHOLE", "Session"]
-
 WHOLE: Final = "whole_event"
 """The record of all that an event of a confidential task would say; it takes the key to read it."""
 

@@ -13,8 +13,6 @@ from labharness.work.capability import ArtifactContent, Capability, PartialResul
 from labharness.work.desk.results import results
 from labharness.work.plan import StepRecord
 
-__all__ = ["so_far"]
-
 LOG = logging.getLogger(__name__)
 
 

@@ -10,8 +10,6 @@ from labharness.work.plan.instructions import Instruction, InstructionSet, resol
 from labharness.work.plan.operations import Operations
 from labharness.work.plan.step import FailureKind, RunningStep, StepFailed, Verb
 
-__all__ = ["Executor", "Progress", "Status", "StepRecord"]
-
 
 class Status(StrEnum):
     """State of an instruction (MCP-CP 5.4)."""

@@ -12,8 +12,6 @@ from typing import Any, Literal
 
 from labharness.core.vocabulary.digests import digest_of
 
-__all__ = ["Instruction", "InstructionKind", "InstructionSet", "ResumePoint", "resolve"]
-
 INSTRUCTIONS_MAX = 10_000
 """Most instructions in one set."""
 

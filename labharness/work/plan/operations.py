@@ -5,8 +5,6 @@ from typing import Protocol
 
 from labharness.core.vocabulary import Command, Outcome
 
-__all__ = ["Operations", "Operator"]
-
 
 class Operator(Protocol):
     """A person who does the steps that no instrument does."""

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["BANDS", "PredictedStep", "PredictedViolation", "Prediction", "Stays"]
-
 BANDS: Mapping[str, tuple[float, float]] = {
     # relative and absolute half-width by unit: the instruments' tolerances, nothing of the plant
     "degC": (0.0075, 2.2),  # thermocouple type K, standard class

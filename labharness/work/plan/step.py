@@ -11,8 +11,6 @@ from labharness.core.vocabulary.texts import Param, Text
 from labharness.work.plan.instructions import Instruction
 from labharness.work.plan.operations import Operations
 
-__all__ = ["FailureKind", "RunningStep", "StepFailed", "Verb"]
-
 
 class FailureKind(StrEnum):
     """The reason of a failure."""

@@ -10,8 +10,6 @@ from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.texts import Text
 from labharness.work.plan.step import FailureKind, RunningStep, Verb
 
-__all__ = ["PHYSICAL_VERBS", "stated_commands"]
-
 SAMPLES_MIN = 5
 """Readings below which a slope says nothing."""
 

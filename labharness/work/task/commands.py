@@ -6,38 +6,6 @@ from typing import Any, Final, Literal
 
 from labharness.work.task.record import RetryPolicy
 
-__all__ = [
-    "COMMANDS",
-    "MAY",
-    "AppendProgress",
-    "ArchiveTask",
-    "CancelTask",
-    "CompleteTask",
-    "CreateJob",
-    "CreateTask",
-    "DropRun",
-    "EndJob",
-    "FailTask",
-    "GetTask",
-    "JobCommand",
-    "LeaseInstruments",
-    "LinkTasks",
-    "ListTasks",
-    "MissRuns",
-    "PauseTask",
-    "ReleaseInstruments",
-    "ReportStatus",
-    "ResumeTask",
-    "RetryTask",
-    "StartTask",
-    "TaskActor",
-    "TaskCommand",
-    "TellJob",
-    "TickJob",
-    "UnlinkTasks",
-    "UpdateTask",
-]
-
 ActorRole = Literal["caller", "operator", "runtime"]
 
 

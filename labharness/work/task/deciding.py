@@ -48,8 +48,6 @@ from labharness.work.task.record import (
 from labharness.work.task.refusing import _Refuse, require
 from labharness.work.task.states import ACTIVE, TERMINAL, may_become
 
-__all__ = ["REFUSALS", "decide", "expired", "readable", "silent"]
-
 ANSWER_S: Final = 300.0
 """Longest time (s) for a worker to end a silent run, with its line made safe."""
 

@@ -19,8 +19,6 @@ from labharness.work.task.jobs import BATCH_MAX, JOBS_MAX, BadJob, schedule_of, 
 from labharness.work.task.record import Job, Tasks
 from labharness.work.task.refusing import _Refuse, require
 
-__all__ = ["DECIDE_JOBS", "JOB_REFUSALS"]
-
 JOB_TITLE_CHARACTERS_MAX: Final = 500
 
 JOB_REFUSALS: Final = frozenset({"unknown_job", "job_exists", "jobs_full", "job_ended", "not_due"})

@@ -14,8 +14,6 @@ from labharness.work.task.leases import at_work, leased
 from labharness.work.task.record import Tasks
 from labharness.work.task.refusing import require
 
-__all__ = ["DECIDE_LEASES", "LEASE_REFUSALS"]
-
 LEASE_REFUSALS: Final = frozenset({"leased", "no_place", "not_leased"})
 """Codes of refusals that only leases have."""
 

@@ -7,8 +7,6 @@ from labharness.work.task import facts as f
 from labharness.work.task.projected import attempt_of, edge_of, last_error, progress_of, utc
 from labharness.work.task.record import Attempt, Task, Tasks
 
-__all__ = ["EVENTS", "events_of"]
-
 # A status that a task takes -> its event. The wish to cancel has a fact and an event of its own.
 _BY_STATUS: Final = {
     "accepted": "task.accepted",

@@ -7,34 +7,6 @@ from typing import Any, Final, get_type_hints
 from labharness.core.errors import LabError
 from labharness.work.task.record import RetryPolicy, plain_fields
 
-__all__ = [
-    "FACTS",
-    "AttemptEnded",
-    "AttemptMoved",
-    "AttemptStarted",
-    "CancelRequested",
-    "CommandRefused",
-    "CommandTaken",
-    "EdgeSet",
-    "InstrumentsLeased",
-    "InstrumentsReleased",
-    "JobCreated",
-    "JobEnded",
-    "JobMissed",
-    "JobRunDropped",
-    "JobTicked",
-    "JobTold",
-    "TaskCreated",
-    "TaskDelivered",
-    "TaskFact",
-    "TaskMoved",
-    "TaskProgressed",
-    "TaskUpdated",
-    "UnknownFact",
-    "fact_from_json",
-    "fact_to_json",
-]
-
 
 class UnknownFact(LabError, ValueError, code="unknown_task_fact"):
     """A record of a task that this version cannot read."""

@@ -22,8 +22,6 @@ from labharness.work.task.record import (
 )
 from labharness.work.task.states import FOR_PERSONS, TERMINAL
 
-__all__ = ["apply", "folded"]
-
 _WORKING: Final = frozenset({"preparing", "running", "retrying"})
 NOT_OF_TASK: Final = ("at_s", "job_id", "job_run")
 

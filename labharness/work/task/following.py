@@ -23,8 +23,6 @@ from labharness.work.task.commands import (
 )
 from labharness.work.task.record import Attempt, PersonRequest, Task
 
-__all__ = ["followed", "found_again", "journal_ref", "read_up_to"]
-
 
 def journal_ref(run_id: str) -> str:
     """Return the reference of a run's journal, whose offset is the number of the last record."""

@@ -15,8 +15,6 @@ from labharness.work.task.facts import TaskFact, fact_from_json, fact_to_json
 from labharness.work.task.fold import folded
 from labharness.work.task.record import Tasks
 
-__all__ = ["Draft", "HouseJournal", "PendingRecord", "read_history", "read_tasks"]
-
 KIND: Final = "task_facts"
 """Kind of a record: all facts of one command, so that a cut never leaves a part of them."""
 

@@ -19,23 +19,6 @@ from labharness.work.task.commands import JobCommand, MissRuns, TickJob
 from labharness.work.task.record import ABSENCE, Job, MissedRuns, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
-__all__ = [
-    "BATCH_MAX",
-    "EVERY_S_MIN",
-    "JOBS_MAX",
-    "LATE_S_MAX",
-    "BadJob",
-    "Schedule",
-    "Vary",
-    "due",
-    "points",
-    "run_key",
-    "schedule_of",
-    "standing",
-    "untold",
-    "varied",
-]
-
 JOBS_MAX: Final = 50
 """Most jobs of one lab that are not over; one more is refused."""
 

@@ -7,8 +7,6 @@ from typing import Final
 from labharness.core.vocabulary.texts import Text
 from labharness.work.task.record import InstrumentLease, Task, Tasks
 
-__all__ = ["WITHOUT_LINE", "Need", "Needs", "at_work", "leased", "obstacle"]
-
 
 @dataclass(frozen=True, slots=True)
 class Need:

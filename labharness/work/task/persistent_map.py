@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final, TypeVar
 
-__all__ = ["NEWEST_MAX", "PersistentMap"]
-
 K = TypeVar("K")
 V = TypeVar("V")
 

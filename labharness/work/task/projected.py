@@ -6,8 +6,6 @@ from typing import Any
 
 from labharness.work.task.record import Attempt, Edge, Task, TaskProgress, Tasks
 
-__all__ = ["attempt_of", "edge_of", "graph_of", "last_error", "progress_of", "task_of", "utc"]
-
 
 def utc(at_s: float) -> str:
     """Return a second of world time as RFC 3339."""

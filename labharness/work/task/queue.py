@@ -11,19 +11,6 @@ from labharness.work.task.commands import ReportStatus, TaskCommand
 from labharness.work.task.leases import Needs, obstacle
 from labharness.work.task.record import Task, Tasks
 
-__all__ = [
-    "PRIORITIES",
-    "QUEUED_MAX",
-    "READY",
-    "blockers",
-    "is_full",
-    "next_task",
-    "reviewed",
-    "reviewed_task",
-    "waiting",
-    "waits",
-]
-
 QUEUED_MAX: Final = 100
 """Most tasks of one lab that wait; one more is refused (ruling 6)."""
 

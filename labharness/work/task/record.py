@@ -8,27 +8,6 @@ from typing import Any, Final
 
 from labharness.work.task.persistent_map import PersistentMap
 
-__all__ = [
-    "ABSENCE",
-    "DELIVERY_STATES",
-    "EDGE_KINDS",
-    "INVERSE",
-    "VISIBILITIES",
-    "Attempt",
-    "Edge",
-    "InstrumentLease",
-    "Job",
-    "MissedRuns",
-    "PersonRequest",
-    "PlanItem",
-    "RetryPolicy",
-    "Task",
-    "TaskProgress",
-    "TaskStep",
-    "Tasks",
-    "plain_fields",
-]
-
 EDGE_KINDS: Final = (
     *("parent", "child", "blocks", "blocked_by", "source_task", "source_attempt"),
     *("spawned_subagent", "assigned_thread", "produced_artifact", "consumed_artifact", "evidence"),

@@ -3,8 +3,6 @@
 It has the code of the reason, which `decide` makes a fact.
 """
 
-__all__ = ["require"]
-
 
 class _Refuse(Exception):
     """The refusal of a command; it does not leave the deciding modules."""

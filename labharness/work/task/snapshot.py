@@ -7,8 +7,6 @@ from labharness.work.task.projected import attempt_of, graph_of, task_of, utc
 from labharness.work.task.record import Task, Tasks
 from labharness.work.task.states import TERMINAL, WAITING
 
-__all__ = ["SCHEMA_VERSION", "snapshot", "unfollowed"]
-
 SCHEMA_VERSION: Final = "1.0.0"
 RECENT_MAX: Final = 20
 """Ended tasks in the summary; older ones are found under `tasks`."""

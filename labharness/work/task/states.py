@@ -5,20 +5,6 @@ The names are those of the agent-task contract and of its published snapshot sch
 
 from typing import Final, NamedTuple
 
-__all__ = [
-    "ACTIVE",
-    "ATTEMPT_ENDED",
-    "ATTEMPT_STATUSES",
-    "CORRESPONDING",
-    "FOR_PERSONS",
-    "STATUSES",
-    "TERMINAL",
-    "TRANSITIONS",
-    "WAITING",
-    "Corresponding",
-    "may_become",
-]
-
 WAITING: Final = ("waiting_input", "waiting_permission", "waiting_resource")
 FOR_PERSONS: Final = frozenset({"waiting_input", "waiting_permission"})
 """Statuses that last until a person acts."""

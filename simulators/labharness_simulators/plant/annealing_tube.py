@@ -14,8 +14,6 @@ from labharness_simulators.plant.furnace import (
 from labharness_simulators.plant.gas import MassFlow
 from labharness_simulators.plant.relays import FURNACE_MAINS, Relays
 
-__all__ = ["AnnealingTube"]
-
 SUBSTEP_S_MAX = 2.0
 FULL_SCALE_SCCM = 500.0
 

@@ -37,8 +37,6 @@ from labharness_simulators.plant.spectrum import Light
 from labharness_simulators.plant.spot import spot_light
 from labharness_simulators.plant.stage import MicroscopeStage
 
-__all__ = ["CvdTube"]
-
 COIL_OF = {
     "box.argon_valve": ARGON_VALVE,
     "box.nitrogen_bypass_shut": NITROGEN_BYPASS,

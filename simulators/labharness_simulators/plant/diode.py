@@ -5,8 +5,6 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["Diode", "DiodeBench", "DiodeFaults"]
-
 BOLTZMANN_J_PER_K = 1.380649e-23  # SI, exact
 ELEMENTARY_CHARGE_C = 1.602176634e-19  # SI, exact
 BISECTIONS = 80

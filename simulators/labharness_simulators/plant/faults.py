@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 
 from labharness_simulators.plant.sensors import SensorFault, SensorFaultKind
 
-__all__ = ["Faults"]
-
 
 @dataclass(slots=True)
 class Faults:

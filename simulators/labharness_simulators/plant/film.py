@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["HALF_WIDTH_UM", "Film"]
-
 HALF_WIDTH_UM = 500.0
 MARGIN_UM_MAX = 250.0  # nuclei this far outside still reach the sample
 TRIANGLES_MAX = 20_000  # per layer

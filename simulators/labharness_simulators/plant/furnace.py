@@ -5,8 +5,6 @@ from collections.abc import Callable
 from labharness_simulators.plant.faults import Faults
 from labharness_simulators.plant.relays import FURNACE_MAINS, SULFUR_MAINS, Relays
 
-__all__ = ["AMBIENT_K", "ZERO_C_K", "Heater", "SulfurHeater", "TubeFurnace"]
-
 ZERO_C_K = 273.15
 AMBIENT_K = 298.0
 THERMOCOUPLE_NOISE_C = 0.2  # 0.1-0.3 °C rms, from memory of bench readings; unverified

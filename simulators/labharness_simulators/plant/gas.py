@@ -5,17 +5,6 @@ from math import exp
 from labharness_simulators.plant.faults import Faults
 from labharness_simulators.plant.relays import Relays
 
-__all__ = [
-    "ATMOSPHERE_PA",
-    "BYPASS_SCCM",
-    "OXYGEN_IN_AIR",
-    "PA_PER_TORR",
-    "SCCM_PA_M3_PER_S",
-    "SUPPLY_PA",
-    "MassFlow",
-    "TubeGas",
-]
-
 ATMOSPHERE_PA = 101_325.0
 PA_PER_PSI = 6_894.757
 PA_PER_TORR = ATMOSPHERE_PA / 760.0

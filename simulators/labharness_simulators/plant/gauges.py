@@ -5,8 +5,6 @@ from math import exp
 from labharness_simulators.plant.faults import Faults
 from labharness_simulators.plant.gas import ATMOSPHERE_PA, PA_PER_TORR
 
-__all__ = ["Detector", "Gauge"]
-
 
 class Gauge:
     """A pressure gauge of 0.5 % of reading (MKS 900 class) with 0.1 % noise.

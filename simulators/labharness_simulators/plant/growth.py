@@ -2,8 +2,6 @@
 
 from math import exp, sqrt
 
-__all__ = ["GROWTH_ONSET_K", "LAYERS", "Growth"]
-
 LAYERS = 6
 # 450 °C: below it the onset factor is under 0.4 % and there is almost no metal vapour
 GROWTH_ONSET_K = 723.15

@@ -15,8 +15,6 @@ from labharness_simulators.plant.sources import (
     sulfur_vapour_pa,
 )
 
-__all__ = ["HOT_SULFUR_K", "HotZone"]
-
 HOT_SULFUR_K = 383.15  # 110 °C: below it the boat delivers a negligible amount
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LASER_NM", "Laser", "Spectrometer"]
-
 LASER_NM = 532.0
 NM_PER_CM1 = 1e7
 EV_NM = 1_239.842

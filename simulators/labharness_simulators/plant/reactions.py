@@ -4,8 +4,6 @@ from math import exp
 
 from labharness_simulators.plant.gas import ATMOSPHERE_PA
 
-__all__ = ["arrival_share", "burnt", "film_kept", "growth_share"]
-
 OXYGEN_PER_SULFUR = 8.0  # S8 + 8 O2 -> 8 SO2
 FILM_BURNS_PA_S = 12_000.0  # hot MoS2 in 0.1 % of oxygen burns within minutes (judgement)
 # Above 5-10 % of hydrogen the domains are smaller, because MoS2 turns into H2S; published growths

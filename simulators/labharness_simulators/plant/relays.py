@@ -4,18 +4,6 @@ from collections.abc import Sequence
 
 from labharness_simulators.plant.faults import Faults
 
-__all__ = [
-    "ARGON_VALVE",
-    "FURNACE_MAINS",
-    "HYDROGEN_VALVE",
-    "NITROGEN_BYPASS",
-    "PUMP",
-    "PUMP_ISOLATION",
-    "SULFUR_MAINS",
-    "VENT",
-    "Relays",
-]
-
 # Indices of K1..K8 as wired on the line. An energised coil opens its valve or closes its contactor.
 # The bypass is the exception: it is normally open and flows without power.
 ARGON_VALVE = 0

@@ -5,8 +5,6 @@ import random
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
-__all__ = ["STRAIN_PERCENT", "Sample", "draw_sample"]
-
 STRAIN_PERCENT = 0.43
 """Biaxial strain of a usual film: cooling from 750 °C it shrinks by up to 0.5 % more than its
 substrate, and slides a little. It puts a monolayer at 19.9 cm⁻¹, as grown by CVD, against 18.7

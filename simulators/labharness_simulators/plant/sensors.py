@@ -5,8 +5,6 @@ import random
 from collections import deque
 from enum import StrEnum
 
-__all__ = ["SensorFault", "SensorFaultKind"]
-
 HISTORY_MAX = 1_000  # values remembered by a delayed sensor; it is read a few times a second
 BLINK_S = 1.0  # period of an intermittent sensor
 

@@ -10,8 +10,6 @@ from labharness_simulators.plant.film import CLOSED_AREA, Film
 from labharness_simulators.plant.growth import LAYERS
 from labharness_simulators.plant.sample import STRAIN_PERCENT, Sample
 
-__all__ = ["Lying", "SeenFilm", "Shelf", "StatedFilm"]
-
 MATERIAL, SUBSTRATE = "MoS2", "SiO2/Si"
 """The only ones of which the plant has lines."""
 

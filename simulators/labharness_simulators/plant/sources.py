@@ -5,18 +5,6 @@ from math import sqrt
 from labharness_simulators.plant.furnace import ZERO_C_K
 from labharness_simulators.plant.gas import ATMOSPHERE_PA
 
-__all__ = [
-    "MOO3_G_PER_MOL",
-    "SULFUR_G_PER_MOL",
-    "carried_mg_per_s",
-    "crusted_moo3_pa",
-    "delivered_metal_pa",
-    "delivered_sulfur_pa",
-    "moo3_vapour_pa",
-    "nuclei_share",
-    "sulfur_vapour_pa",
-]
-
 PA_PER_MMHG = 133.322
 MOO3_G_PER_MOL = 143.94
 SULFUR_G_PER_MOL = 256.5  # S8, the vapour near 200 °C

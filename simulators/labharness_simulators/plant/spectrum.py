@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 
 from labharness_simulators.plant.sample import STRAIN_PERCENT, Sample
 
-__all__ = ["SILICON_CM1", "Band", "Light", "RamanLine", "light_of", "with_disorder"]
-
 SILICON_CM1 = 520.7
 SILICON_WIDTH_CM1 = 2.8  # natural, 2.7-3.0
 SILICON_LINES = 3  # the first order, 2TA and 2TO

@@ -9,8 +9,6 @@ from labharness_simulators.plant.sample import Sample
 from labharness_simulators.plant.shelf import SeenFilm
 from labharness_simulators.plant.spectrum import Light, light_of, with_disorder
 
-__all__ = ["FOCUS_UM", "WAIST_UM", "layers_under", "spot_light"]
-
 WAIST_UM = 0.5  # radius at 1/e² in focus; a 100x objective of NA 0.9 gives 0.3 to 0.6
 FOCUS_UM = math.pi * WAIST_UM**2 / 0.532  # Rayleigh length of a Gaussian beam of 532 nm
 

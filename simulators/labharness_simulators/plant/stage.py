@@ -2,8 +2,6 @@
 
 import math
 
-__all__ = ["MicroscopeStage"]
-
 
 class MicroscopeStage:
     """A three-axis stage that moves in a straight line at 5 mm/s.

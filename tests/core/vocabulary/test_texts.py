@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from labharness.core.languages import LANGUAGES
 from labharness.core.vocabulary.catalogue import TEXTS, WORDS
-from labharness.core.vocabulary.texts import LANGUAGES, Text, coded, in_language, revived, words_of
+from labharness.core.vocabulary.texts import Text, coded, in_language, revived, words_of
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.layout import FORMAT
 from labharness.journal.reading import read, run_header

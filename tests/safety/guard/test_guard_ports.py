@@ -20,7 +20,7 @@ from labharness.core.vocabulary import (
     Until,
 )
 from labharness.safety.guard import GuardCore, PortState, SafeFrame
-from labharness.safety.guard.core import Finished, Port
+from labharness.safety.guard.port import Finished, Port
 
 
 def whole(finished: Finished | None) -> tuple[bytes | None, str]:

@@ -18,7 +18,7 @@ from labharness.lab.operate.attend import Attendance
 from labharness.lab.operate.idle_line import reset
 from labharness.line import Line, NotArmed
 from labharness.safety.guard import Latch, LatchUnreadable, NotPermitted, Source
-from labharness.safety.guard.latch import LEFT_ARMED
+from labharness.safety.guard.port_records import LEFT_ARMED
 from labharness.safety.guard.shell import LoopGuard
 from labharness.safety.kernel import Mode
 from rig import SAFE_TABLE, SHORT_LINE, Injection, plant_fault

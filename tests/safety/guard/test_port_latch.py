@@ -18,9 +18,10 @@ from labharness.instruments.link.identity import BY_ID, LinkAddress, LinkIdentit
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.config.lock import LineBusy, LineLock, owner_elsewhere
 from labharness.safety.guard import Latch, LatchUnreadable, port_records
-from labharness.safety.guard.latch import LEFT_ARMED, LatchedElsewhere
+from labharness.safety.guard.latch import LatchedElsewhere
 from labharness.safety.guard.port_records import (
     GUARD,
+    LEFT_ARMED,
     LINE,
     PortLatch,
     PortLock,

@@ -19,7 +19,8 @@ from labharness.safety.guard import (
     Permit,
     SafeFrame,
 )
-from labharness.safety.guard.core import PERMIT_S_MAX, PortState, Source
+from labharness.safety.guard.core import PERMIT_S_MAX, Source
+from labharness.safety.guard.port import PortState
 from labharness.safety.kernel import IllegalMode, Memory, Mode, begin, change, conclude, judge, tick
 
 READ = Request(b"R\r", Until(b"\r"), 1.0)

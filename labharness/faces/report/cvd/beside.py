@@ -9,8 +9,6 @@ from labharness.faces.report.figures import Drawn, axes_of, curves_drawn
 from labharness.faces.report.html import Html
 from labharness.faces.report.svg import exact, upright, words_at
 
-__all__ = ["Clearest", "clearest", "of_raman", "spectra_beside", "spectra_drawn", "within"]
-
 T = TypeVar("T")
 
 SILICON_REACH_CM1: Final = 18.0

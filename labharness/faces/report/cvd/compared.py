@@ -17,8 +17,6 @@ from labharness.faces.report.document import render
 from labharness.faces.report.figures import Drawn
 from labharness.faces.report.html import Html
 
-__all__ = ["growths_compared"]
-
 
 def growths_compared(runs: Sequence[ComparedRun]) -> Iterator[Html]:
     """Return the sections of spectra and of films; neither where no run has any."""

@@ -11,8 +11,6 @@ from labharness.faces.report.quantities import quantities, unit_text
 from labharness.faces.report.svg import exact, number
 from labharness.faces.report.words import known, say
 
-__all__ = ["growth_conditions"]
-
 GROWN: Final = "material_growth"
 LOOKED: Final = "characterisation"
 RISE: Final = " rise per minute"

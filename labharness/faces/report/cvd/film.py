@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["FIT_WINDOW_CM1", "evidence", "film", "film_in_brief", "layers_text"]
-
 SIX_OR_MORE: Final = 6
 NAMED_SPOTS_MAX: Final = 60
 """A map of more spots has no room for their numbers; the table has them."""

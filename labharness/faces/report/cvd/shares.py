@@ -7,8 +7,6 @@ from labharness.faces.report.html import Html, joined
 from labharness.faces.report.svg import box, drawing, level, upright, words_at
 from labharness.faces.report.words import both, phrases, say
 
-__all__ = ["LAYER_CLASSES", "LAYER_COLOURS", "area_parts", "headline", "share_bars"]
-
 LAYER_CLASSES: Final = ("1", "2", "3", "4", "5", "6")
 LAYER_COLOURS: Final = {
     1: "#0072b2", 2: "#009e73", 3: "#b8860b", 4: "#d55e00", 5: "#a0448a", 6: "#4d4d4d"

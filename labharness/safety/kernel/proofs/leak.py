@@ -12,8 +12,6 @@ import math
 from labharness.safety.kernel.proofs.rows import LeakCheck
 from labharness.safety.kernel.tracks import Shown, Track, lacking
 
-__all__ = ["LeakProof"]
-
 
 class LeakProof:
     """Watches the pressure, and remembers how the last check ended.

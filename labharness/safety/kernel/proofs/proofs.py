@@ -15,8 +15,6 @@ from labharness.safety.kernel.proofs.purged import Meter, PurgeProof
 from labharness.safety.kernel.proofs.rows import Backfill, LeakTight, Proof, Purge
 from labharness.safety.kernel.tracks import Shown, Track, may_be
 
-__all__ = ["Proofs"]
-
 
 class Proofs:
     """The proofs of one line.

@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from labharness.safety.kernel.proofs.rows import Backfill, Purge
 from labharness.safety.kernel.tracks import Track
 
-__all__ = ["Meter", "PurgeProof"]
-
 
 @dataclass(slots=True, eq=False)
 class Meter:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from labharness.core.vocabulary.texts import Text
 from labharness.safety.kernel.conditions import Bound, EnvelopeInvalid, positive
 
-__all__ = ["Backfill", "LeakCheck", "LeakTight", "Proof", "Purge", "PurgedOf"]
-
 
 @dataclass(frozen=True, slots=True)
 class PurgedOf:

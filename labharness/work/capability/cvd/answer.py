@@ -10,8 +10,6 @@ from labharness.work.capability.cvd.intent import met
 from labharness.work.capability.raman_answer import film_answer
 from labharness.work.plan import StepRecord
 
-__all__ = ["compose", "growth_log"]
-
 
 def compose(records: Sequence[StepRecord], threshold: float, intent: str = "") -> Answer | NoAnswer:
     """Return the answer of a run, or why it has none.

@@ -3,9 +3,6 @@
 from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
 from labharness.work.capability.channels import number
 
-__all__ = ["DECLARATION"]
-
-
 RECIPE = {
     "type": "object",
     "description": "Growth parameters; what is left out has the line's default",

@@ -10,8 +10,6 @@ from typing import Any
 
 from labharness.core.vocabulary.texts import Text
 
-__all__ = ["met", "named"]
-
 FEW: tuple[int, ...] = (2, 3, 4, 5)
 """Few-layer."""
 

@@ -12,8 +12,6 @@ from labharness.work.capability.raman_map import add_look
 from labharness.work.capability.steps import Steps
 from labharness.work.plan import InstructionKind
 
-__all__ = ["plan_growth"]
-
 COLD_C = 20.0
 """Setpoint of a heater that is off: below every room, so that nothing heats."""
 

@@ -10,8 +10,6 @@ from labharness.core.vocabulary.units import ZERO_CELSIUS_K, celsius_from_kelvin
 from labharness.work.capability import CannotDo, ReasonCode
 from labharness.work.capability.cvd.settings import GrowthFacts
 
-__all__ = ["GROWTH_DEFAULTS", "Recipe", "growth_facts", "growth_misfits", "make_recipe"]
-
 GROWTH_DEFAULTS: Mapping[str, float] = {
     # A 2-inch quartz tube; numbers of published MoS2 growths unless said otherwise.
     "temperature_c": 735.0,  # within 700-800: isolated to closing monolayers

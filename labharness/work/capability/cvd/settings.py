@@ -10,8 +10,6 @@ from labharness.core.vocabulary.units import ATMOSPHERE_TORR
 from labharness.work.capability import LineFacts
 from labharness.work.capability.raman_settings import LaserNm, MicroscopeSettings
 
-__all__ = ["CvdSettings", "GrowthFacts", "growth_line"]
-
 
 class CvdSettings(MicroscopeSettings):
     """The table ``[capability.cvd-material-synthesis]``.

@@ -6,8 +6,6 @@ from typing import Any
 
 from labharness.core.vocabulary.units import celsius_from_kelvin
 
-__all__ = ["ways_out"]
-
 TOPS_C = (799.0, 775.0, 750.0, 725.0, 700.0)
 """Tops of the temperature range: just below where risk rises, then down the monolayer window."""
 

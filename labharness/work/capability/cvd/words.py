@@ -2,8 +2,6 @@
 
 from typing import Final
 
-__all__ = ["PHRASES"]
-
 PHRASES: Final[dict[str, tuple[str, str]]] = {
     # ---- phases of the plan
     "phase.loading": ("loading", "装样"),

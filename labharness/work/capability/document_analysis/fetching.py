@@ -25,8 +25,6 @@ from labharness.work.capability.document_analysis.settings import (
     origins_of,
 )
 
-__all__ = ["REDIRECTS_MAX", "Fetched", "NotFetched", "OriginForbidden", "fetch"]
-
 REDIRECTS_MAX: Final = 3
 SILENT_S: Final = 10.0
 """Longest silence (s) of a server."""

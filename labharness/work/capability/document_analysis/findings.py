@@ -16,8 +16,6 @@ from typing import Any, Final, Literal
 from labharness.work.capability.document_analysis.quantities import Quantity, quantities
 from labharness.work.capability.document_analysis.sections import Section, sentences
 
-__all__ = ["FINDINGS_MAX", "MARKS", "KeyFinding", "confidence_of", "findings", "marks_of"]
-
 FINDINGS_MAX: Final = 100
 """Most findings of one document; those of the highest confidence are kept."""
 

@@ -13,8 +13,6 @@ from typing import Any, Final
 from labharness.work.capability.document_analysis.quantities import quantities
 from labharness.work.capability.document_analysis.sections import Section, sentences
 
-__all__ = ["growth_of"]
-
 VAPOUR: Final = re.compile(r"\bCVD\b|chemical vapou?r deposition|化学气相沉积", re.IGNORECASE)
 MATERIALS: Final = re.compile(
     r"\b(MoS|WS|MoSe|WSe|MoTe|ReS|SnS)[ _{]{0,2}[2₂]\b|\b(graphene|h-?BN)\b"

@@ -9,8 +9,6 @@ from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.schemas import input_fault
 from labharness.work.capability.cvd.declaration import DECLARATION
 
-__all__ = ["proposed_task"]
-
 WANTED: Final = ("peak_distance", "layer_count", "confidence")
 
 

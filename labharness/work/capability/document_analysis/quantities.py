@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-__all__ = ["Quantity", "quantities"]
-
 _PREFIXES: Final = {
     "T": 1e12,
     "G": 1e9,

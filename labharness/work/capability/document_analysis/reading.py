@@ -22,8 +22,6 @@ from labharness.work.capability.document_analysis.sections import (
     sections_of_text,
 )
 
-__all__ = ["MEDIA_TYPES", "Limits", "main", "read_document", "result_of"]
-
 MEDIA_TYPES: Final = ("text/plain", "text/markdown", "text/html", "application/pdf")
 
 NICE: Final = 10

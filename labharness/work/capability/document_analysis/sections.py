@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Section", "heading_of", "sections_of_markdown", "sections_of_text", "sentences"]
-
 HEADING_CHARACTERS_MAX: Final = 120
 """Longest line that is taken for a heading."""
 

@@ -11,8 +11,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Settings
 from labharness.work.capability.document_analysis.reading import Limits
 
-__all__ = ["DocumentSettings", "Origin", "not_listed", "origin_of", "origins_of"]
-
 _HOST: Final = re.compile(r"(?:\*\.)?[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\]")
 
 Origin = tuple[str, int]

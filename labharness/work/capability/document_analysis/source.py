@@ -21,8 +21,6 @@ from labharness.work.capability.document_analysis.settings import (
 )
 from labharness.work.capability.stored import artifact_of_caller
 
-__all__ = ["Document", "DocumentRefused", "document_of", "source_fault"]
-
 SUFFIXES: Final = {
     ".txt": "text/plain",
     ".md": "text/markdown",

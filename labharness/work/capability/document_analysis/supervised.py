@@ -14,8 +14,6 @@ from labharness.core.vocabulary.extras import EXTRAS, all_to_install
 from labharness.core.vocabulary.texts import Text
 from labharness.work.capability.document_analysis.reading import Limits
 
-__all__ = ["ANSWER_BYTES_MAX", "REASONS", "DocumentUnreadable", "ReaderLost", "read_apart"]
-
 READER: Final = "labharness.work.capability.document_analysis.reading"
 ANSWER_BYTES_MAX: Final = 2 * 1_024 * 1_024
 """Most bytes of an answer: a hundred findings of 600 characters have a tenth of it."""

@@ -11,8 +11,6 @@ from labharness.work.admission.declaration import Declaration, DeclaredConstrain
 from labharness.work.capability.channels import number
 from labharness.work.capability.raman_characterization.spectra import POINTS_MAX, SPECTRA_MAX
 
-__all__ = ["BY_STORED_SPECTRA", "DECLARATION", "MEASURE", "ORIGIN", "origin_of"]
-
 MEASURE: Final = "measure"
 """The input that asks for the microscope."""
 

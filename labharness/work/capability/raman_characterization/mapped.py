@@ -28,8 +28,6 @@ from labharness.work.capability.raman_verbs import RAMAN_VERBS
 from labharness.work.capability.steps import Steps
 from labharness.work.plan import PHYSICAL_VERBS, StepRecord, Verb
 
-__all__ = ["MappedSample"]
-
 OPENING: Final = "put_under_microscope"
 """The manual step; the line's envelope has to allow it (``[[opening]]``)."""
 

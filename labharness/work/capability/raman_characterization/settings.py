@@ -2,8 +2,6 @@
 
 from labharness.work.capability.raman_settings import MicroscopeSettings
 
-__all__ = ["RamanSettings"]
-
 
 class RamanSettings(MicroscopeSettings):
     """The microscope. One without ``laser_nm`` takes no spectra: only stored ones are judged."""

@@ -11,8 +11,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Surroundings
 from labharness.work.capability.stored import artifact_of_caller
 
-__all__ = ["POINTS_MAX", "SPECTRA_MAX", "BadSpectra", "spectra_of", "spectrum_fault"]
-
 SPECTRA_MAX: Final = 400
 POINTS_MAX: Final = 8_192
 """Of one spectrum; a camera has 1,024 to 2,048 columns."""

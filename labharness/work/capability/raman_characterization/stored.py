@@ -31,8 +31,6 @@ from labharness.work.capability.referred_inputs import refers
 from labharness.work.capability.steps import Steps
 from labharness.work.plan import FailureKind, InstructionKind, RunningStep, StepRecord, Verb
 
-__all__ = ["StoredSpectra"]
-
 SPECTRUM_S = 0.05
 """Usual time (s) to judge one spectrum."""
 

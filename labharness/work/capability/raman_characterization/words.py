@@ -2,8 +2,6 @@
 
 from typing import Final
 
-__all__ = ["PHRASES"]
-
 PHRASES: Final[dict[str, tuple[str, str]]] = {
     "phase.spectra": ("spectra", "光谱"),
     "phase.transfer": ("transfer", "转移"),
