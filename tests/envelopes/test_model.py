@@ -30,6 +30,8 @@ REDUNDANT = {  # rows without which nothing is reached, and what stands behind t
     "no more hydrogen over molten sulfur than its exhaust dilutes": "hydrogen is 0 or 10 sccm here",
     "sulfur melts under no more hydrogen than its exhaust dilutes": "hydrogen is 0 or 10 sccm here",
     "the pump stops only shut off from the tube": "here no pump lets anything back",
+    "inert flow stays over hot sulfur and hydrogen": "no command may take it from their own rules",
+    "the enclosure is opened only with the laser off": "the laser's own rule keeps it shut",
 }
 ALWAYS_SAFE = {
     ("box.furnace_contactor", 0.0),
