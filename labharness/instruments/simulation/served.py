@@ -198,7 +198,7 @@ class Client(asyncio.Protocol):
         self._talk: Conversation | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin a conversation with who has connected."""
+        """Begin a conversation with a new client."""
         if not isinstance(transport, asyncio.Transport):
             raise TypeError(f"{transport} is not a stream")
         self._transport = transport

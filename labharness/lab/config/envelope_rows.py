@@ -133,7 +133,7 @@ class InterlockRow(_Strict):
 
 
 class WatchRow(_Strict):
-    """How old a reading of a channel may be, and what its silence runs."""
+    """The age that a reading of a channel may have before its silence trips."""
 
     channel: str
     stale_s: StrictFloat
@@ -169,7 +169,7 @@ class PlausibleRow(_Strict):
 
 
 class ProcedureRow(_Strict):
-    """The steps that make the line safe, and how long they may take."""
+    """The steps that make the line safe, with the times that they may take."""
 
     wire_s_max: StrictFloat
     verify_s_max: StrictFloat
