@@ -346,7 +346,7 @@ def test_a_paper_is_analysed_beside_a_growth_and_a_killed_house_tells_what_it_co
         up.kill("house")
         up.start()
         until(lambda: up.is_(cut, "failed"))
-        assert up.task(cut)["lastError"] == {"code": "worker_lost"}
+        assert up.task(cut)["lastError"]["code"] == "worker_lost"
     finally:
         say("down", "--lab", up.lab, "--stop")
         until(up.down)
