@@ -231,7 +231,7 @@ class _Progress:
         self._quiet = quiet
         self._lab_option = lab_option
         self._fast = fast
-        self._stage = ""
+        self._stage = self._held = ""
 
     def tell(self, kind: str, data: Mapping[str, Any]) -> None:
         """Print one event."""
@@ -266,10 +266,16 @@ class _Progress:
             self._show(percent, phase=stage, step=step, values="", left="")
             return
         shown = stage if stage != self._stage else ""
-        if self._fast and not shown and round(percent) == round(self._percent):
-            return  # a log keeps the stages, and the steps that took time
+        took_time = round(percent) != round(self._percent)
         self._stage, self._percent = stage, percent
-        complain(Text("cli.progress", percent=percent, stage=f"{shown:18}", message=message))
+        line = Text("cli.progress", percent=percent, stage=f"{shown:18}", message=message)
+        if self._fast and self._held and took_time:
+            complain(self._held)
+        self._held = ""
+        if self._fast and not shown:  # a log keeps the stages, and the steps that took time
+            self._held = line
+        else:
+            complain(line)
 
     def _tick(self, data: Mapping[str, Any]) -> None:
         rows = data["values"].items()
