@@ -32,9 +32,9 @@ IN_STEP = (
     PlantedBug(
         "step learnt before it was quiet",
         f"{PORT}_answered",
-        "now + self._quiet_s",
+        "now + LEARNT_AFTER * self._quiet_s",
         "now",
-        f"{PORTS}test_a_step_that_is_always_the_same_is_learnt_where_nothing_follows_it_for_a_time_out",
+        f"{PORTS}test_a_step_that_is_always_the_same_is_learnt_where_nothing_follows_for_three_time_outs",
         promise=76,
         detector="byte log",
     ),

@@ -167,7 +167,7 @@ WS2_A_BESIDE = LineGroup(
 )
 """Beside MoS2."""
 
-WS2_LIMITS = _limits({"A1g-2LA(M) + E2g": (58, 69), "A1g/2LA(M) + E2g": (0.15, 5)})
+WS2_LIMITS = _limits({"A1g-2LA(M) + E2g": (58, 69), "A1g/2LA(M) + E2g": (0.08, 5)})
 WS2 = Material(
     "WS2",
     NOT_COUNTED.format("WS2")

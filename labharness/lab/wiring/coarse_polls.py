@@ -15,7 +15,7 @@ from labharness.work.plan import InstructionSet, stated_commands
 
 COARSE_TICK_S = 20.0
 STATES_TICK_S = 60.0  # not a temperature, flow, pressure or setting
-TICK_S_PER_CM3 = 0.0075  # 500 sccm then change a shut tube by less than 0.07 atm a poll
+TICK_S_PER_CM3 = 0.005  # 500 sccm then change a shut tube by 32 Torr from poll to poll
 SETTINGS_TICK_S = 240.0  # nothing nominal changes a setting, and each command reads its own back
 FINE_TICK_S = 1.0  # of the plan's own commands there is no coarser one
 TUBE_CHANNELS = frozenset({"flow", "pressure"})

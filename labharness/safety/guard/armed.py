@@ -31,7 +31,7 @@ from labharness.safety.guard.messages import (
     write_request,
     write_safe,
 )
-from labharness.safety.guard.port import SafeFrame
+from labharness.safety.guard.port import LEARNT_AFTER, SafeFrame
 
 ARMED_FILE = "armed.json"
 SOCKET_FILE = "guard.sock"
@@ -92,7 +92,7 @@ class ArmedPort:
     @property
     def proof_s(self) -> float:
         """Return how much longer an exchange may take where a step follows it (s)."""
-        return 2 * max((step.timeout_s for step in self.steps), default=0.0)
+        return (1 + LEARNT_AFTER) * max((step.timeout_s for step in self.steps), default=0.0)
 
     @property
     def address(self) -> LinkAddress:

@@ -26,6 +26,7 @@ from labharness.core.vocabulary.requests import disobeyed, unfinished
 DRAIN_S_MIN = 0.1
 DRAIN_S_MAX = 2.0  # a port that babbles is tried again after this much more, and then goes stale
 BUFFER_BYTES_MAX = 8 * 1024 * 1024
+LEARNT_AFTER = 3.0  # time-outs without a byte, before a reply is learnt as the answer to its step
 SHOWN_BYTES_MAX = 40  # of a frame in an error
 
 
@@ -246,7 +247,7 @@ class Port:
             return self._proven(asked, now)
         if first or not (step.obeyed or self._known):
             self._said = reply
-            self.due_s = self._deadline_s = now + self._quiet_s
+            self.due_s = self._deadline_s = now + LEARNT_AFTER * self._quiet_s
             return None
         return self._bad(Text("reply.step", shown=_shown(reply)), now)
 

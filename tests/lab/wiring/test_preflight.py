@@ -197,7 +197,8 @@ def test_a_plan_says_at_its_head_that_a_person_has_to_approve_it(
     task.write_text(json.dumps(body), "utf-8")
     assert main(["plan", str(task), "--lab", str(HERE / "short_line.toml")]) == 0
     risk = capsys.readouterr().out.splitlines()[1]
-    assert risk.startswith("risk R4: a person has to approve it (approval short-line-standing: ")
+    assert risk.startswith("risk R4 (at least R3: ")
+    assert "): a person has to approve it (approval short-line-standing: " in risk
     assert risk.endswith("covers up to R3, not R4)")
 
 
