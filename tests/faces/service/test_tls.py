@@ -158,7 +158,9 @@ async def lines_of(options: tuple[str, ...]) -> list[str]:
     face = AmqpFace(broker_of(chosen), tell)
     with TemporaryDirectory() as home:
         tasks = Tasks()
-        house = SimpleNamespace(home=Path(home), runs=None, lab_id="lab", tasks=lambda: tasks)
+        house = SimpleNamespace(
+            home=Path(home), runs=None, lab_id="lab", left_behind=None, tasks=lambda: tasks
+        )
         serving = asyncio.ensure_future(face(house))  # type: ignore[arg-type]  # never reached
         async with asyncio.timeout(30):
             await twice.wait()
