@@ -72,16 +72,16 @@ SEED ?= 1
 mutants: .venv/.installed-dev ## planted bugs, and a share of the mutants; ROOM=kernel SHARE=1
 	$(BIN)/python tests/mutants.py --room "$(ROOM)" --share $(SHARE) --seed $(SEED)
 
-mutants-table: .venv/.installed-dev ## what mutants left, as tables in the document
+mutants-table: .venv/.installed-dev ## what mutants left of each file, in build/pages
 	$(BIN)/python tests/mutants.py --table
 
-promises: .venv/.installed-dev ## the lists of tests and bugs in the document of promises
+promises: .venv/.installed-dev ## the tests and planted bugs of each promise, in build/pages
 	$(BIN)/python tests/promised.py
 
 conformance: .venv/.installed-dev ## the counts of the document of conformance
 	$(BIN)/python tests/conformance.py
 
-pages: .venv/.installed-dev ## the numbers and tables that the documents show, from what makes them
+pages: promises ## the numbers and tables that the documents show, from what makes them; lists in build/pages
 	WRITE_PAGES=1 $(BIN)/pytest -q -m "" tests/house/test_docs.py -k every_command
 	WRITE_PAGES=1 $(BIN)/pytest -q tests/work/task/test_task_states.py -k page_of_states
 

@@ -1,9 +1,9 @@
 """Print the tables and draw the figure of stated and actual confidence of the calibration test.
 
-``python benchmarks/confidence.py`` prints the tables of docs/reference/confidence.md and draws
-docs/reference/confidence.svg. ``one``, ``nine``, ``many`` and ``origins`` print a part of them,
-``--films 100`` draws another count of films of one place a plant, ``--seeds 5`` other films,
-without the figure.
+``python benchmarks/confidence.py`` prints a table of each plant and the sums that are in
+docs/reference/confidence.md, and draws docs/reference/confidence.svg. ``one``, ``nine``, ``many``
+and ``origins`` print a part of them, ``--films 100`` draws another count of films of one place a
+plant, ``--seeds 5`` other films, without the figure.
 """
 
 import argparse
@@ -165,8 +165,22 @@ def origins() -> dict[str, dict[str, list[Bin]]]:
     return {"origins": rows}
 
 
+def pooled(bins: list[Bin]) -> str:
+    """Print the claims of all plants together: their number, stated confidence, right ones."""
+    claims = sum(each.claims for each in bins)
+    if not claims:
+        return "-"
+    stated = sum(each.claims * each.stated for each in bins) / claims
+    return f"{claims}: {stated:.3f}, {sum(each.right for each in bins) / claims:.3f}"
+
+
 def summed(name: str, sets: dict[str, dict[str, list[Bin]]]) -> None:
-    """Print how many bins fell short, and the share of right claims among the most certain."""
+    """Print each way with all plants together, and which bins fell short."""
+    print(f"\n| {name} | {' | '.join(HEADINGS)} |\n|---|{'---|' * len(HEADINGS)}")
+    for way, rows in sets.items():
+        every = [each for found in rows.values() for each in found]
+        cells = (pooled([each for each in every if each.low == low]) for low, _ in BINS)
+        print(f"| {way} | {' | '.join(cells)} |")
     bins = [(way, plant, b) for way, rows in sets.items() for plant in rows for b in rows[plant]]
     short = [each for each in bins if each[2].p_value < SIGNIFICANCE]
     sure = [b for _, _, b in bins if b.low >= LEVEL]

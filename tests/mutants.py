@@ -2,8 +2,8 @@
 
 Run by ``make mutants``. First the planted bugs, which have a test each. Then, room by room, mutants
 of the code and of the envelopes' rows, or a share of them drawn by a seed. What a run finds is kept
-in ``build/mutants.jsonl``, from which ``--table`` writes the tables of docs/reference/mutants.md,
-and ``--sample`` draws the mutants of every day. Survivors are listed in that document with their
+in ``build/mutants.jsonl``, from which ``--table`` makes build/pages/mutants.md, and ``--sample``
+draws the mutants of every day. Survivors are listed in docs/reference/mutants.md with their
 reasons, by their words; one that is not listed is an error, and so are too many.
 
     python tests/mutants.py [--room NAME] [--file PART] [--share 0.1] [--seed 1] [--again] [--list]

@@ -1,4 +1,4 @@
-"""What is kept of the mutants that were tried: verdicts, the tables in the document, the sample."""
+"""What is kept of the mutants that were tried: verdicts, the tables made of them, the sample."""
 
 import json
 import random
@@ -27,7 +27,7 @@ SAMPLE = ROOT / "tests" / "data" / "mutants_sample.json"
 SAMPLE_COUNT = 60
 SAMPLE_TEST_S_MAX = 0.5
 """What the test of a sample mutant may take, as it was measured beside other work, s."""
-BEGINS, ENDS = "<!-- the tables begin -->\n", "<!-- the tables end -->\n"
+TABLES = ROOT / "build" / "pages" / "mutants.md"
 
 
 def reasons() -> set[str]:
@@ -62,10 +62,8 @@ def write_tables() -> None:
         total = [sum(column) for column in zip(*counts.values(), strict=True)]
         for file, row in (*sorted(counts.items()), ("all", total)):
             said.append(f"| {file} | {' | '.join(map(str, row))} | {_share(row)} |")
-    text = REASONS.read_text("utf-8")
-    before, _, rest = text.partition(BEGINS)
-    _, _, after = rest.partition(ENDS)
-    REASONS.write_text(before + BEGINS + "\n".join(said) + "\n\n" + ENDS + after, "utf-8")
+    TABLES.parent.mkdir(parents=True, exist_ok=True)
+    TABLES.write_text("\n".join(["# Mutants, by file", *said]) + "\n", "utf-8")
 
 
 def _share(row: list[int]) -> str:

@@ -1,6 +1,6 @@
-"""The page of promises: its paragraphs, and below each the tests and planted bugs from the code.
+"""The page of promises, and of each the tests and planted bugs from the code.
 
-``python tests/promised.py`` writes the lists.
+``python tests/promised.py`` writes their lists into ``build/pages/promises.md``.
 """
 
 import ast
@@ -13,16 +13,21 @@ from planted_bug import PlantedBug
 from planted_bugs import PLANTED
 from planted_harms import HARMS
 
-__all__ = ["PAGE", "PROMISES", "ROOT", "bugs_of", "held_by", "page"]
+__all__ = ["DAILY_OF", "LISTS", "PAGE", "PROMISES", "ROOT", "bugs_of", "held_by", "lists"]
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference" / "promises.md"
-SECTION = re.compile(
-    r"^### (\d+)\. ([^\n]+)\n\n([^<]+)\n<!-- from the code -->\n(.*?)<!-- end -->$",
-    re.MULTILINE | re.DOTALL,
+LISTS = ROOT / "build" / "pages" / "promises.md"
+"""The lists; what a program prints is not kept."""
+
+ROWS = re.findall(
+    r"^\| (\d+) \| (.+?) \| (.+?) \| (.+?) \|$", PAGE.read_text("utf-8"), re.MULTILINE
 )
-PROMISES = {int(found[1]): found[3] for found in SECTION.finditer(PAGE.read_text("utf-8"))}
-"""The paragraph of each promise, by its number."""
+PROMISES = {int(number): (promise, bound) for number, promise, bound, _ in ROWS}
+"""Each promise and its bound, by its number."""
+
+DAILY_OF = {int(number): bug for number, _, _, bug in ROWS}
+"""The planted bug that the page names, by the number of its promise."""
 
 OF_HARMS, REFEREE = 6, "referee"
 
@@ -61,19 +66,16 @@ def bugs_of(number: int) -> dict[str, str]:
     return {bug.name: bug.detector for bug in planted} | {harm.name: REFEREE for harm in harms}
 
 
-def page() -> str:
-    """Return the page with its lists as the code has them."""
-
-    def section(found: re.Match[str]) -> str:
-        number = int(found[1])
+def lists() -> str:
+    """Return the tests and the planted bugs of each promise, as the code has them."""
+    told = ["# The tests and planted bugs of each promise\n"]
+    for number, (promise, _) in PROMISES.items():
         tests = "".join(f"- `{each}`\n" for each in held_by(number))
         bugs = "".join(f"- {bug} ({detector})\n" for bug, detector in bugs_of(number).items())
-        lists = f"\nTests:\n\n{tests}\nPlanted bugs:\n\n{bugs}\n"
-        head, mark, _ = found[0].partition("<!-- from the code -->\n")
-        return f"{head}{mark}{lists}<!-- end -->"
-
-    return SECTION.sub(section, PAGE.read_text("utf-8"))
+        told.append(f"## {number}\n\n{promise}\n\nTests:\n\n{tests}\nPlanted bugs:\n\n{bugs}")
+    return "\n".join(told)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), "utf-8")
+    LISTS.parent.mkdir(parents=True, exist_ok=True)
+    LISTS.write_text(lists(), "utf-8")
