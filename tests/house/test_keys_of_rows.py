@@ -24,6 +24,7 @@ from labharness.instruments.driver import (
 from labharness.instruments.driver.messages import Call, Json, JsonDriver
 from labharness.instruments.driver.modbus import ModbusDriver, ModbusRow, ReadBlock
 from labharness.lab.config.kinds import capabilities
+from labharness.work.capability import Settings
 from rig import HERE
 
 PAGE = HERE.parent / "docs" / "how-to" / "add-a-driver.md"
@@ -53,7 +54,7 @@ def test_the_reference_has_every_word_of_a_class(driver: type) -> None:
 @pytest.mark.parametrize("name", capabilities())
 def test_the_reference_has_every_key_of_the_table_of_a_capability(name: str) -> None:
     page = DOCUMENTS if name == "document-analysis" else LAB_FILE
-    settings = capabilities()[name].settings
+    settings: type[Settings] = getattr(capabilities()[name], "settings", Settings)
     text = page.read_text("utf-8")
     assert f"[capability.{name}]" in text
     words = set(re.findall(r"\w+", " ".join(re.findall(r"`[^`]+`", text))))
