@@ -181,6 +181,15 @@ COMMANDS: Final = {
         "confirm that the manual step is done that a task waits for", REQUEST, STEP, LAB, BY[0]
     ),
     "tasks salvage": Usage("keep the valid beginning of a damaged record of the tasks", LAB),
+    "tasks update": Usage(
+        "change what people call a task, its place in the queue, or who sees to it",
+        REQUEST,
+        LAB,
+        option("--title", "TEXT", "its title", type=words),
+        option("--objective", "TEXT", "what is to be reached, for people", type=words),
+        choice("--priority", ("low", "normal", "high", "urgent"), "its place in the queue", None),
+        option("--assignee", "NAME", "who sees to it", type=words),
+    ),
     "tasks archive": Usage("put an ended task aside; its record stays", REQUEST, LAB, WHY),
     "tasks link": Usage("relate a task to another", REQUEST, KIND, OTHER, LAB),
     "tasks unlink": Usage("end that; the record stays", REQUEST, KIND, OTHER, LAB),

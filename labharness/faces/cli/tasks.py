@@ -36,6 +36,7 @@ from labharness.lab.house.house_process import (
 )
 from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import runs_of
+from labharness.lab.house.spoken import OF_PEOPLE
 from labharness.lab.house.start import state_of
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode, encode
 from labharness.work.desk.folder import ANSWER_NAME
@@ -294,6 +295,9 @@ def _give(plan: LabPlan, task: Task, chosen: argparse.Namespace) -> int:
         target = chosen.target
         near = [each for each in kept_tasks(plan).by_id if each.startswith(target)]
         asked |= {"kind": chosen.kind, "target_id": near[0] if len(near) == 1 else target}
+    elif chosen.verb == "update":
+        given = {name: getattr(chosen, name) for name in OF_PEOPLE}
+        asked |= {name: value for name, value in given.items() if value is not None}
     else:
         asked["reason"] = chosen.reason
         asked["resume"] = chosen.verb == "retry" and chosen.resume

@@ -12,13 +12,21 @@ from labharness.work.task.commands import (
     ResumeTask,
     TaskCommand,
     UnlinkTasks,
+    UpdateTask,
 )
+
+OF_PEOPLE: Final = ("title", "objective", "priority", "assignee")
+"""Fields of a task that its approval does not bind."""
 
 COMMANDS_BY_WORD: Final[Mapping[str, Callable[[Mapping[str, Any], str], TaskCommand]]] = {
     "cancel": lambda asked, new: CancelTask(task_id=asked["task_id"], reason=asked["reason"]),
     "pause": lambda asked, new: PauseTask(task_id=asked["task_id"], reason=asked["reason"]),
     "resume": lambda asked, new: ResumeTask(task_id=asked["task_id"]),
     "end_job": lambda asked, new: EndJob(job_id=asked["job_id"], reason=asked["reason"]),
+    "update": lambda asked, new: UpdateTask(
+        task_id=asked["task_id"],
+        changes={name: asked[name] for name in OF_PEOPLE if name in asked},
+    ),
     "archive": lambda asked, new: ArchiveTask(task_id=asked["task_id"]),
     "link": lambda asked, new: LinkTasks(
         task_id=asked["task_id"], kind=asked["kind"], target_id=asked["target_id"]

@@ -132,7 +132,13 @@ class RetryTask(TaskCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class CompleteTask(TaskCommand):
-    """End a task whose acceptance, artifacts, children and delivery are reconciled."""
+    """End a task whose acceptance, artifacts, children and delivery are reconciled.
+
+    Attributes:
+        summary: The finding in one line.
+    """
+
+    summary: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

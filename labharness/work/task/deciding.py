@@ -233,10 +233,13 @@ def _attempt_moves(task: Task, to: str, now_s: float, native: str = "") -> Facts
         yield f.AttemptMoved(at_s=now_s, to=to, native_status=native, **name)
 
 
-def _attempt_ends(task: Task, status: str, now_s: float, error_code: str = "") -> Facts:
+def _attempt_ends(
+    task: Task, status: str, now_s: float, error_code: str = "", summary: str = ""
+) -> Facts:
     if task.current is not None:
         name = {"task_id": task.task_id, "run_id": task.current.run_id}
-        yield f.AttemptEnded(at_s=now_s, status=status, error_code=error_code, **name)
+        said = {"error_code": error_code, "summary": summary}
+        yield f.AttemptEnded(at_s=now_s, status=status, **said, **name)
 
 
 def _start(tasks: Tasks, c: StartTask, actor: TaskActor, now_s: float) -> Facts:
@@ -349,7 +352,7 @@ def _complete(tasks: Tasks, c: CompleteTask, actor: TaskActor, now_s: float) -> 
     children = (tasks.by_id[each] for each in tasks.targets(c.task_id, "child"))
     require(all(each.status in TERMINAL for each in children), "children_open")
     require(task.delivery in RECONCILED, "delivery_open")
-    yield from _attempt_ends(task, "completed", now_s)
+    yield from _attempt_ends(task, "completed", now_s, summary=c.summary)
     yield moved
 
 
@@ -360,7 +363,7 @@ def _fail(tasks: Tasks, c: FailTask, actor: TaskActor, now_s: float) -> Facts:
     to = "timed_out" if late else "failed"
     moved = _move(task, to, now_s, error_code=c.error_code, reason=c.reason)
     ends = "unknown" if task.status == "lost" else "failed"
-    yield from _attempt_ends(task, ends, now_s, c.error_code)
+    yield from _attempt_ends(task, ends, now_s, c.error_code, c.reason)
     yield moved
 
 

@@ -130,6 +130,7 @@ class AttemptEnded(TaskFact):
     run_id: str
     status: str
     error_code: str = ""
+    summary: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

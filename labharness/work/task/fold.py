@@ -159,7 +159,7 @@ def _attempt_moved(tasks: Tasks, fact: f.AttemptMoved) -> Tasks:
 def _attempt_ended(tasks: Tasks, fact: f.AttemptEnded) -> Tasks:
     native = "lost" if fact.status == "unknown" else ""
     ends = {"status": fact.status, "native_status": native, "error_code": fact.error_code}
-    return _attempt(tasks, fact, **ends, ended_at_s=fact.at_s)
+    return _attempt(tasks, fact, **ends, summary=fact.summary, ended_at_s=fact.at_s)
 
 
 def _progressed(tasks: Tasks, fact: f.TaskProgressed) -> Tasks:

@@ -164,7 +164,8 @@ def _ended(task: Task, cancelled: bool, body: Mapping[str, Any]) -> Iterator[Tas
         why = payload.get("error_message", "")
         yield FailTask(task_id=task_id, error_code=payload["error_code"], reason=why)
     elif body["type"] == "task_completed" and not cancelled:
-        yield CompleteTask(task_id=task_id)
+        finding = payload.get("execution_summary", {}).get("finding", "")
+        yield CompleteTask(task_id=task_id, summary=finding)
     else:  # aborted; what a cancelled task has completed all the same stays linked to it
         reason = payload.get("reason_message") or payload.get("data", {}).get("reason", "")
         if not cancelled:

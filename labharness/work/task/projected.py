@@ -22,10 +22,17 @@ def progress_of(task: Task) -> dict[str, Any]:
     progress = task.progress
     return {
         "phase": progress.phase,
+        "percent": _percent(progress.counters),
         "currentStep": progress.current_step or "unknown",
         "counters": dict(progress.counters),
         "acceptanceCoverage": _coverage(task, progress),
     }
+
+
+def _percent(counters: Mapping[str, int]) -> int | str:
+    """Return the share of the plan's steps that are completed."""
+    steps = counters.get("steps", 0)
+    return 100 * counters.get("steps_completed", 0) // steps if steps else "unknown"
 
 
 def _coverage(task: Task, progress: TaskProgress) -> str:
@@ -56,6 +63,7 @@ def attempt_of(tasks: Tasks, run: Attempt, task: Task) -> dict[str, Any]:
             "attemptCount": run.ordinal,
             "retryPolicy": _policy(task),
             "lastError": {"code": run.error_code} if run.error_code else None,
+            "completionSummary": run.summary,
         }
     )
 

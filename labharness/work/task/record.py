@@ -151,6 +151,7 @@ class Attempt:
     Attributes:
         ordinal: Its number, from 1.
         output_offsets: Bytes written so far to each output, by reference.
+        summary: How it ended, in words for people.
     """
 
     run_id: str
@@ -162,6 +163,7 @@ class Attempt:
     native_status: str = ""
     ended_at_s: float | None = None
     error_code: str = ""
+    summary: str = ""
     input_refs: tuple[str, ...] = ()
     output_offsets: Mapping[str, int] = field(default_factory=dict)
     checkpoint_refs: tuple[str, ...] = ()

@@ -50,6 +50,7 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "tasks cancel": ("0", *LAB),
     "tasks retry": ("0", "--reason", "why", *LAB),
     "tasks archive": ("0", *LAB),
+    "tasks update": ("0", "--title", "标题", *LAB),
     "tasks confirm": ("0", "load", *LAB),
     "tasks salvage": LAB,
     "tasks link": ("0", "child", "1", *LAB),

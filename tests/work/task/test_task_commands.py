@@ -2,6 +2,7 @@
 
 import pytest
 
+from labharness.lab.house.spoken import COMMANDS_BY_WORD
 from labharness.work.task.commands import (
     COMMANDS,
     MAY,
@@ -24,6 +25,7 @@ from labharness.work.task.commands import (
 from labharness.work.task.deciding import _DECIDE, ANSWER_S, expired, readable, silent
 from labharness.work.task.facts import CommandRefused
 from labharness.work.task.fold import folded
+from labharness.work.task.queue import waiting
 from labharness.work.task.record import RetryPolicy
 from tasks_alone import ANA, BEN, OLGA, RUNTIME, TasksAlone
 
@@ -178,6 +180,21 @@ def test_an_update_changes_only_what_is_a_field_of_people(changes: dict[str, obj
     assert lab(UpdateTask(task_id="t", changes=changes), OLGA) == "bad_field"
     assert lab(UpdateTask(task_id="t", changes={"title": "MoS2"}), OLGA) == ""
     assert lab["t"].title == "MoS2"
+
+
+def test_an_operator_s_word_for_a_task_changes_what_it_names_and_its_turn() -> None:
+    lab = TasksAlone()
+    for each in ("first", "second"):
+        lab(CreateTask(task_id=each, objective="grow"))
+        lab(ReportStatus(task_id=each, to="accepted"))
+        lab(ReportStatus(task_id=each, to="queued"))
+    assert [each.task_id for each in waiting(lab.tasks)] == ["first", "second"]
+    asked = {"task_id": "second", "priority": "urgent", "title": "Ann's", "by": "olga"}
+    assert lab(COMMANDS_BY_WORD["update"](asked, ""), OLGA) == ""
+    assert [each.task_id for each in waiting(lab.tasks)] == ["second", "first"]
+    assert (lab["second"].title, lab["second"].objective) == ("Ann's", "grow")
+    nothing = COMMANDS_BY_WORD["update"]({"task_id": "second", "by": "olga"}, "")
+    assert lab(nothing, OLGA) == "bad_field"
 
 
 def test_outputs_grow_and_never_shrink() -> None:

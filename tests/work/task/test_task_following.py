@@ -144,9 +144,17 @@ def test_the_end_is_kept_with_its_reason_in_words(
     code = next(value for name, value in end[1]["payload"].items() if name.endswith("_code"))
     assert task.status == status
     assert last_error(task) == {"code": code, "message": "why"}
+    assert task_of(alone.tasks, task)["attempts"][-1]["completionSummary"] == "why"
     assert task.attempts[-1].status == "failed"
     assert not alone(RetryTask(task_id="t", run_id="r2", worker="line", reason="again"), OLGA)
     assert last_error(alone["t"]) == {"code": code}  # the reason of the retry is not its reason
+
+
+def test_the_finding_of_a_run_is_the_summary_of_its_attempt(alone: TasksAlone) -> None:
+    finding, outputs = {"finding": "one layer"}, {"raman": 1}
+    follow(alone, [terminal("task_completed", outputs=outputs, execution_summary=finding)])
+    assert alone["t"].status == "completed"
+    assert task_of(alone.tasks, alone["t"])["attempts"][-1]["completionSummary"] == "one layer"
 
 
 def test_it_goes_on_behind_the_last_record_it_has_followed(alone: TasksAlone) -> None:
@@ -165,6 +173,7 @@ def test_what_an_attempt_has_done_is_counted_and_its_journal_is_evidence(alone: 
     follow(alone, [("step", done), ("queried", {}), ("queried", {}), ("checkpoint", {})])
     count = {"steps": 3, "steps_completed": 1, "results": 2, "checkpoints": 1}
     assert alone["t"].progress.counters == count
+    assert task_of(alone.tasks, alone["t"])["progress"]["percent"] == 33
     run = alone["t"].current
     assert run is not None
     assert task_of(alone.tasks, alone["t"])["evidenceRefs"] == [f"journal:{run.run_id}"]
