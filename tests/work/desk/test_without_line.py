@@ -13,10 +13,11 @@ from labharness.core.files.named import is_there
 from labharness.journal.reading import read, verify_file
 from labharness.lab import read_lab
 from labharness.lab.wiring.run_without_line import RunWithoutLine, lab_facts_without_line
-from labharness.protocols.hcp.codec import decode, encode
+from labharness.protocols.hcp.codec import decode, encode, submission_of
 from labharness.work.capability import document_analysis
 from labharness.work.capability.document_analysis import supervised
 from labharness.work.capability.document_analysis.fetching import NotFetched
+from labharness.work.desk.closing import unfit
 from rig import HERE, as_submit
 
 LAB = HERE.parent / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
@@ -210,6 +211,16 @@ def test_outputs_that_are_not_those_asked_for_fail_with_what_was_found(
     payload = run_of(tmp_path, expected_output=wanted).execute().message.payload.model_dump()
     assert payload["error_code"] == "execution_error"
     assert payload["partial_outputs"]["findings"] == []
+
+
+@pytest.mark.parametrize("found", [(), ("findings",), ("findings", "count"), ("count", "kind")])
+def test_an_answer_without_a_required_field_is_unfit_and_says_which(found: tuple[str, ...]) -> None:
+    _, payload = as_submit(json.loads(EXAMPLE.read_text("utf-8")))
+    required = ("findings", "count")
+    asked = replace(submission_of(payload), required_fields=required, output_schema=None)
+    said = unfit(asked, dict.fromkeys(found, 1))
+    lacking = [each for each in asked.required_fields if each not in found]
+    assert [each for each in asked.required_fields if each in str(said)] == lacking
 
 
 @pytest.mark.usefixtures("quick")
