@@ -27,7 +27,7 @@ from labharness_simulators.plant.spectrum import Light, light_of
 from rig import EXAMPLE
 from strange_spectra import KINDS
 
-__all__ = ["PAGES", "RUN", "blocks_of", "checkout", "differing", "outdated", "updated", "write"]
+__all__ = ["PAGES", "RUN", "checkout", "differing", "outdated", "picture", "updated", "write"]
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -232,6 +232,25 @@ def printed(name: str) -> Iterator[tuple[str, list[str], list[str]]]:
                 yield command, shown, run(command)
 
 
+def picture(report: Path) -> str:
+    """Return the first traces of a report as a picture of their own, in English."""
+    page = report.read_text("utf-8")
+    drawn = page[page.index('<svg viewBox="0 0 1040') :].partition("</svg>")[0]
+    drawn = re.sub(r'<tspan class="zh".*?</tspan>', "", drawn)
+    drawn = re.sub(r'(?<=points=")[^"]+', _thinned, drawn)
+    style = re.findall(r"(?:svg |\.c\d)[^{}]*\{[^}]*\}", page)
+    head = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" '
+    ground = '<rect width="100%" height="100%" fill="#fff"/>'
+    body = drawn.removeprefix("<svg ").replace(">", f"><style>{' '.join(style)}</style>{ground}", 1)
+    return re.sub(r"></(?:rect|line|polyline|polygon)>", "/>", f"{head}{body}</svg>\n")
+
+
+def _thinned(points: re.Match[str]) -> str:
+    """Return the points of a curve on whole pixels, each once."""
+    whole = (",".join(str(round(float(x))) for x in each.split(",")) for each in points[0].split())
+    return " ".join(dict.fromkeys(whole))
+
+
 def outdated(name: str) -> list[str]:
     """Return what a page shows and its commands do not print."""
     return [
@@ -249,3 +268,5 @@ def write(name: str) -> None:
         before = "\n".join([f"$ {command}", *shown, ""])
         text = page.read_text("utf-8")
         page.write_text(text.replace(before, "\n".join([f"$ {command}", *lines, ""])), "utf-8")
+    if name == "README.md":
+        (ROOT / "docs" / "report.svg").write_text(picture(Path("runs/first/report.html")), "utf-8")

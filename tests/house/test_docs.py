@@ -9,7 +9,7 @@ import pytest
 
 from commands import ROOT, say
 from labharness.lab.config.kinds import driver_kinds, load_driver
-from pages import PAGES, RUN, checkout, differing, outdated, updated, write
+from pages import PAGES, RUN, checkout, differing, outdated, picture, updated, write
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[)#]")
 
@@ -39,6 +39,8 @@ def test_every_command_of_a_page_prints_what_the_page_shows(
     if os.environ.get("WRITE_PAGES"):
         write(name)
     assert outdated(name) == []
+    if name == "README.md":
+        assert picture(Path("runs/first/report.html")).count("<polyline") > 1
 
 
 def test_a_page_that_shows_what_was_not_printed_is_caught() -> None:
