@@ -82,6 +82,7 @@ conformance: .venv/.installed-dev ## the counts of the document of conformance
 	$(BIN)/python tests/conformance.py
 
 pages: promises ## the numbers and tables that the documents show, from what makes them; lists in build/pages
+	$(BIN)/python tests/pages.py
 	WRITE_PAGES=1 $(BIN)/pytest -q -m "" tests/house/test_docs.py -k every_command
 	WRITE_PAGES=1 $(BIN)/pytest -q tests/work/task/test_task_states.py -k page_of_states
 

@@ -1,7 +1,8 @@
 """The documents' console blocks: what each command prints, held against the page.
 
 ``make pages`` runs every command and writes the numbers that it prints into the page. Read the
-difference before you keep it.
+difference before you keep it. ``python tests/pages.py`` writes all commands and options into
+``build/pages/command-line.md``.
 """
 
 import json
@@ -27,9 +28,21 @@ from labharness_simulators.plant.spectrum import Light, light_of
 from rig import EXAMPLE
 from strange_spectra import KINDS
 
-__all__ = ["PAGES", "RUN", "checkout", "differing", "outdated", "picture", "updated", "write"]
+__all__ = [
+    "PAGES",
+    "RUN",
+    "checkout",
+    "command_line",
+    "differing",
+    "outdated",
+    "picture",
+    "updated",
+    "write",
+]
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+COMMANDS = ROOT / "build" / "pages" / "command-line.md"
 
 RUN = {
     "README.md": "thorough",  # five flights of the shipped line
@@ -245,6 +258,21 @@ def picture(report: Path) -> str:
     return re.sub(r"></(?:rect|line|polyline|polygon)>", "/>", f"{head}{body}</svg>\n")
 
 
+def helps(*words: str) -> Iterator[tuple[str, str]]:
+    """Yield each command below some words, and what its ``--help`` prints."""
+    said = say(*words, "--help").out
+    yield " ".join(words), said
+    if not words or " ...\n" in said:
+        for each in re.findall(r"^    ([a-z-]+)(?: |$)", said, re.MULTILINE):
+            yield from helps(*words, each)
+
+
+def command_line() -> str:
+    """Return the page of all commands with their arguments and options."""
+    told = (f"## {name or 'labharness'}\n\n```text\n{said}```\n" for name, said in helps())
+    return "\n".join(["# The commands and their options\n", *told])
+
+
 def _thinned(points: re.Match[str]) -> str:
     """Return the points of a curve on whole pixels, each once."""
     whole = (",".join(str(round(float(x))) for x in each.split(",")) for each in points[0].split())
@@ -270,3 +298,8 @@ def write(name: str) -> None:
         page.write_text(text.replace(before, "\n".join([f"$ {command}", *lines, ""])), "utf-8")
     if name == "README.md":
         (ROOT / "docs" / "report.svg").write_text(picture(Path("runs/first/report.html")), "utf-8")
+
+
+if __name__ == "__main__":
+    COMMANDS.parent.mkdir(parents=True, exist_ok=True)
+    COMMANDS.write_text(command_line(), "utf-8")
