@@ -45,6 +45,16 @@ IN_THE_GATE = (
         detector="verdict",
     ),
     PlantedBug(
+        "a value confirmed whose own reading then trips",
+        "labharness.safety.kernel.memory:Memory._tripping",
+        "row.channel in limit.shown_by",
+        "row.channel == limit.channel",
+        "tests/safety/kernel/test_kernel_taken_away.py::"
+        "test_a_value_is_refused_just_where_its_own_reading_would_trip[argon.flow]",
+        promise=11,
+        detector="verdict",
+    ),
+    PlantedBug(
         "setpoint left over from before that trips as soon as the line is armed",
         "labharness.line.line:Line.hindrances",
         "found += left_over(self.memory, self.instruments, safe_table, self._loop.time())",

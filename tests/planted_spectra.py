@@ -106,6 +106,16 @@ IN_SPECTRA = (
         detector="verdict",
     ),
     PlantedBug(
+        "strain of few films taken for that of any file with a stated A1g/Si",
+        "labharness.faces.cli.analyse:_analysed",
+        "(FILM_ROWS if reference is None else ROWS_BY_ORIGIN)[chosen.film]",
+        "FILM_ROWS[chosen.film]",
+        "tests/faces/cli/test_cli_analyse.py::"
+        "test_three_layers_under_strain_beside_a_reference_are_not_called_two[-0.2-unknown]",
+        promise=48,
+        detector="verdict",
+    ),
+    PlantedBug(
         "calibration of this microscope applied to the spectra of another",
         "labharness.work.capability.raman_characterization.stored:_Task.judge",
         "isinstance(settings, RamanSettings) and 'spectra_uri' in self._inputs",

@@ -54,8 +54,8 @@ class Up:
         return self.task(task_id)["status"] in statuses
 
 
-def until(true: Callable[[], bool]) -> None:
-    end_s = steady_s() + WAIT_S_MAX
+def until(true: Callable[[], bool], wait_s: float = WAIT_S_MAX) -> None:
+    end_s = steady_s() + wait_s
     while not true():
         assert steady_s() < end_s
         pause(0.1)

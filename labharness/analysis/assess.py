@@ -47,7 +47,8 @@ FILM_ROWS = {
     "cvd": CVD_ROWS,
     "exfoliated": (EXFOLIATED_ROW,),
 }
-"""Tables of the separation, by the way in which the film was made."""
+"""Tables of the separation alone, by the way in which the film was made. Beside a stated A1g/Si
+those of `ROWS_BY_ORIGIN` count: with these three layers under strain were called two."""
 
 SILICON_FWHM_MAX_CM1, SILICON_REACH_CM1 = 12.5, 10.5
 """A wider line, or one farther from its place, may belong to another mineral: feldspars have one at

@@ -88,6 +88,16 @@ def test_the_wheel_holds_what_a_plain_install_runs_and_nothing_of_the_checkout(w
     }
 
 
+def test_a_plain_install_takes_the_same_on_every_system(wheel: Path) -> None:
+    """The doctor found that tzdata was missing, which a condition kept from all but one system."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [each for each in archive.namelist() if each.endswith(".dist-info/METADATA")]
+        said = archive.read(name).decode().splitlines()
+    rows = [each for each in said if each.startswith("Requires-Dist: ") and "extra ==" not in each]
+    assert "Requires-Dist: tzdata" in {row.partition(">")[0] for row in rows}
+    assert [row for row in rows if ";" in row] == []
+
+
 @pytest.mark.thorough
 def test_the_default_job_runs_on_the_plain_dependencies_alone(tmp_path: Path) -> None:
     words = ["run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "run"]

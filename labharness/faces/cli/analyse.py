@@ -97,7 +97,7 @@ def _write_together(chosen: argparse.Namespace, done: "list[Analysed]", unread: 
 def _analysed(path: Path, chosen: argparse.Namespace) -> "Analysed":
     from labharness.analysis.analysed import Wanted, analysed
     from labharness.analysis.assess import FILM_ROWS
-    from labharness.analysis.evidence import Reference
+    from labharness.analysis.evidence import ROWS_BY_ORIGIN, Reference
     from labharness.analysis.photoluminescence import pl_bands
 
     reference = None
@@ -111,7 +111,7 @@ def _analysed(path: Path, chosen: argparse.Namespace) -> "Analysed":
         if chosen.pl is not None:
             read = Path(chosen.pl)
             bands = pl_bands(recording_of(read, file_bytes(read)), recording.laser_nm)
-        read, rows = path, FILM_ROWS[chosen.film]
+        read, rows = path, (FILM_ROWS if reference is None else ROWS_BY_ORIGIN)[chosen.film]
         return analysed(str(path), recording, wanted, rows=rows, reference=reference, bands=bands)
     except ValueError as why:  # such as a spectrum of ten points
         raise BadUse(Text("pair", what=str(read), why=str(why))) from None

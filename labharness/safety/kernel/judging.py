@@ -13,7 +13,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.memory import InterlockRule, Memory
 from labharness.safety.kernel.modes import ADMITS, ALWAYS
-from labharness.safety.kernel.rows import Condition, Interlock, Limit
+from labharness.safety.kernel.rows import Condition, Interlock, Limit, TripRow
 from labharness.safety.kernel.tracks import Track, may_be
 
 
@@ -22,7 +22,8 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
 
     The channel has a limit, and the command is in its unit and within its bounds. A value that is
     always safe passes then. Any other takes a mode that admits it, a step that is small enough,
-    each interlock before the channel, and that no rule in force would lose its state by it.
+    each interlock before the channel, that no rule in force would lose its state by it, and that
+    its own reading would not trip.
 
     Args:
         command: The command.
@@ -61,6 +62,8 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
     refused = _held_up(command, rules, memory, now, before) if rules else None
     if channel in memory.upheld and not refused:
         refused = _takes_away(command, memory, now)
+    if channel in memory.tripping and not refused:
+        refused = _trips(command, limit, memory.tripping[channel])
     return refused or Allowed(command)
 
 
@@ -160,6 +163,22 @@ def _takes_away(command: Command, memory: Memory, now: float) -> Refused | None:
         state, counted = str(bound), counts(rule, now)
         why = Text("interlock.loses", asked=command.text, says=says, state=state, counted=counted)
         return Refused(command, row.name, why)
+    return None
+
+
+def _trips(command: Command, limit: Limit, rows: tuple[TripRow, ...]) -> Refused | None:
+    """Refuse a value that, once it is read back, is outside a row that trips."""
+    for row in rows:
+        if not row.low <= command.value <= row.high:
+            why = Text(
+                "limit.outside",
+                channel=command.channel,
+                asked=command.value,
+                unit=limit.unit,
+                low=max(limit.low, row.low),
+                high=min(limit.high, row.high),
+            )
+            return Refused(command, row.name, why)
     return None
 
 

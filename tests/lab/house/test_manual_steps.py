@@ -1,6 +1,6 @@
 """A lab that is up asks a person for its manual steps, and a person holds its runs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,11 +8,18 @@ import pytest
 from commands import say
 from labharness.journal.reading import read
 from rig import EXAMPLE, approved_copy
-from up_lab import Up, until
+from up_lab import Up
+from up_lab import until as up_until
 
 SPEED = 10  # a manual step takes a person's time, which virtual time does not give
 
-pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
+WAIT_S_MAX = 240.0  # at this speed, also beside other tests
+
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600)]
+
+
+def until(true: Callable[[], bool]) -> None:
+    up_until(true, WAIT_S_MAX)
 
 
 @pytest.fixture

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel_line import ENVELOPE, STALE_S, limit, parts, rule_of, see
-from labharness.core.vocabulary import Allowed, Command, Refused, Verdict
+from labharness.core.vocabulary import Allowed, Cause, Command, Refused, Verdict
 from labharness.safety.kernel import (
     Bound,
     Envelope,
     Interlock,
     Memory,
     Mode,
+    TripRow,
     Watch,
     begin,
     conclude,
@@ -74,6 +75,33 @@ def test_a_command_is_refused_just_where_its_confirmed_value_would_trip(
     trips = [each.detail for each in tick(line, 1.0) if ROW in each.detail]
     assert (rule_of(verdict) == ROW) == bool(trips)
     assert isinstance(verdict, Allowed) or rule_of(verdict) == ROW
+
+
+@pytest.mark.promise(11)
+@pytest.mark.parametrize("shown_by", ["argon.setpoint", "argon.flow"])
+@given(low=st.floats(-1, 100), high=st.floats(100.5, 501), flow=st.floats(0, 500))
+def test_a_value_is_refused_just_where_its_own_reading_would_trip(
+    shown_by: str, low: float, high: float, flow: float
+) -> None:
+    row = TripRow(
+        name="argon out of bounds",
+        channel=shown_by,
+        cause=Cause.OVER_FLOW,
+        procedure="shutdown",
+        unit="sccm",
+        source="test",
+        low=low,
+        high=high,
+    )
+    line = memory(trips=(row,))
+    heats(line, 25.0)
+    verdict = ask(line, "argon.setpoint", flow)
+    trips = see(line, 1.0, argon__setpoint=flow, argon__flow=flow)
+    assert (rule_of(verdict) == row.name) == bool(trips)
+    assert isinstance(verdict, Allowed) or "allowed" in verdict.reason
+    warned = memory(trips=(replace(row, procedure=""),))
+    heats(warned, 25.0)
+    assert isinstance(ask(warned, "argon.setpoint", flow), Allowed), "what only warns"
 
 
 @pytest.mark.promise(10)
