@@ -333,6 +333,10 @@ class GuardBench:
         self.guard.kill()
         self.guard.communicate()
         self.guard = None
+        self.unlock()
+
+    def unlock(self) -> None:
+        """Let others than root open all ports after a kill."""
         for device in self.devices.of.values():
             device.unlock()
 

@@ -28,6 +28,12 @@ def rig(tmp_path: Path) -> Iterator[GuardBench]:
         yield made
 
 
+def slay(rig: GuardBench, guard: RemoteGuard) -> None:
+    assert guard._child.pid is not None
+    os.kill(guard._child.pid, signal.SIGKILL)
+    rig.unlock()
+
+
 def with_guard(
     rig: GuardBench,
     work: Callable[[RemoteGuard], Awaitable[None]],
@@ -269,8 +275,7 @@ def test_a_guard_that_is_killed_ends_every_exchange_and_trips_once(rig: GuardBen
         rig.devices.of["heat"].mute = True
         asked = asyncio.ensure_future(ask(guard))
         await asyncio.sleep(0.05)
-        assert guard._child.pid is not None
-        os.kill(guard._child.pid, signal.SIGKILL)
+        slay(rig, guard)
         with pytest.raises(NoReply, match="the guard process is gone"):
             await asked
         rig.devices.forget()
@@ -301,8 +306,7 @@ def test_a_guard_that_comes_back_is_told_of_the_gravest_trip_and_not_of_the_firs
         guard.on_trip = guard.trip
         await guard.open()
         await guard.arm()
-        assert guard._child.pid is not None
-        os.kill(guard._child.pid, signal.SIGKILL)
+        slay(rig, guard)
         while not guard._lost:  # noqa: ASYNC110 - another process dies
             await asyncio.sleep(0.001)
         guard.trip(LEAK)
@@ -327,10 +331,9 @@ def test_a_guard_that_cannot_begin_at_first_is_tried_for_as_long_as_the_line_is_
     async def work(guard: RemoteGuard) -> None:
         await guard.open()
         await guard.arm()
-        assert guard._child.pid is not None
         no.touch()
         rig.devices.forget()
-        os.kill(guard._child.pid, signal.SIGKILL)
+        slay(rig, guard)
         await asyncio.sleep(2.0)  # three starts fail in less
         assert rig.frames("heat") == []
         no.unlink()
