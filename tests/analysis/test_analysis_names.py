@@ -96,6 +96,19 @@ def test_what_a_table_holds_gets_its_name_on_nearly_any_instrument() -> None:
 
 
 @pytest.mark.promise(50)
+@pytest.mark.parametrize("fwhm_cm1", [50.0, 70.0])
+@pytest.mark.parametrize("over_g", [0.71, 0.75])
+def test_graphite_is_not_called_graphene_where_an_instrument_shows_its_2d_higher(
+    fwhm_cm1: float, over_g: float
+) -> None:
+    axis = np.arange(1150.0, 3000.0, 1.4)
+    two_d = (2705.0, fwhm_cm1, 2000.0 * over_g)
+    lines = ((1350.0, 45.0, 500.0), (1581.0, 18.0, 2000.0), two_d)
+    row = draw(axis, lines, np.random.default_rng(1))
+    assert assess(recording(axis, row)).material in ("graphite", "graphitic carbon")
+
+
+@pytest.mark.promise(50)
 @pytest.mark.parametrize(
     ("film", "other"),
     [

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -156,7 +157,7 @@ def test_a_refusal_names_the_setting_that_comes_first(tmp_path: Path) -> None:
     plan = read_lab(SHORT_LINE)
     refusal = lacks(Bound("furnace.setpoint_rate", low=0.1))
     first = needed_first(plan, "furnace.setpoint", refusal)
-    command = f"labharness set furnace.setpoint_rate 0.1 degC/min --lab {SHORT_LINE}"
+    command = f"labharness set furnace.setpoint_rate 0.1 degC/min --lab {quote(str(SHORT_LINE))}"
     assert first == f"first (0.1 to 60 degC/min): {command}"
     other = lacks(Bound("furnace.sensor_break", high=0.5))
     assert needed_first(plan, "furnace.setpoint", other) == "", "nobody sets a sensor"

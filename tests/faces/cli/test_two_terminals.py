@@ -6,6 +6,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -238,7 +239,7 @@ def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> 
         assert busy in late.out
         lost = say("stop")
         assert lost.code == 1
-        here = f"{read_lab(SHORT_LINE).state_dir.name}: use --lab {SHORT_LINE}"
+        here = f"{read_lab(SHORT_LINE).state_dir.name}: use --lab {quote(str(SHORT_LINE))}"
         assert f"lab cvd-mos2-simulated (the default); running now: {here}" in lost.err
         assert say("stop", "--name", "Barbara", *LAB).code == 0
         out, _ = first.communicate(timeout=TIMEOUT_S)

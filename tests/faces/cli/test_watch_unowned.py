@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -52,7 +53,7 @@ def test_whoever_looks_at_a_latched_line_is_told_so_and_what_to_do(short_plan: L
     Latch(short_plan.state_dir / "latch.json").close(trip)
     told = (
         "LATCHED: hydrogen: 9; when the cause is gone: "
-        f"labharness reset --name NAME --reason REASON --lab {SHORT_LINE}"
+        f"labharness reset --name NAME --reason REASON --lab {quote(str(SHORT_LINE))}"
     )
     watched = say("watch", "--for", "1", "--lab", SHORT_LINE)
     assert watched.out.splitlines()[1] == told
@@ -81,7 +82,9 @@ def test_a_line_that_trips_while_it_is_attended_is_left_latched_and_told_so(
     assert said.code == 1, said
     (told,) = [each for each in said.out.splitlines() if "LATCHED: " in each]
     assert "box.estop_closed" in told
-    assert told.endswith(f"labharness reset --name NAME --reason REASON --lab {SHORT_LINE}")
+    assert told.endswith(
+        f"labharness reset --name NAME --reason REASON --lab {quote(str(SHORT_LINE))}"
+    )
 
 
 def test_a_line_that_trips_while_it_is_armed_is_told_as_tripped_and_latched(
@@ -108,7 +111,7 @@ def test_a_line_that_trips_while_it_is_armed_is_told_as_tripped_and_latched(
     assert "labharness set: argon.setpoint was not set\n" in said.err
     assert told == (
         f"LATCHED: H2; when the cause is gone: labharness reset --name NAME --reason REASON "
-        f"--lab {SHORT_LINE}"
+        f"--lab {quote(str(SHORT_LINE))}"
     )
 
 

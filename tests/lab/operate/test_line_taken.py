@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -93,7 +94,7 @@ def test_a_safe_that_waits_in_vain_says_that_nothing_was_sent_and_who_holds_the_
     assert "NOT made safe, nothing was sent: " in last
     assert f"process {NOBODY} checks the line" in last
     assert "after 1.5 s" in last
-    assert f"kill -9 {NOBODY}), then: labharness safe --lab {SHORT_LINE}" in last
+    assert f"kill -9 {NOBODY}), then: labharness safe --lab {quote(str(SHORT_LINE))}" in last
     with held(short_plan, None, TIMEOUT_S):
         said = say("safe", *LAB)
     assert said.code == 1
