@@ -46,9 +46,9 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "a value confirmed whose own reading then trips",
-        "labharness.safety.kernel.memory:Memory._tripping",
-        "row.channel in limit.shown_by",
-        "row.channel == limit.channel",
+        "labharness.safety.kernel.judging:_trips",
+        "(limit.readback or limit.channel, *limit.moves)",
+        "(limit.channel,)",
         "tests/safety/kernel/test_kernel_taken_away.py::"
         "test_a_value_is_refused_just_where_its_own_reading_would_trip[argon.flow]",
         promise=11,

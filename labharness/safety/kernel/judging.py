@@ -13,7 +13,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.memory import InterlockRule, Memory
 from labharness.safety.kernel.modes import ADMITS, ALWAYS
-from labharness.safety.kernel.rows import Condition, Interlock, Limit, TripRow
+from labharness.safety.kernel.rows import Condition, Interlock, Limit
 from labharness.safety.kernel.tracks import Track, may_be
 
 
@@ -41,15 +41,7 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
             command, "unit", Text("limit.unit", channel=channel, asked=command.unit, unit=unit)
         )
     if not limit.low <= value <= limit.high:  # also refuses NaN
-        why = Text(
-            "limit.outside",
-            channel=channel,
-            asked=value,
-            unit=unit,
-            low=limit.low,
-            high=limit.high,
-        )
-        return Refused(command, "limit", why)
+        return _outside(command, limit, "limit", limit.low, limit.high)
     if value in limit.always_safe and memory.mode in ALWAYS:
         return Allowed(command)
     if limit.role not in ADMITS.get(memory.mode, ()):
@@ -62,9 +54,7 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
     refused = _held_up(command, rules, memory, now, before) if rules else None
     if channel in memory.upheld and not refused:
         refused = _takes_away(command, memory, now)
-    if channel in memory.tripping and not refused:
-        refused = _trips(command, limit, memory.tripping[channel])
-    return refused or Allowed(command)
+    return refused or _trips(command, limit, memory) or Allowed(command)
 
 
 def judge_program(segments: Sequence[Command], memory: Memory, now: float) -> Verdict:
@@ -166,20 +156,26 @@ def _takes_away(command: Command, memory: Memory, now: float) -> Refused | None:
     return None
 
 
-def _trips(command: Command, limit: Limit, rows: tuple[TripRow, ...]) -> Refused | None:
-    """Refuse a value that, once it is read back, is outside a row that trips."""
-    for row in rows:
-        if not row.low <= command.value <= row.high:
-            why = Text(
-                "limit.outside",
-                channel=command.channel,
-                asked=command.value,
-                unit=limit.unit,
-                low=max(limit.low, row.low),
-                high=min(limit.high, row.high),
-            )
-            return Refused(command, row.name, why)
+def _trips(command: Command, limit: Limit, memory: Memory) -> Refused | None:
+    """Refuse a value that trips as soon as it is read back."""
+    for shown in (limit.readback or limit.channel, *limit.moves):
+        track = memory.tracks.get(shown)
+        for row in track.rows if track else ():
+            if row.procedure and not row.low <= command.value <= row.high:
+                return _outside(command, limit, row.name, row.low, row.high)
     return None
+
+
+def _outside(command: Command, limit: Limit, rule: str, low: float, high: float) -> Refused:
+    why = Text(
+        "limit.outside",
+        channel=command.channel,
+        asked=command.value,
+        unit=limit.unit,
+        low=max(limit.low, low),
+        high=min(limit.high, high),
+    )
+    return Refused(command, rule, why)
 
 
 def _present(memory: Memory, channel: str, now: float) -> tuple[float, ...]:

@@ -13,14 +13,7 @@ from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.envelope import Envelope
 from labharness.safety.kernel.modes import Mode
 from labharness.safety.kernel.proofs import Proof, Proofs
-from labharness.safety.kernel.rows import (
-    Condition,
-    Interlock,
-    Limit,
-    Plausible,
-    TripRow,
-    Watch,
-)
+from labharness.safety.kernel.rows import Condition, Interlock, Limit, Plausible, Watch
 from labharness.safety.kernel.tracks import Shown, Track, lacking, may_be
 
 
@@ -101,7 +94,6 @@ class Memory:
         rules: The interlocks.
         guarding: The interlocks before each channel.
         upheld: For each channel the states that it sets and that a rule may not lose.
-        tripping: For each channel the rows of trips on the readings that show what it sets.
         losable: The interlocks whose loss has a procedure.
         watched: The watches whose silence has a procedure, each beside its track.
         windows: The plausibility rows, each with its window.
@@ -117,7 +109,6 @@ class Memory:
     guarding: dict[str, tuple[InterlockRule, ...]] = field(init=False)
     losable: tuple[InterlockRule, ...] = field(init=False)
     upheld: dict[str, tuple[Upheld, ...]] = field(init=False)
-    tripping: dict[str, tuple[TripRow, ...]] = field(init=False)
     watched: tuple[tuple[Watch, Track], ...] = field(init=False)
     windows: tuple[Window, ...] = field(init=False)
     proofs: Proofs = field(init=False)
@@ -136,8 +127,6 @@ class Memory:
         self.losable = tuple(rule for rule in self.rules if rule.row.on_loss)
         upheld = {each.channel: (*self._upheld(each),) for each in envelope.limits.values()}
         self.upheld = {channel: states for channel, states in upheld.items() if states}
-        tripping = {each.channel: (*self._tripping(each),) for each in envelope.limits.values()}
-        self.tripping = {channel: rows for channel, rows in tripping.items() if rows}
         watches = envelope.watches.values()
         self.watched = tuple((each, self.track(each.channel)) for each in watches if each.procedure)
         self.windows = tuple(map(self._window, envelope.plausible))
@@ -157,14 +146,10 @@ class Memory:
         )
 
     def _upheld(self, limit: Limit) -> Iterator[Upheld]:
+        shown_by = {limit.readback or limit.channel, *limit.moves}
         for rule in self.losable:
             for needed, states in ((True, rule.required), (False, rule.forbidden)):
-                found = (each for each, _ in states if each.channel in limit.shown_by)
-                yield from ((rule, each, needed) for each in found)
-
-    def _tripping(self, limit: Limit) -> Iterator[TripRow]:
-        rows = self.envelope.trips
-        yield from (row for row in rows if row.procedure and row.channel in limit.shown_by)
+                yield from ((rule, each, needed) for each, _ in states if each.channel in shown_by)
 
     def _window(self, row: Plausible) -> Window:
         other = self.track(row.agrees_with or row.channel)
