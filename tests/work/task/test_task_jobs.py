@@ -1,5 +1,6 @@
 """Jobs without a house: due times, missed runs, the values of a batch."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from labharness.work.task.commands import CreateJob, EndJob, MissRuns, TickJob
 from labharness.work.task.jobs import (
     BATCH_MAX,
+    JOBS_MAX,
     LATE_S_MAX,
     BadJob,
     due,
@@ -100,3 +102,36 @@ def test_a_batch_has_each_combination_and_changes_only_what_it_names() -> None:
     for values in ([1, 1], [], list(range(BATCH_MAX + 1))):
         with pytest.raises(BadJob):
             points({path: values})
+
+
+def test_a_lab_has_so_many_jobs_at_once_and_one_more_when_one_is_over() -> None:
+    lab = TasksAlone()
+    for number in range(JOBS_MAX):
+        assert lab(CreateJob(job_id=f"j{number}", title="check", every="6h"), OLGA) == ""
+    more = CreateJob(job_id="more", title="t" * 500, runs=({},) * BATCH_MAX)
+    assert lab(more, OLGA) == "jobs_full"
+    assert lab(EndJob(job_id="j7"), OLGA) == ""
+    assert lab(replace(more, runs=({},) * (BATCH_MAX + 1)), OLGA) == "bad_field"
+    assert lab(more, OLGA) == ""
+
+
+@pytest.mark.parametrize(
+    ("every", "period_s", "anchor_s"),
+    [
+        ("60s", 60, 5),
+        ("P366D", 366 * 86_400, 5),
+        ("THURSDAY@00:01", 7 * 86_400, 60),
+        ("wednesday@23:59", 7 * 86_400, 6 * 86_400 + 23 * 3600 + 59 * 60),
+    ],
+)
+def test_a_schedule_is_what_its_text_says(every: str, period_s: int, anchor_s: int) -> None:
+    found = schedule_of(every, 5.5)
+    assert (found.period_s, found.anchor_s) == (period_s, anchor_s)
+
+
+@pytest.mark.parametrize("every", ["P367D", "59s", "never@10:00"])
+def test_a_schedule_that_cannot_be_kept_is_refused_with_the_bounds(every: str) -> None:
+    with pytest.raises(BadJob) as why:
+        schedule_of(every, 0.0)
+    bounds = {} if "@" in every else {"least_s": 60, "most_d": 366}
+    assert why.value.args[0].params == {"every": every, **bounds}
