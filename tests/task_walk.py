@@ -33,7 +33,7 @@ from line_world import ARTIFACT
 from tasks_alone import ANA, BEN, OLGA, RUNTIME, TasksAlone
 
 TRANSCRIPT = Path(__file__).parent / "data" / "task_walk.txt"
-STEPS, SEED, LOOK_EVERY = 1000, 17, 25
+STEPS, SEEDS, LOOK_EVERY = 600, (17, 18), 25
 Drawn = TypeVar("Drawn")
 BEGIN_S = 1_790_000_000.0
 KINDS: dict[str, int] = {
@@ -47,7 +47,7 @@ KINDS: dict[str, int] = {
     "link": 8,
     "lease": 6,
     "job": 8,
-    "due": 10,
+    "due": 5,
     "queue": 2,
     "silent": 3,
 }
@@ -122,7 +122,7 @@ class Walk:
         before, known = self.lab.tasks, len(self.lab.facts)
         said = self.lab(command, actor) or "taken"
         name = f"{c.COMMANDS[type(command)]} {command.concerns} by {actor.name}: {said}"
-        return _line(name, list(_told(self.lab.facts[known:], before)))
+        return line(name, list(_told(self.lab.facts[known:], before)))
 
     def look(self) -> tuple[str, list[Any]]:
         """Look at everything that the tasks show; return its line."""
@@ -134,7 +134,7 @@ class Walk:
         below = [tasks.descendants(each) for each in tasks.by_id]
         shown = [snapshot(each, "house", now_s) for each in (tasks, unfollowed(tasks))]
         turns = (mine, next_ and next_.task_id, queue.is_full(tasks), tasks.refusals, below)
-        return _line("look", [*shown, about, turns, made])
+        return line("look", [*shown, about, turns, made])
 
     # ---- what is done: commands with their actors
 
@@ -346,11 +346,15 @@ class Walk:
     def job(self) -> Iterator[tuple[c.TaskCommand, c.TaskActor]]:
         choice, every = self.random.choice, list(self.lab.tasks.jobs)
         name = choice((*every[-4:], f"j{len(every) + 1}"))
+        batch = ({"a": 1}, {"a": 2})
+        times = ("PT20M", "day@07:00", "sunday@23:59", "odd")
+        schedule, runs = choice((*((each, ()) for each in times), ("", batch), ("", batch)))
+        schedule = self.rarely(schedule, "", "PT20M")
         fresh = c.CreateJob(
             job_id=choice((f"j{len(every) + 1}",) * 5 + (name,)),
-            title=choice(("check", "check", "check", "x" * 501, "")),
-            every=choice(("", "", "PT20M", "day@07:00", "sunday@23:59", "odd")),
-            runs=choice(((), ({"a": 1}, {"a": 2}))),
+            title=self.rarely("check", "x" * 501, ""),
+            every=schedule,
+            runs=runs,
         )
         owed = [(j.job_id, r) for j in self.lab.tasks.jobs.values() for r in j.owed]
         job_id, run = choice(owed or [(name, "1")])
@@ -408,12 +412,19 @@ def _told(facts: list[TaskFact], before: Tasks) -> Iterator[Any]:
         before = after
 
 
-def _line(name: str, told: list[Any]) -> tuple[str, list[Any]]:
-    body = json.dumps(coded(told), sort_keys=True, default=str)
+def line(name: str, told: list[Any], home: Path = Path("/nowhere")) -> tuple[str, list[Any]]:
+    """Return a line of a transcript: a name, and the digest of all that it tells."""
+    body = json.dumps(coded(told), sort_keys=True, default=str).replace(str(home), "home")
     return f"{name} {hashlib.sha256(body.encode()).hexdigest()[:8]}", told
 
 
+def walks() -> Iterator[tuple[str, list[Any]]]:
+    """Return the lines of a walk for each seed."""
+    for seed in SEEDS:
+        yield from Walk(seed).transcript(STEPS)
+
+
 if __name__ == "__main__":
-    lines = [line for line, _ in Walk(SEED).transcript(STEPS)]
+    lines = [each for each, _ in walks()]
     TRANSCRIPT.write_text("\n".join(lines) + "\n", "utf-8")
     sys.stdout.write(f"{len(lines)} lines\n")

@@ -5,14 +5,14 @@ import json
 from labharness.core.vocabulary.texts import coded
 from labharness.work.task.commands import COMMANDS
 from labharness.work.task.deciding import REFUSALS
-from task_walk import SEED, STEPS, TRANSCRIPT, Walk
+from task_walk import TRANSCRIPT, walks
 
 ELSEWHERE = {"jobs_full"}  # by `test_task_jobs`
 
 
 def test_a_walk_through_all_commands_makes_the_facts_and_events_of_its_transcript() -> None:
     written = TRANSCRIPT.read_text("utf-8").splitlines()
-    made = list(Walk(SEED).transcript(STEPS))
+    made = list(walks())
     for number, ((line, told), was) in enumerate(zip(made, written, strict=False), 1):
         assert line == was, f"line {number} now has {json.dumps(coded(told), default=str)}"
     assert len(made) == len(written)
