@@ -133,7 +133,7 @@ def test_simulated_hardware_is_never_overdue_and_stands_before_no_real_port(tmp_
     for day in (TODAY, date(2026, 12, 16), date(2099, 1, 1)):
         assert plan.hazards.missing(["high_temperature", "flammable_gas", "laser"], day) == ()
     listed = hazards(plan, "list")
-    assert (listed.code, listed.out.count("simulated, with the hardware")) == (0, 6)
+    assert (listed.code, listed.out.count("simulated, with the hardware\n")) == (0, 6)
     assert "virtual time" not in listed.out
     words = ("--name", "Ada", "--reason", "it stuck", "--failed")
     assert hazards(plan, "proof", "laser", *words).code == 0

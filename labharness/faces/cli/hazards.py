@@ -41,13 +41,16 @@ def _list(plan: LabPlan, today: date) -> int:
     for row in plan.hazards.hazard:
         why = row.missing(today)
         missing += bool(why)
-        tested: str = Text("cli.simulated" if row.never_due else "cli.never")
-        if last := row.last_proof(today):
+        tested: str = Text("cli.never")
+        last = row.last_proof(today)
+        if last:
             by = last.by or Text("cli.by_table")
             tested = Text("cli.tested_by", day=str(last.day), by=by)
         say(Text("pair", what=row.name, why=row.hazard))
         say(Text("cli.safeguard", what=row.safeguard or Text("cli.no_safeguard")))
-        say(Text("cli.hazard_tested", tested=tested, days=row.proof_days))
+        exempt = row.never_due and not last  # no days are counted
+        counted = Text("cli.hazard_tested", tested=tested, days=row.proof_days)
+        say(Text("cli.hazard_simulated") if exempt else counted)
         say(Text("cli.hazard_missing", why=why) if why else Text("cli.in_force"))
     if plan.links == ("loopback",) and not plan.hazards.proof:
         day = VIRTUAL_EPOCH.date()

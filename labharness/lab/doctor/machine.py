@@ -42,6 +42,7 @@ from labharness.safety.guard import Latch, LatchUnreadable, port_records
 from labharness.safety.guard.harness import LOG_FILE, not_safe
 from labharness.safety.guard.latch import MARKER_FILE
 from labharness.safety.guard.process import REPEAT_S
+from labharness.safety.guard.start import is_at_work
 from labharness.work.admission.approval import BadApproval, StandingApproval, read_approval
 from labharness.work.admission.callers import BadCallers, read_callers
 
@@ -348,6 +349,9 @@ def _latch(plan: LabPlan, *, owned: bool) -> LatchFacts:
 
 def _not_safe(plan: LabPlan) -> tuple[str, ...]:
     """Name each channel that a guard tries in vain to make safe, which only its log tells."""
+    then = Text("machine.no_guard", lab=plan.option)
+    if is_at_work(plan.state_dir):
+        then = Text("machine.tries_again", repeat_s=REPEAT_S)
     return tuple(
         Text(
             "machine.not_safe",
@@ -355,7 +359,7 @@ def _not_safe(plan: LabPlan) -> tuple[str, ...]:
             port=each["port"],
             at=each["at"],
             error=each["error"],
-            repeat_s=REPEAT_S,
+            then=then,
         )
         for each in not_safe(plan.state_dir / LOG_FILE)
     )

@@ -11,7 +11,7 @@ from threading import Thread
 
 from labharness.core.clock import Chance, steady_s
 from labharness.core.errors import LabError
-from labharness.core.files.named import is_there, open_own
+from labharness.core.files.named import is_there, open_named, open_own
 from labharness.instruments.link import LinkLost
 from labharness.instruments.link.descriptors import Descriptor, SerialDescriptor, TcpDescriptor
 from labharness.instruments.link.identity import identify
@@ -97,6 +97,18 @@ def serve(state_dir: Path, *, once: bool, lab: str = "") -> None:
                 ports.release()
             with suppress(OSError):
                 (state_dir / SOCKET_FILE).unlink()
+
+
+def is_at_work(state_dir: Path) -> bool:
+    """Return whether a guard process serves the lab of a state directory now."""
+    import fcntl
+
+    with suppress(OSError), open_named(state_dir / LOCK_FILE) as lock:
+        try:
+            fcntl.flock(lock.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def _taken(ports: Sequence[ArmedPort], state_dir: Path, lab: str) -> PortLock | None:

@@ -20,6 +20,7 @@ from labharness.lab.config.lock import LineLock
 from labharness.lab.doctor.findings import examine
 from labharness.lab.doctor.looked_up import OwnerFacts
 from labharness.lab.doctor.machine import look
+from labharness.safety.guard.start import LOCK_FILE
 
 HOLDER = """
 import fcntl, os, sys
@@ -150,7 +151,13 @@ def test_a_guard_that_tries_in_vain_is_found_by_port_and_since_when_until_it_has
         for _ in range(200):
             turn.pass_(0.1)
             turn.answer("gas")
-        seen = look(short_plan, tmp_path)
+        left = [each.said for each in findings(short_plan, look(short_plan, tmp_path))]
+        alone = f"so nothing tries again: labharness safe{short_plan.option}"
+        assert sum(alone in each for each in left) == 2, (
+            "the guard that wrote it is at work no more"
+        )
+        with another_process(str(short_plan.state_dir / LOCK_FILE), "lock"):
+            seen = look(short_plan, tmp_path)
         found = [each for each in findings(short_plan, seen) if each.about == "guard"]
         channels = {each.said.split()[0] for each in found}
         assert channels == {"furnace.setpoint", "box.contactor"}, "those of the port that is away"
