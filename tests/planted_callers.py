@@ -19,8 +19,8 @@ TO_CALLERS = (
     PlantedBug(
         "stranger who is told the ids of all callers",
         "labharness.faces.service.audience:_told",
-        "own in TEXTS",
-        "own in TEXTS and not own.endswith('one_of')",
+        "known(own)",
+        "known(own) and not own.endswith('one_of')",
         AUDIENCE,
         promise=67,
         detector="verdict",
@@ -28,8 +28,8 @@ TO_CALLERS = (
     PlantedBug(
         "account of a person who works by hand, told to a caller",
         "labharness.faces.service.audience:_told",
-        "own in TEXTS",
-        "own in TEXTS and 'by_hand' not in own",
+        "known(own)",
+        "known(own) and 'by_hand' not in own",
         AUDIENCE,
         promise=67,
         detector="verdict",

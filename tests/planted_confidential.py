@@ -184,7 +184,7 @@ OF_CONFIDENTIAL_DATA = (
     PlantedBug(
         "sentence with a value in it, told",
         "labharness.work.desk.redaction:sentence",
-        "not text.params and text.code in TEXTS",
+        "not text.params and known(text.code)",
         "True",
         TOLD,
         promise=71,

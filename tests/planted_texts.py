@@ -37,9 +37,9 @@ IN_THE_TEXTS = (
     ),
     PlantedBug(
         "sentence without its Chinese",
-        "labharness.core.vocabulary.catalogue",
-        "'设备已锁定：{why}'",
-        "'the line is latched: {why}'",
+        "labharness/work/admission/texts.toml:[line.latched]",
+        'zh = "设备已锁定：{why}"',
+        'zh = "the line is latched: {why}"',
         "tests/core/vocabulary/test_texts.py::test_both_languages_are_whole",
         promise=53,
         detector="lint",

@@ -19,6 +19,7 @@ HELD = (  # what no package's own Python files are, and a plain install cannot d
     "labharness/examples/mos2-monolayer.json",
     "labharness/faces/report/templates/page.html.j2",
     "labharness/faces/report/templates/style.css",
+    "labharness/line/texts.toml",
     "labharness/py.typed",
     "labharness_envelopes/labs/cvd_mos2/approval.toml",
     "labharness_envelopes/labs/cvd_mos2/callers.toml",

@@ -1,7 +1,7 @@
 """Removes commands, paths and process ids from a message for a caller elsewhere (ruling 27).
 
-A text that names these is for the lab's operator, who has it in the journal. Beside it in the
-catalogue stands a text for callers with the same fact (`told.` and its code). In any other words
+A text that names these is for the lab's operator, who has it in the journal. Beside it
+stands a text for callers with the same fact (`told.` and its code). In any other words
 the name alone is left out.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from labharness.core.vocabulary.catalogue import TEXTS
+from labharness.core.texts import known
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import PAYLOADS
@@ -61,7 +61,7 @@ def _told(text: str) -> str:
     if isinstance(text, Text):
         own = OWN + text.code
         params = {name: _param(each) for name, each in text.params.items()}
-        text = Text(own if own in TEXTS else text.code, **params)
+        text = Text(own if known(own) else text.code, **params)
     return _unnamed(text)
 
 

@@ -12,6 +12,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
+from labharness.core.texts import WrongTexts, whole
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Driver
@@ -117,8 +118,13 @@ def capabilities() -> dict[str, Capability]:
     """Import every capability on offer, by its declared name.
 
     Raises:
-        LookupError: One cannot be imported, or is offered twice.
+        LookupError: One cannot be imported, or is offered twice; or the texts of a package are
+            wrong.
     """
+    try:
+        whole()
+    except WrongTexts as why:
+        raise LookupError(Text(why.code, **why.params)) from None
     found: dict[str, Capability] = {}
     for point in _points("labharness.capabilities"):
         for module in iter_modules(imported(point.value).__path__):

@@ -7,7 +7,7 @@ untold until it is named. A sentence is told if nothing was put into it.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from labharness.core.vocabulary.catalogue import TEXTS
+from labharness.core.texts import known
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import REASON_CODES
 
@@ -70,11 +70,11 @@ def redacted_event(kind: str, data: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def sentence(text: object) -> str:
-    """Return a sentence of the catalogue that quotes nothing, or a code; else that it is withheld.
+    """Return a known sentence that quotes nothing, or a code; else that it is withheld.
 
     A text with parameters may quote an input in one of them, and one whose code is unknown is shown
     by its code, which may be of another author.
     """
     if isinstance(text, Text):
-        return text if not text.params and text.code in TEXTS else Text("data.withheld")
+        return text if not text.params and known(text.code) else Text("data.withheld")
     return text if isinstance(text, str) and text in FIXED else Text("data.withheld")

@@ -6,19 +6,22 @@ import json
 import math
 import re
 import string
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from labharness.core import texts
 from labharness.core.languages import LANGUAGES
-from labharness.core.vocabulary.catalogue import TEXTS, WORDS
 from labharness.core.vocabulary.texts import Text, coded, in_language, revived, words_of
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.layout import FORMAT
 from labharness.journal.reading import read, run_header
 from labharness.work.task.deciding import REFUSALS
 from rig import HERE
+from sentences import SENTENCES
 
 OURS = re.compile(r"vocabulary.* import .*\bText\b")
 WORD = re.compile(r"[A-Za-z]{2}")
@@ -55,7 +58,7 @@ def test_every_code_that_is_used_is_in_the_catalogue_with_the_parameters_that_it
     wrong = [
         f"{where}: {code} {names}"
         for where, code, names in found
-        if code not in TEXTS or names != blanks(TEXTS[code][0])
+        if code not in SENTENCES or names != blanks(SENTENCES[code][0])
     ]
     assert wrong == []
 
@@ -63,24 +66,60 @@ def test_every_code_that_is_used_is_in_the_catalogue_with_the_parameters_that_it
 MISSED = ("job.house_away", "job.still_at_work", "job.queue_full")
 
 
-def test_every_code_of_the_catalogue_is_used() -> None:
-    said = "".join(
-        path.read_text("utf-8") for path in CODE.rglob("*.py") if "catalogue" not in str(path)
-    )
+def test_every_text_stands_beside_code_that_says_it() -> None:
     made = ("input.minimum", "input.maximum", *(f"task.{each}" for each in REFUSALS), *MISSED)
-    named = {each: each.removeprefix("told.") for each in TEXTS}
-    unused = [each for each, name in named.items() if f'"{name}"' not in said and each not in made]
-    assert unused == []
+    said = {
+        home: "".join(path.read_text("utf-8") for path in home.parent.rglob("*.py"))
+        for home in {table.home for table in texts.shipped().values()}
+    }
+    elsewhere = [
+        code
+        for code in SENTENCES
+        if code not in made
+        and f'"{code.removeprefix("told.")}"' not in said[texts.shipped()[code].home]
+    ]
+    assert elsewhere == []
+
+
+def test_a_file_is_cut_into_the_tables_that_it_has_as_toml() -> None:
+    tables = dict(texts.shipped())
+    assert texts.words().items() >= tomllib.loads(tables.pop(texts.WORDS).text).items()
+    for file in {table.home for table in tables.values()}:
+        whole = tomllib.loads(file.read_text("utf-8"))
+        whole.pop(texts.WORDS, None)
+        mine = {code: table for code, table in tables.items() if table.home == file}
+        assert dict(_flat(whole)) == {
+            code: tomllib.loads(table.text) for code, table in mine.items()
+        }
+
+
+def _flat(tables: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, str]]]:
+    for name, inside in tables.items():
+        fields = {key: each for key, each in inside.items() if isinstance(each, str)}
+        if fields:
+            yield before + name, fields
+        deeper = {key: each for key, each in inside.items() if key not in fields}
+        yield from _flat(deeper, f"{before}{name}.")
+
+
+READERS = {"administrators", "developers"}
+"""Who may be told in English alone, said in the table by ``for``."""
 
 
 @pytest.mark.promise(53)
 def test_both_languages_are_whole() -> None:
-    for code, templates in TEXTS.items():
+    for code, templates in SENTENCES.items():
+        table = tomllib.loads(texts.shipped()[code].text)
+        if "zh" not in table:
+            assert table.keys() == {"en", "for"}, code
+            assert table["for"] in READERS, code
+            continue
+        assert table.keys() == {"en", "zh"}, code
         assert len(templates) == len(LANGUAGES), code
         assert blanks(templates[0]) == blanks(templates[1]), code
         chinese = any("\u4e00" <= each <= "\u9fff" for each in templates[1])
         assert chinese or not WORD.search(NAMES.sub("", _bare(templates[0]))), code
-    assert all(WORDS.values())
+    assert all(texts.words().values())
 
 
 def _bare(template: str) -> str:

@@ -177,11 +177,11 @@ def test_a_wrong_language_is_told_in_english() -> None:
     say("run", "t", "--lang", "fr").is_one_plain_error("no 'fr'; there are en, zh")
 
 
-def test_help_does_not_wait_for_the_catalogue() -> None:
+def test_help_does_not_wait_for_the_texts() -> None:
     code = (
         "import sys, contextlib\nfrom labharness.faces.cli import main\n"
         "with contextlib.suppress(SystemExit): main(['--help'])\n"
-        "sys.exit('labharness.core.vocabulary.catalogue' in sys.modules)"
+        "sys.exit('labharness.core.vocabulary.texts' in sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, b"")

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from labharness.core.vocabulary.catalogue import TEXTS
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.service.audience import OWN, for_caller
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.terms import Rejected
 from plain_caller import Told, leaks
 from rig import HERE
+from sentences import SENTENCES as TEXTS
 
 OURS = re.compile(r"labharness [a-z]|--[a-z]{2}|(?<![:\w/])/[a-z]+/|process [0-9]")
 NAMES = re.compile(r"\{(\w+)")

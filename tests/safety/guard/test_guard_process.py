@@ -32,6 +32,7 @@ OURS = {
     "core.clock",
     "core.errors",
     "core.languages",
+    "core.texts",
     "core.vocabulary",
     "faces.cli",
     "instruments.link",

@@ -10,6 +10,7 @@ from commands import edited_lab, example, spawn_with
 CODE = '''
 """Counts the readings of a minute."""
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
 from labharness.work.capability import Answer, ArtifactContent, Planned
 from labharness.work.plan import PHYSICAL_VERBS, Instruction, InstructionSet
@@ -54,12 +55,17 @@ class Counting:
         return Answer(
             {"readings": found["readings"], "mean": found["mean"]},
             (ArtifactContent("counted", "text/csv", table),),
-            finding="the readings were counted",
+            finding=Text("counting.found", readings=found["readings"]),
         )
 
 
 CAPABILITY = Counting()
 '''
+TEXTS = """
+[counting.found]
+en = "{readings} readings were counted"
+zh = "共计 {readings} 个读数"
+"""
 CALLERS = (
     '[callers.somebody]\ncapabilities = ["counting"]\nrisk_max = "R3"\ndata_class_max = "T2"\n'
 )
@@ -73,11 +79,13 @@ def theirs(tmp_path: Path) -> Path:
     package.mkdir(parents=True)
     (package.parent / "__init__.py").write_text("", "utf-8")
     (package / "__init__.py").write_text(CODE, "utf-8")
+    (package / "texts.toml").write_text(TEXTS, "utf-8")
     about = home / "theirs-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n", "utf-8")
-    points = "[labharness.capabilities]\ntheirs = their_capabilities\n"
-    (about / "entry_points.txt").write_text(points, "utf-8")
+    groups = ("capabilities", "texts")
+    points = [f"[labharness.{group}]\ntheirs = their_capabilities\n" for group in groups]
+    (about / "entry_points.txt").write_text("".join(points), "utf-8")
     return home
 
 
@@ -104,10 +112,18 @@ def test_a_task_of_it_ends_with_its_answer_its_report_and_no_traceback(
     assert "Traceback" not in said.err
     assert "completed: readings " in said.out
     assert ", mean 7" in said.out
-    assert "the readings were counted\n" in said.out
+    assert " readings were counted\n" in said.out
     assert "film" not in said.out
     assert (out / "artifacts" / "counted.csv").exists()
     assert (out / "artifacts" / "process_log.csv").exists()
     assert "growth" not in said.out
     report = (out / "report.html").read_text("utf-8")
     assert "Count readings" in report
+    assert "共计 " in report
+
+
+def test_a_text_of_it_whose_code_is_taken_is_one_plain_error_that_names_both(theirs: Path) -> None:
+    file = theirs / "their_capabilities" / "counting" / "texts.toml"
+    file.write_text(TEXTS.replace("counting.found", "line.latched"), "utf-8")
+    said = spawn_with(theirs, "capabilities", "list")
+    said.is_one_plain_error("text 'line.latched' is doubled", str(file), "labharness/")
