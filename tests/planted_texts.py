@@ -55,12 +55,12 @@ IN_THE_TEXTS = (
         detector="alarm audit",
     ),
     PlantedBug(
-        "phrases that a capability brings left out",
-        "labharness.faces.report.words:phrases",
-        "found |= point.load()",
-        "point.load()",
-        "tests/faces/report/test_report_words.py::"
-        "test_the_phases_of_each_shipped_capability_are_named_in_both_languages",
+        "texts that another package brings left out",
+        "labharness.core.texts:templates",
+        "shipped().get(code) or _readable().get(code)",
+        "shipped().get(code)",
+        "tests/work/capability/test_capability_of_others.py::"
+        "test_a_task_of_it_ends_with_its_answer_its_report_and_no_traceback",
         promise=53,
         detector="verdict",
     ),

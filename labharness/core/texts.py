@@ -65,7 +65,11 @@ def whole() -> Mapping[str, TextTable]:
         try:
             spec = find_spec(point.value)
             for folder in (spec and spec.submodule_search_locations) or ():
-                found = _joined(found, Path(folder))
+                joined = _joined(found, Path(folder))
+                for code, table in joined.items():
+                    if table is not found.get(code):
+                        _parsed(table.text, code)
+                found = joined
         except WrongTexts:
             raise
         except Exception as why:  # noqa: BLE001 - somebody else's package may raise anything
@@ -76,16 +80,11 @@ def whole() -> Mapping[str, TextTable]:
 
 @cache
 def templates(code: str) -> tuple[str, str] | None:
-    """Return a sentence in English and Chinese; in English twice where it is for administrators.
-
-    Raises:
-        KeyError: The table has no English.
-        ValueError: It is not TOML.
-    """
+    """Return a sentence in English and Chinese; in English twice where it is for administrators."""
     table = shipped().get(code) or _readable().get(code)
     if table is None:
         return None
-    said = _parsed(table.text)
+    said = _parsed(table.text, code)
     return said["en"], said.get("zh", said["en"])
 
 
@@ -97,7 +96,7 @@ def known(code: str) -> bool:
 @cache
 def words() -> Mapping[str, str]:
     """Return the words that may stand as parameters, and their Chinese."""
-    return _parsed(_readable()[WORDS].text)
+    return _parsed(_readable()[WORDS].text, WORDS)
 
 
 def _readable() -> Mapping[str, TextTable]:
@@ -108,10 +107,18 @@ def _readable() -> Mapping[str, TextTable]:
         return shipped()
 
 
-def _parsed(text: str) -> dict[str, str]:
+def _parsed(text: str, code: str) -> dict[str, str]:
+    """Return the table of a code.
+
+    Raises:
+        ValueError: It is not TOML, or has no English.
+    """
     import tomllib  # nothing is said by most imports of this module
 
-    return tomllib.loads(text)
+    said = tomllib.loads(text)
+    if code != WORDS and "en" not in said:
+        raise ValueError(f"{code} has no English")
+    return said
 
 
 def _joined(found: Mapping[str, TextTable], package: Path) -> dict[str, TextTable]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from labharness.core.vocabulary import Allowed, Command, Program, Refused, Verdict
 from labharness.core.vocabulary.channels import split_channel
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Said, Text
 from labharness.core.vocabulary.units import TEMPERATURES, temperature_in
 from labharness.line.instrument import Instrument
 from labharness.safety.kernel import Memory, begin, conclude, judge, judge_program
@@ -67,11 +67,11 @@ class Gate:
             return verdict  # one that is held goes on as it was judged; all it takes is watched
         stored = self.stored.get(name)
         if stored is None or self._now_s() - stored[1] > READ_S_MAX:
-            why = Text("program.not_uploaded", instrument=name, within_s=READ_S_MAX)
+            why = Said("program.not_uploaded", instrument=name, within_s=READ_S_MAX)
             return Refused(command, RULE, why)
         if not self.chosen(name):
             number, slot = self._programmers[name].number, self._programmers[name].slot
-            why = Text("program.not_chosen", instrument=name, channel=number, slot=slot)
+            why = Said("program.not_chosen", instrument=name, channel=number, slot=slot)
             return Refused(command, RULE, why)
         return self.judge_program(name, stored[0])
 
@@ -83,7 +83,7 @@ class Gate:
         if barred is not None:
             return barred
         if self._memory.track(highest.channel).unconfirmed:
-            why = Text("program.unconfirmed", channel=highest.channel)
+            why = Said("program.unconfirmed", channel=highest.channel)
             return Refused(highest, RULE, why)
         rate, rate_unit = f"{name}.{programmer.rate}", f"{highest.unit}/min"
         per_degree = TEMPERATURES[highest.unit][0]
@@ -98,11 +98,11 @@ class Gate:
         if isinstance(verdict, Allowed):
             return verdict
         number = next(n for n, each in commands if each is verdict.command)
-        said = Text(
+        said = Said(
             "program.segment_of",
             number=number,
             segment=str(program.segments[number - 1]),
-            why=verdict.reason.params["why"],
+            why=verdict.why.params["why"],
         )
         return Refused(verdict.command, verdict.rule, said)
 
@@ -164,12 +164,12 @@ class Gate:
         if isinstance(verdict, Allowed):
             return Allowed(command)
         unit = f" {command.unit}".rstrip()
-        why = Text(
+        why = Said(
             "limit.encoded",
             channel=command.channel,
             asked=f"{command.value}{unit}",
             sent=f"{encoded.value}{unit}",
-            why=verdict.reason,
+            why=verdict.why,
         )
         return Refused(command, verdict.rule, why)
 
@@ -196,7 +196,7 @@ class Gate:
         port = "" if instrument is None else instrument.port
         if port not in self.unprepared or self.unprepared[port] is command:
             return None
-        why = Text("link.unprepared", port=port)
+        why = Said("link.unprepared", port=port)
         return Refused(command, LOST_LINK, why)
 
     def _starts(self, command: Command) -> str:

@@ -518,7 +518,8 @@ def test_every_english_text_is_plain() -> None:
     found = [
         f"{code}: {english}"
         for code, (english, _) in SENTENCES.items()
-        if any(re.search(pattern, english) for pattern, _ in RIDDLES_IN_TEXTS)
+        if not code.startswith("report.")  # a heading may be a question
+        and any(re.search(pattern, english) for pattern, _ in RIDDLES_IN_TEXTS)
     ]
     assert found == [], "is not a, has no; use a noun as subject"
 

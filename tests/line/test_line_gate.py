@@ -18,7 +18,7 @@ from furnace_alone import (
 )
 from kernel_line import see
 from labharness.core.vocabulary import Allowed, Command, Refused, read_program
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Said
 from labharness.line.programs import programmer_of
 
 # ---- judging
@@ -130,7 +130,7 @@ def test_behind_a_link_that_was_lost_only_its_own_preparing_passes() -> None:
     gate.unprepared["furnace"] = None
     why = "the link of port furnace was lost, and the instruments behind it are not prepared again"
     verdict = gate.judge(set_it)
-    assert verdict == Refused(set_it, "lost link", Text("link.unprepared", port="furnace"))
+    assert verdict == Refused(set_it, "lost link", Said("link.unprepared", port="furnace"))
     assert reason(gate.judge_program("furnace", ANNEAL)) == why
     gate.unprepared["furnace"] = set_it
     assert isinstance(gate.judge(set_it), Allowed)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from labharness.core.vocabulary import Allowed, Command, Ending, Outcome, Refused, Verdict
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Said
 from labharness.instruments.driver import Off, While
 from labharness.instruments.driver.energy import Adds
 from labharness.journal import JournalFailed
@@ -35,7 +35,7 @@ class Words(Gate):
         """Say the next verdict."""
         self.told.append(("judge", command))
         why = self.says.pop(0) if self.says else ""
-        return Refused(command, "test", Text("items", parts=[why])) if why else Allowed(command)
+        return Refused(command, "test", Said("items", parts=[why])) if why else Allowed(command)
 
     def begin(self, command: Command) -> None:
         """Keep it."""

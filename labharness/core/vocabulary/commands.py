@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Said, Text
 
 OPERATOR = "operator"  # owns the channels that no wire sets: a person opens these valves by hand
 
@@ -26,8 +26,13 @@ class Command:
     @property
     def text(self) -> Text:
         """The command in words."""
+        return self.said.text
+
+    @property
+    def said(self) -> Said:
+        """The command as a text that is not made yet."""
         unit = f" {self.unit}" if self.unit else ""
-        return Text("asked", channel=self.channel, value=self.value, unit=unit)
+        return Said("asked", channel=self.channel, value=self.value, unit=unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +49,17 @@ class Refused:
     Attributes:
         command: The refused command.
         rule: Name of the envelope's row, or of the built-in rule, that refused it.
-        reason: One sentence with the requested value, the allowed ones, and the unit.
+        why: The requested value, the allowed ones, and the unit.
     """
 
     command: Command
     rule: str
-    reason: Text
+    why: Said
+
+    @property
+    def reason(self) -> Text:
+        """The reason in one sentence."""
+        return self.why.text
 
 
 Verdict = Allowed | Refused

@@ -51,6 +51,43 @@ class Text(str):
         return _made, (self.code, dict(self.params))
 
 
+class Said:
+    """A code and its parameters of which no sentence is made yet: what judges a command is quick.
+
+    Args:
+        code: As of a `Text`.
+        params: As of a `Text`; also what has its sentence as ``str``, such as another one of these.
+    """
+
+    __slots__ = ("code", "params")
+
+    def __init__(self, code: str, /, **params: object) -> None:
+        self.code, self.params = code, params
+
+    @property
+    def text(self) -> Text:
+        """The text."""
+        return _made(self.code, {name: _sentence(each) for name, each in self.params.items()})
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return repr(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Said) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.code)
+
+
+def _sentence(value: object) -> Any:  # noqa: ANN401 - a parameter of a text
+    if isinstance(value, list | tuple):
+        return [_sentence(each) for each in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
 def _made(code: str, params: Mapping[str, Param]) -> Text:
     return Text(code, **params)
 
@@ -144,14 +181,15 @@ def _scalar(value: object) -> object:
 
 def _rendered(code: str, params: Mapping[str, Param], language: str) -> str:
     fields = {key: _Shown(each, language) for key, each in params.items()}
-    found = None
-    try:
-        found = templates(code)
-        if found is not None:
+    found = templates(code)
+    if found is None and not params:
+        return code
+    if found is not None:
+        try:
             return found[LANGUAGES.index(language)].format_map(fields)
-    except (KeyError, TypeError, ValueError):  # of another version or author
-        pass
-    return f"{code} {dict(sorted(params.items()))}" if params or found else code
+        except (KeyError, TypeError, ValueError):  # another version's parameters
+            pass
+    return f"{code} {dict(sorted(params.items()))}"
 
 
 class _Shown:

@@ -5,7 +5,7 @@ from typing import Any
 
 from labharness.core.vocabulary.comm_loss import safe_within_s
 from labharness.faces.report.svg import exact
-from labharness.faces.report.words import phrases
+from labharness.faces.report.words import phrase
 
 
 def comm_loss(
@@ -13,7 +13,7 @@ def comm_loss(
     hardware: Sequence[str],
     unit_text: Callable[[str], str] = str,
 ) -> list[tuple[str, dict[str, str]]]:
-    """Return the key of each sentence in ``phrases()``, and the values of its blanks.
+    """Return the key of each phrase, and the values of its blanks.
 
     Args:
         stays: The entry of one step of a prediction (as JSON); the file may come from anywhere.
@@ -28,7 +28,7 @@ def comm_loss(
         if each["what"] == "heats" and way != "safe" and not hardware:
             key += ".bare"
         value = f"{exact(float(each['value']))} {unit_text(str(each['unit']))}".rstrip()
-        if key in phrases():
+        if phrase(key):
             said.append(
                 (key, {"name": str(each["name"]), "value": value, "within": exact(within_s or 0.0)})
             )

@@ -4,9 +4,10 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
+from labharness.core.languages import LANGUAGES
 from labharness.faces.report.html import Html, escaped, joined
 from labharness.faces.report.svg import clock
-from labharness.faces.report.words import LANGUAGES, both, known, phrase, say
+from labharness.faces.report.words import both, known, phrase, say
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -34,7 +35,7 @@ def document(
         template,
         title=title[:TITLE_CHARACTERS_MAX],
         language=language,
-        languages=LANGUAGES,
+        languages=dict(zip(LANGUAGES, phrase("language") or (), strict=True)),
         generator=GENERATOR,
         style=style(),
         pictures=pictures,

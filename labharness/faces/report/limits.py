@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from labharness.core.languages import LANGUAGES
 from labharness.core.vocabulary.channels import owner_of
 from labharness.faces.report.html import Html, el, joined
 from labharness.faces.report.quantities import ChartedQuantity, acting
 from labharness.faces.report.svg import Frame, exact, level, words_at
-from labharness.faces.report.words import LANGUAGES, plain, say
+from labharness.faces.report.words import plain, say
 from labharness.work.desk.rules_record import Bar
 
 CHARACTER_PX, CHINESE_PX = 6.6, 12.5

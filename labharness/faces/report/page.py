@@ -11,7 +11,7 @@ from labharness.faces.report.tables import extremes, follows, phase_rows
 from labharness.faces.report.traces import charts, key_samples, prediction_text
 from labharness.faces.report.values import data
 from labharness.faces.report.verdict import conditions, intent, masthead, verdict
-from labharness.faces.report.words import phrases, plain, say
+from labharness.faces.report.words import phrase, plain, say
 
 EVENTS_MAX: Final = 300
 """Rows of the table of events; a line that warns every second would hide what matters."""
@@ -84,7 +84,7 @@ def _commands(facts: RunFacts) -> Iterator[tuple[Html, bool]]:
         left = count - unshown if ending == "unconfirmed" else count
         key = f"ending.{ending}"
         if left and ending != "confirmed":
-            yield say(key, count=left) if key in phrases() else joined(f"{left} {ending}"), True
+            yield say(key, count=left) if phrase(key) else joined(f"{left} {ending}"), True
 
 
 def _provenance(facts: RunFacts) -> Iterator[tuple[str, object]]:

@@ -7,7 +7,7 @@ from typing import Final
 from labharness.core.vocabulary.channels import owner_of
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.svg import COLOURS
-from labharness.faces.report.words import phrases
+from labharness.faces.report.words import phrase
 from labharness.work.desk.rules_record import Bar
 
 UNITS: Final = {"degC": "°C", "degC/min": "°C/min", "degF": "°F", "um": "µm"}
@@ -53,7 +53,7 @@ def unit_text(unit: str) -> str:
 def quantity_key(unit: str) -> str:
     """Return the key of the name of the quantity that has a unit."""
     key = f"quantity.{unit}"
-    return key if key in phrases() else "quantity.other"
+    return key if phrase(key) else "quantity.other"
 
 
 def quantities(facts: RunFacts) -> list[ChartedQuantity]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
+from labharness.core.languages import LANGUAGES
 from labharness.core.vocabulary.channels import owner_of
 from labharness.faces.report import svg
 from labharness.faces.report.facts import Phase, Points, RunFacts
@@ -18,7 +19,7 @@ from labharness.faces.report.quantities import (
     quantity_key,
     unit_text,
 )
-from labharness.faces.report.words import LANGUAGES, known, phrases, plain, say
+from labharness.faces.report.words import known, phrase, plain, say
 
 WIDTHS: Final = {"wide": 1040.0, "narrow": 360.0}
 """A drawing for a screen or paper and one for a phone, so that letters keep their size."""
@@ -214,7 +215,7 @@ def phase_labels(
     order = sorted(enumerate(phases, 1), key=lambda one: one[1].start_s - one[1].end_s)
     for index, each in order:
         key = f"phase.{each.name}"
-        names = [plain(key, one) for one in LANGUAGES] if key in phrases() else [each.name]
+        names = [plain(key, one) for one in LANGUAGES] if phrase(key) else [each.name]
         widths = {
             True: max(text_px(f"{index} {name}") for name in names),
             False: text_px(str(index)),

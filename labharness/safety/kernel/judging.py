@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from labharness.core.vocabulary import Allowed, Command, Refused, Verdict
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Said
 from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.memory import InterlockRule, Memory
 from labharness.safety.kernel.modes import ADMITS, ALWAYS
@@ -34,18 +34,18 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
     channel, value = command.channel, command.value
     limit = memory.envelope.limits.get(channel)
     if limit is None:
-        return Refused(command, "unknown channel", Text("limit.none", channel=channel))
+        return Refused(command, "unknown channel", Said("limit.none", channel=channel))
     unit = limit.unit
     if command.unit != unit:
         return Refused(
-            command, "unit", Text("limit.unit", channel=channel, asked=command.unit, unit=unit)
+            command, "unit", Said("limit.unit", channel=channel, asked=command.unit, unit=unit)
         )
     if not limit.low <= value <= limit.high:  # also refuses NaN
         return _outside(command, limit, "limit", limit.low, limit.high)
     if value in limit.always_safe and memory.mode in ALWAYS:
         return Allowed(command)
     if limit.role not in ADMITS.get(memory.mode, ()):
-        return Refused(command, "mode", Text("limit.mode", channel=channel, mode=memory.mode))
+        return Refused(command, "mode", Said("limit.mode", channel=channel, mode=memory.mode))
     if limit.step_max < math.inf and (
         refused := _step(command, limit, before or _present(memory, channel, now))
     ):
@@ -73,24 +73,22 @@ def judge_program(segments: Sequence[Command], memory: Memory, now: float) -> Ve
         verdict = judge(segment, memory, now, before.get(segment.channel, ()))
         if isinstance(verdict, Refused):
             return Refused(
-                segment, verdict.rule, Text("program.segment", number=number, why=verdict.reason)
+                segment, verdict.rule, Said("program.segment", number=number, why=verdict.why)
             )
         before[segment.channel] = (segment.value,)
     return Allowed(segments[-1])
 
 
-def counts(rule: InterlockRule, now: float) -> list[Text]:
+def counts(rule: InterlockRule, now: float) -> list[Said]:
     """Return each channel by which a rule counts, with what was read there and how lately."""
     tracks = (*rule.counting(), *(track for _, track in rule.during))
-    return [Text("reading.by", channel=each.channel, found=_told(each, now)) for each in tracks]
+    return [Said("reading.by", channel=each.channel, found=_told(each, now)) for each in tracks]
 
 
-def lacks(row: Interlock, condition: Condition, memory: Memory, now: float) -> Text:
+def lacks(row: Interlock, condition: Condition, memory: Memory, now: float) -> Said:
     """Return what a row asks for and does not find, as the end of a sentence."""
-    says = Text("lacks.forbidden" if condition in row.forbid else "lacks.takes")
-    return Text(
-        "lacks.found", says=says, condition=str(condition), found=_found(condition, memory, now)
-    )
+    says = Said("lacks.forbidden" if condition in row.forbid else "lacks.takes")
+    return Said("lacks.found", says=says, condition=condition, found=_found(condition, memory, now))
 
 
 def _step(command: Command, limit: Limit, before: tuple[float, ...]) -> Refused | None:
@@ -98,11 +96,11 @@ def _step(command: Command, limit: Limit, before: tuple[float, ...]) -> Refused 
     step = max(abs(command.value - each) for each in before)
     if step <= limit.step_max:
         return None
-    why = Text(
+    why = Said(
         "limit.step", channel=command.channel, step=step, unit=limit.unit, most=limit.step_max
     )
     if not math.isfinite(step):
-        why = Text("limit.step_unknown", channel=command.channel)
+        why = Said("limit.step_unknown", channel=command.channel)
     return Refused(command, "step", why)
 
 
@@ -127,8 +125,8 @@ def _held_up(
         condition = memory.missing(rule, now)
         if condition is not None:
             passes = value > row.upto
-            goes = Text("interlock.passes", low=row.above, high=row.upto) if passes else ""
-            why = Text(
+            goes = Said("interlock.passes", low=row.above, high=row.upto) if passes else ""
+            why = Said(
                 "interlock.missing",
                 channel=channel,
                 value=value,
@@ -149,9 +147,9 @@ def _takes_away(command: Command, memory: Memory, now: float) -> Refused | None:
         row = rule.row
         if command.channel in row.guards and value <= row.above:
             continue  # it ends what the rule is about
-        says = Text("lacks.takes" if needed else "lacks.forbidden")
-        state, counted = str(bound), counts(rule, now)
-        why = Text("interlock.loses", asked=command.text, says=says, state=state, counted=counted)
+        says = Said("lacks.takes" if needed else "lacks.forbidden")
+        counted = counts(rule, now)
+        why = Said("interlock.loses", asked=command.said, says=says, state=bound, counted=counted)
         return Refused(command, row.name, why)
     return None
 
@@ -167,7 +165,7 @@ def _trips(command: Command, limit: Limit, memory: Memory) -> Refused | None:
 
 
 def _outside(command: Command, limit: Limit, rule: str, low: float, high: float) -> Refused:
-    why = Text(
+    why = Said(
         "limit.outside",
         channel=command.channel,
         asked=command.value,
@@ -184,18 +182,18 @@ def _present(memory: Memory, channel: str, now: float) -> tuple[float, ...]:
     return track.possible() if track.fresh(now) else (-math.inf,)
 
 
-def _found(condition: Condition, memory: Memory, now: float) -> str:
+def _found(condition: Condition, memory: Memory, now: float) -> Said | str:
     if not isinstance(condition, Bound):
         return memory.proofs.found(condition)
     return _told(memory.tracks[condition.channel], now)
 
 
-def _told(track: Track, now: float) -> Text:
+def _told(track: Track, now: float) -> Said:
     if math.isnan(track.value):
-        return Text("reading.never")
+        return Said("reading.never")
     if not track.fresh(now):
-        return Text("reading.stale", age_s=now - track.at_s, allowed_s=track.stale_s)
+        return Said("reading.stale", age_s=now - track.at_s, allowed_s=track.stale_s)
     if track.unconfirmed:
         sent = ", ".join(f"{value:g}" for value in track.unconfirmed)
-        return Text("reading.unconfirmed", value=track.value, sent=sent)
-    return Text("reading.value", value=track.value)
+        return Said("reading.unconfirmed", value=track.value, sent=sent)
+    return Said("reading.value", value=track.value)

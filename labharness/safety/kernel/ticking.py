@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from labharness.core.vocabulary import Cause, Trip
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Said, Text
 from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.judging import counts, lacks
 from labharness.safety.kernel.memory import Memory, Window
@@ -39,7 +39,7 @@ def lost(memory: Memory, now: float) -> Iterator[tuple[Interlock, Trip]]:
         condition = memory.missing(rule, now)
         if condition is not None and not memory.silent(condition, now):
             said = lacks(row, condition, memory, now)
-            why = Text("trip.lost", row=row.name, lacks=said, counted=counts(rule, now))
+            why = Said("trip.lost", row=row.name, lacks=said, counted=counts(rule, now)).text
             at = condition.channel if isinstance(condition, Bound) else "purge"
             does = row.on_loss if live else ""
             yield row, Trip(Cause.INTERLOCK_LOST, does, at, None, now, why)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hostile import grown, hostile_journal
+from labharness.core.languages import LANGUAGES
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import main
 from labharness.faces.report.compare import differences
@@ -23,7 +24,6 @@ from labharness.faces.report.svg import (
     thinned,
 )
 from labharness.faces.report.traces import phase_labels
-from labharness.faces.report.words import LANGUAGES
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab
 from labharness.work.desk.folder import JOURNAL_NAME

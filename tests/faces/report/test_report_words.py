@@ -1,7 +1,6 @@
 """What a report is written with: markup, phrases, numbers, and runs that no task drove."""
 
 import re
-import string
 import subprocess
 import sys
 from html import unescape
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
+from labharness.core.texts import shipped
 from labharness.core.vocabulary import share_text
 from labharness.faces.cli import main
 from labharness.faces.report.answer_face import percent
@@ -26,12 +26,12 @@ from labharness.faces.report.svg import (
     rounded_ticks,
     significant,
 )
-from labharness.faces.report.words import LANGUAGES, PHRASES, both, phrases, plain
-from labharness.faces.report.words_of_spectra import SPECTRA
+from labharness.faces.report.words import both, plain
 from labharness.journal import SqliteJournal
 from labharness.work.desk.folder import JOURNAL_NAME
 from markup import parsed
 from rig import HERE, SHORT_LINE
+from sentences import SENTENCES
 
 
 @settings(deadline=None, max_examples=60)
@@ -48,30 +48,24 @@ def test_markup_made_here_is_kept_and_a_long_text_is_cut() -> None:
     assert len(text("x" * 10_000)) < 4100
 
 
-def test_both_languages_have_every_phrase_with_the_same_blanks() -> None:
-    for key, said in phrases().items():
-        assert len(said) == len(LANGUAGES)
-        assert all(said), key
-        blanks = [
-            {name for _, name, _, _ in string.Formatter().parse(each) if name} for each in said
-        ]
-        assert blanks[0] == blanks[1], key
-        written = not key.startswith(("phase.", "status.", "event."))
-        assert not written or said[0] != said[1], key
-
-
 def test_the_general_words_name_no_material_and_no_process() -> None:
     own = re.compile(r"MoS2|sulfur|raman|growth|film|layer|substrate|silicon", re.IGNORECASE)
-    general = {key: said for key, said in PHRASES.items() if key not in SPECTRA}
-    assert [key for key, said in general.items() if own.search(f"{key} {said[0]}")] == []
     room = HERE.parent / "labharness/faces/report"
+    spectra = "".join(path.read_text("utf-8") for path in room.rglob("spectra*"))
+    general = {
+        code: said
+        for code, said in SENTENCES.items()
+        if shipped()[code].home.parent == room
+        and f'"{code.removeprefix("report.")}"' not in spectra
+    }
+    assert [key for key, said in general.items() if own.search(f"{key} {said[0]}")] == []
     code = [room / f"{name}.py" for name in ("compare", "page", "verdict", "tables", "traces")]
     assert [each.name for each in code if own.search(each.read_text("utf-8"))] == []
 
 
 @pytest.mark.promise(53)
 def test_the_phases_of_each_shipped_capability_are_named_in_both_languages() -> None:
-    stages = {"material_growth": "生长", "dwell": "保温", "sweep": "扫描", "preflight": "预演"}
+    stages = {"material_growth": "生长", "dwell": "保温", "sweep": "扫描"}
     assert {stage: plain(f"phase.{stage}", "zh") for stage in stages} == stages
 
 

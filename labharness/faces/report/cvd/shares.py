@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from labharness.faces.report.html import Html, joined
 from labharness.faces.report.svg import box, drawing, level, upright, words_at
-from labharness.faces.report.words import both, phrases, say
+from labharness.faces.report.words import both, phrase, say
 
 LAYER_CLASSES: Final = ("1", "2", "3", "4", "5", "6")
 LAYER_COLOURS: Final = {
@@ -22,7 +22,7 @@ NAMED: Final = 0.005
 def headline(film: Mapping[str, Any], layer_count: object) -> Html:
     """Return the claim of the answer in one sentence."""
     key = f"claim_{film['claim']}"
-    if key not in phrases():
+    if not phrase(key):
         return both(film["headline"])
     name = say(f"film_{layer_count}") if layer_count is not None else ""
     return say(key, name=name, shares=joined(*_shares(film["of_film"]), between=", "))

@@ -8,7 +8,7 @@ around: what lets it in takes the leak check back as well.
 import math
 from collections.abc import Callable
 
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Said, Text
 from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.proofs.leak import LeakProof
 from labharness.safety.kernel.proofs.purged import Meter, PurgeProof
@@ -93,14 +93,14 @@ class Proofs:
             proven = self.purged.holds(proof.contaminant, proof.volumes)
         return proven and may_be(self.present[proof.contaminant], now) is None
 
-    def found(self, proof: Proof) -> str:
+    def found(self, proof: Proof) -> Said | str:
         """Return how far a proof has come, for a refusal."""
         if isinstance(proof, LeakTight):
-            return self.leak.void or Text("leak.none")
+            return self.leak.void or Said("leak.none")
         fills = self.purged.backfills[proof.contaminant]
-        backfills = Text("purge.backfills", count=fills) if self._row.backfill else ""
+        backfills = Said("purge.backfills", count=fills) if self._row.backfill else ""
         volumes = self.purged.volumes(proof.contaminant)
-        return Text("purge.found", volumes=volumes, backfills=backfills)
+        return Said("purge.found", volumes=volumes, backfills=backfills)
 
     def _fill(self, fill: Backfill, track: Track, pressure: float, now: float) -> None:
         share, volume_cm3 = fill.unmeasured_max, self._row.volume_cm3
