@@ -31,6 +31,7 @@ from strange_spectra import KINDS
 __all__ = [
     "PAGES",
     "RUN",
+    "blocks_of",
     "checkout",
     "command_line",
     "differing",
@@ -52,6 +53,7 @@ RUN = {
     "docs/how-to/a-furnace-of-your-own.md": "thorough",  # an annealing
     "docs/how-to/add-a-driver.md": "",
     "docs/how-to/approve-a-task.md": "thorough",
+    "docs/how-to/data-and-python.md": "thorough",  # the example
     "docs/how-to/drive-a-line-by-hand.md": "",
     "docs/how-to/read-a-report.md": "thorough",
     "docs/how-to/record-a-proof-test.md": "",

@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,18 @@ import pytest
 
 from commands import ROOT
 from labharness.lab.config.kinds import driver_kinds, load_driver
-from pages import PAGES, RUN, checkout, command_line, differing, outdated, picture, updated, write
+from pages import (
+    PAGES,
+    RUN,
+    blocks_of,
+    checkout,
+    command_line,
+    differing,
+    outdated,
+    picture,
+    updated,
+    write,
+)
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[)#]")
 
@@ -39,6 +51,10 @@ def test_every_command_of_a_page_prints_what_the_page_shows(
     if os.environ.get("WRITE_PAGES"):
         write(name)
     assert outdated(name) == []
+    if name.endswith("data-and-python.md"):
+        blocks = [text for language, _, text in blocks_of(ROOT / name) if language == "python"]
+        (folder / "page.py").write_text("\n".join(blocks), "utf-8")
+        assert runpy.run_path("page.py")["pressures"]
     if name == "README.md":
         assert picture(Path("runs/first/report.html")).count("<polyline") > 1
 
