@@ -1,0 +1,243 @@
+"""Walks of persons over runs of two lines, and their transcripts: what the desk wrote and answered.
+
+As `task_walk`, for the desk: persons ask by hand for whatever can be asked, in virtual time, while
+a task is taken from its arrival to its answer. A line has what was asked or recorded, and a digest
+of the answer, or of the record. To write it anew, and read which lines have changed:
+
+    python tests/desk_walk.py
+"""
+
+import asyncio
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from attempts import Attempts, going_on
+from commands import ROOT
+from labharness.core.clock.loops import finish
+from labharness.core.vocabulary import Cause
+from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.trips import Trip
+from labharness.journal.reading import read
+from labharness.lab import Lab, read_lab
+from labharness.lab.wiring.tasks import TaskRun
+from labharness.work.desk import ByHand
+from rig import SHORT_LINE, Injection, as_submit, cut, submission
+from task_walk import line
+
+TRANSCRIPTS = Path(__file__).parent / "data" / "desk_walk"
+LABS = ROOT / "envelopes" / "labharness_envelopes" / "labs"
+FURNACE = LABS / "annealing_furnace" / "lab.toml"
+TASKS = {"annealing": FURNACE, "mos2-monolayer": SHORT_LINE}
+SHORT: Mapping[str, Any] = {"temperature_c": 120, "duration_s": 120}
+WALKS = (*(f"annealing-{seed}" for seed in range(7)), "mos2-monolayer-0", "otherwise", "resumed")
+CUT = cut("spectrometer")
+DIGEST = re.compile("[0-9a-f]{64}")  # of files that may be edited for other reasons
+AT_S = (1.0, 4.0, 60.0, 300.0)
+OF_THE_LINE = frozenset(
+    {
+        *("stream", "samples", "intent", "outcome", "reading", "identified", "opening", "mode"),
+        *("armed", "disarmed", "safe_frame", "make_safe", "verified", "trip", "alarm"),
+    }
+)
+ASKED: tuple[Mapping[str, Any], ...] = (
+    {"do": "status"},
+    {"do": "status"},
+    {"do": "read", "channel": "furnace.temperature"},
+    {"do": "read", "channel": "furnace.nothing"},
+    {"do": "read", "channel": 3},
+    {"do": "set", "channel": "furnace.setpoint", "value": 60, "unit": "degC"},
+    {"do": "set", "channel": "furnace.setpoint", "value": 60, "unit": "degC", "reason": "warmer"},
+    {"do": "set", "channel": "furnace.setpoint", "value": 60, "unit": "K"},
+    {"do": "set", "channel": "furnace.setpoint", "value": 5000, "unit": "degC"},
+    {"do": "set", "channel": "furnace.setpoint", "value": True},
+    {"do": "set", "channel": "furnace.setpoint", "value": "60"},
+    {"do": "set", "channel": "furnace.setpoint", "value": 10**400},
+    {"do": "set", "channel": "furnace.setpoint", "value": 60, "unit": "a\nb"},
+    {"do": "set", "channel": "furnace.setpoint", "value": 60, "reason": "x" * 501},
+    {"do": "set", "channel": "furnace.setpoint", "value": 60, "by": " "},
+    {"do": "set", "channel": "furnace.setpoint", "value": 60, "by": "a\x07"},
+    {"do": "program", "instrument": "furnace", "act": "start"},
+    {"do": "program", "instrument": "furnace", "act": "odd"},
+    {"do": "program", "instrument": "furnace", "act": "upload", "program": {}},
+    {"do": "cooling"},
+    {"do": "confirm", "step": "load"},
+    {"do": "odd"},
+    {"do": 3},
+)
+HOLDS: tuple[Mapping[str, Any], ...] = (
+    {"do": "hold", "reason": "a look"},
+    {"do": "hold"},
+    *({"do": "resume", "reason": "seen"},) * 4,
+)
+ENDING: tuple[Mapping[str, Any], ...] = (
+    {"do": "stop", "reason": "en\x07ough"},
+    {"do": "safe", "reason": "smoke"},
+    {"do": "trip"},
+    {"do": "time_out"},
+    {"do": "abort"},
+    {"do": "cut"},
+)
+OTHERWISE: tuple[Mapping[str, Any], ...] = (
+    {"caller_id": "nobody"},
+    {"capability": "brewing"},
+    {"capability_version": "9.x"},
+    {"inputs": {"temperature_c": 5000, "duration_s": 120}},
+    {"inputs": {"temperature_c": 120, "duration_s": -1}},
+    {"inputs": {"temperature_c": 120, "duration_s": 10**7}},
+    {"inputs": {"temperatur_c": 120}},
+    {"inputs": {"temperature_c": "hot"}},
+    {"inputs": {"temperature_c": 120, "duration_s": 120, "flow_sccm": 10**6}},
+    {"constraints": {"max_duration": "PT1M"}},
+    {"constraints": {"data_classification": "T3"}},
+    {"constraints": {"priority": "soon"}},
+    {"constraints": {"confidence_threshold": 0.5, "max_risk": "R1"}},
+    {"expected_output": {"required_fields": ["beauty"]}},
+    {"expected_output": {"format": "odd"}},
+    {"expected_output": {"schema": {"type": 3}}},
+    {"resume_from": {"session_id": "s", "checkpoint_id": "c"}},
+)
+"""What is asked otherwise than in the example, most of it in vain."""
+
+
+class DeskWalk:
+    """One task, and one stream of chance for all that persons ask meanwhile."""
+
+    def __init__(self, folder: Path, task: str, seed: int) -> None:
+        self.random, self.folder, self.seed = Random(seed), folder, seed
+        self.asks = (*ASKED, *(HOLDS if seed else ())) + (ENDING if seed % 3 else ())
+        self.steps_done: list[str] = []
+        self.lines: list[tuple[str, list[Any]]] = []
+        asked = json.loads((ROOT / "examples" / f"{task}.json").read_text("utf-8"))
+        if task == "annealing":
+            asked["payload"]["inputs"] |= SHORT
+        plan = replace(read_lab(TASKS[task]), state_dir=folder / "state")
+        self.work = TaskRun(
+            plan, *as_submit(asked), speed=None, seed=seed, out=folder / "run", prepare=self.begin
+        )
+
+    def transcript(self) -> list[tuple[str, list[Any]]]:
+        """Carry the task out; return the lines, each with all that its digest is of."""
+        result = self.work.execute()
+        self.lines += recorded(self.folder / "run", self.folder)
+        self.say(result.message.type, [self.steps_done, repr(result.cooled)])
+        return self.lines
+
+    def say(self, name: str, told: Any) -> None:
+        self.lines.append(line(name, [_rounded(told)], self.folder))
+
+    def begin(self, lab: Lab) -> None:
+        lab.clock.loop.call_soon(self.act, lab)
+
+    def act(self, lab: Lab) -> None:
+        asked = {"by": "Ann", **self.random.choice(self.asks)}
+        desk, loop = self.work._desk, lab.clock.loop
+        if desk is None or desk.session.closed:
+            return
+        if asked["do"] == "trip" and desk.session.state == "RUNNING":
+            cause = Cause.STOP_REQUEST
+            trip = Trip(cause, lab.plan.safe_procedure, "x", None, lab.clock.now_s(), "a test")
+            lab.line.trip_response.trip(trip)
+        elif asked["do"] == "cut" and lab.simulated is not None:
+            bus = self.random.choice(sorted(lab.simulated.buses))
+            lab.simulated.buses[bus].faults.cut = True
+        elif asked["do"] in ("abort", "time_out"):
+            getattr(desk, asked["do"])("a person")
+        else:
+            self.asking = asyncio.ensure_future(self.asked(lab, asked), loop=loop)
+        loop.call_later(self.random.choice(AT_S) * (30.0 if self.seed == 0 else 1.0), self.act, lab)
+
+    async def asked(self, lab: Lab, asked: Mapping[str, Any]) -> None:
+        desk = self.work._desk
+        assert desk is not None
+        by_hand = ByHand(lab.line, desk, self.random.choice((None, self.steps_done.append)))
+        told = await by_hand.answer(asked)
+        about = dict(desk.about())
+        self.say(f"{asked['do']}: {_said(told)}", [asked, told, about])
+
+
+def _name(body: Any) -> str:
+    names = ("event_type", "instruction", "status", "type", "text")
+    found = [body.get(each, "") for each in names] if isinstance(body, dict) else []
+    if isinstance(body, dict) and body.get("event_type") == "state_changed":
+        found.append(body["data"]["to_state"])
+    return " ".join(each for each in found if isinstance(each, str) and not isinstance(each, Text))
+
+
+def _said(told: Mapping[str, Any]) -> str:
+    said = told.get("error", told.get("ending", told.get("state", "")))
+    return said.code if isinstance(said, Text) else str(said)[:30]
+
+
+def _rounded(told: Any) -> Any:
+    """Return it with numbers as a person reads them: the last digits are those of a machine."""
+    if isinstance(told, float):
+        return float(f"{told:.4g}")
+    if isinstance(told, Text):
+        return [told.code, _rounded(dict(told.params))]
+    if isinstance(told, str):
+        return DIGEST.sub("digest", told.replace(str(ROOT), "here"))
+    if isinstance(told, Mapping):
+        return {key: _rounded(each) for key, each in told.items()}
+    return [_rounded(each) for each in told] if isinstance(told, list | tuple) else told
+
+
+def transcript(folder: Path, walk: str) -> list[tuple[str, list[Any]]]:
+    """Carry a walk out; return its lines, each with all that its digest is of."""
+    if walk == "otherwise":
+        return [each for number, _ in enumerate(OTHERWISE) for each in otherwise(folder, number)]
+    if walk == "resumed":
+        return list(resumed(folder))
+    task, _, seed = walk.rpartition("-")
+    return DeskWalk(folder, task, int(seed)).transcript()
+
+
+def otherwise(folder: Path, number: int) -> Iterator[tuple[str, list[Any]]]:
+    """Ask for the example otherwise, of nobody but the desk."""
+    asked = json.loads((ROOT / "examples" / "annealing.json").read_text("utf-8"))
+    for name, change in OTHERWISE[number].items():
+        merged = isinstance(change, Mapping) and name != "resume_from"
+        whole = {**asked["payload"].get(name, {}), **change} if merged else change
+        asked["payload"][name] = whole
+    plan = replace(read_lab(FURNACE), state_dir=folder / "state")
+    out = folder / f"run-{number}"
+    TaskRun(plan, *as_submit(asked), speed=None, seed=number, out=out).execute()
+    yield from recorded(out, folder)
+
+
+def resumed(folder: Path) -> Iterator[tuple[str, list[Any]]]:
+    """Cut the wires of a spectrometer, join them, and go on from the checkpoint."""
+    plan = replace(read_lab(SHORT_LINE), state_dir=folder / "state")
+    attempts = Attempts(plan, folder)
+    attempts.run("first", submission(), inject=(Injection("characterisation", 300.0, CUT),))
+    attempts.mend()
+    attempts.run("second", going_on(submission(), folder / "first"), earlier="first")
+    finish(attempts.loop)
+    for name in ("first", "second"):
+        yield from recorded(folder / name, folder)
+
+
+def recorded(out: Path, home: Path) -> Iterator[tuple[str, list[Any]]]:
+    """Return a line for each record of the desk in the journal of a run."""
+    for record in read(out / "journal.sqlite"):
+        if record.kind not in OF_THE_LINE:
+            yield line(f"{record.kind} {_name(record.body)}", [_rounded(record.body)], home)
+
+
+def transcript_of(walk: str) -> Path:
+    """Return the file of a walk."""
+    return TRANSCRIPTS / f"{walk}.txt"
+
+
+if __name__ == "__main__":
+    for one in WALKS:
+        with tempfile.TemporaryDirectory() as at:
+            lines = [each for each, _ in transcript(Path(at), one)]
+        transcript_of(one).write_text("\n".join(lines) + "\n", "utf-8")
+        sys.stdout.write(f"{len(lines)} lines of {one}\n")
