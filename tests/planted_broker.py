@@ -39,8 +39,8 @@ AT_THE_BROKER = (
     ),
     PlantedBug(
         "fault at one delivery that ends the service",
-        "labharness.faces.service.amqp:_AmqpService._handle_or_dead_letter",
-        'await self._dead_letter(delivery, Unanswerable(Text("hcp.fault")))',
+        "labharness.faces.service.message_service:MessageService.handle_or_dead_letter",
+        'await self.dead_letter(data, message_id, Unanswerable(Text("hcp.fault")))',
         "raise",
         FAULT,
         promise=66,
@@ -86,7 +86,7 @@ AT_THE_BROKER = (
     ),
     PlantedBug(
         "word of a caller in a span",
-        "labharness.faces.service.spans:_word",
+        "labharness.faces.service.traces:_word",
         "re.fullmatch('[A-Za-z0-9_.-]*', text) and len(text) <= WORD_CHARACTERS",
         "True",
         SPANS,
@@ -96,7 +96,7 @@ AT_THE_BROKER = (
     ),
     PlantedBug(
         "capability of a task that was never accepted in a span",
-        "labharness.faces.service.spans:spans_of",
+        "labharness.faces.service.traces:spans_of",
         "_word(task.task_family) if seen.risk_level else ''",
         "task.task_family",
         SPANS,

@@ -58,8 +58,8 @@ AT_THE_OTHER_DOORS = (
     PlantedBug(
         "part without the checksum of its artifact",
         f"{HTTP}:_found",
-        "[('ETag', f'\"{checksum}\"'), ('Accept-Ranges', 'bytes')]",
-        "[('ETag', f'\"{checksum}\"')] * whole + [('Accept-Ranges', 'bytes')]",
+        "end - first < size",
+        "headers.pop('ETag') and end - first < size",
         PAGES + "test_a_range_is_answered_as_rfc_9110_says",
         promise=74,
         detector="verdict",
@@ -76,8 +76,8 @@ AT_THE_OTHER_DOORS = (
     PlantedBug(
         "page of a browser that is let in",
         "labharness.faces.service.sockets:_Sockets.admit",
-        "'Origin' in request.headers or not hmac.compare_digest(stated, self._secret)",
-        "not hmac.compare_digest(stated, self._secret)",
+        "'Origin' in asked.headers or not hmac.compare_digest(stated, self._secret.encode())",
+        "not hmac.compare_digest(stated, self._secret.encode())",
         SOCKETS + "test_the_address_is_a_secret_of_the_account_and_no_browser_uses_it",
         promise=74,
         detector="verdict",
@@ -93,8 +93,8 @@ AT_THE_OTHER_DOORS = (
     ),
     PlantedBug(
         "older connection of a caller that takes the newer one with it",
-        "labharness.faces.service.sockets:_Sockets.with_caller",
-        "self._connected.get(caller_id) is connection",
+        "labharness.faces.service.sockets:_Sockets._take",
+        "self._connected.get(caller_id) is talks",
         "caller_id in self._connected",
         SOCKETS + "test_the_newest_connection_of_a_caller_outlives_the_older_ones",
         promise=74,
@@ -103,7 +103,7 @@ AT_THE_OTHER_DOORS = (
     PlantedBug(
         "frame that cannot be read and is not answered",
         "labharness.faces.service.sockets:_Sockets.dead_letter",
-        "await SPEAKS.get().send(json.dumps(said, ensure_ascii=False))",
+        "await SPEAKS.get().send_text(json.dumps(said, ensure_ascii=False))",
         "pass",
         "tests/faces/service/test_inbox.py::"
         "test_a_frame_that_cannot_be_read_is_answered_on_its_own_connection",

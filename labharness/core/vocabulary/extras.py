@@ -35,7 +35,7 @@ EXTRAS = {
     "pyvisa": Extra("visa", "for links of kind visa"),
     "serial": Extra("serial", "for links of kind serial"),
     "trafilatura": Extra("documents", "for documents in HTML"),
-    "websockets": Extra("websocket", "to serve a lab over WebSockets"),
+    "starlette": Extra("service", "to serve pages and WebSockets"),
     "wsproto": Extra("websocket", "for links of kind websocket"),
 }
 """Extras by the module that they install. The example's needs come with labharness itself."""

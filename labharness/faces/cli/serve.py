@@ -17,19 +17,14 @@ from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.brokers import broker_of
 from labharness.faces.cli.show import BadUse, chosen_lab, complain, looking
 from labharness.faces.service.amqp import AmqpFace
-from labharness.faces.service.artifact_pages import ARTIFACTS_PATH, ArtifactPages
 from labharness.faces.service.card import agent_card
 from labharness.faces.service.counts import Counts
-from labharness.faces.service.local_http import LocalHttpServer, local_socket
-from labharness.faces.service.pages import pages_of
-from labharness.faces.service.sockets import WebSocketFace
 from labharness.faces.service.stdio import StdioFace
 from labharness.faces.service.traces import (
     BadCollector,
     Collector,
     TracedHouse,
     Traces,
-    collector_of,
 )
 from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
@@ -91,6 +86,8 @@ async def _served(
     if broker is not None:
         face = AmqpFace(broker, complain, counts)
     elif sockets is not None:
+        from labharness.faces.service.sockets import WebSocketFace
+
         face = WebSocketFace(sockets, complain)
     async with (
         _traced(house, collector, counts) as house,
@@ -110,7 +107,7 @@ def _collector(url: str, plan: LabPlan) -> Collector:
         BadUse: Its address cannot be used, or the extra is not installed.
     """
     try:
-        return Collector(collector_of(url), plan.file.lab.id)
+        return Collector(url, plan.file.lab.id)
     except BadCollector as why:
         raise BadUse(Text("pair", what="--traces", why=str(why))) from None
 
@@ -156,6 +153,8 @@ def _listening(option: str, port: int | None, stack: ExitStack) -> socket.socket
     """
     if port is None:
         return None
+    from labharness.faces.service.application import local_socket
+
     try:
         return stack.enter_context(local_socket(port))
     except (OSError, OverflowError) as why:
@@ -174,6 +173,10 @@ async def _pages(
     if listening is None or broker is None:
         yield
         return
+    from labharness.faces.service.application import application, serving
+    from labharness.faces.service.artifact_pages import ArtifactPages
+    from labharness.faces.service.pages import pages_of
+
     facts = lab_facts_of(plan)
     card = agent_card(
         lab_id=house.lab_id,
@@ -184,13 +187,9 @@ async def _pages(
         safety_envelope=facts.safety_envelope,
     )
     pages = pages_of(card, counts, house.tasks, partial(line_state, plan))
-    artifacts = ArtifactPages(broker.vouches, house.tasks, house.runs)
-    below = {ARTIFACTS_PATH: artifacts.page}
-    server = await LocalHttpServer(pages, below).serve(listening.dup())
-    try:
+    artifacts = ArtifactPages(broker.vouches, house.tasks, house.runs).route
+    async with serving(application([*pages, artifacts]), listening):
         yield
-    finally:
-        server.close()
 
 
 async def _keep_owner(plan: LabPlan, speed: float | None) -> None:

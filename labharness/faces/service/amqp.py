@@ -6,12 +6,10 @@ same ids. A broker that is away stops nothing here but the exchange of messages.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from labharness.core.clock import Chance
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker import (
     CONFIRM_S_MAX,
@@ -24,15 +22,10 @@ from labharness.faces.broker import (
 )
 from labharness.faces.service.audience import for_caller
 from labharness.faces.service.counts import Counts
-from labharness.faces.service.inbox import (
-    Unanswerable,
-)
-from labharness.faces.service.message_service import MessageService, now_text, says_confidential
-from labharness.faces.service.outbox import VIA, Batch, Outbox
-from labharness.faces.service.positions import OUTBOX_FILE, Positions
-from labharness.journal import JournalFailed
+from labharness.faces.service.inbox import Unanswerable
+from labharness.faces.service.message_service import RETRY_S, MessageService, says_confidential
+from labharness.faces.service.outbox import VIA, Batch, Outbox, outbox_of
 from labharness.lab.house.access import HouseAccess
-from labharness.lab.house.message_store import MessageStore
 from labharness.protocols.hcp import wire
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage
 
@@ -47,16 +40,11 @@ if TYPE_CHECKING:
     from aiormq import Channel
     from aiormq.abc import FieldTable
 
-LOG = logging.getLogger(__name__)
-
 RESTORE_S: Final = 5.0
 """World time (s) between two looks after the exchanges."""
 
 PREFETCH: Final = 32
 """Most deliveries that wait here at once."""
-
-RETRY_S: Final = 5.0
-"""World time (s) before a delivery is taken again that a full disk did not keep."""
 
 
 class AmqpFace:
@@ -80,16 +68,7 @@ class AmqpFace:
         """Serve until it is cancelled."""
         from aio_pika.exceptions import CONNECTION_EXCEPTIONS, AMQPError
 
-        with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
-            outbox = Outbox(
-                kept,
-                house.runs,
-                positions,
-                Chance(None).uuid4,
-                now_text,
-                secured=self._broker.secured,
-                left_behind=house.left_behind,
-            )
+        with outbox_of(house, secured=self._broker.secured) as outbox:
             while True:
                 try:
                     await self._connected(house, outbox)
@@ -147,7 +126,10 @@ class _AmqpService(MessageService):
         dead: "AbstractExchange",
         counts: Counts | None = None,
     ) -> None:
+        from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
+
         super().__init__(house, outbox, counts)
+        self.ended_by = (AMQPError, ChannelInvalidStateError, ConnectionError, TimeoutError)
         self.events = events
         self.commands = commands
         self._queue = queue
@@ -207,33 +189,16 @@ class _AmqpService(MessageService):
             raise faults.exceptions[0] from None
 
     async def _take(self, delivery: "AbstractIncomingMessage") -> None:
-        if await self._handle_or_dead_letter(delivery):
+        if await self._handle(delivery):
             await delivery.ack()
         else:
             await asyncio.sleep(RETRY_S)
             await delivery.nack(requeue=True)
 
-    async def _handle_or_dead_letter(self, delivery: "AbstractIncomingMessage") -> bool:
-        """Carry out what a delivery asks; return whether it is on the disk, or answered."""
-        from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
-
-        try:
-            stated = (delivery.headers or {}).get("traceparent")
-            account = delivery.user_id or ""
-            await self.handle(delivery.body, account, delivery.message_id, stated)
-        except (AMQPError, ChannelInvalidStateError, ConnectionError, TimeoutError):
-            raise  # the connection has ended, and the delivery comes again
-        except (JournalFailed, OSError) as why:
-            LOG.error("a delivery waits: %s", why)
-            return False
-        except Exception:  # what one message makes fail is not to fail all others
-            shown = not says_confidential(delivery.body)  # a traceback may quote it
-            LOG.error("a delivery was not understood", exc_info=shown)
-            await self._dead_letter(delivery, Unanswerable(Text("hcp.fault")))
-        return True
-
-    async def _dead_letter(self, delivery: "AbstractIncomingMessage", found: Unanswerable) -> None:
-        await self.dead_letter(delivery.body, delivery.message_id, found)
+    async def _handle(self, delivery: "AbstractIncomingMessage") -> bool:
+        stated = (delivery.headers or {}).get("traceparent")
+        account = delivery.user_id or ""
+        return await self.handle_or_dead_letter(delivery.body, account, delivery.message_id, stated)
 
     async def dead_letter(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
         """Put a message among the dead letters, with the reason; one that is too large is cut.

@@ -12,8 +12,13 @@ from mimetypes import guess_type
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
 from labharness.core.files.named import open_named
-from labharness.faces.service.local_http import Page, PageAsked, refused
+from labharness.faces.service.application import refused
 from labharness.journal.access_log import (
     AccessNotApproved,
     AccessNotLogged,
@@ -27,16 +32,12 @@ from labharness.lab.house.sessions import session_of
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 from labharness.work.task.record import Tasks
 
-ARTIFACTS_PATH: Final = "/artifacts/"
-"""Beginning of an artifact's path: its session and its file name follow."""
-
 PART_BYTES_MAX: Final = 32 * 1024 * 1024
 """Most bytes of one answer; more are had by ranges."""
 
 Vouches = Callable[[str, str], Awaitable[bool]]
 """Returns whether an account and its password are right, or raises ``ConnectionError``."""
 
-_PATH: Final = re.compile(r"/artifacts/([A-Za-z0-9_-]{1,128})/([A-Za-z0-9._-]{1,128})")
 _RANGE: Final = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 
 
@@ -54,7 +55,12 @@ class ArtifactPages:
     tasks: Callable[[], Tasks]
     runs: RunFiles
 
-    async def page(self, asked: PageAsked) -> Page:
+    @property
+    def route(self) -> Route:
+        """Where they are."""
+        return Route("/artifacts/{session_id}/{name}", self.page)
+
+    async def page(self, asked: Request) -> Response:
         """Return the answer to one request; what is not the caller's is not there."""
         account, password = _credentials(asked.headers.get("authorization", ""))
         try:
@@ -62,17 +68,15 @@ class ArtifactPages:
         except ConnectionError:
             return refused(HTTPStatus.SERVICE_UNAVAILABLE)
         if not known:
-            challenge = ("WWW-Authenticate", 'Basic realm="labharness", charset="UTF-8"')
-            return refused(HTTPStatus.UNAUTHORIZED, challenge)
-        match = _PATH.fullmatch(asked.path)
-        if match is None:
-            return refused(HTTPStatus.NOT_FOUND)
-        session_id, name = match.groups()
+            challenge = {"WWW-Authenticate": 'Basic realm="labharness", charset="UTF-8"'}
+            return refused(HTTPStatus.UNAUTHORIZED, **challenge)
+        session_id, name = asked.path_params["session_id"], asked.path_params["name"]
         task, _ = session_of(self.tasks(), session_id)
         if task is None or task.requested_by != account:
             return refused(HTTPStatus.NOT_FOUND)
         folder = Path(self.runs.folder(session_id))
-        return await asyncio.to_thread(_page, folder, session_id, name, account, asked)
+        uri = f"hcp://session-{session_id}/artifacts/{name}"
+        return await asyncio.to_thread(_page, folder, uri, account, asked.headers)
 
 
 def _credentials(header: str) -> tuple[str, str]:
@@ -86,8 +90,7 @@ def _credentials(header: str) -> tuple[str, str]:
     return (account, password) if kind.lower() == "basic" else ("", "")
 
 
-def _page(folder: Path, session_id: str, name: str, account: str, asked: PageAsked) -> Page:
-    uri = f"hcp://session-{session_id}/artifacts/{name}"
+def _page(folder: Path, uri: str, account: str, asked: Headers) -> Response:
     try:
         ((path, checksum),) = resolve_all(uri, [folder / ARTIFACTS_NAME]).items()
         log_access(
@@ -99,13 +102,12 @@ def _page(folder: Path, session_id: str, name: str, account: str, asked: PageAsk
         )
         with _opened(path, folder) as file:
             size = file.seek(0, 2)
-            first, end = _part(asked.headers, size, f'"{checksum}"')
+            first, end = _part(asked, size, f'"{checksum}"')
             if first >= end and size:
-                return refused(
-                    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, ("Content-Range", f"bytes */{size}")
-                )
+                none = {"Content-Range": f"bytes */{size}"}
+                return refused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, **none)
             if end - first > PART_BYTES_MAX:
-                return refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, ("Accept-Ranges", "bytes"))
+                return refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, **{"Accept-Ranges": "bytes"})
             file.seek(first)
             content = file.read(end - first)
     except ArtifactRefused:
@@ -138,15 +140,11 @@ def _part(headers: Mapping[str, str], size: int, etag: str) -> tuple[int, int]:
     return (max(0, size - int(last)), size) if last else (0, size)
 
 
-def _found(content: bytes, path: Path, checksum: str, part: tuple[int, int, int]) -> Page:
+def _found(content: bytes, path: Path, checksum: str, part: tuple[int, int, int]) -> Response:
     first, end, size = part
-    whole = end - first == size
-    headers = [("ETag", f'"{checksum}"'), ("Accept-Ranges", "bytes")]
-    if not whole:
-        headers.append(("Content-Range", f"bytes {first}-{end - 1}/{size}"))
-    return Page(
-        content,
-        guess_type(path.name)[0] or "application/octet-stream",
-        HTTPStatus.OK if whole else HTTPStatus.PARTIAL_CONTENT,
-        tuple(headers),
-    )
+    headers = {"ETag": f'"{checksum}"', "Accept-Ranges": "bytes"}
+    if end - first < size:
+        headers["Content-Range"] = f"bytes {first}-{end - 1}/{size}"
+    status = HTTPStatus.OK if end - first == size else HTTPStatus.PARTIAL_CONTENT
+    headers["Content-Type"] = guess_type(path.name)[0] or "application/octet-stream"
+    return Response(content, status, headers)

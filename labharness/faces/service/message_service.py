@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from typing import ClassVar, Final
 
-from labharness.core.clock import Chance, steady_s, utc_text, wall_clock_utc
+from labharness.core.clock import Chance, steady_s
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.service.counts import Counts
 from labharness.faces.service.inbox import (
@@ -24,7 +24,7 @@ from labharness.faces.service.inbox import (
     Unanswerable,
     asked,
 )
-from labharness.faces.service.outbox import Batch, Outbox
+from labharness.faces.service.outbox import Batch, Outbox, now_text
 from labharness.faces.service.session_messages import Outgoing, is_end, on_receipt_in_order
 from labharness.journal import JournalFailed
 from labharness.lab.house.access import HouseAccess
@@ -43,6 +43,8 @@ WINDOW: Final = 64
 LOOK_S: Final = 0.25
 """Longest time (s) until new records of a run's journal are seen."""
 
+RETRY_S: Final = 5.0
+"""World time (s) before a message is taken again that a full disk did not keep."""
 
 TURN_MESSAGES: Final = 8192
 """Once so many messages are due, no further session is read in a turn."""
@@ -59,10 +61,12 @@ class MessageService(ABC):
     Attributes:
         via: What carries the messages, as tasks have it in their profile.
         way: The same, as far as confidential data are concerned.
+        ended_by: What is raised once the other end has gone.
     """
 
     via: ClassVar[str]
     way: Way = "plain"
+    ended_by: tuple[type[Exception], ...] = (BrokenPipeError,)
 
     def __init__(self, house: HouseAccess, outbox: Outbox, counts: Counts | None = None) -> None:
         self._house = house
@@ -108,19 +112,16 @@ class MessageService(ABC):
         else:
             await self.dead_letter(data, message_id, found)
 
-    async def handle_or_dead_letter(self, data: bytes, account: str) -> bool:
-        """Carry out what a message asks; return whether it is on the disk, or answered.
+    async def handle_or_dead_letter(
+        self, data: bytes, account: str, message_id: str | None = None, traceparent: object = None
+    ) -> bool:
+        """Carry out what a message asks, as `handle`; return whether it is on the disk or answered.
 
-        Args:
-            data: The message, of a caller that no broker brings.
-            account: Of the caller.
-
-        Raises:
-            BrokenPipeError: The caller at the other end of a pipe has gone.
+        What is of `ended_by` is raised: the message comes again, if ever.
         """
         try:
-            await self.handle(data, account, None)
-        except BrokenPipeError:
+            await self.handle(data, account, message_id, traceparent)
+        except self.ended_by:
             raise
         except (JournalFailed, OSError) as why:
             LOG.error("a message waits: %s", why)
@@ -128,8 +129,13 @@ class MessageService(ABC):
         except Exception:  # what one message makes fail is not to fail all others
             shown = not says_confidential(data)  # a traceback may quote it
             LOG.error("a message was not understood", exc_info=shown)
-            await self.dead_letter(data, None, Unanswerable(Text("hcp.fault")))
+            await self.dead_letter(data, message_id, Unanswerable(Text("hcp.fault")))
         return True
+
+    async def take_until_kept(self, data: bytes, account: str) -> None:
+        """Carry out what a message asks that nobody sends again, as soon as the disk takes it."""
+        while not await self.handle_or_dead_letter(data, account):  # noqa: ASYNC110 - a disk tells nothing
+            await asyncio.sleep(RETRY_S)
 
     def came(self, caller_id: str) -> None:
         """Tell a caller that has just come what is due, without a wait for the next try."""
@@ -289,8 +295,3 @@ def _turn(due: Iterable[Batch]) -> list[Batch]:
 
 def _windows(messages: tuple[Outgoing, ...]) -> Iterable[tuple[Outgoing, ...]]:
     return (messages[at : at + WINDOW] for at in range(0, len(messages), WINDOW))
-
-
-def now_text() -> str:
-    """Return the time of a message that is made now."""
-    return utc_text(wall_clock_utc())

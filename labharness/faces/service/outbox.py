@@ -2,13 +2,15 @@
 
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, takewhile
 from pathlib import Path
 from typing import Final
 
+from labharness.core.clock import Chance, utc_text, wall_clock_utc
 from labharness.faces.service.lost_runs import closed_already, end_of_lost
-from labharness.faces.service.positions import FINISHED, NOTHING_SENT, Positions
+from labharness.faces.service.positions import FINISHED, NOTHING_SENT, OUTBOX_FILE, Positions
 from labharness.faces.service.session_messages import (
     AFTER,
     Outgoing,
@@ -22,6 +24,7 @@ from labharness.journal import JournalFailed
 from labharness.journal.access_log import AccessNotLogged, data_class_of, log_access
 from labharness.journal.chain import Record
 from labharness.journal.encryption import KeyMissing
+from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.message_store import MESSAGES_MAX, MessageStore
 from labharness.lab.house.orders import RECORDS_MAX, RunFiles, next_records
 from labharness.lab.house.sessions import session_of
@@ -309,6 +312,19 @@ class Outbox:
         """Return the answer to a task that was rejected on receipt."""
         answer = None if task.attempts else self._kept.answer(task.task_id)
         return () if answer is None else (Outgoing(AFTER, answer),)
+
+
+@contextmanager
+def outbox_of(house: HouseAccess, via: str = VIA, *, secured: bool = True) -> Iterator[Outbox]:
+    """Open the outbox of a house for the messages that go one way; arguments as of `Outbox`."""
+    with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
+        new_id, left = Chance(None).uuid4, house.left_behind
+        yield Outbox(kept, house.runs, positions, new_id, now_text, via, secured, left)
+
+
+def now_text() -> str:
+    """Return the time of a message that is made now."""
+    return utc_text(wall_clock_utc())
 
 
 def _sessions(task: Task) -> Iterator[tuple[str, Attempt | None]]:

@@ -15,24 +15,22 @@ from contextlib import suppress
 from contextvars import ContextVar
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qs, urlsplit
+from typing import Final
+
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from labharness.core.clock import Chance
 from labharness.core.vocabulary.texts import Text
+from labharness.faces.service.application import application, serving
 from labharness.faces.service.audience import for_caller
 from labharness.faces.service.inbox import Unanswerable
-from labharness.faces.service.message_service import MessageService, now_text
-from labharness.faces.service.outbox import Batch, Outbox
-from labharness.faces.service.positions import OUTBOX_FILE, Positions
+from labharness.faces.service.message_service import MessageService
+from labharness.faces.service.outbox import Batch, Outbox, outbox_of
 from labharness.lab.house.access import HouseAccess
-from labharness.lab.house.message_store import MessageStore
-from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
+from labharness.protocols.hcp.codec import HcpMessage, encode
 from labharness.protocols.hcp.messages import CALLERS
-
-if TYPE_CHECKING:
-    from websockets.asyncio.server import ServerConnection
-    from websockets.http11 import Request, Response
 
 VIA: Final = "websocket"
 
@@ -47,11 +45,8 @@ CONNECTIONS_MAX: Final = 16
 SEND_S_MAX: Final = 10.0
 """Longest time (s) for one message to leave; a caller that reads none for so long is hung up on."""
 
-SPEAKS: "Final[ContextVar[ServerConnection]]" = ContextVar("SPEAKS")
+SPEAKS: Final[ContextVar[WebSocket]] = ContextVar("SPEAKS")
 """The connection whose message is being taken; each has a task of its own."""
-
-RETRY_S: Final = 5.0
-"""World time (s) before a message is taken again that a full disk did not keep."""
 
 
 class WebSocketFace:
@@ -67,33 +62,14 @@ class WebSocketFace:
         self._tell = tell
 
     async def __call__(self, house: HouseAccess) -> None:
-        """Serve.
-
-        Raises:
-            ModuleNotFoundError: The extra ``websocket`` is not installed.
-        """
-        from websockets.asyncio.server import serve
-
+        """Serve."""
         secret = Chance(None).entropy(SECRET_BYTES).hex()
         port = self._listening.getsockname()[1]
         place = house.home / ADDRESS_FILE
-        with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
-            outbox = Outbox(
-                kept,
-                house.runs,
-                positions,
-                Chance(None).uuid4,
-                now_text,
-                VIA,
-                left_behind=house.left_behind,
-            )
+        with outbox_of(house, VIA) as outbox:
             service = _Sockets(house, outbox, secret, self._tell)
-            async with serve(
-                service.with_caller,
-                sock=self._listening.dup(),
-                process_request=service.admit,
-                max_size=MESSAGE_BYTES_MAX,
-            ):
+            app = application([WebSocketRoute("/{secret}", service.with_caller)])
+            async with serving(app, self._listening):
                 _keep_address(place, f"ws://127.0.0.1:{port}/{secret}")
                 self._tell(Text("websocket.address", port=port, path=str(place)))
                 try:
@@ -123,75 +99,68 @@ class _Sockets(MessageService):
         super().__init__(house, outbox)
         self._secret = secret
         self._tell = tell
-        self._connected: dict[str, ServerConnection] = {}
+        self._connected: dict[str, tuple[WebSocket, asyncio.Timeout]] = {}
 
-    def admit(self, connection: "ServerConnection", request: "Request") -> "Response | None":
+    def admit(self, asked: WebSocket) -> Response | None:
         """Return the refusal of a connection; ``None`` where it may be made."""
-        stated, caller_id = _asked(request.path)
-        if "Origin" in request.headers or not hmac.compare_digest(stated, self._secret):
-            return connection.respond(HTTPStatus.FORBIDDEN, Text("websocket.forbidden") + "\n")
-        if not re.fullmatch(CALLERS, caller_id):
-            return connection.respond(HTTPStatus.BAD_REQUEST, Text("websocket.no_caller") + "\n")
-        if len(self._connected) >= CONNECTIONS_MAX and caller_id not in self._connected:
+        stated = asked.path_params["secret"].encode()
+        callers = asked.query_params.getlist("caller")
+        if "Origin" in asked.headers or not hmac.compare_digest(stated, self._secret.encode()):
+            return _refused(HTTPStatus.FORBIDDEN, Text("websocket.forbidden"))
+        if len(callers) != 1 or not re.fullmatch(CALLERS, callers[0]):
+            return _refused(HTTPStatus.BAD_REQUEST, Text("websocket.no_caller"))
+        if len(self._connected) >= CONNECTIONS_MAX and callers[0] not in self._connected:
             most = Text("websocket.full", most=CONNECTIONS_MAX)
-            return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, most + "\n")
+            return _refused(HTTPStatus.SERVICE_UNAVAILABLE, most)
         return None
 
-    async def with_caller(self, connection: "ServerConnection") -> None:
+    async def with_caller(self, connection: WebSocket) -> None:
         """Take what one caller asks, until it hangs up."""
-        from websockets.exceptions import ConnectionClosed
+        if (refusal := self.admit(connection)) is not None:
+            await connection.send_denial_response(refusal)
+            return
+        caller_id = connection.query_params["caller"]
+        await connection.accept()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None) as patience:
+                await self._take(caller_id, (connection, patience))
 
-        request = connection.request
-        _, caller_id = _asked("" if request is None else request.path)
-        self._connected[caller_id] = connection
+    async def _take(self, caller_id: str, talks: tuple[WebSocket, asyncio.Timeout]) -> None:
+        connection, _ = self._connected[caller_id] = talks
         SPEAKS.set(connection)
         self.came(caller_id)
         try:
-            async for said in connection:
-                data = said.encode() if isinstance(said, str) else said
-                while not await self.handle_or_dead_letter(data, caller_id):  # noqa: ASYNC110 - a disk tells nothing
-                    await asyncio.sleep(RETRY_S)
-        except ConnectionClosed:
-            return
+            while (said := await connection.receive())["type"] == "websocket.receive":
+                await self.take_until_kept(said.get("bytes") or said["text"].encode(), caller_id)
         finally:
-            if self._connected.get(caller_id) is connection:
+            if self._connected.get(caller_id) is talks:
                 del self._connected[caller_id]
 
     async def publish(self, batch: Batch, message: HcpMessage) -> bool:
         """Send one message, if its caller is connected; return whether it has left."""
-        from websockets.exceptions import ConnectionClosed
-
-        connection = self._connected.get(batch.caller_id)
-        if connection is None:
+        if batch.caller_id not in self._connected:
             return False
+        connection, patience = self._connected[batch.caller_id]
         try:
             async with asyncio.timeout(SEND_S_MAX):
-                await connection.send(encode(for_caller(message)).decode())
-        except ConnectionClosed:
-            return False
+                await connection.send_text(encode(for_caller(message)).decode())
         except TimeoutError:
-            connection.transport.abort()
+            patience.reschedule(0.0)  # it reads nothing, and is hung up on
+            return False
+        except (WebSocketDisconnect, RuntimeError):
             return False
         self._counts.sent[message.type] += 1
         return True
 
     async def dead_letter(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
         """Say why a message was not taken; HCP has no answer to it, so this is none of its own."""
-        from websockets.exceptions import ConnectionClosed
-
         self._counts.dead += 1
         self._tell(Text("stdio.unreadable", why=str(found.reason)))
         said = {"error": {"code": "unreadable", "message": str(found.reason)}}
-        with suppress(ConnectionClosed, TimeoutError):
+        with suppress(WebSocketDisconnect, RuntimeError, TimeoutError):
             async with asyncio.timeout(SEND_S_MAX):
-                await SPEAKS.get().send(json.dumps(said, ensure_ascii=False))
+                await SPEAKS.get().send_text(json.dumps(said, ensure_ascii=False))
 
 
-def _asked(target: str) -> tuple[str, str]:
-    """Return the secret and the caller of a request's target, ``/SECRET?caller=ID``."""
-    with suppress(ValueError):
-        parts = urlsplit(target)
-        callers = parse_qs(parts.query).get("caller", [])
-        secret = parts.path.removeprefix("/")
-        return secret if secret.isascii() else "", callers[0] if len(callers) == 1 else ""
-    return "", ""
+def _refused(status: HTTPStatus, why: str) -> Response:
+    return PlainTextResponse(f"{why}\n", status)

@@ -5,33 +5,24 @@ line: it is who its first message says, and cannot be another one later.
 """
 
 import asyncio
-import logging
 import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-from labharness.core.clock import Chance
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker import cancelled
 from labharness.faces.service.audience import for_caller
 from labharness.faces.service.inbox import Unanswerable, claimed
-from labharness.faces.service.message_service import MessageService, now_text
-from labharness.faces.service.outbox import Batch, Outbox
+from labharness.faces.service.message_service import MessageService
+from labharness.faces.service.outbox import Batch, Outbox, outbox_of
 from labharness.faces.service.pipes import LinesIn, LinesOut
-from labharness.faces.service.positions import OUTBOX_FILE, Positions
 from labharness.lab.house.access import HouseAccess
-from labharness.lab.house.message_store import MessageStore
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
-
-LOG = logging.getLogger(__name__)
 
 VIA: Final = "stdio"
 
 LOOK_S: Final = 0.25
 """Time (s) between two looks whether all was told, once the input has ended."""
-
-RETRY_S: Final = 5.0
-"""World time (s) before a message is taken again that a full disk did not keep."""
 
 
 class StdioFace:
@@ -46,16 +37,7 @@ class StdioFace:
 
     async def __call__(self, house: HouseAccess) -> None:
         """Serve; where the output has ended, until the tasks have."""
-        with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
-            outbox = Outbox(
-                kept,
-                house.runs,
-                positions,
-                Chance(None).uuid4,
-                now_text,
-                VIA,
-                left_behind=house.left_behind,
-            )
+        with outbox_of(house, VIA) as outbox:
             pipes = _Pipes(house, outbox, self._tell)
             sending = asyncio.ensure_future(pipes.send())
             taking = asyncio.ensure_future(pipes.take())
@@ -89,8 +71,7 @@ class _Pipes(MessageService):
         """Take all messages, then wait until all is told that they have brought about."""
         async for line in self._in.lines():
             self._caller_id = self._caller_id or claimed(line)
-            while not await self.handle_or_dead_letter(line, self._caller_id):  # noqa: ASYNC110 - a disk tells nothing
-                await asyncio.sleep(RETRY_S)
+            await self.take_until_kept(line, self._caller_id)
         while not self._outbox.all_sent(  # noqa: ASYNC110 - it is another task that sends
             self._house.tasks(), self._caller_id
         ):

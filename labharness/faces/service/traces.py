@@ -1,16 +1,23 @@
-"""Sends the traces of a house's tasks to a collector, over OTLP by HTTP, when their sessions end.
+"""Traces of a house's tasks, made of what the journals say when a session ends, for a collector.
+
+Ids of spans follow from the session, so that a span that is sent again is the same one. Attributes
+are codes and names of ours alone: no words, inputs or results of a caller are among them
+(https://opentelemetry.io/docs/specs/otel/trace/api/, https://www.w3.org/TR/trace-context/).
 
 Nothing waits for a collector: spans stand in a queue of bounded length, a thread of its own sends
-them, and what does not fit or is not taken is counted and dropped.
+them over OTLP, and what does not fit or is not taken is counted and dropped.
 """
 
 import asyncio
+import hashlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from datetime import datetime
 from importlib.metadata import version
-from itertools import takewhile
+from itertools import count, takewhile
 from queue import Empty, Full, Queue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
@@ -20,30 +27,30 @@ from labharness.core.clock import steady_s, wall_clock_utc
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.service.counts import Counts
-from labharness.faces.service.spans import (
-    OK,
-    UNSET,
-    Context,
-    Span,
-    context_of,
-    receipt_span,
-    spans_of,
-    traceparent_of,
-)
 from labharness.journal import JournalFailed
+from labharness.journal.chain import Record
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.house_commands import Submitted
 from labharness.lab.house.intake import ReceivedSubmission
 from labharness.lab.house.sessions import session_of
 from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.terms import DATA_CLASSES
 from labharness.work.admission.confidential import Way
-from labharness.work.task.record import Attempt, Task, Tasks
+from labharness.work.task.record import Attempt, Task
 from labharness.work.task.states import TERMINAL
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
 LOG = logging.getLogger(__name__)
+
+TRACEPARENT: Final = "traceparent"
+"""Key of a task's profile, and of the headers of a message."""
+
+_TRACEPARENT: Final = re.compile(
+    r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
+)
+SAMPLED: Final = 0x01
 
 SPANS_MAX: Final = 4_096
 """Spans that wait to be sent; further ones are dropped."""
@@ -63,7 +70,218 @@ FLUSH_S_MAX: Final = 3.0
 TRACES_PATH: Final = "/v1/traces"
 """The path of the protocol, for an address without one."""
 
+CLOCKS_APART_S: Final = 3_600.0
+"""A run whose own time is farther from the house's is one in virtual time: its spans then begin
+when the house began it, and last as long as they did for the line."""
+
+STAGES_MAX: Final = 256
+"""Stages of one run that have a span; a plan has about ten."""
+
+WORD_CHARACTERS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where the spans of a session belong.
+
+    Attributes:
+        trace_id: Of the whole trace.
+        root_id: Of the span of the session.
+        parent_id: Of the caller's span; 0 where the caller gave none.
+        sampled: Whether the spans are wanted: a caller's own sampling is honoured.
+    """
+
+    trace_id: int
+    root_id: int
+    parent_id: int = 0
+    sampled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One span, in seconds since 1970, UTC.
+
+    Attributes:
+        parent_id: 0 for none.
+        status: Name of an OpenTelemetry status code: ``OK``, ``ERROR`` or ``UNSET``.
+    """
+
+    name: str
+    span_id: int
+    parent_id: int
+    begin_s: float
+    end_s: float
+    attributes: Mapping[str, str | int] = field(default_factory=dict)
+    status: str = "UNSET"
+
+
 Waiting = tuple[Context, Span]
+
+
+def traceparent_of(text: object) -> str:
+    """Return a caller's ``traceparent`` if it is a valid one, else ``""``: it is never required."""
+    if isinstance(text, bytes):
+        text = text.decode("ascii", "replace")
+    found = _TRACEPARENT.fullmatch(text) if isinstance(text, str) and len(text) <= 256 else None
+    if found is None or (found[1] == "00" and found[5]):  # more fields are of higher versions
+        return ""
+    return f"00-{found[2]}-{found[3]}-{found[4]}"
+
+
+def context_of(session_id: str, traceparent: str) -> Context:
+    """Return where the spans of a session belong.
+
+    Args:
+        session_id: Of the session.
+        traceparent: Of its caller, as `traceparent_of` returns it.
+    """
+    root_id = _hashed(8, f"span {session_id} task")
+    if not traceparent:
+        return Context(_hashed(16, f"trace {session_id}"), root_id)
+    _, trace_id, parent_id, flags = traceparent.split("-")
+    sampled = bool(int(flags, 16) & SAMPLED)
+    return Context(int(trace_id, 16), root_id, int(parent_id, 16), sampled)
+
+
+def _hashed(size: int, what: str) -> int:
+    return int.from_bytes(hashlib.sha256(what.encode()).digest()[:size]) or 1
+
+
+def spans_of(
+    task: Task, session_id: str, run: Attempt | None, records: Iterable[Record], context: Context
+) -> list[Span]:
+    """Return the spans of a session that has ended, that of the session itself first.
+
+    Args:
+        task: Its task.
+        session_id: The session.
+        run: Its run; ``None`` where it was rejected or ended before there was one.
+        records: The run's journal; read once, piece by piece.
+        context: Where they belong.
+    """
+    begin_s = task.created_at_s if run is None or run.ordinal == 1 else run.started_at_s
+    seen = _seen(run, records)
+    ended_s = task.ended_at_s if run is None else run.ended_at_s
+    end_s = max(begin_s, ended_s or begin_s, seen.at_s.get("last", 0.0))
+    declared = task.constraints.get("data_classification") or "T2"
+    attributes: dict[str, str | int] = {
+        "hcp.session_id": session_id,
+        # of one that was never accepted, both are words of a caller
+        "hcp.capability": _word(task.task_family) if seen.risk_level else "",
+        "hcp.data_classification": declared if declared in DATA_CLASSES else "",
+        "hcp.attempt": 0 if run is None else run.ordinal,
+        "hcp.risk_level": seen.risk_level,
+        "hcp.end": seen.end or _word(task.status),
+        "hcp.error_code": _word(task.error_code if run is None else run.error_code),
+    }
+    told = {name: value for name, value in attributes.items() if value != ""}
+    well = seen.end == "task_completed" or (not seen.end and task.status == "completed")
+    status = "OK" if well else "ERROR"
+    root = Span("task", context.root_id, context.parent_id, begin_s, end_s, told, status)
+    return [root, *_children(session_id, context.root_id, begin_s, run, seen)]
+
+
+def _word(value: object) -> str:
+    """Return a code as an attribute; what is no code of ours is left out."""
+    text = str(value)
+    return text if re.fullmatch(r"[A-Za-z0-9_.-]*", text) and len(text) <= WORD_CHARACTERS else ""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What a journal says: times in seconds since 1970 by the kinds of records, and stages."""
+
+    at_s: dict[str, float] = field(default_factory=dict)
+    stages: list[tuple[str, float]] = field(default_factory=list)
+    end: str = ""
+    risk_level: str = ""
+
+
+def _seen(run: Attempt | None, records: Iterable[Record]) -> _Seen:
+    found = _Seen()
+    for each, at_s in _timed(run, records):
+        found.at_s.setdefault("first", at_s)
+        found.at_s["last"] = at_s
+        accepted = "task_accepted" in found.at_s
+        if each.kind == "event" and each.body["event_type"] == "progress":
+            stage = _word(each.body["data"].get("stage", ""))
+            if not accepted:
+                found.at_s.setdefault(stage, at_s)
+            elif [s for s, _ in found.stages[-1:]] != [stage] and len(found.stages) < STAGES_MAX:
+                found.stages.append((stage, at_s))
+        elif each.kind == "task_accepted" and not accepted:
+            found.at_s.pop("step", None)
+            found.at_s[each.kind] = at_s
+            found.risk_level = _word(each.body.get("risk_level", ""))
+        elif each.kind == "terminal":
+            found.end = _word(each.body["type"])
+            break  # what follows is the watch of a line that cools
+        elif each.kind in ("planned", "prediction", "step"):
+            found.at_s[each.kind] = at_s
+    return found
+
+
+def _timed(run: Attempt | None, records: Iterable[Record]) -> Iterator[tuple[Record, float]]:
+    """Return each record with its time; of a run in lab time each event states its own."""
+    base_s, last_s, lab_time = None, 0.0, False
+    for each in records:
+        base_s = _base_s(run, each) if base_s is None else base_s
+        last_s = last_s or base_s + each.at_s
+        at_s = base_s + each.at_s
+        if lab_time := lab_time or "metadata" in each.body:
+            own = each.body.get("timestamp")
+            at_s = max(last_s, datetime.fromisoformat(str(own)).timestamp() if own else 0.0)
+        last_s = at_s
+        yield each, at_s
+
+
+def _base_s(run: Attempt | None, first: Record) -> float:
+    """Return the second since 1970 at which the run's own time was 0."""
+    began_s = 0.0 if run is None else run.started_at_s
+    try:
+        own_s = datetime.fromisoformat(str(first.body["timestamp"])).timestamp()
+    except (KeyError, ValueError):
+        own_s = began_s
+    near = abs(own_s - began_s) <= CLOCKS_APART_S
+    return (max(own_s, began_s) if near else began_s) - first.at_s
+
+
+PARTS: Final = (
+    ("queue", "begin", ("started",)),
+    ("audit", "first", ("planned", "task_accepted", "last")),
+    ("preflight", "planned", ("prediction",)),
+    ("approval", "awaiting_approval", ("task_accepted", "last")),
+    ("run", "task_accepted", ("last",)),
+)
+"""Spans of a session: the name, where it begins, and where it ends, whichever there is first."""
+
+
+def _children(
+    session_id: str, root_id: int, begin_s: float, run: Attempt | None, seen: _Seen
+) -> Iterator[Span]:
+    if run is None:
+        return
+    at_s = {**seen.at_s, "begin": begin_s, "started": run.started_at_s}
+    numbers = count(1)  # of names that come again
+
+    def span(name: str, begin_s: float, end_s: float, parent_id: int = root_id) -> Span:
+        span_id = _hashed(8, f"span {session_id} {next(numbers)} {name}")
+        return Span(name, span_id, parent_id, begin_s, max(begin_s, end_s))
+
+    for name, begin, ends in PARTS:
+        end = next((each for each in ends if each in at_s), "")
+        if begin in at_s and end:
+            yield (part := span(name, at_s[begin], at_s[end]))
+    if "task_accepted" not in at_s:
+        return
+    done_s = at_s.get("step", at_s["last"])
+    ends_s = [*(each for _, each in seen.stages[1:]), done_s]
+    for (stage, since_s), until_s in zip(seen.stages, ends_s, strict=False):
+        yield span(f"stage {stage}", since_s, until_s, part.span_id)
+    yield span("answer", done_s, at_s["last"], part.span_id)
+
+
+# ---- the far end
 
 
 class BadCollector(LabError, ValueError, code="bad_collector"):
@@ -74,26 +292,29 @@ class Collector:
     """The far end: takes spans, one request after the other.
 
     Args:
-        url: Of the collector, with its path.
+        url: Of the collector; without a path, the protocol's own.
         lab_id: Id of the lab.
 
     Raises:
+        BadCollector: The address is none of a web server.
         ModuleNotFoundError: The extra ``telemetry`` is not installed.
     """
 
     def __init__(self, url: str, lab_id: str) -> None:
+        parts = urlsplit("")
+        with suppress(ValueError):
+            parts = urlsplit(url if urlsplit(url).port != 0 else "")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadCollector(Text("traces.url", url=url))
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
 
         # what is not taken is counted, and told once: not a line for each try
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
-        self._exporter = OTLPSpanExporter(endpoint=url, timeout=EXPORT_S_MAX)
-        about = {
-            "service.name": "labharness",
-            "service.version": version("labharness"),
-            "labharness.lab": lab_id,
-        }
-        self._resource = Resource(about)
+        whole = url if parts.path.strip("/") else f"{url.rstrip('/')}{TRACES_PATH}"
+        self._exporter = OTLPSpanExporter(endpoint=whole, timeout=EXPORT_S_MAX)
+        names = {"service.name": "labharness", "service.version": version("labharness")}
+        self._resource = Resource({**names, "labharness.lab": lab_id})
 
     def take(self, spans: Sequence[Waiting]) -> bool:
         """Return whether the collector has taken the spans."""
@@ -109,38 +330,23 @@ def _readable(context: Context, span: Span, resource: Any) -> "ReadableSpan":  #
     from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
     flags = TraceFlags(TraceFlags.SAMPLED)
-    codes = {OK: StatusCode.OK, UNSET: StatusCode.UNSET}
     remote = span.parent_id == context.parent_id
     parent = SpanContext(context.trace_id, span.parent_id, remote, flags)
-    root = span.span_id == context.root_id
     return ReadableSpan(
         span.name,
         context=SpanContext(context.trace_id, span.span_id, False, flags),
         parent=parent if span.parent_id else None,
         resource=resource,
         attributes=span.attributes,
-        kind=SpanKind.CONSUMER if root else SpanKind.INTERNAL,
-        status=Status(codes.get(span.status, StatusCode.ERROR)),
+        kind=SpanKind.CONSUMER if span.span_id == context.root_id else SpanKind.INTERNAL,
+        status=Status(StatusCode[span.status]),
         start_time=round(span.begin_s * 1e9),
         end_time=round(span.end_s * 1e9),
         instrumentation_scope=InstrumentationScope("labharness", version("labharness")),
     )
 
 
-def collector_of(url: str) -> str:
-    """Return the address of a collector with its path.
-
-    Raises:
-        BadCollector: It is no address of a web server.
-    """
-    try:
-        parts = urlsplit(url)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        fits = False
-    if not fits:
-        raise BadCollector(Text("traces.url", url=url))
-    return url if parts.path.strip("/") else f"{url.rstrip('/')}{TRACES_PATH}"
+# ---- on their way
 
 
 class Traces:
@@ -162,7 +368,6 @@ class Traces:
         self._counts = counts
         self._tell = tell
         self._queue: Queue[Waiting] = Queue(SPANS_MAX)
-        self._taken = True
         self._ending = False
         self._newest: str | None = None  # of the sessions that were looked at
         self._open: dict[str, None] = {}  # sessions that have not ended, or are not known to have
@@ -171,9 +376,7 @@ class Traces:
 
     def put(self, context: Context, spans: Iterable[Span]) -> None:
         """Have spans sent some time; it never waits."""
-        if not context.sampled:
-            return
-        for span in spans:
+        for span in spans if context.sampled else ():
             try:
                 self._queue.put_nowait((context, span))
             except Full:
@@ -181,73 +384,60 @@ class Traces:
 
     def _send(self) -> None:
         """Send what waits, in a thread: a collector may take its time."""
+        well = True
         while not (self._ending and self._queue.empty()):
-            batch = self._next_batch()
-            if batch:
-                self._sent(len(batch), self._try(batch))
-
-    def _next_batch(self) -> list[Waiting]:
-        batch: list[Waiting] = []
-        with suppress(Empty):
-            batch.append(self._queue.get(timeout=LOOK_S))
-            while len(batch) < BATCH_SPANS:
-                batch.append(self._queue.get_nowait())
-        return batch
-
-    def _try(self, batch: Sequence[Waiting]) -> bool:
-        try:
-            return self._take(batch)
-        except Exception:  # whatever an exporter does, no run is to notice
-            LOG.warning("spans could not be sent", exc_info=True)
-            return False
-
-    def _sent(self, count: int, taken: bool) -> None:
-        self._counts.spans["sent" if taken else "dropped"] += count
-        if self._taken and not taken:
-            self._tell(Text("traces.away"))
-        self._taken = taken
+            batch: list[Waiting] = []
+            with suppress(Empty):
+                batch.append(self._queue.get(timeout=LOOK_S))
+                while len(batch) < BATCH_SPANS:
+                    batch.append(self._queue.get_nowait())
+            if not batch:
+                continue
+            was_well = well
+            try:
+                well = self._take(batch)
+            except Exception:  # whatever an exporter does, no run is to notice
+                LOG.warning("spans could not be sent", exc_info=True)
+                well = False
+            self._counts.spans["sent" if well else "dropped"] += len(batch)
+            if was_well and not well:
+                self._tell(Text("traces.away"))
 
     def end(self, house: HouseAccess) -> None:
         """Send what is left, for a bounded time; what is left after it is dropped."""
-        with suppress(Exception):  # a trace is never worth a service
-            self.look(house)
+        self.look(house)
         self._ending = True
         self._thread.join(FLUSH_S_MAX)
-
-    # ---- the sessions of a house
 
     async def follow(self, house: HouseAccess) -> None:
         """Send the spans of each session that ends, until it is cancelled."""
         while True:
-            try:
-                await asyncio.to_thread(self.look, house)
-            except Exception:  # a trace is never worth a service
-                LOG.warning("sessions could not be traced", exc_info=True)
+            await asyncio.to_thread(self.look, house)
             await asyncio.sleep(LOOK_S)
 
     def look(self, house: HouseAccess) -> None:
         """Send the spans of the sessions that have ended since the last look."""
+        try:
+            self._look(house)
+        except Exception:  # a trace is never worth a service
+            LOG.warning("sessions could not be traced", exc_info=True)
+
+    def _look(self, house: HouseAccess) -> None:
         tasks = house.tasks()
-        self._note(tasks)
+        new = list(takewhile(lambda each: each != self._newest, reversed(tasks.sessions)))
+        if self._newest is None:  # at first those still open alone
+            known = {task.session_id for task in tasks.unended_tasks}
+            known |= {run.run_id for task in tasks.unended_tasks for run in task.attempts}
+            new = [each for each in new if each in known]
+        self._open |= dict.fromkeys(reversed(new))
+        self._newest = next(reversed(tasks.sessions), "")
         for session_id in list(self._open):
             task, run = session_of(tasks, session_id)
             if task is None or (run is None and task.attempts):
                 self._open.pop(session_id)
-            elif _ended(task, run):
+            elif task.status in TERMINAL if run is None else run.ended_at_s is not None:
                 self._open.pop(session_id)
                 self._put_session(house, task, session_id, run)
-
-    def _note(self, tasks: Tasks) -> None:
-        """Note the sessions that were opened since the last look; at first those still open."""
-        if self._newest is None:
-            known = {task.session_id for task in tasks.unended_tasks}
-            known |= {run.run_id for task in tasks.unended_tasks for run in task.attempts}
-            new = [each for each in tasks.sessions if each in known]
-        else:
-            newest = self._newest
-            new = list(takewhile(lambda each: each != newest, reversed(tasks.sessions)))[::-1]
-        self._open |= dict.fromkeys(new)
-        self._newest = next(reversed(tasks.sessions), "")
 
     def _put_session(
         self, house: HouseAccess, task: Task, session_id: str, run: Attempt | None
@@ -260,14 +450,6 @@ class Traces:
             LOG.warning("the journal of session %s cannot be traced: %s", session_id, why)
             found = spans_of(task, session_id, run, (), context)
         self.put(context, found)
-
-
-TRACEPARENT: Final = "traceparent"
-"""Key of a task's profile, and of the headers of a message."""
-
-
-def _ended(task: Task, run: Attempt | None) -> bool:
-    return task.status in TERMINAL if run is None else run.ended_at_s is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +475,8 @@ class TracedHouse(HouseAccess):
         kept = await self.submitting.submit(asked)
         if kept.fresh:
             session_id = self.tasks().by_id[kept.task_id].session_id
-            span = receipt_span(session_id, began, began + steady_s() - began_s)
-            self.traces.put(context_of(session_id, stated), [span])
+            context = context_of(session_id, stated)
+            span_id = _hashed(8, f"span {session_id} receipt")
+            ended = began + steady_s() - began_s
+            self.traces.put(context, [Span("receipt", span_id, context.root_id, began, ended)])
         return kept

@@ -4,7 +4,8 @@ import asyncio
 import base64
 import hashlib
 import http.client
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from email.message import Message
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -15,8 +16,7 @@ from hypothesis import strategies as st
 
 from labharness.faces.broker.connection import Broker
 from labharness.faces.service import artifact_pages
-from labharness.faces.service.artifact_pages import ARTIFACTS_PATH, ArtifactPages
-from labharness.faces.service.local_http import PageAsked
+from labharness.faces.service.artifact_pages import ArtifactPages
 from labharness.journal import SqliteJournal
 from labharness.journal.access_log import accesses
 from labharness.journal.artifacts import Artifacts
@@ -25,7 +25,8 @@ from served_pages import with_pages
 
 SESSION, NAME = "0f7c-1", "curve.csv"
 CONTENT = bytes(range(256)) * 4
-PATH = f"{ARTIFACTS_PATH}{SESSION}/{NAME}"
+ARTIFACTS = "/artifacts/"
+PATH = f"{ARTIFACTS}{SESSION}/{NAME}"
 OWNER, PASSWORD = "harness-alpha-001", "sesame"
 
 
@@ -61,7 +62,7 @@ def basic(account: str = OWNER, password: str = PASSWORD) -> dict[str, str]:
     return {"Authorization": f"Basic {coded}"}
 
 
-Answer = tuple[int, dict[str, str], bytes]
+Answer = tuple[int, Message, bytes]
 
 
 def got(port: int, path: str, headers: dict[str, str], method: str = "GET") -> Answer:
@@ -70,12 +71,11 @@ def got(port: int, path: str, headers: dict[str, str], method: str = "GET") -> A
     answer = asking.getresponse()
     content = answer.read()
     asking.close()
-    return answer.status, dict(answer.getheaders()), content
+    return answer.status, answer.headers, content
 
 
 def asked(pages: ArtifactPages, ask: Callable[[int], Any]) -> Any:
-    below: dict[str, Callable[[PageAsked], Awaitable[Any]]] = {ARTIFACTS_PATH: pages.page}
-    return with_pages({}, ask, below)
+    return with_pages([pages.route], ask)
 
 
 @pytest.mark.promise(74, 70)
@@ -101,12 +101,12 @@ def test_its_caller_gets_an_artifact_with_its_checksum(tmp_path: Path) -> None:
         (PATH, {"Authorization": "Bearer token"}, 401),
         (PATH, basic("away"), 503),
         (PATH, basic("somebody-else"), 404),
-        (f"{ARTIFACTS_PATH}{SESSION}/none.csv", basic(), 404),
-        (f"{ARTIFACTS_PATH}{SESSION}/index.json", basic(), 404),
-        (f"{ARTIFACTS_PATH}another/{NAME}", basic(), 404),
-        (f"{ARTIFACTS_PATH}{SESSION}/../journal.sqlite", basic(), 404),
-        (f"{ARTIFACTS_PATH}{SESSION}/%2e%2e/journal.sqlite", basic(), 404),
-        (f"{ARTIFACTS_PATH}..", basic(), 404),
+        (f"{ARTIFACTS}{SESSION}/none.csv", basic(), 404),
+        (f"{ARTIFACTS}{SESSION}/index.json", basic(), 404),
+        (f"{ARTIFACTS}another/{NAME}", basic(), 404),
+        (f"{ARTIFACTS}{SESSION}/../journal.sqlite", basic(), 404),
+        (f"{ARTIFACTS}{SESSION}/%2e%2e/journal.sqlite", basic(), 404),
+        (f"{ARTIFACTS}..", basic(), 404),
     ],
 )
 def test_anybody_else_and_anything_else_is_refused(

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, MutableMapping
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pamqp.base import BasicProperties
 from pamqp.commands import Basic
+from starlette.websockets import WebSocket, WebSocketState
 
 from canary import CANARY, traces
 from fuzzed import fuzzed
@@ -158,7 +159,7 @@ def test_a_message_that_makes_the_lab_fail_is_a_dead_letter(fault: Exception) ->
     letters = Letters()
     service = _AmqpService(house, None, None, None, None, letters)  # type: ignore[arg-type]  # unused
     sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", headers={})
-    assert asyncio.run(service._handle_or_dead_letter(sent))  # type: ignore[arg-type]  # all that is read of it
+    assert asyncio.run(service._handle(sent))  # type: ignore[arg-type]  # all that is read of it
     assert letters.reasons == [str(Text("hcp.fault"))]
 
 
@@ -176,10 +177,10 @@ def test_what_is_confidential_is_no_dead_letter_and_in_no_traceback(
     service = _AmqpService(house, None, None, None, None, letters)  # type: ignore[arg-type]  # unused
     for body in (whole, whole[:-1], whole.replace(b'"1.0"', b'"2.0"')):
         sent = SimpleNamespace(body=body, user_id=GROWTH["caller_id"], message_id="m", headers={})
-        assert asyncio.run(service._handle_or_dead_letter(sent))  # type: ignore[arg-type]  # all that is read of it
+        assert asyncio.run(service._handle(sent))  # type: ignore[arg-type]  # all that is read of it
     assert letters.bodies == [b"", b"", b""]
     assert not any(traces(each.encode()) for each in letters.reasons)
-    assert "a delivery was not understood" in caplog.text
+    assert "a message was not understood" in caplog.text
     assert not traces(caplog.text.encode())
 
 
@@ -207,7 +208,7 @@ def test_a_task_that_a_full_queue_does_not_take_is_rejected_as_resource_unavaila
     events = Events()
     service = _AmqpService(house, None, events, None, None, None)  # type: ignore[arg-type]  # unused
     sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", headers={})
-    assert asyncio.run(service._handle_or_dead_letter(sent))  # type: ignore[arg-type]  # all that is read of it
+    assert asyncio.run(service._handle(sent))  # type: ignore[arg-type]  # all that is read of it
     (told,) = events.told
     assert (told["type"], told["session_id"]) == ("task_rejected", None)
     assert told["payload"]["reason_code"] == "resource_unavailable"
@@ -227,7 +228,7 @@ def test_a_caller_is_told_of_its_acceptance_before_its_submission_is_acknowledge
     house = SimpleNamespace(submit=submit, lab_id="lab")
     service = _AmqpService(house, outbox, events, None, None, None)  # type: ignore[arg-type]  # unused
     sent = SimpleNamespace(body=SUBMIT, user_id=GROWTH["caller_id"], message_id="m", headers={})
-    assert asyncio.run(service._handle_or_dead_letter(sent))  # type: ignore[arg-type]  # all that is read of it
+    assert asyncio.run(service._handle(sent))  # type: ignore[arg-type]  # all that is read of it
     assert [each["message_id"] for each in events.told] == ["m-2", "m-3"]
 
 
@@ -291,16 +292,26 @@ class Frames:
     """A WebSocket connection: what its caller says, and what it hears."""
 
     def __init__(self, caller: str, *said: str | bytes) -> None:
-        self.request = SimpleNamespace(path=f"/secret?caller={caller}")
-        self._said, self.heard = said, list[str]()
+        self._said, self.heard = iter(said), list[str]()
+        scope = {
+            "type": "websocket",
+            "path_params": {"secret": "secret"},
+            "query_string": f"caller={caller}".encode(),
+            "headers": [],
+        }
+        self.socket = WebSocket(scope, self._receive, self._send)
 
-    async def __aiter__(self) -> AsyncIterator[str | bytes]:
+    async def _receive(self) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        if self.socket.client_state is WebSocketState.CONNECTING:
+            return {"type": "websocket.connect"}
         for each in self._said:
-            yield each
-            await asyncio.sleep(0)
+            return {"type": "websocket.receive", "text" if isinstance(each, str) else "bytes": each}
+        return {"type": "websocket.disconnect"}
 
-    async def send(self, text: str) -> None:
-        self.heard.append(text)
+    async def _send(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "websocket.send":
+            self.heard.append(message["text"])
 
 
 @pytest.mark.promise(74)
@@ -311,7 +322,7 @@ def test_a_frame_that_cannot_be_read_is_answered_on_its_own_connection() -> None
     ana, ben = Frames("ana", "no JSON", b"\xff\xfe"), Frames("ben", "{}", "[]", '"x"')
 
     async def both() -> None:
-        each = (service.with_caller(one) for one in (ana, ben))  # type: ignore[arg-type]  # as a connection
+        each = (service.with_caller(one.socket) for one in (ana, ben))
         await asyncio.gather(*each)
 
     asyncio.run(both())

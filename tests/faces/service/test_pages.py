@@ -4,27 +4,27 @@ import http.client
 import json
 import re
 import socket
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from commands import say
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.service import local_http
+from labharness.faces.service import application
+from labharness.faces.service.application import local_socket
 from labharness.faces.service.card import CARD_PATH, EXTENSION, agent_card
-from labharness.faces.service.counts import LINE_STATES, Counts, exposed
-from labharness.faces.service.local_http import Page, local_socket
-from labharness.faces.service.pages import pages_of
+from labharness.faces.service.counts import LINE_STATES, Counts
+from labharness.faces.service.pages import exposed, pages_of
 from labharness.lab import default_lab_path, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.work.task.record import Tasks
 from served_pages import with_pages
-
-Make = Callable[[], Awaitable[Page]]
 
 
 def got(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, str, bytes]:
@@ -76,7 +76,7 @@ def test_the_card_has_the_fields_that_a2a_requires_and_the_declarations_whole() 
         assert skill["tags"]
 
 
-SAMPLE = re.compile(r'(?P<name>[a-z_]+)(?:\{[a-z]+="[^"\\\n]*"\})? (?P<value>[0-9]+)')
+SAMPLE = re.compile(r'(?P<name>[a-z_]+)(?:\{[a-z]+="[^"\\\n]*"\})? (?P<value>[0-9.e+]+)')
 
 
 @given(
@@ -90,7 +90,7 @@ def test_the_numbers_are_text_that_prometheus_reads(
 ) -> None:
     counts = Counts(connected=True, dead=dead)
     counts.taken.update(taken)
-    text = exposed(counts, tasks, 3, line)
+    text = exposed(counts, tasks, 3, line).decode()
     assert text.endswith("\n")
     kinds, samples = {}, {}
     for row in text.splitlines():
@@ -103,7 +103,7 @@ def test_the_numbers_are_text_that_prometheus_reads(
             assert sample, row
             assert sample["name"] in kinds
             assert row.partition(" ")[0] not in samples
-            samples[row.rpartition(" ")[0]] = int(sample["value"])
+            samples[row.rpartition(" ")[0]] = float(sample["value"])
     assert all(name.endswith("_total") == (kind == "counter") for name, kind in kinds.items())
     assert samples["labharness_messages_dead_lettered_total"] == dead
     assert samples["labharness_broker_connected"] == 1
@@ -133,8 +133,11 @@ def test_each_page_is_served_and_health_says_what_is_not_well() -> None:
     assert (head[0], head[2]) == (503, b"")
 
 
-async def empty() -> Page:
-    return Page(b"here\n", "text/plain")
+async def empty(_: Request) -> Response:
+    return PlainTextResponse("here\n")
+
+
+HERE = [Route("/here", empty)]
 
 
 def test_other_paths_methods_and_names_are_refused() -> None:
@@ -148,7 +151,7 @@ def test_other_paths_methods_and_names_are_refused() -> None:
             got(port, "/here", Host="localhost")[0],
         ]
 
-    assert with_pages({"/here": empty}, ask) == [404, 405, 421, 421, 200, 200]
+    assert with_pages(HERE, ask) == [404, 405, 421, 421, 200, 200]
 
 
 @settings(max_examples=60, deadline=None)
@@ -161,19 +164,19 @@ def test_no_bytes_stop_the_pages(requests: list[bytes]) -> None:
                 talk.recv(100)
         return got(port, "/here")[0]
 
-    assert with_pages({"/here": empty}, ask) == 200
+    assert with_pages(HERE, ask) == 200
 
 
 def test_slow_large_and_many_requests_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_http, "ANSWER_S_MAX", 0.5)
-    monkeypatch.setattr(local_http, "CONNECTIONS_MAX", 4)
+    monkeypatch.setattr(application, "ANSWER_S_MAX", 0.5)
+    monkeypatch.setattr(application, "CONNECTIONS_MAX", 4)
 
     def ask(port: int) -> tuple[bytes, int, int]:
         with socket.create_connection(("127.0.0.1", port), 5) as talk:
             with suppress(OSError):
-                talk.sendall(b"GET /here HTTP/1.1\r\nA: " + b"a" * local_http.HEAD_BYTES_MAX * 2)
+                talk.sendall(b"GET /here HTTP/1.1\r\nA: " + b"a" * application.HEAD_BYTES_MAX * 2)
             with suppress(ConnectionError):
-                assert talk.recv(100) == b""
+                assert talk.recv(100).startswith(b"HTTP/1.1 400")
         silent = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(4)]
         refused = got(port, "/here")[0]
         ended = [each.recv(100) for each in silent]  # each is closed within the bound
@@ -181,7 +184,7 @@ def test_slow_large_and_many_requests_are_bounded(monkeypatch: pytest.MonkeyPatc
             each.close()
         return b"".join(ended), refused, got(port, "/here")[0]
 
-    assert with_pages({"/here": empty}, ask) == (b"", 503, 200)
+    assert with_pages(HERE, ask) == (b"", 503, 200)
 
 
 def test_a_port_that_is_taken_is_one_plain_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,14 +14,17 @@ from collector import Collector, collecting
 from commands import ROOT, Said, say
 from labharness.core.clock import steady_s
 from labharness.core.errors import LabError
-from labharness.faces.service.counts import Counts, exposed
-from labharness.faces.service.spans import Span, context_of, spans_of, traceparent_of
+from labharness.faces.service.counts import Counts
+from labharness.faces.service.pages import exposed
 from labharness.faces.service.traces import (
     BATCH_SPANS,
     FLUSH_S_MAX,
     SPANS_MAX,
+    Span,
     Traces,
-    collector_of,
+    context_of,
+    spans_of,
+    traceparent_of,
 )
 from labharness.faces.service.traces import Collector as Exporter
 from labharness.journal.chain import Record
@@ -206,7 +209,7 @@ def test_a_collector_that_hangs_holds_up_nothing_and_what_does_not_fit_is_counte
     over.set()
     until(lambda: counts.spans["dropped"] == SPANS_MAX + BATCH_SPANS + more)
     assert len(told) == 1, "people are told once"
-    assert 'labharness_trace_spans_total{end="sent"} 0\n' in exposed(counts, {}, 0, "idle")
+    assert b'labharness_trace_spans_total{end="sent"} 0.0\n' in exposed(counts, {}, 0, "idle")
 
 
 class NoHouse:
@@ -228,9 +231,9 @@ def test_a_collector_gets_each_span_as_it_is_and_what_it_refuses_is_dropped(
 ) -> None:
     counts = Counts()
     told: list[str] = []
-    exporter = Exporter(collector_of(collector.url), "lab")
+    exporter = Exporter(collector.url, "lab")
     traces = Traces(exporter.take, counts, told.append)
-    span = Span("task", 7, 9, 1.5, 2.25, {"hcp.attempt": 1, "hcp.end": "task_failed"}, "error")
+    span = Span("task", 7, 9, 1.5, 2.25, {"hcp.attempt": 1, "hcp.end": "task_failed"}, "ERROR")
     context = context_of("s", TRACE)
     traces.put(context, [span])
     traces.put(context_of("s", f"{TRACE[:-2]}00"), [span])  # its caller samples it out

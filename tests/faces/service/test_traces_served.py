@@ -106,7 +106,7 @@ def test_a_task_is_a_part_of_its_callers_trace_from_its_receipt_to_its_answer(
     for word in (CANARY, "exfoliated", CALLER, "layer", str(ROOT)):
         assert word.encode() not in whole, word
     sent = len(collector.spans)
-    until(lambda: f'trace_spans_total{{end="sent"}} {sent}\n' in metrics(service))
+    until(lambda: f'trace_spans_total{{end="sent"}} {sent:.1f}\n' in metrics(service))
     asks.close()
 
 
