@@ -21,9 +21,9 @@ from typing import Any
 from labharness.core.clock import steady_s
 from labharness.core.vocabulary import Request, Until
 from labharness.core.vocabulary.texts import revived
-from labharness.instruments.link import LinkLost
+from labharness.instruments.link import LinkLost, local
 from labharness.safety.guard import Permit, SafeFrame
-from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, ArmedPort, read_armed
+from labharness.safety.guard.armed import ARMED_FILE, Armed, ArmedPort, read_armed
 from labharness.safety.guard.messages import LineSplitter, seal, write_request
 
 HERE = Path(__file__).parent
@@ -196,7 +196,7 @@ class Caller:
     def __init__(self, state_dir: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(BOUND_S)
-        until(lambda: self._reach(state_dir / SOCKET_FILE), "the guard's socket")
+        until(lambda: self._reach(state_dir / local.GUARD), "the guard's socket")
         self._lines = LineSplitter()
         self._left: list[dict[str, Any]] = []
         self._moves = 0

@@ -155,10 +155,10 @@ IN_THE_JOURNAL = (
         detector="journal audit",
     ),
     PlantedBug(
-        "room for the log written over records",
-        "labharness.journal.log_room:_lengthen",
-        "os.lseek(log, end, os.SEEK_SET)",
-        "pass",
+        "room for the log that is kept as records are",
+        "labharness.journal.disk:make_room",
+        "database.execute('ROLLBACK')",
+        "database.execute('COMMIT')",
         "tests/journal/test_journal_full_disk.py::"
         "test_room_in_the_log_is_no_record_and_covers_none",
         promise=20,

@@ -25,8 +25,8 @@ from labharness.journal.chain import (
     unseal,
 )
 from labharness.journal.committing import COMMIT_S_MAX, CommitThread
+from labharness.journal.disk import check_free, file_ids, make_room
 from labharness.journal.encryption import RunKey
-from labharness.journal.file_ids import file_ids
 from labharness.journal.heads import HeadKeeper
 from labharness.journal.layout import (
     BLOCK_BYTES_MAX,
@@ -37,7 +37,6 @@ from labharness.journal.layout import (
     JournalFailed,
     sqlite_errors,
 )
-from labharness.journal.log_room import check_free, make_room
 from labharness.journal.reading import verify_file
 from labharness.journal.rows import Row, Rows, definition
 

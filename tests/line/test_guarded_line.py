@@ -21,6 +21,7 @@ from guard_rig import BOUND_S, until
 from labharness.core.clock import Chance, Clock, PacedLoop, run
 from labharness.core.vocabulary import Cause, Command, Ending, Trip
 from labharness.faces.cli import main
+from labharness.instruments.link import local
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
@@ -29,7 +30,7 @@ from labharness.lab.wiring.arming import guard_command
 from labharness.lab.wiring.operators import TerminalOperator
 from labharness.line import NotArmed, Tripped
 from labharness.safety.guard import Latch, LatchUnreadable
-from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, read_armed
+from labharness.safety.guard.armed import ARMED_FILE, read_armed
 from labharness.safety.guard.split import SplitGuard
 from labharness.safety.kernel import Mode
 from labharness_simulators.alicat_basis2 import WATCHDOG
@@ -349,9 +350,9 @@ def test_an_adapter_that_is_pulled_out_keeps_no_other_port_from_being_made_safe(
         with pytest.raises(NotReset, match="no-laser does not open"):
             reset(plan, "Ada Lovelace", "a line opens whole or not at all")
 
-        assert (plan.state_dir / SOCKET_FILE).exists()
+        assert (plan.state_dir / local.GUARD).exists()
         gone.symlink_to(os.readlink(laser))
-        until(lambda: not (plan.state_dir / SOCKET_FILE).exists(), "the guard gone, its duty done")
+        until(lambda: not (plan.state_dir / local.GUARD).exists(), "the guard gone, its duty done")
 
 
 @pytest.mark.promise(15)

@@ -3,8 +3,6 @@
 import argparse
 import getpass
 import os
-import ssl
-import stat
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,23 +13,21 @@ from labharness.core.clock import Chance
 from labharness.core.files.tables import read_toml
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
-from labharness.faces.cli.brokers import stays_here
+from labharness.faces.cli.brokers import own_text, stays_here, tls_of
 from labharness.faces.cli.show import BadUse, chosen_lab, counted, say
-from labharness.faces.service.definitions import (
+from labharness.faces.service.management import Management
+from labharness.faces.service.queue_kinds import kind_differences
+from labharness.faces.service.rights import (
     SALT_BYTES,
     VHOST,
+    Parties,
     control_lines,
     definitions,
     differences,
     hashed,
-    names_of_users,
 )
-from labharness.faces.service.management import Management
-from labharness.faces.service.queue_kinds import has_quorum, kind_differences, may_change
-from labharness.faces.service.rights import Parties
 from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
-from labharness.lab.config.lab_file import read_text
 
 MANAGEMENT: Final = "LABHARNESS_MANAGEMENT"
 """The variable with the address of the management interface, and the administrator's password."""
@@ -77,14 +73,13 @@ def _check(management: Management, parties: Parties, *, quorum: bool) -> int:
     has = management.definitions()
     kinds = management.kinds(str(has.get("rabbit_version", "")))
     found = [
-        *differences(parties, has, quorum=has_quorum(kinds, asked=quorum)),
+        *differences(parties, has, quorum=kinds.has_quorum(asked=quorum)),
         *kind_differences(parties, kinds, asked=quorum),
     ]
     for each in found:
         say(each)
-    say(
-        Text("broker.as_it_should", users=list(parties.users)) if not found else counted(len(found))
-    )
+    as_it_should = Text("broker.as_it_should", users=list(parties.users))
+    say(counted(len(found)) if found else as_it_should)
     return EXIT_FAILED if found else EXIT_COMPLETED
 
 
@@ -107,16 +102,17 @@ def _set_up(
         NoManagement: The broker refuses.
     """
     found = management.definitions()
-    hashes = {name: each for name, each in names_of_users(found).items() if name in parties.users}
+    known = {each["name"]: str(each.get("password_hash", "")) for each in found["users"]}
+    hashes = {name: each for name, each in known.items() if name in parties.users}
     given = {} if passwords is None else _passwords(Path(passwords), parties.users)
     for user in parties.users:
         if user in given or user not in hashes:
             password = given.get(user) or _asked(Text("broker.ask_user", name=user), user)
             hashes[user] = hashed(password, Chance(None).entropy(SALT_BYTES))
     kinds = management.kinds(str(found.get("rabbit_version", "")))
-    wanted = has_quorum(kinds, asked=quorum)
+    wanted = kinds.has_quorum(asked=quorum)
     is_new = all(each["name"] != VHOST for each in found["vhosts"])
-    if is_new or may_change(kinds, asked=quorum):
+    if is_new or kinds.may_change(asked=quorum):
         management.keep_virtual_host(quorum=wanted)
     if is_new and management.account not in parties.users:
         management.leave()
@@ -131,10 +127,7 @@ def _passwords(path: Path, users: Iterable[str]) -> Mapping[str, str]:
         BadUse: Others may read the file, or a line names another account, or no password.
         BadTable: It is not TOML.
     """
-    text = read_text(path)
-    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise BadUse(Text("broker.open_file", path=str(path)))
-    found = read_toml(text, str(path))
+    found = read_toml(own_text(path), str(path))
     for name, each in found.items():
         if name not in users or not isinstance(each, str) or not each:
             raise BadUse(Text("broker.bad_password", path=str(path), name=name, known=list(users)))
@@ -176,20 +169,7 @@ def _management(chosen: argparse.Namespace) -> Management:
         Text("broker.ask_administrator", name=account), account
     )
     where = parts.netloc.rpartition("@")[2]
-    return Management(f"{parts.scheme}://{where}", account, password, _tls(chosen.ca, parts.scheme))
-
-
-def _tls(ca: str | None, scheme: str) -> ssl.SSLContext | None:
-    """Return the TLS settings of a connection.
-
-    Raises:
-        BadUse: The certificates cannot be used.
-    """
-    if ca is None:
-        return None
-    if scheme == "http":
+    if chosen.ca is not None and parts.scheme == "http":
         raise BadUse(Text("broker.no_tls"))
-    try:
-        return ssl.create_default_context(cafile=ca)
-    except OSError as why:
-        raise BadUse(Text("pair", what=ca, why=str(why))) from None
+    tls = None if chosen.ca is None else tls_of(chosen.ca)
+    return Management(f"{parts.scheme}://{where}", account, password, tls)

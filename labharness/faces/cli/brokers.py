@@ -19,7 +19,7 @@ BROKER: Final = "LABHARNESS_BROKER"
 
 SCHEMES: Final = ("amqp://", "amqps://")
 
-ADDRESS_BYTES_MAX: Final = 4096
+SECRETS_BYTES_MAX: Final = 1_048_576
 
 
 def broker_of(chosen: argparse.Namespace) -> Broker:
@@ -41,24 +41,41 @@ def broker_of(chosen: argparse.Namespace) -> Broker:
         if not stays_here(host):
             raise BadUse(Text("hcp.in_clear", host=host))
         return Broker(url)
+    return Broker(url, tls_of(chosen.ca, chosen.cert, getattr(chosen, "cert_key", None)))
+
+
+def tls_of(ca: str | None, cert: str | None = None, cert_key: str | None = None) -> ssl.SSLContext:
+    """Return the TLS settings of a connection to a broker.
+
+    Raises:
+        BadUse: The certificates cannot be used.
+    """
     try:
-        tls = ssl.create_default_context(cafile=chosen.ca)
-        if chosen.cert:
-            tls.load_cert_chain(chosen.cert, getattr(chosen, "cert_key", None))
+        tls = ssl.create_default_context(cafile=ca)
+        if cert:
+            tls.load_cert_chain(cert, cert_key)
     except OSError as why:  # ssl.SSLError is one
-        raise BadUse(Text("pair", what=chosen.cert or chosen.ca, why=str(why))) from None
-    return Broker(url, tls)
+        raise BadUse(Text("pair", what=cert or ca, why=str(why))) from None
+    return tls
 
 
 def _address(named: str) -> str:
     """Return an address as it is; a file holds one."""
     if "://" in named or not named:
         return named
-    path = Path(named)
+    return own_text(Path(named)).strip()
+
+
+def own_text(path: Path) -> str:
+    """Return the content of a file with secrets.
+
+    Raises:
+        BadUse: It cannot be read, or others may read it.
+    """
     with looking(path, BadUse), open_named(path) as file:
         if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
             raise BadUse(Text("broker.open_file", path=str(path)))
-        return file.read(ADDRESS_BYTES_MAX).decode("utf-8", "replace").strip()
+        return file.read(SECRETS_BYTES_MAX).decode("utf-8", "replace")
 
 
 def _has_password(url: str) -> bool:

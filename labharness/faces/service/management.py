@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.service.definitions import VHOST
 from labharness.faces.service.queue_kinds import QUORUM, Kinds, seen
+from labharness.faces.service.rights import VHOST
 
 ANSWER_S_MAX: Final = 30.0
 """Longest time (s) of one request."""
@@ -53,8 +53,7 @@ class Management:
         Raises:
             NoManagement: It cannot be asked, or it refuses.
         """
-        found = json.loads(self._ask("GET", "definitions"))
-        return cast("dict[str, Any]", found)
+        return cast("dict[str, Any]", self._ask("GET", "definitions"))
 
     def write(self, definitions: Mapping[str, Any]) -> None:
         """Add definitions, or change those of the same names.
@@ -62,7 +61,7 @@ class Management:
         Raises:
             NoManagement: It cannot be asked, or it refuses.
         """
-        self._ask("POST", "definitions", json.dumps(definitions).encode("utf-8"))
+        self._ask("POST", "definitions", definitions)
 
     def kinds(self, version: str) -> Kinds:
         """Return what the broker says of the kinds of its queues.
@@ -74,7 +73,7 @@ class Management:
             NoManagement: It cannot be asked, or it refuses.
         """
         asked = ("nodes?columns=name", "vhosts?columns=name,default_queue_type", QUEUES)
-        return seen(version, *(json.loads(self._ask("GET", each)) for each in asked))
+        return seen(version, *(self._ask("GET", each) for each in asked))
 
     def keep_virtual_host(self, *, quorum: bool) -> None:
         """Make the virtual host, or change its default queue type and nothing else of it.
@@ -87,7 +86,7 @@ class Management:
         Raises:
             NoManagement: It cannot be asked, or it refuses.
         """
-        found = json.loads(self._ask("GET", "vhosts"))
+        found = self._ask("GET", "vhosts")
         (kept,) = [each for each in found if each["name"] == VHOST] or [{}]
         settings = {
             "description": kept.get("description", ""),
@@ -95,7 +94,7 @@ class Management:
             # The first name is of the current API, the other one of those before 3.11.12.
             **(dict.fromkeys(("default_queue_type", "defaultqueuetype"), QUORUM) if quorum else {}),
         }
-        self._ask("PUT", f"vhosts/{quote(VHOST, '')}", json.dumps(settings).encode("utf-8"))
+        self._ask("PUT", f"vhosts/{quote(VHOST, '')}", settings)
 
     def leave(self) -> None:
         """Take away our own rights in the virtual host, which its maker is given unasked.
@@ -105,12 +104,12 @@ class Management:
         """
         self._ask("DELETE", f"permissions/{quote(VHOST, '')}/{quote(self.account, '')}")
 
-    def _ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - as JSON has it
         secret = base64.b64encode(f"{self.account}:{self.password}".encode()).decode("ascii")
         request = urllib.request.Request(
             f"{self.url}/api/{path}",
             method=method,
-            data=body,
+            data=None if body is None else json.dumps(body).encode("utf-8"),
             headers={"Authorization": f"Basic {secret}", "Content-Type": "application/json"},
         )
         # No proxy: the administrator's password goes to the broker and to nobody else.
@@ -119,13 +118,12 @@ class Management:
         )
         try:
             with direct.open(request, timeout=ANSWER_S_MAX) as answer:
-                return cast("bytes", answer.read(ANSWER_BYTES_MAX))
+                return json.loads(answer.read(ANSWER_BYTES_MAX) or b"null")
         except urllib.error.HTTPError as why:
             code = "broker.not_administrator" if why.code in (401, 403) else "broker.refused"
             told = why.read(REASON_CHARACTERS).decode("utf-8", "replace")
-            raise NoManagement(
-                Text(code, url=self.url, account=self.account, status=why.code, why=told)
-            ) from None
+            said = Text(code, url=self.url, account=self.account, status=why.code, why=told)
+            raise NoManagement(said) from None
         except (OSError, HTTPException, ValueError) as why:
             reason = getattr(why, "reason", why)
             raise NoManagement(Text("pair", what=self.url, why=str(reason))) from None

@@ -7,14 +7,11 @@ declaration of such a queue that names no kind is refused from then on (406).
 """
 
 import re
-import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.service.bounds import POLICIES
-from labharness.faces.service.definitions import SINGLE, VHOST
-from labharness.faces.service.rights import Parties
+from labharness.faces.service.rights import BOUNDS, SINGLE, VHOST, Parties, Row, control
 from labharness.protocols.hcp import wire
 
 QUORUM: Final = "quorum"
@@ -61,8 +58,14 @@ class Kinds(NamedTuple):
         """The queues of HCP that are of another kind."""
         return tuple(each for each in self.queues if each.kind != QUORUM)
 
+    def has_quorum(self, *, asked: bool) -> bool:
+        """Return whether they are to be quorum queues; ``asked`` by a person, they always are."""
+        return asked or self.nodes > 1 or self.default == QUORUM
 
-Row = Mapping[str, Any]
+    def may_change(self, *, asked: bool) -> bool:
+        """Return whether the default is to be changed, and nobody is refused by it."""
+        is_right = self.default in ("", QUORUM)
+        return self.has_quorum(asked=asked) and not is_right and not self.others
 
 
 def seen(version: str, nodes: Iterable[Row], hosts: Iterable[Row], queues: Iterable[Row]) -> Kinds:
@@ -74,8 +77,9 @@ def seen(version: str, nodes: Iterable[Row], hosts: Iterable[Row], queues: Itera
         hosts: ``/api/vhosts``.
         queues: ``/api/queues``.
     """
-    begins = tuple(f"{each.begin}." for each in POLICIES)
+    begins = tuple(f"{each}." for each in BOUNDS)
     defaults = [each.get("default_queue_type") for each in hosts if each["name"] == VHOST]
+    found = (e for e in queues if e["vhost"] == VHOST and e["name"].startswith(begins))
     return Kinds(
         nodes=len(list(nodes)),
         version=version,
@@ -86,31 +90,9 @@ def seen(version: str, nodes: Iterable[Row], hosts: Iterable[Row], queues: Itera
                 each.get("type", CLASSIC),
                 (each.get("arguments") or {}).get(SINGLE) is True,
             )
-            for each in queues
-            if each["vhost"] == VHOST and each["name"].startswith(begins)
+            for each in found
         ),
     )
-
-
-def has_quorum(kinds: Kinds, *, asked: bool) -> bool:
-    """Return whether a broker's queues are to be quorum queues.
-
-    Args:
-        kinds: What it has.
-        asked: A person wants them.
-    """
-    return asked or kinds.nodes > 1 or kinds.default == QUORUM
-
-
-def may_change(kinds: Kinds, *, asked: bool) -> bool:
-    """Return whether the default is to be changed, and nobody is refused by it.
-
-    Args:
-        kinds: What the broker has.
-        asked: A person wants quorum queues.
-    """
-    is_right = kinds.default in ("", QUORUM)
-    return has_quorum(kinds, asked=asked) and not is_right and not kinds.others
 
 
 def kind_differences(parties: Parties, kinds: Kinds, *, asked: bool) -> Iterator[Text]:
@@ -121,46 +103,30 @@ def kind_differences(parties: Parties, kinds: Kinds, *, asked: bool) -> Iterator
         kinds: What the broker has.
         asked: A person wants quorum queues.
     """
-    if not has_quorum(kinds, asked=asked):
+    if not kinds.has_quorum(asked=asked):
         return
     if kinds.default not in ("", QUORUM):
         yield _default_differs(kinds)
     for each in kinds.others:
-        line = _control("delete_queue", "--vhost", VHOST, "--if-empty", "--if-unused", each.name)
+        line = control("delete_queue", "--vhost", VHOST, "--if-empty", "--if-unused", each.name)
         yield Text("broker.queue_kind", name=each.name, value=each.kind, line=line)
     commands = wire.command_queue(parties.callee_id)
     of_commands = [each for each in kinds.queues if each.name == commands]
     if not of_commands:
         yield Text("broker.missing", kind=Text("broker.queues"), name=commands)
     if any(each.kind == QUORUM and not each.single for each in of_commands):
-        line = _control("delete_queue", "--vhost", VHOST, commands)  # takes no conditions here
+        line = control("delete_queue", "--vhost", VHOST, commands)  # takes no conditions here
         yield Text("broker.queue_shared", name=commands, line=line)
 
 
 def _default_differs(kinds: Kinds) -> Text:
     """Return what is to be done about a default that is none of quorum queues."""
-    is_now = kinds.default
+    said = {"name": VHOST, "value": kinds.default}
     if kinds.others:
-        return Text("broker.default_waits", name=VHOST, value=is_now)
-    line = _control("update_vhost_metadata", VHOST, "--default-queue-type", QUORUM)
-    if _number(kinds.version) < CHANGES_SINCE:
+        return Text("broker.default_waits", **said)
+    line = control("update_vhost_metadata", VHOST, "--default-queue-type", QUORUM)
+    numbers = re.findall(r"\d+", kinds.version.partition("-")[0])  # 4.1.0-rc.1 is 4, 1, 0
+    if tuple(map(int, numbers)) < CHANGES_SINCE:
         since = ".".join(map(str, CHANGES_SINCE))
-        return Text(
-            "broker.default_fixed",
-            name=VHOST,
-            value=is_now,
-            version=kinds.version,
-            since=since,
-            line=line,
-        )
-    return Text("broker.default_kind", name=VHOST, value=is_now, line=line)
-
-
-def _number(version: str) -> tuple[int, ...]:
-    """Return a version as numbers: ``4.1.0-rc.1`` is 4, 1, 0."""
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(map(int, found[0].split("."))) if found else ()
-
-
-def _control(*words: str) -> str:
-    return shlex.join(("rabbitmqctl", *words))
+        return Text("broker.default_fixed", **said, version=kinds.version, since=since, line=line)
+    return Text("broker.default_kind", **said, line=line)

@@ -15,7 +15,7 @@ from labharness.faces.service.audience import for_caller
 from labharness.faces.service.inbox import Unanswerable, claimed
 from labharness.faces.service.message_service import MessageService
 from labharness.faces.service.outbox import Batch, Outbox, outbox_of
-from labharness.faces.service.pipes import LinesIn, LinesOut
+from labharness.instruments.link.pipes import LinesIn, LinesOut
 from labharness.lab.house.access import HouseAccess
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
 

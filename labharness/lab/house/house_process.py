@@ -21,6 +21,7 @@ from labharness.core.clock import run as run_on
 from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary.texts import Text, words_of
+from labharness.instruments.link import local
 from labharness.journal import JournalFailed
 from labharness.journal.chain import VerifyReport
 from labharness.lab.config.lab_file import BadLabFile
@@ -35,7 +36,7 @@ from labharness.lab.house.needs import needs_of
 from labharness.lab.house.orders import HOUSE_FILE, RunFolders
 from labharness.lab.house.owner_client import OwnerClient
 from labharness.lab.house.spoken import COMMANDS_BY_WORD
-from labharness.lab.wiring.control import HOUSE_SOCKET, ControlSocket, LineControl
+from labharness.lab.wiring.control import ControlSocket, LineControl
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX
 from labharness.work.task.commands import TaskActor
 from labharness.work.task.house import HouseJournal
@@ -71,7 +72,7 @@ T = TypeVar("T")
 
 def house_door(home: Path) -> LineControl:
     """Return a conversation with a lab's house; raises `NoOwner` where none is up."""
-    return LineControl(home, (), HOUSE_SOCKET, "house.not_up")
+    return LineControl(home, (), local.HOUSE, "house.not_up")
 
 
 def salvage_house(plan: LabPlan) -> VerifyReport | None:
@@ -151,7 +152,7 @@ class HouseProcess:
                         plan.state_dir,
                         self._answer,
                         1.0,
-                        HOUSE_SOCKET,
+                        local.HOUSE,
                         REQUEST_BYTES_MAX,
                         shared=True,
                     ),

@@ -24,6 +24,7 @@ from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
 from labharness.core.files.signing_key import BadKey
 from labharness.core.vocabulary.texts import Text, words_of
+from labharness.instruments.link import local
 from labharness.journal.encryption import KeyMissing
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
@@ -40,7 +41,6 @@ from labharness.work.desk.folder import JOURNAL_NAME
 
 LOG = logging.getLogger(__name__)
 
-OWNER_SOCKET: Final = "owner.sock"
 OWNER_LOCK: Final = "owner.lock"
 HAND_S_MAX: Final = 10.0
 """Longest real time (s) for a hold or a resume to be answered."""
@@ -104,7 +104,7 @@ class LineOwnerProcess:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopped)
-        async with ControlSocket(plan.state_dir, self._answer, 1.0, OWNER_SOCKET):
+        async with ControlSocket(plan.state_dir, self._answer, 1.0, local.OWNER):
             while not (self._leaving and self._order is None):
                 self._idle.clear()
                 await self._idle.wait()

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
+from labharness.instruments.link import local
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.house.house_commands import TaskRefused
-from labharness.lab.house.line_owner import OWNER_SOCKET
 from labharness.lab.house.orders import OwnerStatus, RunOrder
 from labharness.lab.wiring.control import LineControl
 from labharness.safety.guard import Latch, LatchUnreadable
@@ -19,7 +19,7 @@ OWNER_S_MAX: Final = 15.0
 
 def owner_door(home: Path) -> LineControl:
     """Return a conversation with a lab's line owner; raises `NoOwner` where there is none."""
-    return LineControl(home, (), OWNER_SOCKET, "house.no_owner", OWNER_S_MAX)
+    return LineControl(home, (), local.OWNER, "house.no_owner", OWNER_S_MAX)
 
 
 class OwnerClient:

@@ -14,7 +14,7 @@ from labharness.core.files.durable import append_durably
 from labharness.core.vocabulary import Cause, Text, Trip
 from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.texts import texts_in
-from labharness.instruments.link import LinkLost
+from labharness.instruments.link import LinkLost, local
 from labharness.journal.null_journal import NullJournal
 from labharness.lab.config.installed import absent
 from labharness.lab.config.lab_file import BadLabFile
@@ -29,7 +29,6 @@ from labharness.line import Instrument, NoReply
 from labharness.line.hindrances import causes_of
 from labharness.line.instrument import channel_of
 from labharness.safety.guard import Latch
-from labharness.safety.guard.armed import SOCKET_FILE
 from labharness.safety.kernel import Bound
 from labharness.work.desk import ByHand, Nobody
 
@@ -395,7 +394,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
 
 def _held_by_guard(plan: LabPlan) -> Trip | None:
     """Return the trip that a running guard holds, though its latch file was removed by hand."""
-    if not (plan.state_dir / SOCKET_FILE).exists():
+    if not (plan.state_dir / local.GUARD).exists():
         return None
 
     async def ask(lab: Lab) -> Trip | None:

@@ -1,17 +1,13 @@
 """The control socket: how another terminal reaches the process that owns a line.
 
-A Unix socket in the lab's state directory, for its owner's account only (0600). One JSON object a
+A local socket in the lab's state directory, for its owner's account only. One JSON object a
 line each way; a request is answered before the next one is. Only a run whose time is real, or N
 times real, serves it: in virtual time no person keeps up. Windows has no such socket in Python:
 there a run is stopped at its own terminal.
 """
 
 import asyncio
-import os
 import select
-import socket
-import stat
-import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import islice
@@ -21,14 +17,10 @@ from typing import Any, cast
 from labharness.core.clock import Clock
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text, from_json, to_json
+from labharness.instruments.link import local
 from labharness.lab.config.lock import read_owner
 from labharness.safety.guard.service import LOOK_S, DoorPaths
 
-if os.name == "posix":
-    import pwd
-
-NAME = "control.sock"
-HOUSE_SOCKET = "house.sock"
 NO_OPTION = "no --lab"  # how a command names the lab that ships
 LINE_BYTES_MAX = 64 * 1024
 LABS_MAX = 1000  # state directories that are looked at
@@ -40,7 +32,6 @@ CONNECT_S_MAX = 2.0
 LATE_S = 3.0  # a person who waits longer for an answer is told so
 ANSWER_S_MAX = 120.0  # the longest a command may take to settle, be read back, and be told
 
-CREDENTIALS = struct.Struct("3i")  # process, user, group: unix(7), SO_PEERCRED
 QUESTIONS = ("read", "status")  # any other request is carried out without a listener too
 
 Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
@@ -71,7 +62,7 @@ class ControlSocket:
         state_dir: Path,
         answer: Answer,
         speed: float,
-        name: str = NAME,
+        name: str = local.CONTROL,
         line_bytes_max: int = LINE_BYTES_MAX,
         shared: bool = False,
     ) -> None:
@@ -85,17 +76,10 @@ class ControlSocket:
         self._answers: set[asyncio.Task[dict[str, Any]]] = set()
 
     async def __aenter__(self) -> "ControlSocket":
-        if not hasattr(asyncio, "start_unix_server"):
-            raise OSError("this system's Python has no Unix sockets")
-        self._path.unlink(missing_ok=True)  # of an owner that died: we hold the lock
-        shared = self._shared and self._path.parent.stat().st_mode & stat.S_IRWXG
-        before = os.umask(0o117 if shared else 0o177)  # so from its first moment
-        try:
-            self._server = await asyncio.start_unix_server(
-                self._serve, self._path, limit=self._line_bytes_max
-            )
-        finally:
-            os.umask(before)
+        made = local.listening_at(self._path, shared=self._shared)  # we hold the lock
+        self._server = await asyncio.start_server(
+            self._serve, sock=made, limit=self._line_bytes_max
+        )
         return self
 
     async def __aexit__(self, *ended: object) -> None:
@@ -120,7 +104,9 @@ class ControlSocket:
                 async with asyncio.timeout(IDLE_S_MAX * self._speed):
                     text = await heard
                 heard = asyncio.create_task(reader.readuntil())
-                answer = await self._answer_to(text, heard, account_behind(writer))
+                answer = await self._answer_to(
+                    text, heard, local.account_behind(writer.get_extra_info("socket"))
+                )
                 if answer is None:
                     return
                 async with asyncio.timeout(WRITE_S_MAX * self._speed):
@@ -165,19 +151,6 @@ class ControlSocket:
             return {"ok": False, "error": f"internal failure: {why!r}"}
 
 
-def account_behind(writer: asyncio.StreamWriter) -> str:
-    """Return the account at the other end, as the system says; ``""`` where it says nothing."""
-    if not hasattr(socket, "SO_PEERCRED"):
-        return ""
-    peer = writer.get_extra_info("socket")
-    said = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-    _, uid, _ = CREDENTIALS.unpack(said)
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:  # a number without a name, as in a container
-        return f"account {uid}"
-
-
 def _hung_up(heard: asyncio.Task[bytes]) -> bool:
     """Return whether the other side has gone."""
     ended = heard.exception() if heard.done() and not heard.cancelled() else None
@@ -208,7 +181,7 @@ async def served(
             except OSError as why:
                 tell(f"no other terminal can reach this line: {why}")
             if lost is not None:
-                places = DoorPaths((state_dir / NAME, state_dir))
+                places = DoorPaths((state_dir / local.CONTROL, state_dir))
                 watching = asyncio.create_task(_watch(places, lost, clock.speed), name="door")
                 stack.callback(watching.cancel)
         yield
@@ -240,25 +213,21 @@ class LineControl:
         self,
         state_dir: Path,
         late: Late = (),
-        name: str = NAME,
+        name: str = local.CONTROL,
         absent: str = "control.nobody",
         answer_s_max: float = ANSWER_S_MAX,
     ) -> None:
         self._late = late
         self._answer_s_max = answer_s_max
         path = state_dir / name
-        if not hasattr(socket, "AF_UNIX"):
+        if not local.SUPPORTED:
             raise NoOwner(Text("control.unsupported"))
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(CONNECT_S_MAX)
         try:
-            self._socket.connect(str(path))
+            self._socket = local.connected_to(path, CONNECT_S_MAX)
         except PermissionError as why:
-            self._socket.close()
             text = f"{why.strerror}: the line is driven by the account that this folder belongs to"
             raise PermissionError(why.errno, text, str(path)) from None
         except OSError as why:
-            self._socket.close()
             text = Text(absent, path=str(path), why=why.strerror or str(why))
             raise NoOwner(text) from None
         self._socket.settimeout(answer_s_max)
@@ -302,10 +271,10 @@ class LineControl:
 
 def is_up(state_dir: Path) -> bool:
     """Return whether a house answers for a lab."""
-    return is_served(state_dir, HOUSE_SOCKET)
+    return is_served(state_dir, local.HOUSE)
 
 
-def is_served(state_dir: Path, name: str = NAME) -> bool:
+def is_served(state_dir: Path, name: str = local.CONTROL) -> bool:
     """Return whether a process answers for a lab: the one that drives its line, or another."""
     if not (state_dir / name).exists():
         return False
@@ -323,7 +292,7 @@ def running_beside(state_dir: Path) -> dict[str, str]:
         By the name of their state directories: ``--lab FILE``; "no --lab" for the shipped one.
     """
     found = {}
-    for path in sorted(islice(state_dir.parent.glob(f"*/{NAME}"), LABS_MAX)):
+    for path in sorted(islice(state_dir.parent.glob(f"*/{local.CONTROL}"), LABS_MAX)):
         if path.parent == state_dir:
             continue
         try:

@@ -34,7 +34,6 @@ from labharness.safety.guard.messages import (
 from labharness.safety.guard.port import LEARNT_AFTER, SafeFrame
 
 ARMED_FILE = "armed.json"
-SOCKET_FILE = "guard.sock"
 FILE_BYTES_MAX = 16 * 1024 * 1024  # a thousand times what a lab file has
 FORMAT = 3
 SILENCE_S_RANGE = (0.2, 5.0)

@@ -17,8 +17,9 @@ from pathlib import Path
 
 from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.texts import coded
+from labharness.instruments.link import local
 from labharness.instruments.link.descriptors import Descriptor
-from labharness.safety.guard.armed import SOCKET_FILE, Armed
+from labharness.safety.guard.armed import Armed
 from labharness.safety.guard.core import NotPermitted
 from labharness.safety.guard.harness import LOG_FILE, HarnessSession, HarnessWatch, OfflineLog
 from labharness.safety.guard.latch import ArmedMarker, Latch
@@ -103,7 +104,7 @@ class ProcessGuard:
         self._served = False
         self._unused_s = steady_s()
         self._leaving_s = NEVER
-        self._door = Door((state_dir / SOCKET_FILE, state_dir))
+        self._door = Door((state_dir / local.GUARD, state_dir))
         self._shut_out = False  # whether its loss was answered
 
     # ---- the loop

@@ -16,8 +16,8 @@ from labharness.core.clock import steady_s
 from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary import Cause, Request, Trip
-from labharness.instruments.link import LinkLost
-from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, arming_digest
+from labharness.instruments.link import LinkLost, local
+from labharness.safety.guard.armed import ARMED_FILE, Armed, arming_digest
 from labharness.safety.guard.contract import Done, LatchView, PortQueue, Tells
 from labharness.safety.guard.core import PERMIT_S_MAX, NotPermitted, Permit
 from labharness.safety.guard.messages import (
@@ -173,13 +173,13 @@ class RemoteGuard(Tells):
         write_durably(path, self._text)
 
     async def _reach(self) -> None:
-        path = str(self._state_dir / SOCKET_FILE)
+        path = self._state_dir / local.GUARD
         starts = 0
         not_before_s = self._loop.time() + (KEPT_S if self._kept else 0.0)
         while True:  # open() bounds it in time
             self._welcome = self._loop.create_future()
             try:
-                await self._loop.create_unix_connection(lambda: Stream(self), path)
+                await local.reach(path, lambda: Stream(self), self._loop)
             except (FileNotFoundError, ConnectionRefusedError):
                 if not self._child.running() and self._loop.time() >= not_before_s:
                     if starts == STARTS_MAX:

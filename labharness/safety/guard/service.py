@@ -7,11 +7,12 @@ is ready and that it lives.
 
 import os
 import re
-import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
+
+from labharness.instruments.link.local import notify
 
 LOOK_S = 1.0
 """Time between two looks; a loss is noticed within two of them."""
@@ -97,6 +98,4 @@ class Notifier:
     def say(self, text: str) -> None:
         """Send ``READY=1``, ``WATCHDOG=1`` or ``STOPPING=1``; never wait, never fail."""
         if self._address:
-            with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-                sender.setblocking(False)
-                sender.sendto(text.encode(), self._address)
+            notify(self._address, text)

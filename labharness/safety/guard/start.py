@@ -15,9 +15,10 @@ from labharness.core.files.named import is_there, open_named, open_own
 from labharness.instruments.link import LinkLost
 from labharness.instruments.link.descriptors import Descriptor, SerialDescriptor, TcpDescriptor
 from labharness.instruments.link.identity import identify
+from labharness.instruments.link.local import GUARD as GUARD_SOCKET
+from labharness.instruments.link.local import PATH_BYTES_MAX, listening_at
 from labharness.safety.guard.armed import (
     ARMED_FILE,
-    SOCKET_FILE,
     ArmedPort,
     BadArming,
     arming_digest,
@@ -28,7 +29,6 @@ from labharness.safety.guard.port_records import GUARD, LINE, PortLock, PortTake
 from labharness.safety.guard.process import ProcessGuard
 
 LOCK_FILE = "guard.lock"
-SOCKET_PATH_BYTES_MAX = 100  # the system's bound is 104 to 108
 OPEN_S_MAX = 3.0
 OWED_S_MAX = 0.2  # where a safe table is owed: an address that is gone holds the others up so long
 REAL_TIME_PRIORITY = 1  # the lowest there is: above every ordinary process, below the system's own
@@ -80,7 +80,7 @@ def serve(state_dir: Path, *, once: bool, lab: str = "") -> None:
         ports = _taken(armed.ports, state_dir, lab)
         owed = is_there(state_dir / "latch.json") or is_there(state_dir / "guard.armed")
         try:
-            with _listen(state_dir / SOCKET_FILE) as listener:
+            with _listen(state_dir / GUARD_SOCKET) as listener:
                 ProcessGuard(
                     armed=armed,
                     digest=arming_digest(text),
@@ -96,7 +96,7 @@ def serve(state_dir: Path, *, once: bool, lab: str = "") -> None:
             if ports is not None:
                 ports.release()
             with suppress(OSError):
-                (state_dir / SOCKET_FILE).unlink()
+                (state_dir / GUARD_SOCKET).unlink()
 
 
 def is_at_work(state_dir: Path) -> bool:
@@ -184,20 +184,12 @@ def _open_links(ports: Sequence[ArmedPort], *, owed: bool) -> dict[str, Descript
 
 
 def _listen(path: Path) -> socket.socket:
-    if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
+    if len(os.fsencode(path)) > PATH_BYTES_MAX:
         raise CannotGuard(
-            f"{path} is longer than a socket's path may be ({SOCKET_PATH_BYTES_MAX} bytes): "
+            f"{path} is longer than a socket's path may be ({PATH_BYTES_MAX} bytes): "
             "name a shorter state_dir in the lab file"
         )
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
-    try:
-        path.unlink(missing_ok=True)  # of a guard that died; the lock says that none lives
-        listener.bind(str(path))
-        listener.listen(HARNESSES_WAITING_MAX)
+    try:  # what stands there is of a guard that died; the lock says that none lives
+        return listening_at(path, waiting=HARNESSES_WAITING_MAX)
     except OSError as why:
-        listener.close()
         raise CannotGuard(f"its socket {path} cannot be made: {why.strerror or why}") from None
-    finally:
-        os.umask(mask)
-    return listener

@@ -18,6 +18,7 @@ from pika.channel import Channel
 from broker import ADMINISTRATOR, PASSWORD, Broker, broker_program
 from commands import Said, edited_lab, say
 from labharness.faces.service.rights import OPERATIONS, Parties
+from labharness.protocols.hcp import wire
 from plain_caller import PlainCaller
 from rig import EXAMPLE
 from serving import Service, until
@@ -166,7 +167,7 @@ def test_each_account_may_do_what_the_table_says_and_nothing_else(
         for queue in of.queues:
             if queue in of.names(user, "configure"):
                 assert accounts[user].may("configure", queue, queue)
-    resources = sorted({*labs[0].queues, *labs[1].queues, *labs[0].exchanges})
+    resources = sorted({*labs[0].queues, *labs[1].queues, *wire.EXCHANGES})
     found, wanted = {}, {}
     for (user, of), operation, name in product(by_user.items(), OPERATIONS, resources):
         own = of.queues[0] if user == of.account else f"hcp.evt.{user}"

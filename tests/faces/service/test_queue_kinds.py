@@ -6,17 +6,19 @@ import shlex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labharness.faces.service.bounds import POLICIES, QUORUM_POLICIES
-from labharness.faces.service.definitions import control_lines, definitions, differences
 from labharness.faces.service.queue_kinds import (
     Kinds,
     QueueSeen,
-    has_quorum,
     kind_differences,
-    may_change,
     seen,
 )
-from labharness.faces.service.rights import Parties
+from labharness.faces.service.rights import (
+    Parties,
+    control_lines,
+    definitions,
+    differences,
+    policies,
+)
 
 LAB = Parties("lab-1", "lab-1", ("alpha",))
 COMMANDS = QueueSeen("hcp.cmd.lab-1", "quorum", single=True)
@@ -94,8 +96,8 @@ def test_the_default_is_changed_only_where_no_queue_is_then_refused(
     kinds: Kinds, asked: bool
 ) -> None:
     """A declaration without a kind is refused (406) where a queue of another kind is there."""
-    if may_change(kinds, asked=asked):
-        assert has_quorum(kinds, asked=asked)
+    if kinds.may_change(asked=asked):
+        assert kinds.has_quorum(asked=asked)
         assert kinds.default in ("classic", "stream")
         assert all(each.kind == "quorum" for each in kinds.queues)
 
@@ -146,12 +148,13 @@ def test_the_answers_of_the_management_interface_are_read() -> None:
 
 def test_a_quorum_queue_has_the_bounds_of_any_other_and_gives_no_message_up() -> None:
     """From RabbitMQ 4.0 on a quorum queue drops what it has given out 20 times, if not told so."""
-    for of_all, of_quorum in zip(POLICIES, QUORUM_POLICIES, strict=True):
-        assert of_quorum.pattern == of_all.pattern
-        assert of_quorum.priority > of_all.priority
-        definition = dict(of_quorum.definition)
+    of_any = policies(quorum=False)
+    for of_all, of_quorum in zip(of_any, policies(quorum=True)[len(of_any) :], strict=True):
+        assert of_quorum["pattern"] == of_all["pattern"]
+        assert of_quorum["priority"] > of_all["priority"]
+        definition = dict(of_quorum["definition"])
         assert definition.pop("delivery-limit") == 1_000_000
-        assert definition == of_all.definition
+        assert definition == of_all["definition"]
 
 
 def test_a_broker_that_took_the_definitions_of_quorum_queues_does_not_differ() -> None:
@@ -166,5 +169,5 @@ def test_a_broker_that_took_the_definitions_of_quorum_queues_does_not_differ() -
 def test_the_lines_of_rabbitmqctl_make_a_virtual_host_of_quorum_queues() -> None:
     lines = list(control_lines(LAB, quorum=True))
     assert lines[0] == "rabbitmqctl add_vhost /hcp --default-queue-type quorum"
-    assert sum("delivery-limit" in each for each in lines) == len(QUORUM_POLICIES)
+    assert sum("delivery-limit" in each for each in lines) == len(policies(quorum=False))
     assert not any(re.search("quorum|delivery", each) for each in control_lines(LAB))

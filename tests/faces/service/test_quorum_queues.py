@@ -17,7 +17,7 @@ from broker import ADMINISTRATOR, PASSWORD, Broker, broker_program
 from commands import Said, say
 from confidential import CALLEE_ID, CALLER, PAPER, confidential_lab, confidential_task
 from labharness.core.clock import pause
-from labharness.faces.service.bounds import QUORUM_POLICIES
+from labharness.faces.service.rights import policies
 from labharness.protocols.hcp import wire
 from plain_caller import PlainCaller, history_faults
 from serving import Service, until
@@ -149,13 +149,13 @@ def test_the_bounds_of_queues_hold_of_quorum_queues_too(
 ) -> None:
     """With lower numbers in the policies that setup has written; their keys are the same."""
     assert commands_of(alone, tmp_path, monkeypatch)("setup", "--quorum").code == 0
-    for each in QUORUM_POLICIES:
-        row = answered(alone, "GET", f"policies/%2Fhcp/{each.name}")
-        assert row["definition"] == each.definition
+    for each in policies(quorum=True)[3:]:
+        row = answered(alone, "GET", f"policies/%2Fhcp/{each['name']}")
+        assert row["definition"] == each["definition"]
         row["definition"] |= {"max-length": 5}
-        if each.begin == "hcp.evt":
+        if each["name"] == "hcp.evt.quorum":
             row["definition"]["message-ttl"] = 1_500
-        answered(alone, "PUT", f"policies/%2Fhcp/{each.name}", row)
+        answered(alone, "PUT", f"policies/%2Fhcp/{each['name']}", row)
     caller, lab = on(alone, CALLER), on(alone, CALLEE_ID)
     lab.queue_bind(COMMANDS, "hcp.commands", CALLEE_ID)
     refused = refusals(caller, "hcp.commands", CALLEE_ID, 20)

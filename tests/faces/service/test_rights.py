@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labharness.faces.service.bounds import POLICIES
-from labharness.faces.service.definitions import definitions, differences, hashed
-from labharness.faces.service.rights import OPERATIONS, Parties
+from labharness.faces.service.rights import (
+    OPERATIONS,
+    Parties,
+    definitions,
+    differences,
+    hashed,
+    policies,
+)
 from labharness.protocols.hcp import wire
 
 IDS = st.text("ab.-_0", min_size=1, max_size=4)
@@ -24,7 +29,7 @@ def parties(draw: st.DrawFn) -> Parties:
 
 def names(of: Parties) -> set[str]:
     """The names of all that there is, and names like them."""
-    real = {*of.queues, *of.exchanges, "amq.default", "amq.topic", "hcp.evt.zz", "hcp.cmd.zz"}
+    real = {*of.queues, *wire.EXCHANGES, "amq.default", "amq.topic", "hcp.evt.zz", "hcp.cmd.zz"}
     return real | {f"{each}x" for each in real} | {each.replace(".", "-") for each in real}
 
 
@@ -32,7 +37,7 @@ def names(of: Parties) -> set[str]:
 @pytest.mark.promise(67)
 def test_an_account_has_the_names_of_the_table_and_none_that_is_like_one(of: Parties) -> None:
     for user, operation, name in product(of.users, OPERATIONS, names(of)):
-        pattern = getattr(of.permission(user), operation)
+        pattern = of.permission(user)[operation]
         assert bool(re.search(pattern, name)) is (name in of.names(user, operation))
 
 
@@ -53,13 +58,13 @@ def test_a_caller_binds_its_own_topics_only(of: Parties, other: str) -> None:
     for user in of.callers:
         found = of.topics(user)
         own = user.replace(".", "%2E")
-        assert re.search(found.read, f"{own}.#")
-        assert re.search(found.read, f"{own}.*.task_completed")
+        assert re.search(found["read"], f"{own}.#")
+        assert re.search(found["read"], f"{own}.*.task_completed")
         keys = ["#", "*.#", "*.s.event", f"x{own}.#", f"{own}x.#"]
         if other != user:
             keys.append(f"{other.replace('.', '%2E')}.#")
-        assert not any(re.search(found.read, each) for each in keys)
-        assert not any(re.search(found.write, each) for each in (*keys, f"{own}.s.event"))
+        assert not any(re.search(found["read"], each) for each in keys)
+        assert not any(re.search(found["write"], each) for each in (*keys, f"{own}.s.event"))
 
 
 @given(parties())
@@ -128,17 +133,17 @@ def test_a_policy_that_stands_before_ours_is_named() -> None:
 
 def test_every_queue_has_one_policy_with_a_bound() -> None:
     for queue in ALPHA.queues:
-        (policy,) = [each for each in POLICIES if re.search(each.pattern, queue)]
-        assert policy.definition["max-length"]
-        assert policy.definition["max-length-bytes"]
+        (policy,) = [each for each in policies(quorum=False) if re.search(each["pattern"], queue)]
+        assert policy["definition"]["max-length"]
+        assert policy["definition"]["max-length-bytes"]
 
 
 def test_the_queue_of_a_caller_keeps_messages_for_a_day_and_drops_the_oldest() -> None:
     kept = {
-        queue: each.definition
+        queue: each["definition"]
         for queue in ALPHA.queues
-        for each in POLICIES
-        if re.search(each.pattern, queue)
+        for each in policies(quorum=False)
+        if re.search(each["pattern"], queue)
     }
     of_callers = [kept[wire.event_queue(each)] for each in ALPHA.callers]
     assert of_callers

@@ -13,8 +13,9 @@ import pytest
 
 from guard_rig import BAUD, BOUND_S, READ, SAFE_FRAMES, GuardBench, bench, until
 from labharness.core.clock import steady_s
+from labharness.instruments.link import local
 from labharness.instruments.link.descriptors import SerialDescriptor
-from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE
+from labharness.safety.guard.armed import ARMED_FILE
 from labharness.safety.guard.process import ProcessGuard
 
 LONG = replace(READ, timeout_s=4.0)  # a read that keeps a guard from ending at once
@@ -62,7 +63,7 @@ def test_no_key_of_its_terminal_makes_a_guard_stand_still(rig: GuardBench) -> No
 
 
 def test_a_guard_that_cannot_make_its_socket_says_so_in_one_line(rig: GuardBench) -> None:
-    (rig.state_dir / SOCKET_FILE).mkdir()
+    (rig.state_dir / local.GUARD).mkdir()
     guard = rig.start()
     _, error = guard.communicate(timeout=BOUND_S)
     assert guard.returncode == 64
@@ -76,7 +77,7 @@ def test_a_guard_that_cannot_begin_leaves_no_socket_behind(rig: GuardBench) -> N
     guard = rig.start()
     guard.communicate(timeout=BOUND_S)
     assert guard.returncode == 64
-    assert not (rig.state_dir / SOCKET_FILE).exists()
+    assert not (rig.state_dir / local.GUARD).exists()
 
 
 def test_a_guard_that_makes_place_for_another_lets_nobody_in(rig: GuardBench) -> None:
@@ -88,7 +89,7 @@ def test_a_guard_that_makes_place_for_another_lets_nobody_in(rig: GuardBench) ->
     assert caller.socket.recv(1) == b"", "it is heard"
     with socket.socket(socket.AF_UNIX) as other:
         other.settimeout(BOUND_S)
-        other.connect(str(rig.state_dir / SOCKET_FILE))
+        other.connect(str(rig.state_dir / local.GUARD))
         assert other.recv(1) == b"", "it comes again, and finds the next guard"
     os.write(rig.devices.of["gas"].master, ANSWER)
     assert guard.wait(BOUND_S) == 0

@@ -22,9 +22,9 @@ import pytest
 
 from guard_rig import BOUND_S, READ, SAFE_FRAMES, SHUT, GuardBench, bench, until
 from labharness.core.clock import steady_s
-from labharness.instruments.link import LinkLost
+from labharness.instruments.link import LinkLost, local
 from labharness.instruments.link.descriptors import open_port
-from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, ArmedPort
+from labharness.safety.guard.armed import ARMED_FILE, ArmedPort
 
 FORBIDDEN = ("asyncio", "numpy", "pydantic", "sqlite3", "msgspec", "simpy", "pymodbus")
 OURS = {
@@ -82,7 +82,7 @@ def test_the_guard_process_imports_nothing_but_the_standard_library_and_pyserial
 def test_its_socket_is_for_its_user_alone_and_for_one_harness(rig: GuardBench) -> None:
     rig.start()
     first = rig.call()
-    assert stat.S_IMODE((rig.state_dir / SOCKET_FILE).stat().st_mode) == 0o600
+    assert stat.S_IMODE((rig.state_dir / local.GUARD).stat().st_mode) == 0o600
     second = rig.call()
     assert second.welcome["say"] == "busy"
     assert second.socket.recv(1) == b""

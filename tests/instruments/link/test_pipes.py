@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.faces.service.pipes import LINES_MAX, LinesIn, LinesOut
+from labharness.instruments.link.pipes import LINES_MAX, LinesIn, LinesOut
 
 LINE = st.binary(max_size=30).filter(lambda each: b"\n" not in each)
 MOST = 20
