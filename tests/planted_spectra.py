@@ -36,7 +36,7 @@ IN_SPECTRA = (
     ),
     PlantedBug(
         "laser that the file names ignored",
-        "labharness.analysis.formats.rows:laser_in",
+        "labharness.analysis.formats.table:laser_in",
         "LASER.search(k) and (not NOT_LASER.search(k))",
         "k == 'Laser (nm)'",
         "tests/analysis/formats/test_formats_tables.py::"

@@ -5,23 +5,22 @@ from dataclasses import replace
 
 from labharness.analysis.formats.bwtek import MARK as BWTEK
 from labharness.analysis.formats.bwtek import parse_bwtek
-from labharness.analysis.formats.grid import is_grid, parse_grid
+from labharness.analysis.formats.columns import NoTable, parse_columns
 from labharness.analysis.formats.guess import known_other, seems_text
 from labharness.analysis.formats.jasco import is_jasco, jasco_text, parse_jasco
 from labharness.analysis.formats.jcamp import is_jcamp, parse_jcamp
 from labharness.analysis.formats.labspec import is_labspec, parse_labspec
 from labharness.analysis.formats.labspec_xml import MARK as LABSPEC_XML
 from labharness.analysis.formats.labspec_xml import parse_labspec_xml
-from labharness.analysis.formats.long_map import parse_wire_text
+from labharness.analysis.formats.maps import is_grid, parse_grid, parse_wire_text
 from labharness.analysis.formats.nexus import NexusNotes, nexus_bytes
 from labharness.analysis.formats.nexus_read import MARK as HDF5
 from labharness.analysis.formats.nexus_read import parse_nexus
-from labharness.analysis.formats.numerals import plain_numerals
 from labharness.analysis.formats.own import parse_own
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rod import SHIFT, parse_rod
 from labharness.analysis.formats.spc import is_spc, parse_spc
-from labharness.analysis.formats.tables import NoTable, parse_columns
+from labharness.analysis.formats.table import plain_numerals
 from labharness.analysis.formats.trivista import MARK as TRIVISTA
 from labharness.analysis.formats.trivista import parse_trivista
 from labharness.analysis.formats.wdf import MAGIC, parse_wdf

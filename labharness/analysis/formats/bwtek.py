@@ -6,8 +6,8 @@ and one of BWSpec 4.04 quoted in public code (commas, points).
 
 import numpy as np
 
-from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import entry_of, laser_of, left_out
+from labharness.analysis.formats.recording import BadFile, Recording, left_out
+from labharness.analysis.formats.table import entry_of, laser_of
 
 NAME = "B&W Tek export"
 MARK = "File Version;BW"
@@ -54,9 +54,9 @@ def parse_bwtek(text: str) -> Recording:
     if len(bad) > max(1, BAD_SHARE_MAX * len(rows)):
         raise BadFile(f"{NAME}: line {bad[0]} is not numbers: {lines[bad[0] - 1][:60]!r}")
     pairs = dict(_entry(line, mark) for line in lines[:start])
-    notes = left_out("line", bad, "numbers")
+    notes = [left_out("line", bad, wanted="numbers")] if bad else []
     if counts != COUNTS[0]:
-        notes = (*notes, "the file has no dark-subtracted counts; the raw ones are read")
+        notes.append("the file has no dark-subtracted counts; the raw ones are read")
     table = np.array(rows)
     return Recording(
         NAME,
@@ -65,7 +65,7 @@ def parse_bwtek(text: str) -> Recording:
         table[:, 1],
         laser_nm=laser_of(pairs.get("laser_wavelength", "")),
         header=pairs,
-        notes=notes,
+        notes=tuple(notes),
     )
 
 

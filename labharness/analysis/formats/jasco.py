@@ -5,7 +5,7 @@ The laser is named only in the footer.
 """
 
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import entry_of, laser_of, number_of, table_of
+from labharness.analysis.formats.table import entry_of, laser_of, number_of, table_of
 from labharness.analysis.formats.windows import split_runs
 
 NAME = "JASCO text"
@@ -60,21 +60,13 @@ def parse_jasco(text: str) -> Recording:
     stated = header.get("XUNITS", "").upper()
     if stated not in UNITS:
         raise BadFile(f"{NAME}: XUNITS is {stated[:60]!r}; known are {', '.join(UNITS)}")
-    table = table_of(NAME, lines[start + 1 : stop], start + 2)
+    table = table_of(NAME, lines[start + 1 : stop], start + 2, header)
     if table.values.shape[1] < 2:
         raise BadFile(f"{NAME}: one column below {DATA}; pairs of axis and intensity are needed")
-    axis, counts = table.values[:, 0], table.values[:, 1]
-    axis, rows, notes = split_runs(NAME, axis, counts)
-    laser = next((header[key] for key in LASERS if key in header), "")
-    return Recording(
-        NAME,
-        axis,
-        UNITS[stated],
-        rows,
-        laser_nm=laser_of(laser),
-        header=header,
-        notes=(*table.notes, *notes, *_point_count_note(header, len(axis))),
-    )
+    axis, rows, notes = split_runs(NAME, table.values[:, 0], table.values[:, 1])
+    notes = (*notes, *_point_count_note(header, len(axis)))
+    laser_nm = laser_of(next((header[key] for key in LASERS if key in header), ""))
+    return table.recording(axis, UNITS[stated], rows, notes=notes, laser_nm=laser_nm)
 
 
 def _point_count_note(header: dict[str, str], points: int) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from labharness.analysis.arrays import Array
-from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import laser_of, left_out
+from labharness.analysis.formats.recording import BadFile, Recording, left_out
+from labharness.analysis.formats.table import laser_of
 
 Row = tuple[float, list[float]]
 Read = TypeVar("Read", bound=tuple[Any, ...])
@@ -85,8 +85,9 @@ def parse_jcamp(text: str) -> Recording:
         if bad or (points and count != points):
             last = _last(records, first, points)
             x, y = _placed(rows, len(bad), why, x_factor, first, last, points)
+            lost = (left_out("row", bad, wanted="packed numbers"),) if bad else ()
             notes = (
-                *left_out("row", bad, "packed numbers"),
+                *lost,
                 f"the file has {count} points and NPOINTS states {points}",
             )
         else:

@@ -5,9 +5,9 @@ The separator is a tab, in some exports a comma or semicolon.
 
 import re
 
-from labharness.analysis.formats.grid import numbers_columns, parse_grid
+from labharness.analysis.formats.maps import numbers_columns, parse_grid
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import entry_of, laser_in, table_of
+from labharness.analysis.formats.table import entry_of, table_of
 from labharness.analysis.formats.windows import split_runs
 
 NAME = "LabSpec text"
@@ -43,7 +43,6 @@ def parse_labspec(text: str) -> Recording:
     stated = header.get(f"AxisUnit[{spectral}]", "")
     if stated and stated not in UNITS:
         raise BadFile(f"{NAME}: the axis is in {stated!r}, not in 1/cm, nm or eV")
-    laser_nm = laser_in(header)
     if body and MAP_ROW.match(body[0]):
         columns = len(body[0]) - len(body[0].lstrip(body[0][0]))
         # Axis 0 is the intensity and 1 the spectrum; a row begins with the slowest of the others.
@@ -51,25 +50,15 @@ def parse_labspec(text: str) -> Recording:
         return parse_grid(
             body,
             name=f"{NAME} (map)",
-            unit=UNITS.get(stated, "1/cm"),
-            unit_stated=bool(stated),
-            laser_nm=laser_nm,
+            unit=UNITS.get(stated, ""),
             header=header,
             titles=[PLACES.get(kind, kind) for kind in kinds],
             first_line=count + 1,
         )
-    table = table_of(NAME, body, count + 1)
+    table = table_of(NAME, body, count + 1, header)
     if table.values.shape[1] != 2:
         raise BadFile(f"{NAME}: {table.values.shape[1]} columns where a single spectrum has two")
     axis, counts = table.values.T
     axis, rows, notes = split_runs(NAME, axis, counts)
-    return Recording(
-        NAME,
-        axis,
-        UNITS.get(stated, "1/cm"),
-        rows,
-        laser_nm=laser_nm,
-        header=header,
-        unit_stated=bool(stated),
-        notes=(*table.notes, *notes),
-    )
+    unit = UNITS.get(stated, "1/cm")
+    return table.recording(axis, unit, rows, stated=bool(stated), notes=notes)

@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from labharness.analysis.arrays import Array
-from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import laser_of, left_out
+from labharness.analysis.formats.recording import BadFile, Recording, left_out
+from labharness.analysis.formats.table import laser_of
 from labharness.analysis.formats.xml_text import numbers_in, root_of
 from labharness.analysis.spectrum import NM_TO_CM1
 
@@ -57,7 +57,7 @@ def parse_labspec_xml(text: str) -> Recording:
         laser_nm=laser_nm,
         places={name: column[kept] for name, column in places.items()},
         header=header,
-        notes=left_out("spectrum", gone, f"{wave.size} numbers"),
+        notes=(left_out("spectrum", gone, wanted=f"{wave.size} numbers"),) if gone else (),
     )
 
 

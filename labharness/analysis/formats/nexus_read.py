@@ -13,7 +13,7 @@ import numpy as np
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.nexus import PLACE
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import laser_of
+from labharness.analysis.formats.table import laser_of
 
 if TYPE_CHECKING:
     import h5py

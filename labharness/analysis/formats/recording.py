@@ -1,11 +1,10 @@
 """The content of one file: spectra on one axis, and the file's statements about them."""
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.spectrum import EV_NM, shift_from_wavelength
@@ -145,13 +144,11 @@ class Recording:
             )
         notes = []
         if not pixels.all():
-            gone = np.nonzero(~pixels)[0] + 1
-            notes.append(_left_out_note("pixel", "pixels", gone, "no spectrum has a number there"))
+            gone = (np.nonzero(~pixels)[0] + 1).tolist()
+            notes.append(left_out("pixel", gone, "no spectrum has a number there"))
         if not spectra.all():
-            gone = np.nonzero(~spectra)[0] + 1
-            notes.append(
-                _left_out_note("spectrum", "spectra", gone, "NaN or infinity among the numbers")
-            )
+            gone = (np.nonzero(~spectra)[0] + 1).tolist()
+            notes.append(left_out("spectrum", gone, "NaN or infinity among the numbers"))
         return axis[pixels], rows[np.ix_(spectra, pixels)], spectra, tuple(notes)
 
     def _in_order(self, axis: Array, rows: Array) -> tuple[Array, Array, str]:
@@ -169,7 +166,7 @@ class Recording:
                 f"{self.format}: the axis turns or stands at point {at + 1} "
                 f"({axis[at]:g}, then {axis[at + 1]:g}); it must run one way"
             )
-        note = _left_out_note("point", "points", gone + 1, "the axis turns or stands there")
+        note = left_out("point", (gone + 1).tolist(), "the axis turns or stands there")
         return axis[kept], rows[:, kept], note
 
     def with_laser(self, laser_nm: float) -> "Recording":
@@ -222,10 +219,21 @@ class Recording:
         return shift_from_wavelength(self.laser_nm, self.axis)
 
 
-def _left_out_note(one: str, many: str, numbers: NDArray[np.int64], why: str) -> str:
-    if numbers.size == 1:
-        return f"{one} {numbers[0]} is left out: {why}"
-    return f"{numbers.size} {many} are left out, the first is {one} {numbers[0]}: {why}"
+def left_out(kind: str, numbers: Sequence[int], why: str = "", *, wanted: str = "") -> str:
+    """Return a sentence about what was left out.
+
+    Args:
+        kind: ``line``, ``spectrum`` or another noun with a plural in s; the plural of spectrum is
+            known.
+        numbers: Their numbers, counted from 1; one or more.
+        why: The reason.
+        wanted: Instead of it, the form that they do not have, as ``2 numbers``.
+    """
+    if len(numbers) == 1:
+        return f"{kind} {numbers[0]} is left out: {why or f'it is not {wanted}'}"
+    several = "spectra" if kind == "spectrum" else f"{kind}s"
+    first = f"{len(numbers)} {several} are left out, the first is {kind} {numbers[0]}"
+    return f"{first}: {why or f'they are not {wanted}'}"
 
 
 def _ascending(axis: Array) -> list[int]:

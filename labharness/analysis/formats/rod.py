@@ -3,7 +3,7 @@
 import re
 
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import laser_of, table_of
+from labharness.analysis.formats.table import laser_of, table_of
 
 NAME = "ROD CIF"
 SHIFT, INTENSITY = "_raman_spectrum.raman_shift", "_raman_spectrum.intensity"
@@ -31,17 +31,10 @@ def parse_rod(text: str) -> Recording:
     stop = next(
         (n for n in range(end, len(tags)) if re.match(r"_|loop_|data_|#", tags[n])), len(tags)
     )
-    table = table_of(NAME, lines[end:stop], end + 1)
+    header = {m[1]: m[2].strip(" '") for line in tags if (m := ENTRY.fullmatch(line))}
+    table = table_of(NAME, lines[end:stop], end + 1, header)
     values = table.values
     if values.shape[1] != len(columns):
         raise BadFile(f"{NAME}: {values.shape[1]} numbers a row under {len(columns)} names")
-    header = {m[1]: m[2].strip(" '") for line in tags if (m := ENTRY.fullmatch(line))}
-    return Recording(
-        NAME,
-        values[:, columns.index(SHIFT)],
-        "1/cm",
-        values[:, columns.index(INTENSITY)],
-        laser_nm=laser_of(header.get(LASER, "")),
-        header=header,
-        notes=table.notes,
-    )
+    axis, rows = values[:, columns.index(SHIFT)], values[:, columns.index(INTENSITY)]
+    return table.recording(axis, "1/cm", rows, laser_nm=laser_of(header.get(LASER, "")))

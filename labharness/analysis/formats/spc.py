@@ -13,7 +13,7 @@ import numpy as np
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats.binary import Layout, array_at, header_at
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import entry_of, laser_of
+from labharness.analysis.formats.table import entry_of, laser_of
 from labharness.analysis.formats.windows import on_one_axis
 
 NAME = "Galactic SPC"

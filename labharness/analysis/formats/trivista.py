@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from labharness.analysis.arrays import Array
-from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import laser_of, left_out
+from labharness.analysis.formats.recording import BadFile, Recording, left_out
+from labharness.analysis.formats.table import laser_of
 from labharness.analysis.formats.windows import on_one_axis
 from labharness.analysis.formats.xml_text import numbers_in, root_of
 
@@ -55,6 +55,8 @@ def parse_trivista(text: str) -> Recording:
             frame_of.append(index)
     if not rows or len(gone) > max(1, len(frames) - len(gone)):
         raise BadFile(f"{NAME}: {len(gone)} of {len(frames)} frames do not fit {axis.size} points")
+    if gone:
+        notes = (*notes, left_out("spectrum", gone, wanted=f"{axis.size} numbers"))
     axis, stacked, _ = on_one_axis(NAME, [(axis, np.stack(rows))])
     return Recording(
         NAME,
@@ -64,7 +66,7 @@ def parse_trivista(text: str) -> Recording:
         laser_nm=laser,
         places=_places([frames[index] for index in frame_of]),
         header={key: value for key, value in document.items() if not key.endswith("Serialized")},
-        notes=(*notes, *left_out("spectrum", gone, f"{axis.size} numbers")),
+        notes=notes,
     )
 
 

@@ -1,7 +1,7 @@
 """WITec ASCII export: ``[Header]``, then ``[Data]`` in columns, the axis often in nm."""
 
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import entry_of, laser_in, table_of
+from labharness.analysis.formats.table import entry_of, table_of
 
 NAME = "WITec ASCII"
 UNITS = {"nm": "nm", "1/cm": "1/cm", "rel. 1/cm": "1/cm", "cm-1": "1/cm", "eV": "eV"}
@@ -29,17 +29,8 @@ def parse_witec(text: str) -> Recording:
     # Two headings, names and units, come before the table.
     while first < len(lines) and not lines[first].strip()[:1].lstrip("-").isdigit():
         first += 1
-    table = table_of(NAME, lines[first:], first + 1)
+    table = table_of(NAME, lines[first:], first + 1, header)
     values = table.values
     if values.shape[1] < 2:
         raise BadFile(f"{NAME}: one column; an axis and intensities are needed")
-    laser_nm = laser_in(header)
-    return Recording(
-        NAME,
-        values[:, 0],
-        UNITS[unit],
-        values[:, 1:].T,
-        laser_nm=laser_nm,
-        header=header,
-        notes=table.notes,
-    )
+    return table.recording(values[:, 0], UNITS[unit], values[:, 1:].T)

@@ -121,12 +121,20 @@ def kind_differences(parties: Parties, kinds: Kinds, *, asked: bool) -> Iterator
 
 def _default_differs(kinds: Kinds) -> Text:
     """Return what is to be done about a default that is none of quorum queues."""
-    said = {"name": VHOST, "value": kinds.default}
+    is_ = kinds.default
     if kinds.others:
-        return Text("broker.default_waits", **said)
+        return Text("broker.default_waits", name=VHOST, value=is_)
     line = control("update_vhost_metadata", VHOST, "--default-queue-type", QUORUM)
-    numbers = re.findall(r"\d+", kinds.version.partition("-")[0])  # 4.1.0-rc.1 is 4, 1, 0
+    version = kinds.version
+    numbers = re.findall(r"\d+", version.partition("-")[0])  # 4.1.0-rc.1 is 4, 1, 0
     if tuple(map(int, numbers)) < CHANGES_SINCE:
         since = ".".join(map(str, CHANGES_SINCE))
-        return Text("broker.default_fixed", **said, version=kinds.version, since=since, line=line)
-    return Text("broker.default_kind", **said, line=line)
+        return Text(
+            "broker.default_fixed",
+            name=VHOST,
+            value=is_,
+            version=version,
+            since=since,
+            line=line,
+        )
+    return Text("broker.default_kind", name=VHOST, value=is_, line=line)

@@ -291,31 +291,32 @@ def differences(parties: Parties, found: Definitions, *, quorum: bool = False) -
         quorum: Its queues are quorum queues.
     """
     wanted = definitions(parties, dict.fromkeys(parties.users, ""), quorum=quorum)
-    for kind, names in _NAMED_BY.items():
+    for kind, (code, *names) in _COMPARED.items():
         have = {_key(each, names): each for each in found[kind] if _here(each)}
         for row in wanted[kind]:
-            key = _key(row, names)
-            said = {"kind": Text(f"broker.{kind}"), "name": key}
+            key, told = _key(row, names), Text(code)
             if key not in have:
-                yield Text("broker.missing", **said)
+                yield Text("broker.missing", kind=told, name=key)
                 continue
             for field, value in row.items():
                 is_, should = _plain(have[key].get(field)), _plain(value)
                 if field not in _NOT_COMPARED and is_ != should:
-                    yield Text("broker.differs", **said, field=field, value=is_, wanted=should)
+                    yield Text(
+                        "broker.differs", kind=told, name=key, field=field, value=is_, wanted=should
+                    )
     yield from _shadowed(parties, found)
     yield from _strangers(parties, found)
 
 
-_NAMED_BY: Final = {
-    "vhosts": ("name",),
-    "users": ("name",),
-    "permissions": ("user",),
-    "topic_permissions": ("user", "exchange"),
-    "policies": ("name",),
-    "exchanges": ("name",),
+_COMPARED: Final = {
+    "vhosts": ("broker.vhosts", "name"),
+    "users": ("broker.users", "name"),
+    "permissions": ("broker.permissions", "user"),
+    "topic_permissions": ("broker.topic_permissions", "user", "exchange"),
+    "policies": ("broker.policies", "name"),
+    "exchanges": ("broker.exchanges", "name"),
 }
-"""What is compared, and what names one of it."""
+"""What is compared, the code of its name, and the fields that name one of it."""
 
 _NOT_COMPARED: Final = ("password_hash", "hashing_algorithm")
 
@@ -325,7 +326,7 @@ def _here(row: Row) -> bool:
     return bool(row.get("vhost", VHOST) == VHOST)
 
 
-def _key(row: Row, names: tuple[str, ...]) -> str:
+def _key(row: Row, names: Iterable[str]) -> str:
     return " ".join(str(row[each]) for each in names)
 
 

@@ -140,7 +140,7 @@ def _bare(template: str) -> str:
 
 
 READS_CHINESE = {  # headings of tables, sentences of documents, words of an intent
-    *(f"labharness/analysis/formats/{name}.py" for name in ("jasco", "rows", "tables")),
+    *(f"labharness/analysis/formats/{name}.py" for name in ("jasco", "table")),
     "labharness/work/capability/cvd/intent.py",
     *(
         f"labharness/work/capability/document_analysis/{name}.py"

@@ -1,16 +1,20 @@
-"""Maps whose first row is the axis: each further row has a place and its spectrum.
+"""Maps in text: the axis in the first row, or one row per pixel with its place first.
 
-LabSpec writes empty cells above the places, wafer mappers write ``X;Y;`` before the axis, other
-programs omit these cells. The separator is a tab, semicolon, comma or blank.
+Where each row below the axis has a place and its spectrum, LabSpec writes empty cells above the
+places, wafer mappers write ``X;Y;`` before the axis, other programs omit these cells. In long form,
+of Renishaw WiRE and others, a spectrum begins where the axis jumps back.
 """
 
+import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from labharness.analysis.arrays import Array
-from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import cells_of, numbers_of, table_of
+from labharness.analysis.formats.recording import BadFile, Recording, left_out
+from labharness.analysis.formats.table import Table, axis_under, cells_of, numbers_of, table_of
+from labharness.analysis.formats.windows import on_one_axis, runs_of
 
 NAME = "text of a map"
 AXIS_POINTS_MIN = 8
@@ -25,7 +29,6 @@ TITLE_LINES_MAX = 50
 PLACE_COLUMNS_MAX = 4
 """X, Y, Z and time."""
 
-PLACES = {"x": "x", "y": "y", "z": "z"}
 UNITS = {"µm": "um", "μm": "um", "um": "um", "mm": "mm", "s": "s"}
 
 
@@ -36,8 +39,7 @@ def first_cells(line: str) -> tuple[list[str], Array] | None:
         The cells before its first number, and its numbers; None when a number is followed by
         another cell, or the numbers are not monotonic.
     """
-    cells, comma_is_point = cells_of(line.rstrip("\r\n\t;, "))
-    cells = [cell.replace(",", ".") if comma_is_point else cell for cell in cells]
+    cells = cells_of(line.rstrip("\r\n\t;, "))
     before = 0
     while before < len(cells) and not _is_number(cells[before]):
         before += 1
@@ -97,9 +99,7 @@ def parse_grid(
     lines: Sequence[str],
     *,
     name: str = NAME,
-    unit: str = "1/cm",
-    unit_stated: bool = False,
-    laser_nm: float | None = None,
+    unit: str = "",
     header: Mapping[str, str] | None = None,
     titles: Sequence[str] | None = None,
     first_line: int = 1,
@@ -109,9 +109,7 @@ def parse_grid(
     Args:
         lines: The axis, and the rows below it.
         name: Name of the format.
-        unit: Unit of the axis.
-        unit_stated: Whether the file states the unit.
-        laser_nm: Wavelength of the laser, if the file names it.
+        unit: Unit of the axis, if the file states it.
         header: Entries above the map.
         titles: Names of the columns of places; None if the first row names them, or if they have
             none.
@@ -127,7 +125,7 @@ def parse_grid(
         raise BadFile(f"{name}: line {first_line} is not an axis: numbers that run one way")
     words, axis = found
     rows = _without_names(lines[1:], len(words))
-    table = table_of(name, rows, first_line + 1)
+    table = table_of(name, rows, first_line + 1, header)
     before = len(words) if rows == list(lines[1:]) else 0
     if not words:
         before = max(table.values.shape[1] - axis.size, 0)
@@ -143,17 +141,8 @@ def parse_grid(
         if title in places:
             title = f"{title}_{index + 1}"
         places[title] = table.values[:, index]
-    return Recording(
-        name,
-        axis,
-        unit,
-        np.ascontiguousarray(table.values[:, before:]),
-        laser_nm=laser_nm,
-        places=places,
-        header=header or {},
-        unit_stated=unit_stated,
-        notes=table.notes,
-    )
+    rows_of = np.ascontiguousarray(table.values[:, before:])
+    return table.recording(axis, unit or "1/cm", rows_of, places=places, stated=bool(unit))
 
 
 def _titles(lines: Sequence[str]) -> int:
@@ -169,15 +158,13 @@ def _titles(lines: Sequence[str]) -> int:
 def _without_names(lines: Sequence[str], words: int) -> list[str]:
     """Remove a name before the numbers of a row, as in ``spot 1;100;101``."""
     first = next((line for line in lines if line.strip()), "")
-    if not words or not _is_name(cells_of(first)[0][:1]):
+    if not words or not _is_name(cells_of(first)[:1]):
         return list(lines)
     found = []
     for line in lines:
-        cells, comma_is_point = cells_of(line)
-        if len(cells) > words and _is_name(cells):
-            kept = cells[words:]
-            line = "\t".join(cell.replace(",", ".") if comma_is_point else cell for cell in kept)
-        found.append(line)
+        cells = cells_of(line)
+        named = len(cells) > words and _is_name(cells)
+        found.append("\t".join(cells[words:]) if named else line)
     return found
 
 
@@ -192,11 +179,11 @@ def _place_name(word: str, index: int) -> str:
         return name
     if not name:
         return f"column_{index + 1}"
-    return f"{PLACES.get(name, name)}_{UNITS[unit]}" if unit in UNITS else name
+    return f"{name}_{UNITS[unit]}" if unit in UNITS else name
 
 
 def _is_name(cells: Sequence[str]) -> bool:
-    return bool(cells and cells[0]) and not _is_number(cells[0].replace(",", "."))
+    return bool(cells and cells[0]) and not _is_number(cells[0])
 
 
 def _is_number(cell: str) -> bool:
@@ -205,3 +192,77 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+# ---- one row per pixel
+
+PLACES = {each: f"{each.lower()}_um" for each in "XYZxyz"} | dict.fromkeys(
+    ("Time", "time", "t"), "time_s"
+)
+WIRE = "WiRE text"
+
+
+def parse_wire_text(text: str) -> Recording:
+    """Read Renishaw WiRE text: ``#Wave #Intensity``, in maps after ``#X #Y`` or ``#Time``.
+
+    Raises:
+        BadFile: When a column is missing or the spectra do not share one axis.
+    """
+    lines = text.splitlines()
+    columns = [part.strip("# ") for part in lines[0].split("\t") if part.strip("# ")]
+    if columns[-2:] != ["Wave", "Intensity"]:
+        raise BadFile(f"{WIRE}: the columns are {columns}, the last two must be Wave, Intensity")
+    table = table_of(WIRE, lines[1:], 2)
+    if table.values.shape[1] != len(columns):
+        raise BadFile(
+            f"{WIRE}: {table.values.shape[1]} columns of numbers under {len(columns)} headings"
+        )
+    return parse_long(columns, table, WIRE)
+
+
+def parse_long(titles: Sequence[str], table: Table, name: str) -> Recording:
+    """Read rows of places, axis and intensity; a spectrum begins where the axis jumps back.
+
+    A spectrum whose axis differs from most (a row was cut) is left out and named. If no two axes
+    agree, the runs are windows of one spectrum.
+
+    Args:
+        titles: Headings of all columns; the last two are axis and intensity.
+        table: The rows.
+        name: Name of the format.
+
+    Raises:
+        BadFile: When the spectra do not share one axis.
+    """
+    wave, counts = table.values[:, -2], table.values[:, -1]
+    runs = _runs(wave)
+    axes = [wave[run].tobytes() for run in runs]
+    common, times = Counter(axes).most_common(1)[0]
+    wave, unit, _ = axis_under(name, titles[-2].lower(), wave)
+    if times == 1 and len(runs) > 1:
+        if len(titles) > 2:
+            raise BadFile(f"{name}: the spectra of this map do not share one axis")
+        axis, rows, notes = on_one_axis(name, [(wave[run], counts[run]) for run in runs])
+        return table.recording(axis, unit, rows, notes=notes, name=name)
+    kept = [n for n, axis in enumerate(axes) if axis == common]
+    gone = [n + 1 for n, axis in enumerate(axes) if axis != common]
+    if len(gone) > max(1, len(kept)):
+        raise BadFile(f"{name}: the spectra of this map do not share one axis")
+    starts = [runs[n].start for n in kept]
+    places = {
+        PLACES.get(title.strip("# "), title.strip("# ")): table.values[starts, column]
+        for column, title in enumerate(titles[:-2])
+    }
+    notes = (left_out("spectrum", gone, wanted="on the axis of the others"),) if gone else ()
+    axis, spectra = wave[runs[kept[0]]], np.stack([counts[runs[n]] for n in kept])
+    return table.recording(axis, unit, spectra, places=places, notes=notes, name=name)
+
+
+def _runs(wave: Array) -> list[slice]:
+    """Split at jumps; a map of very short spectra is split where its first pixel repeats."""
+    runs = runs_of(wave)
+    again = np.nonzero(wave == wave[0])[0]
+    if len(runs) > 1 or again.size < 2:
+        return runs
+    ends = [*again.tolist(), wave.size]
+    return [slice(a, b) for a, b in itertools.pairwise(ends)]

@@ -1,43 +1,28 @@
 """Text in columns: an axis with one spectrum, or with many spectra side by side."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from labharness.analysis.arrays import Array
-from labharness.analysis.formats.long_map import parse_long
+from labharness.analysis.formats.maps import parse_long
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import (
+from labharness.analysis.formats.table import (
+    NM_MARKS,
+    SHIFT_MARKS,
     Table,
+    axis_under,
+    axis_unit_of,
     cells_of,
     entry_of,
-    laser_in,
     numbers_of,
     table_of,
 )
-from labharness.analysis.formats.units import in_other_unit
 from labharness.analysis.formats.windows import on_one_axis, runs_of, split_runs
 
 HEADER_LINES_MAX = 500
 """Most lines without numbers before the first row of a table."""
-
-NM_MARKS = (
-    "wavelength",
-    "nm",
-    "wellenlänge",
-    "longueur d'onde",
-    "longitud de onda",
-    "波长",
-    "波長",
-)
-"""Words of a heading that say that the first column is a wavelength."""
-
-SHIFT_MARKS = (
-    *("shift", "cm-1", "cm^-1", "cm⁻¹", "1/cm", "cm1", "wavenumber", "wellenzahl", "verschiebung"),
-    *("nombre d'onde", "número de onda", "拉曼位移", "波数", "ラマンシフト"),
-)
-"""Words of a heading that say that it is a Raman shift."""
 
 PIXEL_WORDS = {"pixel", "pixels", "px", "channel", "channels", "index", "point", "points"}
 """Words of a heading that say that the first column only numbers the pixels."""
@@ -84,15 +69,14 @@ def parse_columns(text: str) -> Recording:
         for line in head
         if "=" in line or ":" in line
     )
-    laser_nm = laser_in(pairs)
-    table = table_of(name, lines[start:], start + 1)
+    table = table_of(name, lines[start:], start + 1, pairs)
     width = table.values.shape[1]
     titles = _titles(heading, width)
     own = heading.lower().startswith(OWN)
     if width > 2 and titles and _places(titles):
-        return parse_long(titles, table, header=pairs, laser_nm=laser_nm)
+        return parse_long(titles, table, "text of a map")
     if _are_pairs(table.values, titles):
-        return _paired(table, titles, pairs, laser_nm)
+        return _paired(table, titles)
     at = _axis_column(titles)
     columns = [1 - at] if width == 2 else _spectra(table.values, titles, at, own)
     if own:
@@ -100,27 +84,14 @@ def parse_columns(text: str) -> Recording:
     elif len(columns) > 1:
         name = "text in columns"
     title = titles[at] if titles else heading.lower()
-    unit, stated = axis_unit_of(title)
-    values = table.values[:, at]
-    other = in_other_unit(name, title, values)
-    if other is not None:
-        (values, unit), stated = other, True
-    elif not stated and set(re.findall(r"[a-z]+", title)) & PIXEL_WORDS:
+    values, unit, stated = axis_under(name, title, table.values[:, at])
+    if not stated and set(re.findall(r"[a-z]+", title)) & PIXEL_WORDS:
         raise BadFile(
             f"{name}: the axis is headed {title.strip()!r}, which only numbers the pixels; "
             "export the spectrum against Raman shift (cm-1), wavelength (nm) or energy (eV)"
         )
     axis, rows, notes = _split_runs(name, values, table.values[:, columns].T)
-    return Recording(
-        name,
-        axis,
-        unit,
-        rows,
-        laser_nm=laser_nm,
-        header=pairs,
-        unit_stated=stated,
-        notes=(*table.notes, *notes),
-    )
+    return table.recording(axis, unit, rows, stated=stated, notes=notes, name=name)
 
 
 def _are_pairs(values: Array, titles: Sequence[str]) -> bool:
@@ -140,26 +111,15 @@ def _are_pairs(values: Array, titles: Sequence[str]) -> bool:
     )
 
 
-def _paired(
-    table: Table, titles: Sequence[str], header: Mapping[str, str], laser_nm: float | None
-) -> Recording:
+def _paired(table: Table, titles: Sequence[str]) -> Recording:
     name = "text in pairs of columns"
-    unit, stated = axis_unit_of(titles[0] if titles else "")
+    title = titles[0] if titles else ""
     pieces = []
     for x, y in zip(table.values.T[::2], table.values.T[1::2], strict=True):
-        values, unit = (titles and in_other_unit(name, titles[0], x)) or (x, unit)
+        values, unit, stated = axis_under(name, title, x)
         pieces.append((values, y))
     axis, rows, notes = on_one_axis(name, pieces)
-    return Recording(
-        name,
-        axis,
-        unit,
-        rows,
-        laser_nm=laser_nm,
-        header=header,
-        unit_stated=stated or unit == "eV",
-        notes=(*table.notes, *notes),
-    )
+    return table.recording(axis, unit, rows, stated=stated, notes=notes, name=name)
 
 
 def _split_runs(name: str, axis: Array, rows: Array) -> tuple[Array, Array, tuple[str, ...]]:
@@ -202,7 +162,7 @@ def _with_bad_rows(lines: Sequence[str], at: int, width: int) -> int:
     A line of two cells needs more: ``532 nm`` above a table is its header.
     """
     while at > 0 and width > 2:
-        cells = cells_of(lines[at - 1])[0]
+        cells = cells_of(lines[at - 1])
         if 2 * sum(bool(numbers_of(cell)) for cell in cells) < width:
             break
         at -= 1
@@ -219,13 +179,6 @@ def _titles(heading: str, width: int) -> list[str]:
         if len(titles) == width:
             return titles
     return []
-
-
-def axis_unit_of(title: str) -> tuple[str, bool]:
-    """Return the unit of an axis by its heading, and whether the heading states it."""
-    if any(mark in title for mark in SHIFT_MARKS):
-        return "1/cm", True
-    return ("nm", True) if any(mark in title for mark in NM_MARKS) else ("1/cm", False)
 
 
 def _places(titles: Sequence[str]) -> bool:
