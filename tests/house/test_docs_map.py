@@ -52,7 +52,8 @@ def test_every_wing_and_room_has_its_sentence() -> None:
 @pytest.mark.parametrize("page", ["architecture.md", "contributing.md"])
 def test_every_file_that_the_map_names_is_there(page: str) -> None:
     text = (ROOT / "docs" / page).read_text("utf-8")
-    named = re.findall(r"`([\w/]+/[\w/.]+\.(?:py|toml|md))`", text)
+    # what `make pages` writes is under build/, and not in the tree
+    named = re.findall(r"`((?!build/)[\w/]+/[\w/.]+\.(?:py|toml|md))`", text)
     assert named
     roots = (ROOT, ROOT / "labharness")
     assert not [name for name in named if not any((root / name).is_file() for root in roots)]
