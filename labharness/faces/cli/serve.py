@@ -19,7 +19,7 @@ from labharness.faces.cli.show import BadUse, chosen_lab, complain, looking
 from labharness.faces.service.amqp import AmqpFace
 from labharness.faces.service.card import agent_card
 from labharness.faces.service.counts import Counts
-from labharness.faces.service.stdio import StdioFace
+from labharness.faces.service.stdio import serve_stdio
 from labharness.faces.service.traces import (
     BadCollector,
     Collector,
@@ -82,13 +82,13 @@ async def _served(
 ) -> None:
     """Serve callers of a house over a broker, WebSockets, or standard input and output."""
     counts = Counts()
-    face: Face = StdioFace(complain)
+    face: Face = partial(serve_stdio, complain)
     if broker is not None:
         face = AmqpFace(broker, complain, counts)
     elif sockets is not None:
-        from labharness.faces.service.sockets import WebSocketFace
+        from labharness.faces.service.sockets import serve_websockets
 
-        face = WebSocketFace(sockets, complain)
+        face = partial(serve_websockets, sockets, complain)
     async with (
         _traced(house, collector, counts) as house,
         _pages(plan, broker, house, counts, listening),

@@ -49,33 +49,29 @@ SPEAKS: Final[ContextVar[WebSocket]] = ContextVar("SPEAKS")
 """The connection whose message is being taken; each has a task of its own."""
 
 
-class WebSocketFace:
-    """Serves callers of this machine until it is cancelled.
+async def serve_websockets(
+    listening: socket.socket, tell: Callable[[str], None], house: HouseAccess
+) -> None:
+    """Serve callers of this machine until it is cancelled.
 
     Args:
         listening: The socket, bound to loopback.
         tell: Called with a line for people.
+        house: The house.
     """
-
-    def __init__(self, listening: socket.socket, tell: Callable[[str], None]) -> None:
-        self._listening = listening
-        self._tell = tell
-
-    async def __call__(self, house: HouseAccess) -> None:
-        """Serve."""
-        secret = Chance(None).entropy(SECRET_BYTES).hex()
-        port = self._listening.getsockname()[1]
-        place = house.home / ADDRESS_FILE
-        with outbox_of(house, VIA) as outbox:
-            service = _Sockets(house, outbox, secret, self._tell)
-            app = application([WebSocketRoute("/{secret}", service.with_caller)])
-            async with serving(app, self._listening):
-                _keep_address(place, f"ws://127.0.0.1:{port}/{secret}")
-                self._tell(Text("websocket.address", port=port, path=str(place)))
-                try:
-                    await service.send()
-                finally:
-                    place.unlink(missing_ok=True)
+    secret = Chance(None).entropy(SECRET_BYTES).hex()
+    port = listening.getsockname()[1]
+    place = house.home / ADDRESS_FILE
+    with outbox_of(house, VIA) as outbox:
+        service = _Sockets(house, outbox, secret, tell)
+        app = application([WebSocketRoute("/{secret}", service.with_caller)])
+        async with serving(app, listening):
+            _keep_address(place, f"ws://127.0.0.1:{port}/{secret}")
+            tell(Text("websocket.address", port=port, path=str(place)))
+            try:
+                await service.send()
+            finally:
+                place.unlink(missing_ok=True)
 
 
 def _keep_address(place: Path, address: str) -> None:
@@ -138,14 +134,17 @@ class _Sockets(MessageService):
 
     async def publish(self, batch: Batch, message: HcpMessage) -> bool:
         """Send one message, if its caller is connected; return whether it has left."""
-        if batch.caller_id not in self._connected:
+        talks = self._connected.get(batch.caller_id)
+        if talks is None:
             return False
-        connection, patience = self._connected[batch.caller_id]
+        connection, patience = talks
         try:
             async with asyncio.timeout(SEND_S_MAX):
                 await connection.send_text(encode(for_caller(message)).decode())
         except TimeoutError:
-            patience.reschedule(0.0)  # it reads nothing, and is hung up on
+            if self._connected.get(batch.caller_id) is talks:
+                del self._connected[batch.caller_id]
+                patience.reschedule(0.0)  # it reads nothing, and is hung up on
             return False
         except (WebSocketDisconnect, RuntimeError):
             return False

@@ -25,33 +25,30 @@ LOOK_S: Final = 0.25
 """Time (s) between two looks whether all was told, once the input has ended."""
 
 
-class StdioFace:
-    """Serves one caller over a pair of pipes, up to the end of its input and of its tasks.
+async def serve_stdio(tell: Callable[[str], None], house: HouseAccess) -> None:
+    """Serve one caller over a pair of pipes, up to the end of its input and of its tasks.
+
+    Where the output has ended, it is up to the end of the tasks.
 
     Args:
         tell: Called with a line for people.
+        house: The house.
     """
-
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
-
-    async def __call__(self, house: HouseAccess) -> None:
-        """Serve; where the output has ended, until the tasks have."""
-        with outbox_of(house, VIA) as outbox:
-            pipes = _Pipes(house, outbox, self._tell)
-            sending = asyncio.ensure_future(pipes.send())
-            taking = asyncio.ensure_future(pipes.take())
-            watched: list[asyncio.Future[Any]] = [sending, taking]
-            try:
-                await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
-                for each in watched:
-                    if each.done():
-                        each.result()
-            except BrokenPipeError as why:
-                self._tell(Text("stdio.gone", why=str(why)))
-                await pipes.ended()  # a task in this process would end with it
-            finally:
-                await cancelled(watched)
+    with outbox_of(house, VIA) as outbox:
+        pipes = _Pipes(house, outbox, tell)
+        sending = asyncio.ensure_future(pipes.send())
+        taking = asyncio.ensure_future(pipes.take())
+        watched: list[asyncio.Future[Any]] = [sending, taking]
+        try:
+            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+            for each in watched:
+                if each.done():
+                    each.result()
+        except BrokenPipeError as why:
+            tell(Text("stdio.gone", why=str(why)))
+            await pipes.ended()  # a task in this process would end with it
+        finally:
+            await cancelled(watched)
 
 
 class _Pipes(MessageService):

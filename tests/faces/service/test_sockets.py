@@ -1,5 +1,6 @@
 """``labharness serve --websocket`` as a process: the same service without a broker."""
 
+import asyncio
 import json
 import signal
 import stat
@@ -8,15 +9,22 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from starlette.routing import WebSocketRoute
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
 from commands import COMMAND, ROOT, say
+from labharness.faces.service import sockets
+from labharness.faces.service.application import application, local_socket, serving
+from labharness.faces.service.outbox import Batch
 from labharness.faces.service.sockets import ADDRESS_FILE, CONNECTIONS_MAX
 from labharness.lab import read_lab
+from labharness.protocols.hcp.codec import HcpMessage
 from plain_caller import Told, answer_in, history_faults, is_end
 from serving import until
 
@@ -192,3 +200,39 @@ def test_ways_without_a_broker_are_not_mixed() -> None:
     said = say("serve", "--websocket", "0", "--http", "0")
     assert said.code == 64
     assert "--http" in said.err
+
+
+def test_a_caller_that_reads_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "SEND_S_MAX", 0.2)
+    monkeypatch.setattr(sockets, "encode", lambda message: b"x" * 4_000_000)
+    monkeypatch.setattr(sockets, "for_caller", lambda message: message)
+    house: Any = SimpleNamespace(changed=asyncio.Event())
+    outbox: Any = SimpleNamespace()
+    service = sockets._Sockets(house, outbox, "secret", print)
+    batch, message = Batch("ana", "s", (), 0), cast("HcpMessage", SimpleNamespace(type="event"))
+
+    async def serve() -> list[bool]:
+        with local_socket(0) as listening:
+            route = WebSocketRoute("/{secret}", service.with_caller)
+            async with serving(application([route]), listening):
+                port = listening.getsockname()[1]
+                _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
+                writer.write(GREETING.format(port=port).encode())
+                while "ana" not in service._connected:  # noqa: ASYNC110 - it tells nothing
+                    await asyncio.sleep(0.01)
+                told = (service.publish(batch, message) for _ in range(8))
+                left = await asyncio.gather(*told)
+                left.append(await service.publish(batch, message))
+                writer.transport.abort()
+                return left
+
+    left = asyncio.run(asyncio.wait_for(serve(), 60.0))
+    assert left[-2:] == [False, False]
+    assert service._connected == {}
+
+
+GREETING = (
+    "GET /secret?caller=ana HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\n"
+    "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
