@@ -21,8 +21,7 @@ from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.faces.service.amqp import _AmqpService
 from labharness.faces.service.counts import Counts
 from labharness.faces.service.message_service import WINDOW
-from labharness.faces.service.outbox import VIA, Batch, Outbox
-from labharness.faces.service.positions import Positions
+from labharness.faces.service.outbox import VIA, Batch, Outbox, Positions
 from labharness.faces.service.session_messages import messages_of
 from labharness.journal import SqliteJournal
 from labharness.lab.house.message_store import MessageStore

@@ -154,7 +154,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "accepted task that is rejected because its run never began",
-        "labharness.faces.service.lost_runs:end_of_lost",
+        "labharness.faces.service.session_messages:end_of_lost",
         "accepted and state == 'PENDING'",
         "False",
         f"{HEARD}[5]",

@@ -13,9 +13,8 @@ from labharness.analysis.formats.labspec import is_labspec, parse_labspec
 from labharness.analysis.formats.labspec_xml import MARK as LABSPEC_XML
 from labharness.analysis.formats.labspec_xml import parse_labspec_xml
 from labharness.analysis.formats.maps import is_grid, parse_grid, parse_wire_text
-from labharness.analysis.formats.nexus import NexusNotes, nexus_bytes
-from labharness.analysis.formats.nexus_read import MARK as HDF5
-from labharness.analysis.formats.nexus_read import parse_nexus
+from labharness.analysis.formats.nexus import MARK as HDF5
+from labharness.analysis.formats.nexus import NexusNotes, nexus_bytes, parse_nexus
 from labharness.analysis.formats.own import parse_own
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rod import SHIFT, parse_rod

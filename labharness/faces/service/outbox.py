@@ -1,21 +1,27 @@
-"""The outbox of all sessions: which messages are due to which caller, and which were sent."""
+"""The outbox of all sessions: which messages are due to which caller, and which were sent.
+
+How far each session was sent is the only thing that it keeps itself. The messages are facts
+elsewhere: a position that is lost makes some of them be sent twice, with their old ids, and a
+receiver drops what it knows; so nothing of it needs to survive a power cut.
+"""
 
 import logging
-from collections.abc import Callable, Container, Iterable, Iterator
+import sqlite3
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, takewhile
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
-from labharness.faces.service.lost_runs import closed_already, end_of_lost
-from labharness.faces.service.positions import FINISHED, NOTHING_SENT, OUTBOX_FILE, Positions
 from labharness.faces.service.session_messages import (
     AFTER,
     Outgoing,
     SessionState,
     before_closing,
+    closed_already,
+    end_of_lost,
     messages_of,
     on_receipt_in_order,
     state_after,
@@ -43,6 +49,60 @@ ANSWERS: Final = ("task_accepted", "task_completed", "task_failed", "task_reject
 
 RESULTS: Final = ("task_completed", "task_failed")
 """The messages that hold results."""
+
+OUTBOX_FILE: Final = "outbox.sqlite"
+"""In the state directory of a lab."""
+
+NOTHING_SENT: Final = -1
+FINISHED: Final = 1 << 60
+"""Position of a session whose last message was sent, so that nothing of it is read again."""
+
+BUSY_S_MAX: Final = 5.0
+"""Longest wait (s) for another process that reads the file."""
+
+
+class Positions:
+    """The positions of one lab.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._database = sqlite3.connect(
+            path, timeout=BUSY_S_MAX, isolation_level=None, check_same_thread=False
+        )
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute("PRAGMA synchronous=OFF")
+        self._database.execute(
+            "CREATE TABLE IF NOT EXISTS sent (session_id TEXT PRIMARY KEY, position INTEGER)"
+        )
+        self._known: dict[str, int] = dict(
+            self._database.execute("SELECT session_id, position FROM sent")
+        )
+
+    def of(self, session_id: str) -> int:
+        """Return the position of the last message that was sent."""
+        return self._known.get(session_id, NOTHING_SENT)
+
+    def move(self, to: Mapping[str, int]) -> None:
+        """Keep new positions."""
+        changed = [(name, at) for name, at in to.items() if at != self._known.get(name)]
+        if changed:
+            self._known.update(changed)
+            self._database.execute("BEGIN")
+            self._database.executemany("INSERT OR REPLACE INTO sent VALUES (?, ?)", changed)
+            self._database.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.close()
 
 
 @dataclass(frozen=True, slots=True)

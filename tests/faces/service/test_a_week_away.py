@@ -12,8 +12,7 @@ import pytest
 from labharness.faces.service import message_service
 from labharness.faces.service.inbox import Unanswerable
 from labharness.faces.service.message_service import MessageService
-from labharness.faces.service.outbox import Batch, Outbox
-from labharness.faces.service.positions import FINISHED, Positions
+from labharness.faces.service.outbox import FINISHED, Batch, Outbox, Positions
 from labharness.journal import SqliteJournal
 from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import RunFolders

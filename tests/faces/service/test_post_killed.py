@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from house_story import Story
-from labharness.faces.service.outbox import VIA, Outbox
-from labharness.faces.service.positions import Positions
+from labharness.faces.service.outbox import VIA, Outbox, Positions
 from labharness.faces.service.session_messages import Outgoing
 from labharness.journal.chain import Record
 from labharness.journal.encryption import KeyMissing

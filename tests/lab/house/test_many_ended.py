@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from labharness.faces.service.outbox import VIA, Outbox
-from labharness.faces.service.positions import FINISHED, Positions
+from labharness.faces.service.outbox import FINISHED, VIA, Outbox, Positions
 from labharness.lab.house.house import House
 from labharness.lab.house.message_store import MessageStore
 from labharness.work.task.commands import (

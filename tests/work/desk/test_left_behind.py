@@ -8,8 +8,7 @@ from shutil import copytree
 import pytest
 
 from labharness.analysis.formats.own import parse_own
-from labharness.faces.service.lost_runs import end_of_lost
-from labharness.faces.service.session_messages import SessionState
+from labharness.faces.service.session_messages import SessionState, end_of_lost
 from labharness.journal.artifacts import resolve
 from labharness.lab import Lab, LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
