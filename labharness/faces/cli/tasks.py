@@ -179,7 +179,8 @@ def _events(plan: LabPlan, chosen: argparse.Namespace) -> int:
 def _result(plan: LabPlan, task: Task, as_json: bool) -> int:
     message = answer_of_task(plan, task)
     if message is None:
-        raise CommandFailed(Text("house.no_answer", task_id=task.task_id, status=task.status))
+        none = Text("house.no_answer", task_id=task.task_id, status=task.status)
+        raise CommandFailed(several(none, _ended(task)))
     if task.attempts:
         results_in(_folder(plan, task), ANSWER)
     if as_json:
