@@ -222,7 +222,7 @@ class House:
             self._tell(text)
 
     def _submit_run(self, data: bytes, job: Job, run: str, title: str) -> None:
-        owned = {"job_id": job.job_id, "job_run": run}
+        owned = {"job_id": job.job_id, "job_run": run, "visibility": "background"}
         if title:
             owned["title"] = title[:TITLE_CHARACTERS]
         self._intake.submit(ReceivedSubmission(data, decode(data), job.seed, owned=owned))

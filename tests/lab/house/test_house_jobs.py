@@ -114,7 +114,7 @@ def test_a_batch_makes_a_task_each_at_once_and_is_done_when_they_are(lab: Lab) -
     made = [lab.house.tasks.by_id[each] for each in lab.job(job_id).task_ids]
     assert [each.priority for each in made] == ["low", "urgent", "high"]
     assert [each.title for each in made] == [f"priority={each.priority}" for each in made]
-    assert {each.requested_by for each in made} == {"ana"}
+    assert {(each.requested_by, each.visibility) for each in made} == {("ana", "background")}
     assert standing(lab.house.tasks, lab.job(job_id)) == "active"
     lab.turns(120)
     assert standing(lab.house.tasks, lab.job(job_id)) == "done"
