@@ -46,9 +46,9 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "results of a confidential task by value",
-        "labharness.work.desk.desk_without_line:DeskWithoutLine._answered",
-        "references(outputs, self._kept(results(outputs)))",
-        "outputs",
+        "labharness.work.desk.desk:Desk.run",
+        "is_confidential(payload)",
+        "False",
         f"{KEPT}[t3]",
         promise=71,
         detector="verdict",

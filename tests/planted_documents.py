@@ -104,7 +104,7 @@ IN_DOCUMENTS = (
     ),
     PlantedBug(
         "task without a line that is accepted unseen",
-        "labharness.work.desk.desk_without_line:DeskWithoutLine._taken",
+        "labharness.work.desk.desk:Desk._admit",
         "isinstance(weighed, Rejected)",
         "False",
         RUNS + "test_what_may_not_be_asked_is_rejected_with_its_reason_and_a_terminal_fact",

@@ -143,7 +143,7 @@ IN_THE_TEXTS = (
     PlantedBug(
         "error of the harness without its traceback",
         "labharness.lab.wiring.tasks",
-        "LOG.exception('the task ended by an error of the harness')",
+        "LOG.error('the task ended by an error of the harness', exc_info=shown)",
         "LOG.error('the task ended by an error of the harness')",
         "tests/lab/wiring/test_run_log.py::"
         "test_an_error_of_the_harness_leaves_its_traceback_in_the_log_alone[before it]",

@@ -14,9 +14,9 @@ from labharness.faces.cli.submission import read_submit
 from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.policy import policy_faults
-from labharness.lab.house.screening import LineOnFile
 from labharness.protocols.hcp.codec import BadPayload
 from labharness.work.admission.callers import Caller
+from labharness.work.desk.admitting import LineOnFile
 from labharness.work.desk.explained import Explained, explained
 
 GATES = {

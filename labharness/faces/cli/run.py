@@ -39,16 +39,15 @@ from labharness.journal.reading import run_header
 from labharness.lab import LabPlan
 from labharness.lab.wiring.control import is_up
 from labharness.lab.wiring.operators import TerminalOperator
-from labharness.lab.wiring.run_without_line import RunWithoutLine, lab_facts_without_line
-from labharness.lab.wiring.tasks import RunResult, TaskRun
+from labharness.lab.wiring.tasks import RunResult, TaskRun, lab_facts_without_line
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import (
     BadPayload,
     encode,
 )
 from labharness.protocols.hcp.messages import ResumeFrom
-from labharness.work.desk.admission_without_line import is_without_line
 from labharness.work.desk.checkpoint import checkpoints
+from labharness.work.desk.facts import is_without_line
 
 EARLY_S = 0.05  # for which a loop may stand still
 
@@ -75,25 +74,22 @@ def run(chosen: argparse.Namespace) -> int:
         early = _EarlyAnswer(payload.capability, chosen.json)
         out = Path(chosen.out) if chosen.out else None
         facts = lab_facts_without_line(plan)
-        task: TaskRun | RunWithoutLine
-        if is_without_line(facts, payload):
-            task = RunWithoutLine(plan, facts, submit, payload, out=out, tell=told.tell)
-        else:
-            task = TaskRun(
-                plan,
-                submit,
-                payload,
-                speed=chosen.speed,
-                seed=chosen.seed,
-                out=out,
-                operator=TerminalOperator(_ask) if plan.file.operator.kind == "terminal" else None,
-                approval_wait_s=chosen.approval_timeout,
-                tell=told.tell,
-                answered=early.take,
-                log_level=chosen.log_level,
-                earlier=earlier,
-                waits=not plan.real_ports,
-            )
+        task = TaskRun(
+            plan,
+            submit,
+            payload,
+            speed=chosen.speed,
+            seed=chosen.seed,
+            out=out,
+            operator=TerminalOperator(_ask) if plan.file.operator.kind == "terminal" else None,
+            approval_wait_s=chosen.approval_timeout,
+            tell=told.tell,
+            answered=early.take,
+            log_level=chosen.log_level,
+            earlier=earlier,
+            waits=not plan.real_ports,
+            without_line=facts if is_without_line(facts, payload) else None,
+        )
         told.head = f"{plan.file.lab.title} · session {task.session_id} · {task.folder}"
         with stoppable(task.stop, lost=task.abort):
             result = task.execute()

@@ -28,14 +28,15 @@ from labharness.lab.house.message_store import keep_message, told_on_receipt
 from labharness.lab.house.orders import LEFT_NAME, BadOrder, OwnerStatus, RunOrder
 from labharness.lab.house.screening import screened
 from labharness.lab.house.submissions import read_submission
-from labharness.lab.wiring.run_without_line import RunWithoutLine, lab_facts_without_line
+from labharness.lab.wiring.tasks import TaskRun, lab_facts_without_line
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.confidential import Way, refused_on_way
 from labharness.work.admission.declaration import Declaration
 from labharness.work.desk import LabFacts
-from labharness.work.desk.admission_without_line import is_without_line, received_without_line
+from labharness.work.desk.accepting import received_without_line
+from labharness.work.desk.facts import is_without_line
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.desk.left_behind import LeftBehind, left_behind
 
@@ -159,7 +160,7 @@ class DeskWork:
         self._files = files
         self._news = news
         self._accepted = accepted
-        self._runs: dict[str, tuple[Thread, RunWithoutLine]] = {}
+        self._runs: dict[str, tuple[Thread, TaskRun]] = {}
 
     def held(self) -> str:
         """Return that nothing keeps it from a run."""
@@ -188,11 +189,11 @@ class DeskWork:
             return
         if not isinstance(message.payload, TaskSubmit):
             raise BadOrder(Text("order.wrong", name="submit"))
-        run = RunWithoutLine(
+        run = TaskRun(
             plan,
-            facts,
             message,
             message.payload,
+            without_line=facts,
             out=folder,
             session_id=order.run_id,
             tell=self._told,
@@ -230,7 +231,7 @@ class DeskWork:
         if kind == "task_accepted":
             self._accepted()
 
-    def _carry_out(self, run: RunWithoutLine) -> None:
+    def _carry_out(self, run: TaskRun) -> None:
         """Carry out a run, in its thread; it leaves a file with its end whatever happens."""
         ended: Exception | None = None
         try:

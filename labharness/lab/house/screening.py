@@ -4,7 +4,7 @@ So a task that can never run is rejected at once, before it waits for the line.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -15,28 +15,13 @@ from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.referring import referred
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
-from labharness.safety.kernel import Envelope
 from labharness.work.capability.referred_inputs import is_artifact, refers
 from labharness.work.desk import Admitting
+from labharness.work.desk.admitting import LineOnFile
 from labharness.work.plan import InstructionSet, Prediction
 
 SOUGHT: Final = Rejected("resource_unavailable", Text("reference.sought"))
 """Of inputs in an artifact: they are looked for when the task has the line."""
-
-
-@dataclass(frozen=True, slots=True)
-class LineOnFile:
-    """A line as its files state it: open, whatever its latch is when the task's turn comes."""
-
-    envelope: Envelope
-
-    def latched(self) -> str:
-        """Return that it is open."""
-        return ""
-
-    def unguarded(self) -> tuple[str, ...]:
-        """Return no link: which ones may energise is seen when they are opened."""
-        return ()
 
 
 def screened(plan: LabPlan, payload: TaskSubmit) -> Rejected | None:

@@ -20,6 +20,29 @@ from labharness.work.capability.referred_inputs import inputs_of, refers
 from labharness.work.desk.folder import ARTIFACTS_NAME, SUBMIT_NAME
 
 
+def surroundings_of(
+    plan: LabPlan, payload: TaskSubmit, runs: Path, settings: Settings
+) -> Surroundings:
+    """Return the facts for the verbs of a task, beside its inputs.
+
+    Args:
+        plan: The lab's files.
+        payload: The submission.
+        runs: Where the folders of the runs are.
+        settings: The lab's table for its capability.
+    """
+    declared = declared_class(payload) or UNDECLARED
+    return Surroundings(
+        settings=settings,
+        lab_folder=plan.path.resolve().parent,
+        runs=runs,
+        artifacts=ARTIFACTS_NAME,
+        submit=SUBMIT_NAME,
+        caller_id=payload.caller_id,
+        data_classification=next((each for each in DATA_CLASSES if each == declared), UNDECLARED),
+    )
+
+
 def referred(plan: LabPlan, payload: TaskSubmit, runs: Path) -> TaskSubmit | Rejected:
     """Return a submission with its inputs, wherever they stood, or why they cannot be had.
 
@@ -30,16 +53,7 @@ def referred(plan: LabPlan, payload: TaskSubmit, runs: Path) -> TaskSubmit | Rej
     """
     if not refers(payload.inputs):
         return payload
-    declared = declared_class(payload) or UNDECLARED
-    around = Surroundings(
-        settings=Settings(),
-        lab_folder=plan.path.resolve().parent,
-        runs=runs,
-        artifacts=ARTIFACTS_NAME,
-        submit=SUBMIT_NAME,
-        caller_id=payload.caller_id,
-        data_classification=next((each for each in DATA_CLASSES if each == declared), UNDECLARED),
-    )
+    around = surroundings_of(plan, payload, runs, Settings())
     found = inputs_of(payload.inputs, around, plan.input_folders)
     if isinstance(found, CannotDo):
         return Rejected(found.reason_code, found.message, None, found.suggestion)

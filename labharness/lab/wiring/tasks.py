@@ -29,7 +29,7 @@ from labharness.lab.wiring.heads import head_keeper
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.operators import RemoteOperator
 from labharness.lab.wiring.preflight import flights
-from labharness.lab.wiring.referring import referred
+from labharness.lab.wiring.referring import referred, surroundings_of
 from labharness.lab.wiring.run_encryption import RunEncryption, storable
 from labharness.lab.wiring.run_log import no_log, run_log
 from labharness.lab.wiring.runs import (
@@ -41,7 +41,7 @@ from labharness.lab.wiring.runs import (
     seed_of,
 )
 from labharness.lab.wiring.simulated_lab import SimulatedLab
-from labharness.line import LineAlarms
+from labharness.line import Line, LineAlarms
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
@@ -50,14 +50,26 @@ from labharness.safety.guard import LatchUnreadable
 from labharness.safety.guard.latch import LatchedElsewhere
 from labharness.work.admission.approval import StandingApproval
 from labharness.work.admission.confidential import is_confidential
-from labharness.work.desk import ByHand, Desk, LabFacts
+from labharness.work.capability import Settings
+from labharness.work.desk import Approvers, ByHand, Desk, LabFacts
 from labharness.work.desk.cooling import Cooled
+from labharness.work.desk.facts import facts_without_line
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
+from labharness.work.desk.null_line import Absent, NullLine
 from labharness.work.plan import Operator
 
 LOG = logging.getLogger(__name__)
 LINE_LOOK_S = 0.2  # between two tries to have the line
 WAIT = "Wait for the other run, or see what the message names"
+
+
+def lab_facts_without_line(plan: LabPlan) -> LabFacts:
+    """Return the facts of a lab for tasks that need no line; its ``capabilities`` are those.
+
+    Raises:
+        BadLabFile: The lab's callers or approvals cannot be honoured.
+    """
+    return facts_without_line(lab_facts_of(plan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +117,9 @@ class TaskRun:
         accepted: Keeps the message that carries the session's token, for its caller alone.
         waits: Another run has the line as fast as it goes: it is waited for.
         by_calendar: World time is the calendar's at every speed: the lab is up (ruling 46).
+        without_line: The facts of the lab without its line (`lab_facts_without_line`), for a task
+            that needs none: it runs in real time, and takes no lock.
+        on_receipt: The acceptance that the caller got on receipt, where it got one.
     """
 
     def __init__(
@@ -113,8 +128,8 @@ class TaskRun:
         submit: HcpMessage,
         payload: TaskSubmit,
         *,
-        speed: float | None,
-        seed: int | None,
+        speed: float | None = 1.0,
+        seed: int | None = None,
         out: Path | None,
         operator: Operator | None = None,
         approval_wait_s: float | None = None,
@@ -129,6 +144,8 @@ class TaskRun:
         accepted: Callable[[HcpMessage], None] = lambda message: None,
         waits: bool = False,
         by_calendar: bool = False,
+        without_line: LabFacts | None = None,
+        on_receipt: HcpMessage | None = None,
     ) -> None:
         self._plan = plan
         payload = storable(plan, payload)
@@ -136,9 +153,14 @@ class TaskRun:
         self._encryption = RunEncryption()
         self._submit = submit
         self._payload = payload
-        self.seed = seed_of(plan, seed)
+        self._without_line = without_line
+        if without_line is not None:
+            speed = 1.0
+        self.seed = None if without_line is not None else seed_of(plan, seed)
         self._chance = Chance(self.seed)
-        self._ids = Chance(None if plan.real_ports else seed)  # ruling 26: fresh, unless seeded
+        seeded = without_line is None and not plan.real_ports
+        self._ids = Chance(seed if seeded else None)  # ruling 26: fresh, unless seeded
+        self._on_receipt = on_receipt
         self.session_id = session_id or self._ids.uuid4()
         self._speed = speed
         self._operator = operator
@@ -175,6 +197,8 @@ class TaskRun:
         except BaseException:
             loop.close()
             raise
+        if self._without_line is not None:  # others may run in this process
+            return self._run(work, loop)
         log = run_log(self.folder, self._log_level, loop)
         with no_log() if self.confidential else log:
             return self._run(work, loop)
@@ -188,7 +212,8 @@ class TaskRun:
         except (BadLabFile, BadOutput):
             raise
         except Exception as why:  # the line was made safe; a traceback is for the log alone
-            LOG.exception("the task ended by an error of the harness")
+            shown = None if self.confidential else why
+            LOG.error("the task ended by an error of the harness", exc_info=shown)
             if self._result is not None:  # it was answered, and an answer stands
                 return self._result
             message = answers.task_failed(
@@ -207,21 +232,11 @@ class TaskRun:
             BadLabFile: The lab's files cannot be honoured.
             BadOutput: The output folder cannot take the run.
         """
-        self._plan.must_hold()
-        facts = lab_facts_of(self._plan)
-        anew = facts.begins_anew and self._sim_lab is None
-        facts = replace(facts, approvals=facts.approvals + self._approvals, begins_anew=anew)
-        if self._earlier is not None and anew:
-            raise BadLabFile(Text("resume.plant"))
-        found = referred(self._plan, self._payload, self.folder.resolve().parent)
-        if isinstance(found, Rejected):
-            facts = replace(facts, refused=found)
-        else:
-            self._payload = found
+        facts = self._without_line or self._facts_of_line()
         self._try_state_dir()
         make_folder(self.folder)
         self._loop = loop
-        if self._plan.file.has_a_plant:
+        if facts.has_line and self._plan.file.has_a_plant:
             facts = replace(facts, predict=flights(self._plan, loop))
         try:
             self._encryption = RunEncryption.made(self.folder, self._plan, self._payload)
@@ -237,11 +252,31 @@ class TaskRun:
             ) from None
         return self._main(facts, loop)
 
+    def _facts_of_line(self) -> LabFacts:
+        """Return the facts of the lab for this task, whose inputs are loaded from where they stand.
+
+        Raises:
+            BadLabFile: The lab's files cannot be honoured.
+        """
+        self._plan.must_hold()
+        facts = lab_facts_of(self._plan)
+        anew = facts.begins_anew and self._sim_lab is None
+        facts = replace(facts, approvals=facts.approvals + self._approvals, begins_anew=anew)
+        if self._earlier is not None and anew:
+            raise BadLabFile(Text("resume.plant"))
+        found = referred(self._plan, self._payload, self.folder.resolve().parent)
+        if isinstance(found, Rejected):
+            facts = replace(facts, refused=found)
+        else:
+            self._payload = found
+        return facts
+
     def _try_state_dir(self) -> None:
         """See that a latch could be kept before anything is left in the run's folder."""
         try:
             self._plan.make_state_dir()
-            os.close(open_own(self._plan.state_dir / LOCK_NAME, os.O_RDWR))
+            if self._without_line is None:
+                os.close(open_own(self._plan.state_dir / LOCK_NAME, os.O_RDWR))
         except OSError as why:
             text = Text("state_dir.shut", folder=str(self._plan.state_dir), why=why.strerror)
             raise BadLabFile(text) from None
@@ -313,15 +348,15 @@ class TaskRun:
 
     async def _led(self, facts: LabFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
         clock = Clock(loop, by_calendar=self._by_calendar)
-        stated = facts.line_facts.get(self._payload.capability)
+        settings = self._settings(facts)
+        room = {"ambient_torr": self._plan.file.lab.ambient_torr, **settings.recorded()}
         run = {
             "session_id": self.session_id,
             "seed": self.seed,
             "lab_digest": self._plan.lab_digest,
             "envelope_digest": self._plan.envelope_digest,
-            "ambient_torr": self._plan.file.lab.ambient_torr,
             "epoch": utc_text(clock.utc_of(0.0)),
-            **(stated.settings.recorded() if stated is not None else {}),
+            **(room if facts.has_line else {}),
             **self._encryption.header(),
         }
         try:
@@ -330,7 +365,7 @@ class TaskRun:
                 run=run,
                 about=about_process(self._plan),
                 block_s=block_lab_s(clock.speed),
-                speed=clock.speed,
+                speed=clock.speed if facts.has_line else None,
                 heads=head_keeper(self._plan, clock),
                 key=self._encryption.key,
             )
@@ -374,7 +409,22 @@ class TaskRun:
             where, reason = str(self.folder / ANSWER_NAME), why.strerror or str(why)
             self._warn(Text("file.unwritable", path=where, why=reason))
 
+    def _settings(self, facts: LabFacts) -> Settings:
+        stated = facts.line_facts.get(self._payload.capability)
+        return Settings() if stated is None else stated.settings
+
     async def _answer(self, facts: LabFacts, clock: Clock, journal: SqliteJournal) -> HcpMessage:
+        try:
+            if facts.has_line:
+                return await self._answer_on_line(facts, clock, journal)
+            desk = self._desk_at(NullLine(clock), Absent(), Absent(), facts, clock, journal)
+            return await self._answer_of(desk, clock, journal)
+        except JournalFailed as why:  # before it was accepted: nothing was begun, and nothing sent
+            raise BadOutput(Text("output.journal", why=str(why))) from None
+
+    async def _answer_on_line(
+        self, facts: LabFacts, clock: Clock, journal: SqliteJournal
+    ) -> HcpMessage:
         try:
             self._plan.make_state_dir()
             lock = self._line_lock()
@@ -396,35 +446,55 @@ class TaskRun:
                 )
                 self._alarms = line_alarms(lab)
                 self._prepare(lab)
-                self._desk = Desk(
-                    facts=facts,
-                    line=lab.line,
-                    operator=lab.operator,
-                    approvers=self._persons(clock, journal),
-                    clock=clock,
-                    chance=self._ids,
-                    journal=journal,
-                    session_id=self.session_id,
-                    artifacts=self._artifacts(),
-                    tell=self._tell,
-                    earlier=None if self._earlier is None else self._earlier / JOURNAL_NAME,
-                    accepted=self._accepted,
-                )
-                clock.loop.call_soon(self._pass_on_abort)
                 asked = lab.operator
+                persons = self._persons(clock, journal)
+                desk = self._desk_at(lab.line, asked, persons, facts, clock, journal)
                 step_done = asked.done if isinstance(asked, RemoteOperator) else None
-                hands = self._hands = ByHand(lab.line, self._desk, step_done)
+                hands = self._hands = ByHand(lab.line, desk, step_done)
                 home = self._plan.state_dir
                 async with served(home, hands.answer, clock, self._warn, hands.lose_door):
-                    return await self._desk.run(
-                        self._submit, self._payload, lambda answer: self._give(answer, journal)
-                    )
+                    return await self._answer_of(desk, clock, journal)
         except LatchUnreadable as why:
             there = isinstance(why, LatchedElsewhere)  # its text says how to reset it
             then = "Reset it there first" if there else f"Then: {self._plan.reset_command}"
             return self._busy(clock, str(why), then)
-        except JournalFailed as why:  # before the line was opened: nothing was sent
-            raise BadOutput(Text("output.journal", why=str(why))) from None
+
+    def _desk_at(
+        self,
+        line: Line,
+        operator: Operator,
+        approvers: Approvers,
+        facts: LabFacts,
+        clock: Clock,
+        journal: SqliteJournal,
+    ) -> Desk:
+        """Return the desk of this task at a line."""
+        runs, settings = self.folder.resolve().parent, self._settings(facts)
+        self._desk = Desk(
+            facts=facts,
+            line=line,
+            operator=operator,
+            approvers=approvers,
+            around=surroundings_of(self._plan, self._payload, runs, settings),
+            clock=clock,
+            chance=self._ids,
+            journal=journal,
+            session_id=self.session_id,
+            artifacts=Artifacts(
+                self.folder / ARTIFACTS_NAME, self.session_id, self._encryption.key
+            ),
+            tell=self._tell,
+            earlier=None if self._earlier is None else self._earlier / JOURNAL_NAME,
+            accepted=self._accepted,
+            told=self._on_receipt,
+        )
+        return self._desk
+
+    async def _answer_of(self, desk: Desk, clock: Clock, journal: SqliteJournal) -> HcpMessage:
+        clock.loop.call_soon(self._pass_on_abort)
+        return await desk.run(
+            self._submit, self._payload, lambda answer: self._give(answer, journal)
+        )
 
     def _line_lock(self) -> LineLock:
         """Take the line; a run as fast as it goes has it for seconds, and may be waited for.
@@ -447,9 +517,6 @@ class TaskRun:
                     self._warn(Text("run.waits", owner=str(why.owner)))
                     told = True
                 pause(LINE_LOOK_S)
-
-    def _artifacts(self) -> Artifacts:
-        return Artifacts(self.folder / ARTIFACTS_NAME, self.session_id, self._encryption.key)
 
     def _warn(self, text: str) -> None:
         self._tell("warning", {"message": text})

@@ -5,14 +5,19 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from labharness.core.clock import Chance, Clock, utc_text
+from labharness.core.clock import Chance, Clock, utc_text, wall_clock_utc
 from labharness.core.vocabulary.durations import format_duration
+from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
-from labharness.work.admission.token import Scope, issue
-from labharness.work.desk.admitting import Weighed
+from labharness.protocols.hcp.messages import TaskAccepted, TaskSubmit
+from labharness.protocols.hcp.terms import RISK_LEVELS, Rejected
+from labharness.work.admission.approval import NotApproved
+from labharness.work.admission.token import Scope, issue, new_token
+from labharness.work.desk.admitting import Admitting, LineOnFile, Weighed
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.making_safe import ABORT_S_MAX
+from labharness.work.desk.null_line import NO_CHANNEL
 from labharness.work.desk.session import Session
 
 
@@ -99,3 +104,45 @@ def accept(
     body["risk_reasons"] = list(admitted.risk.reasons)
     body["hazard_categories"] = list(weighed.hazards)
     return body
+
+
+def as_accepted(weighed: Weighed | Rejected, told: HcpMessage | None) -> Weighed | Rejected:
+    """Return a task as it is weighed now, or why it is more than what was accepted on receipt."""
+    accepted = getattr(told, "payload", None)
+    if isinstance(weighed, Rejected) or not isinstance(accepted, TaskAccepted):
+        return weighed
+    risk, agreed = weighed.admitted.risk, accepted.risk_level
+    if RISK_LEVELS.index(risk.level) <= RISK_LEVELS.index(agreed):
+        return weighed
+    reasons = Text("parts", parts=risk.reasons)
+    text = Text("policy.later", level=risk.level, reasons=reasons, agreed=agreed)
+    return Rejected("risk_too_high", text, risk.level)
+
+
+def received_without_line(
+    facts: LabFacts, message_id: str, payload: TaskSubmit, session_id: str, chance: Chance
+) -> Rejected | HcpMessage | None:
+    """Return the answer to a task on its receipt: its acceptance, where it only waits for its turn.
+
+    Args:
+        facts: The lab without its line (`facts_without_line`).
+        message_id: Of the submission.
+        payload: Its payload.
+        session_id: Of the task.
+        chance: Of token and message id.
+
+    Returns:
+        The rejection of a task that can never run, or the acceptance; ``None`` for one that goes on
+        from a checkpoint, or that a person would have to agree to.
+    """
+    admitting = Admitting(facts=facts, line=LineOnFile(NO_CHANNEL), utc=wall_clock_utc)
+    weighed = admitting.weigh(payload)
+    if isinstance(weighed, Rejected):
+        return weighed
+    agreed = not isinstance(admitting.approve(weighed, payload.caller_id), NotApproved)
+    if payload.resume_from is not None or not agreed:
+        return None
+    token = new_token(chance.entropy)
+    return acceptance(
+        session_id, message_id, weighed, facts, token, chance.uuid4(), wall_clock_utc()
+    )

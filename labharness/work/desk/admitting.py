@@ -87,6 +87,21 @@ class BoundedLine(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class LineOnFile:
+    """A line as its files state it: open, whatever its latch is when the task's turn comes."""
+
+    envelope: Envelope
+
+    def latched(self) -> str:
+        """Return that it is open."""
+        return ""
+
+    def unguarded(self) -> tuple[str, ...]:
+        """Return no link: which ones may energise is seen when they are opened."""
+        return ()
+
+
 def must_begin(line: Line, weighed: Weighed, table: str) -> None:
     """Refuse a plan that cannot begin from what stands in the instruments of an opened line.
 
@@ -103,6 +118,8 @@ def must_begin(line: Line, weighed: Weighed, table: str) -> None:
         rows = (rule.row for rule in line.memory.guarding.get(channel, ()))
         return min((row.above for row in rows if row.on_loss), default=0.0)
 
+    if not line.instruments:
+        return
     first = begins(line.memory, line.instruments, table)
     idle = idle_steps(weighed.stated, first, line.instruments, line.latest, rests)
     if found := (*line.hindrances(table), *idle):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from labharness.core.clock import Chance, Clock, utc_text
+from labharness.core.errors import LabError
 from labharness.core.vocabulary import Cause
 from labharness.core.vocabulary.durations import format_duration
 from labharness.core.vocabulary.texts import Text
@@ -58,11 +59,12 @@ SUFFIXES = {"application/json": "json", "text/csv": "csv", "application/jsonl": 
 
 def summary(line: Line, records: Sequence[StepRecord], run_s: float, made: int) -> dict[str, Any]:
     """Return the execution summary of a run."""
+    trips = line.trip_response.trips if line.instruments else ()
     return {
         "duration": format_duration(run_s),
         "steps_executed": sum(record.status is Status.COMPLETED for record in records),
         "checkpoints_created": made,
-        "risk_events": risk_events(line.trip_response.trips, line.clock),
+        "risk_events": risk_events(trips, line.clock),
         "warnings": list(line.events.warnings),
     }
 
@@ -90,6 +92,10 @@ def as_asked(submission: Submission, answer: Answer | NoAnswer) -> Answer | NoAn
     whole = ArtifactContent(ALL_OUTPUTS, "application/json", canonical(answer.outputs))
     kept = {name: value for name, value in answer.outputs.items() if name in closed}
     return replace(answer, outputs=kept, artifacts=(*answer.artifacts, whole))
+
+
+class Withdrawn(LabError, RuntimeError, code="withdrawn"):
+    """A task that was accepted on receipt, and may not begin by the rules of its turn."""
 
 
 class Closing:
@@ -146,17 +152,19 @@ class Closing:
 
         Of a confidential one the key alone reads the reason, where it may quote an input.
         """
-        if self._session.confidential:
-            self._keep_reason(rejected)
-            rejected = in_clear(rejected)
         return self._record(
             answers.task_rejected(
                 message_id=self._chance.uuid4(),
                 timestamp=self._timestamp(),
                 in_reply_to=message_id,
-                rejected=rejected,
+                rejected=self._clear(rejected),
             )
         )
+
+    def withdrawn(self, rejected: Rejected, summary_: dict[str, Any]) -> HcpMessage:
+        """Return the failure of a task that is rejected after its acceptance on receipt."""
+        why = self._clear(rejected).reason_message
+        return self.failed(Withdrawn(why), (), None, summary_)
 
     def completed(self, answer: Answer, summary_: dict[str, Any]) -> HcpMessage:
         """Return the results."""
@@ -187,15 +195,21 @@ class Closing:
         """Return the failure of a run, with its partial results."""
         code, why = error_of(ended)
         started = [record for record in records if record.started_s is not None]
-        phase = started[-1].instruction.stage if started else "arming"
+        has_line = self._facts.has_line
+        if answer is not None and not has_line:  # on a line it is told with its step
+            why = answer.reason
+        first = "arming" if has_line else "accepted"
         rows = self._keep_partial_logs()
         partial = self._so_far(records) if answer is None else dict(answer.partial_outputs)
-        partial.setdefault(self.log, {"entries_before_failure": rows})
+        if has_line:
+            partial.setdefault(self.log, {"entries_before_failure": rows})
         if self._session.confidential:
             self.keep([failure(why, answer)])
             partial, summary_ = self._referred(partial), self._bare("", summary_)
             why, answer = Text("data.failed", name=FAILURE), None
-        way_out = suggestion(ended, answer, self._facts.lab_option)
+        way_out = "" if answer is None else answer.suggestion
+        if has_line:
+            way_out = suggestion(ended, answer, self._facts.lab_option)
         if (behind_s := self._clock.behind_s) > BEHIND_S_MAX:
             slower = Text("advice.slower", speed=self._clock.speed, behind_s=behind_s)
             way_out = Text("sentences", parts=(slower, way_out))
@@ -212,9 +226,9 @@ class Closing:
             session_id=self._session.session_id,
             error_code=code,
             error_message=why,
-            suggestion=way_out,
+            suggestion=way_out or None,
             error_details={
-                "phase": phase,
+                "phase": started[-1].instruction.stage if started else first,
                 "step": len(started),
                 "last_checkpoint": self._checkpoints.last,
                 "recoverable": again is not None,
@@ -268,11 +282,15 @@ class Closing:
         self.keep([remarks(finding, said["warnings"], said["risk_events"])])
         return bare(said)
 
-    def _keep_reason(self, rejected: Rejected) -> None:
+    def _clear(self, rejected: Rejected) -> Rejected:
+        """Return a rejection as everybody may know it, and keep what the key alone reads of it."""
+        if not self._session.confidential:
+            return rejected
         if self._journal.key is not None:
             told = {"reason": rejected.reason_message, "suggestion": rejected.suggestion}
             with suppress(JournalFailed):  # the record of the rejection meets the same
                 self._journal.append("withheld", told, self._clock.now_s())
+        return in_clear(rejected)
 
     def _so_far(self, records: Sequence[StepRecord]) -> dict[str, Any]:
         """Store the files of all that was measured, and return the outputs that it makes."""
@@ -307,7 +325,9 @@ class Closing:
             self._way_on = await asyncio.to_thread(way_on, path, self._facts)
 
     def _keep_logs(self, name: str, filename: str) -> int:
-        """Store the process log; return its rows, 0 when the journal is lost."""
+        """Store the process log of a line; return its rows, 0 when the journal is lost."""
+        if not self._facts.has_line:
+            return 0
         try:
             if self._table is None:
                 self._journal.flush()
@@ -367,6 +387,8 @@ def error_of(ended: BaseException) -> tuple[str, str]:
         return ("execution_error" if communication else "safety_violation"), ended.trip.detail
     if isinstance(ended, StepFailed):
         return ERROR_OF.get(ended.kind, "execution_error"), str(ended)
+    if isinstance(ended, Withdrawn):
+        return "resource_unavailable", str(ended)
     if isinstance(ended, TimeoutError):
         return "timeout", ended.args[0] if ended.args else Text("session.overtime")
     if isinstance(ended, ConnectionError | RuntimeError):

@@ -2,7 +2,8 @@
 
 The file reads from top to bottom like a request. Decisions are made by admission, the capability
 and the kernel. The desk owns their order, and leaves the line in its safe state before it answers,
-after every ending. A line that has to cool is watched after the answer (``cooling``).
+after every ending. A line that has to cool is watched after the answer (``cooling``). A task that
+needs no line goes the same way on a `NullLine`.
 """
 
 import asyncio
@@ -24,8 +25,8 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.kernel import Mode
 from labharness.work.admission.approval import Approved, NotApproved
 from labharness.work.admission.confidential import is_confidential
-from labharness.work.capability import Answer, NoAnswer
-from labharness.work.desk.accepting import accept
+from labharness.work.capability import Answer, NoAnswer, Surroundings, needs_no_line
+from labharness.work.desk.accepting import accept, as_accepted
 from labharness.work.desk.admitting import Admitting, Weighed, must_begin
 from labharness.work.desk.checkpoint import Checkpoints, readings_of
 from labharness.work.desk.closing import Closing, as_asked, summary, unfit
@@ -39,7 +40,7 @@ from labharness.work.desk.redaction import ACCEPTED, RECOVERED
 from labharness.work.desk.resuming import NotResumable, Resumption, look_up
 from labharness.work.desk.rules_record import plan_record
 from labharness.work.desk.session import Session
-from labharness.work.plan import Executor, FailureKind, Operator, StepFailed, StepRecord
+from labharness.work.plan import Executor, FailureKind, Operator, StepFailed, StepRecord, Verb
 
 LOG = logging.getLogger(__name__)
 
@@ -52,14 +53,16 @@ class Desk:
 
     Args:
         facts: The lab.
-        line: Its line, not opened yet.
+        line: Its line, not opened yet; a `NullLine` for a task that needs none.
         operator: The person who does manual steps.
         approvers: The persons who decide where no standing approval covers a plan.
+        around: Facts for the verbs of a task that needs no line.
         journal: The run's journal.
         artifacts: The store of its files.
         tell: Called with every event as it happens.
         earlier: The journal of the run to go on from, for a submission that does so.
         accepted: Keeps the one message with the session's token, for its caller alone.
+        told: The acceptance that the caller got on receipt, where it got one (decision 40).
 
     Attributes:
         session: Its session.
@@ -74,6 +77,7 @@ class Desk:
         line: Line,
         operator: Operator,
         approvers: Approvers,
+        around: Surroundings,
         clock: Clock,
         chance: Chance,
         journal: SqliteJournal,
@@ -82,11 +86,13 @@ class Desk:
         tell: Callable[[str, Mapping[str, Any]], None],
         earlier: Path | None = None,
         accepted: Callable[[HcpMessage], None] = lambda message: None,
+        told: HcpMessage | None = None,
     ) -> None:
         self._facts = facts
         self._line = line
         self._operator = operator
         self._approvers = approvers
+        self._around = around
         self._clock = clock
         self._chance = chance
         self._journal = journal
@@ -98,7 +104,10 @@ class Desk:
         )
         self._executor: Executor | None = None
         self._earlier = earlier
-        self._accept = partial(accept, facts=facts, clock=clock, chance=chance, keep=accepted)
+        self._told = told
+        self._accept = partial(
+            accept, facts=facts, clock=clock, chance=chance, keep=accepted, told=told
+        )
         self._resumption: Resumption | None = None
         self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
@@ -151,6 +160,8 @@ class Desk:
         self.session.event(
             "session_created", {"state": "PENDING", "risk_level": None, "session_token": None}
         )
+        if self._told is not None:
+            self.session.become("RUNNING", ACCEPTED)
         self.session.metadata["source_message_id"] = submit.message_id
         submitted = {
             "message_id": self._chance.uuid4(),
@@ -178,7 +189,7 @@ class Desk:
     async def _admit(self, payload: TaskSubmit) -> Weighed | Rejected:
         """Weigh, read the line, fly the plan, and find its approval; no channel is set."""
         admitting = Admitting(facts=self._facts, line=self._line, utc=self._clock.utc)
-        weighed = admitting.weigh(payload)
+        weighed = as_accepted(admitting.weigh(payload), self._told)
         if isinstance(weighed, Rejected):
             return await admitting.advise(payload, weighed)
         self.session.warn_of_ignored(weighed.admitted.screened.ignored)
@@ -215,14 +226,14 @@ class Desk:
         if prediction is not None:
             self._journal.append("prediction", prediction.to_json(), self._clock.now_s())
             self._reporter.expect(prediction)
-        self._reporter.progress("awaiting_approval", 0, Text("approval.looking"))
+        self._reporter.of_line("awaiting_approval", Text("approval.looking"))
         approved: Approved | NotApproved | Rejected | None
         approved = admitting.approve(weighed, payload.caller_id)
         if isinstance(approved, NotApproved):
             request = admitting.request(
                 payload, weighed, prediction, approved, session_id=self.session.session_id
             )
-            self._reporter.progress("awaiting_approval", 0, Text("approval.waiting"))
+            self._reporter.of_line("awaiting_approval", Text("approval.waiting"))
             approved = await self._approvers.decide(request)
         if isinstance(approved, Rejected):
             return await admitting.advise(payload, approved)
@@ -239,9 +250,12 @@ class Desk:
         self._closing.capability = weighed.capability
         body = self._accept(self.session, submit.message_id, weighed)
         self._journal.append("task_accepted", body, self._clock.now_s())
+        if not self._facts.has_line:  # no poll commits it soon, and its caller hears of it now
+            self._journal.commit()
         self.session.tell("task_accepted", body)
         resumption = self._resumption
-        self.session.become("RUNNING", ACCEPTED if resumption is None else RECOVERED)
+        if self._told is None:
+            self.session.become("RUNNING", ACCEPTED if resumption is None else RECOVERED)
         planned, started_s = weighed.planned, self._clock.now_s()
         commands = weighed.commands
         done: tuple[StepRecord, ...] = ()
@@ -264,7 +278,7 @@ class Desk:
         self._executor = executor = Executor(
             planned.instructions,
             operations,
-            weighed.capability.verbs,
+            self._verbs(weighed),
             self._reporter.stepped,
             self._checkpoints.make,
             done,
@@ -278,11 +292,17 @@ class Desk:
             ended = Tripped(self._line.memory.trip)
         return self._answered(weighed, executor.records(), ended, run_s)
 
+    def _verbs(self, weighed: Weighed) -> Mapping[str, Verb]:
+        capability, inputs = weighed.capability, weighed.admitted.screened.submission.inputs
+        if needs_no_line(capability):
+            return capability.bound(inputs, self._around)
+        return capability.verbs
+
     async def _execute(self, executor: Executor, max_duration_s: float) -> Exception | None:
         """Arm, run the plan, and return the exception that ended it; ``None`` for a good end."""
         try:
             async with asyncio.timeout(max_duration_s):
-                self._reporter.progress("arming", 0, Text("arming.table"))
+                self._reporter.of_line("arming", Text("arming.table"))
                 await self._line.arm(self._facts.safe_procedure)
                 if self._resumption is not None:
                     await self._line.next_tick()
@@ -310,6 +330,9 @@ class Desk:
         A line that may be hot goes on being polled, with trips in force; any other is closed.
         """
         line = self._line
+        if not self._facts.has_line:
+            self._safe_at_s = self._clock.now_s()
+            return self._safe_at_s
         await self._making_safe.wait()
         if line.memory.trip is not None:
             trip = line.memory.trip
@@ -318,7 +341,7 @@ class Desk:
         if ended is None and line.memory.trip is None and self._making_safe.done:
             line.disarm()
         else:
-            self._reporter.progress("cooling_under_watch", 100, self._cooling.said)
+            self._reporter.of_line("cooling_under_watch", self._cooling.said, 100)
             self.watches = True
         self._safe_at_s = self._clock.now_s()
         if self.watches:
@@ -361,8 +384,11 @@ class Desk:
     # ---- other ends
 
     def _rejected(self, submit: HcpMessage, rejected: Rejected) -> HcpMessage:
-        self.session.become("REJECTED", rejected.reason_code)
-        return self._closing.rejected(submit.message_id, rejected)
+        if self._told is None:
+            self.session.become("REJECTED", rejected.reason_code)
+            return self._closing.rejected(submit.message_id, rejected)
+        # rules have changed since it was accepted on receipt
+        return self._closing.withdrawn(rejected, summary(self._line, (), 0.0, 0))
 
     async def _aborted(self, submit: HcpMessage) -> HcpMessage:
         reason = self._abort_reason
@@ -377,7 +403,8 @@ class Desk:
     async def _broken(self, submit: HcpMessage, failure: BaseException) -> HcpMessage:
         """End a session because of a failure in this program, with the line made safe."""
         if self.session.state == "PENDING":
-            LOG.error("the task is rejected by an error of the harness", exc_info=failure)
+            shown = None if self.session.confidential else failure  # it may quote an input
+            LOG.error("the task is rejected by an error of the harness", exc_info=shown)
             why = Text("failure.internal", what=repr(failure))
             return self._rejected(submit, Rejected("resource_unavailable", why))
         await self._close_safe(failure)

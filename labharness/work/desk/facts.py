@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Protocol
 
-from labharness.core.vocabulary.hours import Hours
+from labharness.core.vocabulary.hours import ALWAYS, Hours
+from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected, RiskLevel
 from labharness.work.admission.approval import Approved, StandingApproval, plan_digest
 from labharness.work.admission.callers import Caller
-from labharness.work.capability import Capability, LineFacts
+from labharness.work.capability import Capability, LineFacts, without_line
 from labharness.work.desk.energised import EnergySource
 from labharness.work.plan import InstructionSet, Prediction
 
@@ -84,7 +85,7 @@ class LabFacts:
         approval_key: The public key that must have signed them.
         safety_envelope: In HCP's words, for ``task_accepted``.
         line_facts: Facts for the planner of each capability.
-        safe_procedure: The state every run begins and ends with.
+        safe_procedure: The state every run begins and ends with; ``""`` without a line.
         watched: Channels and units of the process log.
         warnings: Warnings on the lab, such as unverified drivers.
         encrypts: It has a key for confidential data.
@@ -117,3 +118,44 @@ class LabFacts:
     begins_anew: bool = False
     refused: Rejected | None = None
     predict: Callable[[InstructionSet, Mapping[str, float]], Awaitable[Prediction]] | None = None
+
+    @property
+    def has_line(self) -> bool:
+        """Whether these are the facts for tasks on its line."""
+        return bool(self.safe_procedure)
+
+
+def facts_without_line(facts: LabFacts) -> LabFacts:
+    """Return the facts of a lab for tasks that need no line: those capabilities, and no energy.
+
+    Nothing runs that a person would attend, or that another task could share.
+    """
+    offered = {
+        name: form for name, each in facts.capabilities.items() if (form := without_line(each))
+    }
+    return replace(
+        facts,
+        attended=ALWAYS,
+        shared=False,
+        sources=(),
+        on_comm_loss={},
+        capabilities=offered,
+        safety_envelope={},
+        line_facts={name: facts.line_facts[name] for name in offered},
+        safe_procedure="",
+        watched={},
+        warnings=(),
+        predict=None,
+    )
+
+
+def is_without_line(facts: LabFacts, payload: TaskSubmit) -> bool:
+    """Return whether a task needs no line.
+
+    Args:
+        facts: The lab without its line (`facts_without_line`).
+        payload: Of the submission.
+    """
+    offered = facts.capabilities.get(payload.capability)
+    takes: Callable[[Mapping[str, Any]], bool] = getattr(offered, "takes", lambda inputs: True)
+    return offered is not None and takes(payload.inputs)

@@ -78,6 +78,8 @@ class MakingSafe:
 
     def unverified(self) -> list[str]:
         """Return texts for what is not verified at this moment, a lost latch among it."""
+        if not self._line.instruments:
+            return []
         last = self._last()
         found: list[str] = [
             Text("pair", what=last.procedure, why=each) for each in last.unverified()

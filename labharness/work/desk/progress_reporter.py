@@ -72,6 +72,11 @@ class ProgressReporter:
         data = {"stage": stage, "percent": round(percent, 1), "message": message}
         self._session.event("progress", data)
 
+    def of_line(self, stage: str, message: str, percent: int = 0) -> None:
+        """Report a stage that a task has on a line alone."""
+        if self._line.instruments:
+            self.progress(stage, percent, message)
+
     def stepped(self, progress: Progress) -> None:
         """Record the begin or end of a step, and report its begin."""
         step = {"instruction": progress.instruction_id, "status": progress.status.value}
@@ -85,10 +90,12 @@ class ProgressReporter:
             self.doing = progress.description
             self.step = self._steps[progress.instruction_id]
             self.progress(progress.stage, percent, progress.description)
+            if not self._line.instruments:  # no poll commits it soon, and others follow the journal
+                self._journal.commit()
 
     def ticked(self) -> None:
         """Report the values, once a minute of lab time."""
-        if self._now_s() - self._told_s >= PROGRESS_S:
+        if self._line.instruments and self._now_s() - self._told_s >= PROGRESS_S:
             self._told_s = self._now_s()
             self._session.tell("tick", {"values": self._values(), "left_s": self.left_s})
 

@@ -16,7 +16,7 @@ from labharness.journal import SqliteJournal
 from labharness.journal.access_log import accesses
 from labharness.journal.artifacts import Artifacts
 from labharness.lab import read_lab
-from labharness.lab.wiring.run_without_line import RunWithoutLine, lab_facts_without_line
+from labharness.lab.wiring.tasks import TaskRun, lab_facts_without_line
 from labharness.work.capability.raman_characterization.spectra import spectrum_fault
 from labharness.work.capability.raman_verdict import raman_shift
 from labharness_simulators.plant import Sample, Spectrometer
@@ -57,10 +57,10 @@ def ended(folder: Path, inputs: Mapping[str, Any], **constraints: Any) -> tuple[
     }
     body["payload"].pop("expected_output", None)
     plan = replace(read_lab(LAB), state_dir=folder / "state")
-    run = RunWithoutLine(
+    run = TaskRun(
         plan,
-        lab_facts_without_line(plan),
         *as_submit(body),
+        without_line=lab_facts_without_line(plan),
         out=folder / "runs" / "now",
         tell=lambda kind, data: None,
     )

@@ -12,11 +12,10 @@ from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.journal import JournalFailed
 from labharness.lab import read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
-from labharness.lab.house.screening import LineOnFile
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.capability import CannotDo, NoAnswer
 from labharness.work.desk import Admitting
-from labharness.work.desk.admitting import ADVISED, WAYS_MAX
+from labharness.work.desk.admitting import ADVISED, WAYS_MAX, LineOnFile
 from labharness.work.desk.desk import Desk
 from labharness.work.desk.referred import failure
 from rig import SHORT_LINE, submission

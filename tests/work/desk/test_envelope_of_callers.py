@@ -11,11 +11,11 @@ from commands import ROOT
 from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.lab import default_lab_path, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
-from labharness.lab.house.screening import LineOnFile
 from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk import Admitting
+from labharness.work.desk.admitting import LineOnFile
 from rig import EXAMPLE, SHORT_LINE
 
 PLAN = read_lab(SHORT_LINE)

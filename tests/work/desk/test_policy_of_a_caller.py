@@ -17,13 +17,12 @@ from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary import Command, Ending
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
-from labharness.lab.house.screening import LineOnFile
 from labharness.line import Line
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk import Admitting
-from labharness.work.desk.admitting import Weighed
+from labharness.work.desk.admitting import LineOnFile, Weighed
 from labharness.work.desk.explained import explained
 from labharness.work.desk.operations import LineOperations, OutOfScope
 from labharness.work.plan.prediction import Prediction

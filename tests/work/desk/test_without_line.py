@@ -12,7 +12,7 @@ import pytest
 from labharness.core.files.named import is_there
 from labharness.journal.reading import read, verify_file
 from labharness.lab import read_lab
-from labharness.lab.wiring.run_without_line import RunWithoutLine, lab_facts_without_line
+from labharness.lab.wiring.tasks import TaskRun, lab_facts_without_line
 from labharness.protocols.hcp.codec import decode, encode, submission_of
 from labharness.work.capability import document_analysis
 from labharness.work.capability.document_analysis import supervised
@@ -26,26 +26,26 @@ FOUND: Mapping[str, Any] = {"findings": [], "growth": None, "sections": 1}
 SLOW = "import time; time.sleep(50)"
 
 
-def run_of(folder: Path, **changes: Any) -> RunWithoutLine:
+def run_of(folder: Path, **changes: Any) -> TaskRun:
     """Return a run of the example, with other values of its payload."""
     body = json.loads(EXAMPLE.read_text("utf-8"))
     body["payload"] |= changes
     plan = replace(read_lab(LAB), state_dir=folder / "state")
     told: list[str] = []
-    return RunWithoutLine(
+    return TaskRun(
         plan,
-        lab_facts_without_line(plan),
         *as_submit(body),
+        without_line=lab_facts_without_line(plan),
         out=folder / "run",
         tell=lambda kind, data: told.append(kind),
     )
 
 
-def kinds(run: RunWithoutLine) -> list[str]:
+def kinds(run: TaskRun) -> list[str]:
     return [each.kind for each in read(run.folder / "journal.sqlite")]
 
 
-def events(run: RunWithoutLine) -> list[Mapping[str, Any]]:
+def events(run: TaskRun) -> list[Mapping[str, Any]]:
     records = read(run.folder / "journal.sqlite")
     return [each.body for each in records if each.kind == "event"]
 
@@ -231,8 +231,11 @@ def test_a_name_of_a_higher_minor_version_is_warned_of_and_the_task_runs(tmp_pat
     for version, kind in (("1.0", "task_rejected"), ("1.7", "task_completed")):
         plan = replace(read_lab(LAB), state_dir=tmp_path / version / "state")
         submit = as_submit({**body, "hcp_version": version})
-        run = RunWithoutLine(
-            plan, lab_facts_without_line(plan), *submit, out=tmp_path / version / "run"
+        run = TaskRun(
+            plan,
+            *submit,
+            without_line=lab_facts_without_line(plan),
+            out=tmp_path / version / "run",
         )
         message = run.execute().message
         assert message.type == kind, message.payload
