@@ -94,7 +94,7 @@ def test_a_plan_runs_only_on_an_armed_line_and_each_of_its_ends_is_returned(
         if fault is not None and what == fails:
             raise fault
 
-    desk._reporter = SimpleNamespace(progress=lambda *told: done.append(told[0]))
+    desk._reporter = SimpleNamespace(of_line=lambda *told: done.append(told[0]))
     desk._line = SimpleNamespace(arm=lambda _: do("arm"), start=lambda: done.append("start"))
     desk._line.monitor = SimpleNamespace(lose_journal=done.append)
     desk._facts = SimpleNamespace(safe_procedure="safe")
