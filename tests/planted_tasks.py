@@ -268,7 +268,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "schedule that forgets what was due",
-        "labharness.work.task.deciding_jobs:_check_due",
+        "labharness.work.task.deciding:_check_due",
         "on_time and job.due_s < due_s <= now_s",
         "on_time and due_s <= now_s",
         "tests/work/task/test_task_jobs.py::test_a_due_time_is_dealt_with_once_and_no_other_time_is",
@@ -277,7 +277,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "instrument that two runs have",
-        "labharness.work.task.deciding_leases:_lease",
+        "labharness.work.task.deciding:_lease",
         "not leased(tasks).keys() & set(c.instruments)",
         "True",
         LEASES,
@@ -287,7 +287,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "limit of runs at once that lets one more begin",
-        "labharness.work.task.leases:obstacle",
+        "labharness.work.task.queue:obstacle",
         "at_work(tasks, task) >= need.places",
         "at_work(tasks, task) > need.places",
         "tests/work/task/test_task_leases.py::"
@@ -297,7 +297,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "stored spectra that take the place of a map",
-        "labharness.work.task.leases:_form",
+        "labharness.work.task.queue:_form",
         "bool(task.profile.get(WITHOUT_LINE))",
         "False",
         "tests/work/task/test_task_leases.py::test_each_form_of_a_capability_has_its_own_places",

@@ -15,8 +15,8 @@ from labharness.lab import LabPlan
 from labharness.lab.config.account import account
 from labharness.protocols.hcp.codec import encode
 from labharness.work.task.jobs import schedule_of, standing
-from labharness.work.task.projected import utc
 from labharness.work.task.record import Job, Tasks
+from labharness.work.task.snapshot import utc
 
 
 def jobs(chosen: argparse.Namespace) -> int:

@@ -42,9 +42,8 @@ from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode
 from labharness.work.desk.folder import ANSWER_NAME
 from labharness.work.task.events import events_of
 from labharness.work.task.house import read_history, read_tasks
-from labharness.work.task.projected import graph_of, last_error, task_of, utc
 from labharness.work.task.record import Task, Tasks
-from labharness.work.task.snapshot import snapshot, unfollowed
+from labharness.work.task.snapshot import graph_of, last_error, snapshot, task_of, unfollowed, utc
 from labharness.work.task.states import FOR_PERSONS, TERMINAL
 
 LOOK_S = 0.5  # between two looks at a task that is waited for

@@ -61,10 +61,12 @@ from labharness.work.task.deciding import silent
 from labharness.work.task.following import followed, found_again, read_up_to
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import Vary
-from labharness.work.task.leases import Need, Needs, obstacle
 from labharness.work.task.queue import (
     READY,
+    Need,
+    Needs,
     next_task,
+    obstacle,
     reviewed,
     waiting,
     waits,

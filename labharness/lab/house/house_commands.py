@@ -19,8 +19,7 @@ from labharness.work.task.commands import (
     ReportStatus,
     TaskCommand,
 )
-from labharness.work.task.leases import Need, Needs
-from labharness.work.task.queue import PRIORITIES, READY
+from labharness.work.task.queue import PRIORITIES, READY, Need, Needs
 from labharness.work.task.record import Attempt, RetryPolicy, Task, Tasks
 
 WORKER: Final = "line"

@@ -27,8 +27,7 @@ from labharness.work.admission.confidential import Way
 from labharness.work.task.commands import LinkTasks, TaskActor
 from labharness.work.task.facts import CommandRefused, TaskFact
 from labharness.work.task.house import Draft, HouseJournal
-from labharness.work.task.leases import WITHOUT_LINE
-from labharness.work.task.queue import QUEUED_MAX, is_full, reviewed_task
+from labharness.work.task.queue import QUEUED_MAX, WITHOUT_LINE, is_full, reviewed_task
 from labharness.work.task.record import RetryPolicy, Task
 
 NOTED: Final = (WITHOUT_LINE, "traceparent")

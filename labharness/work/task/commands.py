@@ -1,10 +1,10 @@
 """The commands of the control plane of tasks and jobs, their actors, and who may give which."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from labharness.work.task.record import RetryPolicy
+from labharness.work.task.record import JobFields, ProgressFields, TaskFields
 
 ActorRole = Literal["caller", "operator", "runtime"]
 
@@ -35,26 +35,11 @@ class TaskCommand:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateTask(TaskCommand):
+class CreateTask(TaskFields, TaskCommand):
     """Make a task with an identity; a draft is not yet accepted."""
 
-    objective: str
-    parent_task_id: str = ""
-    session_id: str = ""
-    title: str = ""
-    task_kind: str = "unknown"
-    task_family: str = "unknown"
-    visibility: str = "foreground"
-    priority: str = "normal"
-    owner: str = ""
-    assignee: str = ""
     job_id: str = ""
     job_run: str = ""
-    scope: Mapping[str, Any] = field(default_factory=dict)
-    constraints: Mapping[str, Any] = field(default_factory=dict)
-    profile: Mapping[str, Any] = field(default_factory=dict)
-    acceptance: tuple[str, ...] = ()
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,17 +68,9 @@ class StartTask(TaskCommand):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AppendProgress(TaskCommand):
+class AppendProgress(ProgressFields, TaskCommand):
     """Add progress, outputs, checkpoints, coverage, steps, or the state of delivery."""
 
-    phase: str = ""
-    current_step: str = ""
-    counters: Mapping[str, int] = field(default_factory=dict)
-    output_offsets: Mapping[str, int] = field(default_factory=dict)
-    checkpoint_refs: tuple[str, ...] = ()
-    covered: tuple[str, ...] = ()
-    step: tuple[str, ...] = ()
-    plan: tuple[tuple[str, ...], ...] = ()
     delivery: str = ""
 
 
@@ -216,21 +193,8 @@ class JobCommand(TaskCommand):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateJob(JobCommand):
-    """Make a job: a batch of numbered runs at once, or a schedule.
-
-    Attributes:
-        every: When a schedule runs (`jobs.schedule_of`); ``""`` for a batch.
-        runs: The values of each run of a batch, by their paths in the payload.
-        digest: Of the job's ``task_submit`` message, which lies beside the journal.
-        seed: Of simulated runs.
-    """
-
-    title: str
-    every: str = ""
-    runs: tuple[Mapping[str, Any], ...] = ()
-    digest: str = ""
-    seed: int | None = None
+class CreateJob(JobFields, JobCommand):
+    """Make a job: a batch of numbered runs at once, or a schedule."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,33 +236,6 @@ class EndJob(JobCommand):
     reason: str = ""
 
 
-COMMANDS: Final[dict[type[TaskCommand], str]] = {
-    CreateTask: "create_task",
-    UpdateTask: "update_task",
-    ReportStatus: "report_status",
-    StartTask: "start_task",
-    AppendProgress: "append_task_progress",
-    PauseTask: "pause_task",
-    ResumeTask: "resume_task",
-    CancelTask: "cancel_task",
-    RetryTask: "retry_task",
-    CompleteTask: "complete_task",
-    FailTask: "fail_task",
-    LinkTasks: "link_tasks",
-    UnlinkTasks: "unlink_tasks",
-    ArchiveTask: "archive_task",
-    LeaseInstruments: "lease_instruments",
-    ReleaseInstruments: "release_instruments",
-    ListTasks: "list_tasks",
-    GetTask: "get_task",
-    CreateJob: "create_job",
-    TickJob: "tick_job",
-    MissRuns: "miss_runs",
-    DropRun: "drop_run",
-    TellJob: "tell_job",
-    EndJob: "end_job",
-}
-
 _ALL: Final = frozenset({"caller", "operator", "runtime"})
 _STAFF: Final = frozenset({"operator", "runtime"})
 _RUNTIME: Final = frozenset({"runtime"})
@@ -306,29 +243,31 @@ _OPERATOR: Final = frozenset({"operator"})
 
 # An HCP caller creates tasks, reads and cancels its own, and pauses none. Only the runtime reports
 # work, because a person's word about an instrument is not a fact of the instrument.
-MAY: Final[dict[type[TaskCommand], frozenset[str]]] = {
-    CreateTask: _ALL,
-    UpdateTask: _STAFF,
-    ReportStatus: _RUNTIME,
-    StartTask: _RUNTIME,
-    AppendProgress: _RUNTIME,
-    PauseTask: _STAFF,
-    ResumeTask: _STAFF,
-    CancelTask: _ALL,
-    RetryTask: _STAFF,
-    CompleteTask: _RUNTIME,
-    FailTask: _STAFF,
-    LinkTasks: _STAFF,
-    UnlinkTasks: _STAFF,
-    ArchiveTask: _STAFF,
-    LeaseInstruments: _RUNTIME,
-    ReleaseInstruments: _RUNTIME,
-    ListTasks: _ALL,
-    GetTask: _ALL,
-    CreateJob: _OPERATOR,
-    TickJob: _RUNTIME,
-    MissRuns: _RUNTIME,
-    DropRun: _RUNTIME,
-    TellJob: _RUNTIME,
-    EndJob: _OPERATOR,
+_ROWS: Final[dict[type[TaskCommand], tuple[str, frozenset[str]]]] = {
+    CreateTask: ("create_task", _ALL),
+    UpdateTask: ("update_task", _STAFF),
+    ReportStatus: ("report_status", _RUNTIME),
+    StartTask: ("start_task", _RUNTIME),
+    AppendProgress: ("append_task_progress", _RUNTIME),
+    PauseTask: ("pause_task", _STAFF),
+    ResumeTask: ("resume_task", _STAFF),
+    CancelTask: ("cancel_task", _ALL),
+    RetryTask: ("retry_task", _STAFF),
+    CompleteTask: ("complete_task", _RUNTIME),
+    FailTask: ("fail_task", _STAFF),
+    LinkTasks: ("link_tasks", _STAFF),
+    UnlinkTasks: ("unlink_tasks", _STAFF),
+    ArchiveTask: ("archive_task", _STAFF),
+    LeaseInstruments: ("lease_instruments", _RUNTIME),
+    ReleaseInstruments: ("release_instruments", _RUNTIME),
+    ListTasks: ("list_tasks", _ALL),
+    GetTask: ("get_task", _ALL),
+    CreateJob: ("create_job", _OPERATOR),
+    TickJob: ("tick_job", _RUNTIME),
+    MissRuns: ("miss_runs", _RUNTIME),
+    DropRun: ("drop_run", _RUNTIME),
+    TellJob: ("tell_job", _RUNTIME),
+    EndJob: ("end_job", _OPERATOR),
 }
+COMMANDS: Final = {kind: name for kind, (name, _) in _ROWS.items()}
+MAY: Final = {kind: roles for kind, (_, roles) in _ROWS.items()}

@@ -19,33 +19,40 @@ from labharness.work.task.commands import (
     CompleteTask,
     CreateJob,
     CreateTask,
+    DropRun,
+    EndJob,
     FailTask,
     GetTask,
     JobCommand,
+    LeaseInstruments,
     LinkTasks,
     ListTasks,
+    MissRuns,
     PauseTask,
+    ReleaseInstruments,
     ReportStatus,
     ResumeTask,
     RetryTask,
     StartTask,
     TaskActor,
     TaskCommand,
+    TellJob,
+    TickJob,
     UnlinkTasks,
     UpdateTask,
 )
-from labharness.work.task.deciding_jobs import DECIDE_JOBS, JOB_REFUSALS
-from labharness.work.task.deciding_leases import DECIDE_LEASES, LEASE_REFUSALS
+from labharness.work.task.jobs import BATCH_MAX, JOBS_MAX, BadJob, schedule_of, standing
+from labharness.work.task.queue import at_work, leased
 from labharness.work.task.record import (
     DELIVERY_STATES,
     EDGE_KINDS,
     INVERSE,
     VISIBILITIES,
+    Job,
     Task,
     Tasks,
     plain_fields,
 )
-from labharness.work.task.refusing import _Refuse, require
 from labharness.work.task.states import ACTIVE, TERMINAL, may_become
 
 ANSWER_S: Final = 300.0
@@ -59,11 +66,12 @@ TITLE_CHARACTERS_MAX: Final = 500
 
 REFUSALS: Final = frozenset(
     {
-        *("forbidden", "key_reused", "unknown_task", "task_exists", *JOB_REFUSALS),
+        *("forbidden", "key_reused", "unknown_task", "task_exists", "unknown_job"),
         *("illegal_status", "bad_field", "cancelled_graph", "no_attempt", "attempt_open"),
         *("run_exists", "attempts_used", "not_retryable", "back_off", "no_reason", "no_error"),
         *("acceptance_open", "artifacts_open", "children_open", "delivery_open", "offset_shrinks"),
-        *("unknown_edge", "edge_cycle", "unknown_edge_kind", *LEASE_REFUSALS),
+        *("unknown_edge", "edge_cycle", "unknown_edge_kind", "leased"),
+        *("no_place", "not_leased", "job_exists", "jobs_full", "job_ended", "not_due"),
     }
 )
 """All codes of refusals."""
@@ -94,6 +102,16 @@ _MINTED: Final = {
 
 
 Facts = Iterator[f.TaskFact]
+
+
+class _Refuse(Exception):
+    """The refusal of a command; it does not leave the deciding modules."""
+
+
+def require(truth: bool, refusal: str) -> None:
+    """Refuse with a code unless something is true; `decide` makes the code a fact."""
+    if not truth:
+        raise _Refuse(refusal)
 
 
 def decide(
@@ -169,6 +187,11 @@ def readable(tasks: Tasks, actor: TaskActor) -> tuple[Task, ...]:
     return tuple(each for each in tasks.by_id.values() if _sees(actor, each))
 
 
+def _said(command: TaskCommand, *but: str) -> dict[str, Any]:
+    """Return the fields of a command that its fact has too."""
+    return {name: value for name, value in vars(command).items() if name not in but}
+
+
 def _move(task: Task, to: str, now_s: float, **more: str) -> f.TaskMoved:
     require(may_become(task.status, to), "illegal_status")
     return f.TaskMoved(at_s=now_s, task_id=task.task_id, to=to, **more)
@@ -182,8 +205,7 @@ def _create(tasks: Tasks, c: CreateTask, actor: TaskActor, now_s: float) -> Fact
     require(not c.job_run or c.job_run in tasks.jobs[c.job_id].owed, "not_due")
     if c.parent_task_id:
         _may_have_child(tasks, c.parent_task_id, actor)
-    given = {name: value for name, value in vars(c).items() if name != "key"}
-    yield f.TaskCreated(at_s=now_s, requested_by=actor.name, **given)
+    yield f.TaskCreated(at_s=now_s, requested_by=actor.name, **_said(c, "key"))
     if c.parent_task_id:
         parent = c.parent_task_id
         yield f.EdgeSet(at_s=now_s, task_id=parent, kind="child", target_id=c.task_id)
@@ -272,8 +294,7 @@ def _progress(tasks: Tasks, c: AppendProgress, actor: TaskActor, now_s: float) -
     if c.delivery:
         require(c.delivery in DELIVERY_STATES and task.status != "archived", "bad_field")
         yield f.TaskDelivered(at_s=now_s, task_id=c.task_id, state=c.delivery)
-    hidden = ("key", "delivery")
-    said = {name: value for name, value in vars(c).items() if name not in hidden}
+    said = _said(c, "key", "delivery")
     if not any(value for name, value in said.items() if name != "task_id"):
         return
     _check_progress(task, c)
@@ -413,6 +434,79 @@ def _read(tasks: Tasks, c: TaskCommand, actor: TaskActor, now_s: float) -> Facts
     return iter(())
 
 
+def _lease(tasks: Tasks, c: LeaseInstruments, actor: TaskActor, now_s: float) -> Facts:
+    if c.run_id in tasks.leases:
+        return
+    task = tasks.by_id[c.task_id]
+    require(task.current is not None and task.current.run_id == c.run_id, "no_attempt")
+    require(not leased(tasks).keys() & set(c.instruments), "leased")
+    require(at_work(tasks, task) < c.places, "no_place")
+    name = {"task_id": c.task_id, "run_id": c.run_id}
+    yield f.InstrumentsLeased(at_s=now_s, instruments=c.instruments, **name)
+
+
+def _release(tasks: Tasks, c: ReleaseInstruments, actor: TaskActor, now_s: float) -> Facts:
+    lease = tasks.leases.get(c.run_id)
+    require(lease is not None and lease.task_id == c.task_id, "not_leased")
+    run = tasks.by_id[c.task_id].current
+    require(run is None or run.run_id != c.run_id, "attempt_open")
+    yield f.InstrumentsReleased(at_s=now_s, task_id=c.task_id, run_id=c.run_id)
+
+
+def _create_job(tasks: Tasks, c: CreateJob, actor: TaskActor, now_s: float) -> Facts:
+    require(c.job_id not in tasks.jobs, "job_exists")
+    active = sum(standing(tasks, each) == "active" for each in tasks.jobs.values())
+    require(active < JOBS_MAX, "jobs_full")
+    require(bool(c.job_id and c.title) and len(c.title) <= TITLE_CHARACTERS_MAX, "bad_field")
+    require(bool(c.every) != bool(c.runs) and len(c.runs) <= BATCH_MAX, "bad_field")
+    if c.every:
+        try:
+            schedule_of(c.every, now_s)
+        except BadJob:
+            raise _Refuse("bad_field") from None
+    given = _said(c, "key", "task_id")
+    yield f.JobCreated(at_s=now_s, created_by=actor.name, **given)
+
+
+def _at_work(tasks: Tasks, c: JobCommand) -> Job:
+    job = tasks.jobs[c.job_id]
+    require(job.ended_at_s is None, "job_ended")
+    return job
+
+
+def _tick(tasks: Tasks, c: TickJob, actor: TaskActor, now_s: float) -> Facts:
+    _check_due(_at_work(tasks, c), c.due_s, now_s)
+    yield f.JobTicked(at_s=now_s, job_id=c.job_id, due_s=c.due_s)
+
+
+def _check_due(job: Job, due_s: int, now_s: float) -> None:
+    """_Refuse a time that is not of the schedule, is yet to come, or was dealt with before."""
+    require(bool(job.every), "not_due")
+    on_time = schedule_of(job.every, job.created_at_s).upto(due_s) == due_s
+    require(on_time and job.due_s < due_s <= now_s, "not_due")
+
+
+def _miss(tasks: Tasks, c: MissRuns, actor: TaskActor, now_s: float) -> Facts:
+    job = _at_work(tasks, c)
+    _check_due(job, c.first_s, now_s)
+    _check_due(job, c.last_s, now_s)
+    yield f.JobMissed(at_s=now_s, **_said(c, "key", "task_id"))
+
+
+def _drop(tasks: Tasks, c: DropRun, actor: TaskActor, now_s: float) -> Facts:
+    require(c.run in tasks.jobs[c.job_id].owed, "not_due")
+    yield f.JobRunDropped(at_s=now_s, job_id=c.job_id, run=c.run, reason=c.reason)
+
+
+def _tell(tasks: Tasks, c: TellJob, actor: TaskActor, now_s: float) -> Facts:
+    yield f.JobTold(at_s=now_s, job_id=c.job_id, name=c.name)
+
+
+def _end(tasks: Tasks, c: EndJob, actor: TaskActor, now_s: float) -> Facts:
+    _at_work(tasks, c)
+    yield f.JobEnded(at_s=now_s, job_id=c.job_id, actor=actor.name, reason=c.reason)
+
+
 _DECIDE: Final[dict[type[TaskCommand], Callable[[Tasks, Any, TaskActor, float], Facts]]] = {
     CreateTask: _create,
     UpdateTask: _update,
@@ -430,8 +524,14 @@ _DECIDE: Final[dict[type[TaskCommand], Callable[[Tasks, Any, TaskActor, float], 
     ArchiveTask: _archive,
     ListTasks: _read,
     GetTask: _read,
-    **DECIDE_JOBS,
-    **DECIDE_LEASES,
+    LeaseInstruments: _lease,
+    ReleaseInstruments: _release,
+    CreateJob: _create_job,
+    TickJob: _tick,
+    MissRuns: _miss,
+    DropRun: _drop,
+    TellJob: _tell,
+    EndJob: _end,
 }
 
 

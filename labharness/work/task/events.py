@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from labharness.work.task import facts as f
-from labharness.work.task.projected import attempt_of, edge_of, last_error, progress_of, utc
 from labharness.work.task.record import Attempt, Task, Tasks
+from labharness.work.task.snapshot import attempt_of, edge_of, last_error, progress_of, utc
 
 # A status that a task takes -> its event. The wish to cancel has a fact and an event of its own.
 _BY_STATUS: Final = {

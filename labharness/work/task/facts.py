@@ -1,11 +1,17 @@
 """The facts of tasks: codes with typed parameters, which a journal keeps as JSON."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, Final, get_type_hints
 
 from labharness.core.errors import LabError
-from labharness.work.task.record import RetryPolicy, plain_fields
+from labharness.work.task.record import (
+    JobFields,
+    ProgressFields,
+    RetryPolicy,
+    TaskFields,
+    plain_fields,
+)
 
 
 class UnknownFact(LabError, ValueError, code="unknown_task_fact"):
@@ -45,28 +51,12 @@ class CommandRefused(TaskFact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskCreated(TaskFact):
+class TaskCreated(TaskFields, TaskFact):
     """A task has an identity and an objective."""
 
-    task_id: str
-    objective: str
     requested_by: str
-    parent_task_id: str = ""
-    session_id: str = ""
-    title: str = ""
-    task_kind: str = "unknown"
-    task_family: str = "unknown"
-    visibility: str = "foreground"
-    priority: str = "normal"
-    owner: str = ""
-    assignee: str = ""
     job_id: str = ""
     job_run: str = ""
-    scope: Mapping[str, Any] = field(default_factory=dict)
-    constraints: Mapping[str, Any] = field(default_factory=dict)
-    profile: Mapping[str, Any] = field(default_factory=dict)
-    acceptance: tuple[str, ...] = ()
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,23 +124,8 @@ class AttemptEnded(TaskFact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskProgressed(TaskFact):
-    """Progress of the open attempt; empty fields say nothing new.
-
-    Attributes:
-        step: Id, kind and status of a step, or empty.
-        plan: Id, text and `done` or `open` of each line of the checklist.
-    """
-
-    task_id: str
-    phase: str = ""
-    current_step: str = ""
-    counters: Mapping[str, int] = field(default_factory=dict)
-    output_offsets: Mapping[str, int] = field(default_factory=dict)
-    checkpoint_refs: tuple[str, ...] = ()
-    covered: tuple[str, ...] = ()
-    step: tuple[str, ...] = ()
-    plan: tuple[tuple[str, ...], ...] = ()
+class TaskProgressed(ProgressFields, TaskFact):
+    """Progress of the open attempt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,22 +165,10 @@ class InstrumentsReleased(TaskFact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobCreated(TaskFact):
-    """A job that may own tasks, with all that a house needs to make them.
+class JobCreated(JobFields, TaskFact):
+    """A job that may own tasks, with all that a house needs to make them."""
 
-    Attributes:
-        every: When it runs; ``""`` for a batch, whose ``runs`` are owed at once.
-        runs: The values of each run of a batch, by their paths in the payload.
-        digest: Of its ``task_submit`` message.
-    """
-
-    job_id: str
-    title: str
     created_by: str = ""
-    every: str = ""
-    runs: tuple[Mapping[str, Any], ...] = ()
-    digest: str = ""
-    seed: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

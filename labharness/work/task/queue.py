@@ -1,15 +1,17 @@
 """Which task is next: by priority, then by age, once all that it waits for is completed.
 
 A task whose instruments are leased, or whose capability is at its limit, lets those behind it go
-first: it would not begin sooner for it.
+first: it would not begin sooner for it. A lease is the right of a run to instruments, and to a
+place of its capability.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.task.commands import ReportStatus, TaskCommand
-from labharness.work.task.leases import Needs, obstacle
-from labharness.work.task.record import Task, Tasks
+from labharness.work.task.record import InstrumentLease, Task, Tasks
 
 QUEUED_MAX: Final = 100
 """Most tasks of one lab that wait; one more is refused (ruling 6)."""
@@ -19,6 +21,26 @@ PRIORITIES: Final = ("urgent", "high", "normal", "low")
 
 QUEUE: Final = ("draft", "accepted", "queued", "blocked", "waiting_resource")
 READY: Final = ("queued", "waiting_resource")
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The need of a run: it is carried out once it has all of it.
+
+    Attributes:
+        instruments: Empty for a capability without physical resources.
+        places: The declared ``concurrent_limit`` of its capability.
+    """
+
+    instruments: tuple[str, ...]
+    places: int = 1
+
+
+Needs = Callable[[Task], Need]
+"""The need of a run of a task."""
+
+WITHOUT_LINE: Final = "without_line"
+"""Key of the profile of a task that needs no line, of a capability that also works on one."""
 
 
 def waiting(tasks: Tasks) -> tuple[Task, ...]:
@@ -107,3 +129,27 @@ def reviewed_task(tasks: Tasks, task: Task) -> Iterator[TaskCommand]:
         )
     elif not open_ and task.status not in READY:
         yield ReportStatus(task_id=task.task_id, to="queued")
+
+
+def leased(tasks: Tasks) -> dict[str, InstrumentLease]:
+    """Return the lease of each instrument that has one."""
+    return {name: lease for lease in tasks.leases.values() for name in lease.instruments}
+
+
+def at_work(tasks: Tasks, task: Task) -> int:
+    """Return how many runs of a task's capability, in the same form, have a place."""
+    runs = (tasks.by_id[each.task_id] for each in tasks.leases.values())
+    return sum(_form(each) == _form(task) for each in runs)
+
+
+def _form(task: Task) -> tuple[str, bool]:
+    return task.task_family, bool(task.profile.get(WITHOUT_LINE))
+
+
+def obstacle(tasks: Tasks, task: Task, need: Need) -> str:
+    """Return why a run of a task can have no lease now; ``""`` where it can."""
+    if at_work(tasks, task) >= need.places:
+        return Text("queue.no_place", capability=task.task_family, places=need.places)
+    if taken := sorted(leased(tasks).keys() & set(need.instruments)):
+        return Text("queue.leased", names=", ".join(taken))
+    return ""

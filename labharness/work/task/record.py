@@ -90,13 +90,31 @@ class MissedRuns:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+@dataclass(frozen=True, kw_only=True)
+class JobFields:
+    """A job as it is asked for: in the command that makes it, in its fact and in its record.
+
+    Attributes:
+        every: When a schedule runs (`jobs.schedule_of`); ``""`` for a batch, whose ``runs`` are
+            owed at once.
+        runs: The values of each run of a batch, by their paths in the payload.
+        digest: Of the job's ``task_submit`` message, which lies beside the journal.
+        seed: Of simulated runs.
+    """
+
+    job_id: str
+    title: str
+    every: str = ""
+    runs: tuple[Mapping[str, Any], ...] = ()
+    digest: str = ""
+    seed: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job(JobFields):
     """A durable batch or schedule that owns tasks; its ticks are facts of the job.
 
     Attributes:
-        every: When a schedule runs; ``""`` for a batch.
-        runs: The values of each run of a batch.
         due_s: The last due time that was dealt with.
         owed: Runs whose tasks are still to be made: due times, or numbers of a batch.
         missed: Number of missed runs.
@@ -106,14 +124,8 @@ class Job:
         told: Names of failures that they were told of.
     """
 
-    job_id: str
-    title: str
     created_at_s: float
     created_by: str = ""
-    every: str = ""
-    runs: tuple[Mapping[str, Any], ...] = ()
-    digest: str = ""
-    seed: int | None = None
     ticks: int = 0
     due_s: float = 0.0
     owed: tuple[str, ...] = ()
@@ -209,34 +221,22 @@ class InstrumentLease:
     since_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """One task as its facts leave it; times are seconds of world time since 1970, UTC.
+@dataclass(frozen=True, kw_only=True)
+class TaskFields:
+    """A task as it is asked for: in the command that makes it, in its fact and in its record.
 
     Attributes:
         acceptance: Criteria that must all be covered before it is `completed`.
-        cancel_requested: The cancellation sticks, whatever its status is now.
-        last_activity_s: Time of its newest sign of work.
     """
 
     task_id: str
     objective: str
-    requested_by: str
-    created_at_s: float
-    updated_at_s: float
-    last_activity_s: float
-    root_task_id: str
     parent_task_id: str = ""
     session_id: str = ""
     title: str = ""
     task_kind: str = "unknown"
     task_family: str = "unknown"
     visibility: str = "foreground"
-    status: str = "draft"
-    native_status: str = ""
-    status_reason: str = ""
-    required_action: str = ""
-    request: PersonRequest | None = None
     priority: str = "normal"
     owner: str = ""
     assignee: str = ""
@@ -245,6 +245,47 @@ class Task:
     profile: Mapping[str, Any] = field(default_factory=dict)
     acceptance: tuple[str, ...] = ()
     retry: RetryPolicy = RetryPolicy()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressFields:
+    """Progress of an open attempt, as it is reported and as a fact; empty fields say nothing new.
+
+    Attributes:
+        step: Id, kind and status of a step, or empty.
+        plan: Id, text and `done` or `open` of each line of the checklist.
+    """
+
+    task_id: str
+    phase: str = ""
+    current_step: str = ""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    output_offsets: Mapping[str, int] = field(default_factory=dict)
+    checkpoint_refs: tuple[str, ...] = ()
+    covered: tuple[str, ...] = ()
+    step: tuple[str, ...] = ()
+    plan: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(TaskFields):
+    """One task as its facts leave it; times are seconds of world time since 1970, UTC.
+
+    Attributes:
+        cancel_requested: The cancellation sticks, whatever its status is now.
+        last_activity_s: Time of its newest sign of work.
+    """
+
+    requested_by: str
+    created_at_s: float
+    updated_at_s: float
+    last_activity_s: float
+    root_task_id: str
+    status: str = "draft"
+    native_status: str = ""
+    status_reason: str = ""
+    required_action: str = ""
+    request: PersonRequest | None = None
     progress: TaskProgress = TaskProgress()
     delivery: str = "unknown"
     attempts: tuple[Attempt, ...] = ()

@@ -8,8 +8,8 @@ from labharness.core.vocabulary.texts import Text
 from labharness.journal.chain import Record
 from labharness.work.task.commands import ReportStatus, RetryTask
 from labharness.work.task.following import followed, found_again, read_up_to
-from labharness.work.task.projected import last_error, task_of
 from labharness.work.task.record import RetryPolicy, Task
+from labharness.work.task.snapshot import last_error, task_of
 from line_world import script
 from tasks_alone import OLGA, RUNTIME, TasksAlone
 

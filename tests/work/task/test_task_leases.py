@@ -17,11 +17,19 @@ from labharness.work.task.commands import (
     StartTask,
     TaskActor,
 )
-from labharness.work.task.leases import WITHOUT_LINE, Need, leased, obstacle
-from labharness.work.task.projected import task_of
-from labharness.work.task.queue import PRIORITIES, next_task, reviewed, waiting, waits
+from labharness.work.task.queue import (
+    PRIORITIES,
+    WITHOUT_LINE,
+    Need,
+    leased,
+    next_task,
+    obstacle,
+    reviewed,
+    waiting,
+    waits,
+)
 from labharness.work.task.record import RetryPolicy, Task
-from labharness.work.task.snapshot import snapshot
+from labharness.work.task.snapshot import snapshot, task_of
 from task_schemas import snapshot_validator
 from tasks_alone import ANA, OLGA, RUNTIME, TasksAlone
 

@@ -12,8 +12,7 @@ from labharness.work.task.commands import (
     LinkTasks,
     StartTask,
 )
-from labharness.work.task.leases import Need
-from labharness.work.task.queue import PRIORITIES, next_task, reviewed, waiting
+from labharness.work.task.queue import PRIORITIES, Need, next_task, reviewed, waiting
 from labharness.work.task.record import Task
 from tasks_alone import ANA, OLGA, TasksAlone
 
