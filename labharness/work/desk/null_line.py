@@ -1,4 +1,4 @@
-"""The line of a task that needs none: it has no channel, and nobody stands beside it.
+"""The line of a task that needs none: it has no channel and no operator.
 
 There is nothing to lock, to latch, to arm, to fly before, to make safe or to watch until it is
 cold. A desk takes a task to its answer on it as on any other line (decision 32).
@@ -96,7 +96,7 @@ class NullLine(Line):
 
 
 class Absent:
-    """Stands for the operator and the approvers of a null line: nobody is asked."""
+    """Stands for the operator and the approvers of a null line: no person is asked."""
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> NoReturn:
         """Raise ``PermissionError``: no step is done by hand."""
