@@ -43,8 +43,7 @@ from labharness.work.task.commands import (
     UpdateTask,
 )
 from labharness.work.task.house import HouseJournal
-from labharness.work.task.leases import Need
-from labharness.work.task.queue import PRIORITIES
+from labharness.work.task.queue import PRIORITIES, Need
 from labharness.work.task.record import RetryPolicy, Task
 from line_world import AwayOwner, LineWorld, message, script
 from task_walk import line

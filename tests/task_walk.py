@@ -25,7 +25,7 @@ from labharness.work.task.events import events_of
 from labharness.work.task.facts import TaskFact, fact_to_json
 from labharness.work.task.fold import apply
 from labharness.work.task.following import followed, found_again, read_up_to
-from labharness.work.task.leases import WITHOUT_LINE, Need
+from labharness.work.task.queue import WITHOUT_LINE, Need
 from labharness.work.task.record import DELIVERY_STATES, EDGE_KINDS, RetryPolicy, Task, Tasks
 from labharness.work.task.snapshot import snapshot, unfollowed
 from labharness.work.task.states import STATUSES, TRANSITIONS
