@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from labharness.chaos import Fault, RefereeViolation, Scenario
+from labharness.chaos.referee import RefereeViolation
+from labharness.chaos.scenario import Fault, Scenario
 from labharness.chaos.world import _World
 from labharness.core.clock import Clock, begin, failure_of
 from labharness.core.vocabulary import Command, Ending

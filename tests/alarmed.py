@@ -18,7 +18,8 @@ from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.line import LineAlarms
-from labharness.safety.alarm import AlarmFile, AlertChannel, Channels, NullSenders, Severity
+from labharness.safety.alarm.board import Severity
+from labharness.safety.alarm.outlets import AlarmFile, AlertChannel, Channels, NullSenders
 from rig import SAFE_TABLE, approved_copy
 
 Act = Callable[[Lab], None]

@@ -13,8 +13,8 @@ from labharness.core.vocabulary import Cause, Trip
 from labharness.journal import JournalFailed
 from labharness.line import Line, LineAlarms
 from labharness.line.events import Events
-from labharness.safety.alarm import AlarmFile, AlertChannel, Fact, Severity
-from labharness.safety.alarm.channels import Done
+from labharness.safety.alarm.board import Fact, Severity
+from labharness.safety.alarm.outlets import AlarmFile, AlertChannel, Done
 
 __all__ = ["LEVELS", "Alone", "Disk", "Sender", "SlowLoop", "trip"]
 

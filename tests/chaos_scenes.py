@@ -4,7 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from labharness.chaos import Fault, Scenario, Verdict, faults_of, play
+from labharness.chaos.scenario import Fault, Scenario
+from labharness.chaos.table import faults_of
+from labharness.chaos.world import Verdict, play
 from labharness.lab import LabPlan, read_lab
 from rig import SHORT_LINE
 

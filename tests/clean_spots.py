@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from labharness.analysis import PeakFit, SiliconFit, SpotEvidence
+from labharness.analysis.layers import SpotEvidence
+from labharness.analysis.peaks import PeakFit, SiliconFit
 
 __all__ = ["CLEAN", "SILICON", "spot"]
 

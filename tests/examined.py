@@ -7,14 +7,15 @@ from typing import Any
 
 from commands import ROOT, edited_lab
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.doctor.findings import Check, examine
-from labharness.lab.doctor.looked_up import (
+from labharness.lab.doctor.findings import (
+    Check,
     ClockFacts,
     FolderFacts,
     LatchFacts,
     MachineFacts,
     OwnerFacts,
     SerialFacts,
+    examine,
 )
 from labharness.work.admission.approval import read_approval
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from labharness.chaos import Fault
+from labharness.chaos.scenario import Fault
 from labharness.instruments.link import LinkLost
 from labharness.journal import SqliteJournal
 from labharness.journal.rows import Rows

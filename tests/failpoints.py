@@ -14,7 +14,8 @@ from unittest import mock
 
 from chaos_scenes import FAULTS
 from failplug import Died, Failpoint, Plug
-from labharness.chaos import Fault, Scenario, world
+from labharness.chaos import world
+from labharness.chaos.scenario import Fault, Scenario
 from labharness.chaos.world import _World
 from labharness.core.clock import Clock, VirtualLoop
 from labharness.core.vocabulary import Command, Ending

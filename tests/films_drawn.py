@@ -12,20 +12,18 @@ import numpy as np
 from scipy.stats import binomtest
 
 from clean_spots import spot
-from labharness.analysis import (
-    LAYER_CLASSES,
-    Reference,
-    Spectrum,
-    SpotEvidence,
-    fit_peaks,
-    fit_silicon,
-    judge_layers,
-    la_over_e,
-    peak_height,
-    shift_from_wavelength,
-)
 from labharness.analysis.assess import FILM_ROWS
-from labharness.analysis.evidence import CVD_ROWS, THICK_LAYERS, SeparationRow
+from labharness.analysis.evidence import (
+    CVD_ROWS,
+    LAYER_CLASSES,
+    THICK_LAYERS,
+    Reference,
+    SeparationRow,
+)
+from labharness.analysis.film import peak_height
+from labharness.analysis.layers import SpotEvidence, judge_layers, la_over_e
+from labharness.analysis.peaks import fit_peaks, fit_silicon
+from labharness.analysis.spectrum import Spectrum, shift_from_wavelength
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
 from plants_drawn import PLANTS, Film, Plant, change_of, drawn, light
 

@@ -6,9 +6,8 @@ from typing import Any
 from kernel_line import healthy, limit, see
 from labharness.core.vocabulary import Command, Ending, Outcome, Program, Refused, read_program
 from labharness.instruments.driver import Programmer
-from labharness.line.command import Writer
+from labharness.line.command import Programs, Uploaded, Writer
 from labharness.line.gate import Gate
-from labharness.line.programs import Programs, Uploaded
 from line_alone import Scene, Toy, block, blocks_of, shown, toy
 
 __all__ = [

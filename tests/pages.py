@@ -18,7 +18,7 @@ from random import Random
 import numpy as np
 
 from commands import ROOT, say
-from labharness.analysis import shift_from_wavelength
+from labharness.analysis.spectrum import shift_from_wavelength
 from labharness.core.vocabulary import Cause, Trip
 from labharness.lab import read_lab
 from labharness.safety.guard import Latch

@@ -98,7 +98,7 @@ PLANTED = (
     ),
     PlantedBug(
         "way down goes on over a trip",
-        "labharness.line.escalation:bring_down",
+        "labharness.line.trip_response:bring_down",
         "if trip_response.in_force is not None:\n    break",
         "if False:\n    break",
         "tests/line/test_trip_response_again.py::test_the_way_down_ends_at_a_trip_that_comes_meanwhile[laser]",
@@ -108,7 +108,7 @@ PLANTED = (
     PlantedBug(
         "another procedure sent over the one in force",
         "labharness.line.trip_response:TripResponse.make_safe",
-        "self._memory.trip is not None",
+        "self.memory.trip is not None",
         "False",
         "tests/line/test_trip_response_again.py::"
         "test_nothing_but_the_procedure_in_force_is_sent_while_a_trip_stands",
@@ -118,8 +118,8 @@ PLANTED = (
     PlantedBug(
         "what made a latched line safe by hand undone by the next guard",
         "labharness.line.trip_response:TripResponse.make_safe",
-        "self._guard.trip(replace(latched, procedure=procedure))",
-        "self._guard.repeat(list(self._guard.procedures[procedure]))",
+        "self.guard.trip(replace(latched, procedure=procedure))",
+        "self.guard.repeat(list(self.guard.procedures[procedure]))",
         "tests/line/test_guarded_line.py::"
         "test_what_was_made_safe_by_hand_stays_so_when_another_guard_begins",
         promise=15,
@@ -129,9 +129,9 @@ PLANTED = (
     PlantedBug(
         "verified by what was read before another procedure",
         "labharness.line.trip_response:TripResponse._verify_in_force",
-        "self._since_s is not None and self._memory.trip is not None",
-        "self._since_s is not None and self._memory.trip is not None and (not "
-        "any((self._memory.trip.procedure == each.procedure for each in self.verifications)))",
+        "self._since_s is not None and self.memory.trip is not None",
+        "self._since_s is not None and self.memory.trip is not None and (not "
+        "any((self.memory.trip.procedure == each.procedure for each in self.verifications)))",
         "tests/line/test_trip_response_again.py::"
         "test_a_procedure_that_comes_back_is_verified_by_what_is_read_after_it[0.05]",
         promise=12,
@@ -143,21 +143,21 @@ PLANTED = (
         "for _ in range(TRIES_MAX - 1):\n"
         "    open_steps = [each for each, seen in found.items() if seen[1] is not "
         "StepState.VERIFIED]\n"
-        "    late = self._loop.time() + 2 * LOOK_S >= until_s\n"
+        "    late = self.loop.time() + 2 * LOOK_S >= until_s\n"
         "    if not open_steps or late or self._wave != wave:\n"
         "        break\n"
-        "    self._guard.repeat(tails(frames, {wanted[step].channel for step in open_steps}))\n"
+        "    self.guard.repeat(tails(frames, {wanted[step].channel for step in open_steps}))\n"
         "    await asyncio.sleep(LOOK_S)\n"
-        "    found = await self._states(name, until_s - self._loop.time())",
+        "    found = await self._states(name, until_s - self.loop.time())",
         "for _ in range(TRIES_MAX - 1):\n"
         "    open_steps = [each for each, seen in found.items() if seen[1] is not "
         "StepState.VERIFIED]\n"
-        "    late = self._loop.time() + 2 * LOOK_S >= until_s\n"
+        "    late = self.loop.time() + 2 * LOOK_S >= until_s\n"
         "    if not open_steps or late or self._wave != wave:\n"
         "        break\n"
-        "    self._guard.repeat(tails(frames, {wanted[step].channel for step in open_steps}))\n"
+        "    self.guard.repeat(tails(frames, {wanted[step].channel for step in open_steps}))\n"
         "    await asyncio.sleep(LOOK_S)\n"
-        "    looked = await self._states(name, until_s - self._loop.time())\n"
+        "    looked = await self._states(name, until_s - self.loop.time())\n"
         "    found |= {each: looked[each] for each in open_steps}",
         "tests/line/test_trip_response_again.py::test_complete_is_what_one_look_shows",
         promise=12,
@@ -176,7 +176,7 @@ PLANTED = (
     ),
     PlantedBug(
         "trip of the guard told to nobody",
-        "labharness.line.trip_response:TripResponse.__init__",
+        "labharness.line.trip_response:TripResponse.__post_init__",
         "self.trip",
         "self._run",
         "tests/safety/alarm/test_alarm_of_a_trip.py::"
@@ -187,7 +187,7 @@ PLANTED = (
     ),
     PlantedBug(
         "trip alarm shelved",
-        "labharness.safety.alarm.states",
+        "labharness.safety.alarm.board",
         "HIDEABLE: Final = frozenset({Severity.FAULT, Severity.WARNING})",
         "HIDEABLE: Final = frozenset(Severity)",
         "tests/safety/alarm/test_alarm_states.py::"
@@ -342,9 +342,9 @@ PLANTED = (
     ),
     PlantedBug(
         "over-temperature answered late",
-        "labharness.line.monitor:Monitor.take",
+        "labharness.line.poll:Monitor.take",
         "self._answer(trips)",
-        "self._loop.call_later(0.5, self._answer, trips)",
+        "self.loop.call_later(0.5, self._answer, trips)",
         "tests/line/test_deadlines_of_causes.py::"
         "test_a_limit_that_is_passed_trips_within_a_poll_and_a_quarter_second",
         promise=11,
@@ -352,9 +352,9 @@ PLANTED = (
     ),
     PlantedBug(
         "sample kept before the trip it shows",
-        "labharness.line.monitor:Monitor.take",
+        "labharness.line.poll:Monitor.take",
         "self._answer(trips)",
-        "self._journal.sample(scan.stream, now, values)\nself._answer(trips)",
+        "self.journal.sample(scan.stream, now, values)\nself._answer(trips)",
         "tests/line/test_monitor.py::test_a_trip_goes_before_the_sample_that_showed_it_is_kept",
         promise=13,
         detector="deadline",
@@ -372,7 +372,7 @@ PLANTED = (
     ),
     PlantedBug(
         "record that fails stops making safe",
-        "labharness.line.monitor:Monitor.note",
+        "labharness.line.poll:Monitor.note",
         "self.journal_lost = str(why)",
         "self.journal_lost = str(why)\nraise",
         "tests/line/test_procedures_fail.py::test_a_trip_waits_for_no_disk[disk full]",
@@ -427,7 +427,7 @@ PLANTED = (
     PlantedBug(
         "command sent before its intent is on disk",
         "labharness.line.command:Writer.intend",
-        "await self._journal.durable(intent)",
+        "await self.journal.durable(intent)",
         "",
         "tests/line/test_failpoints.py::"
         "test_after_any_failing_write_a_restart_grows_again"
@@ -499,9 +499,9 @@ PLANTED = (
     ),
     PlantedBug(
         "lost journal overlooked",
-        "labharness.line.monitor:Monitor.lose_journal",
-        "procedure = self._memory.envelope.procedure_of[Cause.JOURNAL_LOST]",
-        "return\nprocedure = self._memory.envelope.procedure_of[Cause.JOURNAL_LOST]",
+        "labharness.line.poll:Monitor.lose_journal",
+        "procedure = self.memory.envelope.procedure_of[Cause.JOURNAL_LOST]",
+        "return\nprocedure = self.memory.envelope.procedure_of[Cause.JOURNAL_LOST]",
         "tests/line/test_failures.py::test_a_journal_that_is_lost_trips_the_line",
         promise=20,
         detector="verdict",
@@ -520,7 +520,7 @@ PLANTED = (
     ),
     PlantedBug(
         "alarm that a power cut takes back",
-        "labharness.safety.alarm.file:AlarmFile.append",
+        "labharness.safety.alarm.outlets:AlarmFile.append",
         "os.fsync(handle)",
         "",
         "tests/core/files/test_appending.py::test_a_line_is_on_the_disk_before_anybody_goes_on[an alarm]",
@@ -563,8 +563,8 @@ PLANTED = (
     PlantedBug(
         "disk waited for before anybody is told",
         "labharness.line.alarms:LineAlarms._save",
-        "self._saving = loop.run_in_executor(None, self._file.append, facts)",
-        "self._saving = loop.create_future()\nself._saving.set_result(self._file.append(facts))",
+        "self._saving = loop.run_in_executor(None, self.file.append, facts)",
+        "self._saving = loop.create_future()\nself._saving.set_result(self.file.append(facts))",
         "tests/safety/alarm/test_alarm_channels.py::test_a_disk_that_stands_still_keeps_nobody_from_being_told",
         promise=23,
         detector="deadline",
@@ -573,8 +573,8 @@ PLANTED = (
     PlantedBug(
         "level told by the calendar",
         "labharness.line.alarms:LineAlarms._waited_s",
-        "self._clock.now_s()",
-        "self._clock.now_s() + self._clock.jumped_s",
+        "self.clock.now_s()",
+        "self.clock.now_s() + self.clock.jumped_s",
         "tests/safety/alarm/test_alarm_line.py::"
         "test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when",
         promise=23,
@@ -595,7 +595,7 @@ PLANTED = (
     PlantedBug(
         "nobody further called for a line that was left",
         "labharness.lab.operate.attend:Attendance._main",
-        "await somebody_knows(alarms, clock, self._tell)",
+        "await somebody_knows(alarms, clock, self.tell)",
         "",
         "tests/safety/alarm/test_alarm_unanswered.py::"
         "test_the_next_level_is_called_though_the_owner_has_left_the_line",
@@ -636,7 +636,7 @@ PLANTED = (
     ),
     PlantedBug(
         "program started though one segment was not read back",
-        "labharness.line.programs:Programs._write",
+        "labharness.line.command:Programs._write",
         "found != block.holds",
         "False",
         "tests/line/test_programs.py::"
@@ -646,7 +646,7 @@ PLANTED = (
     ),
     PlantedBug(
         "half a program left in the instrument",
-        "labharness.line.programs:Programs._store",
+        "labharness.line.command:Programs._store",
         "(programmer.empty, *rest, blocks[-1])",
         "(*rest, blocks[-1])",
         "tests/line/test_programs.py::"

@@ -53,8 +53,8 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "permit outlives a change of an interlock's truth",
-        "labharness.line.monitor:Monitor.take",
-        "self._guard.new_epoch()",
+        "labharness.line.poll:Monitor.take",
+        "self.guard.new_epoch()",
         "",
         "tests/line/test_permits_on_the_line.py::"
         "test_a_permit_ends_with_what_it_rested_on[the_lid_is_opened-]",
@@ -64,7 +64,7 @@ OF_COMMANDS = (
     PlantedBug(
         "permit outlives a call to make safe",
         "labharness.line.trip_response:TripResponse.make_safe",
-        "self._guard.new_epoch()",
+        "self.guard.new_epoch()",
         "",
         "tests/line/test_permits_on_the_line.py::"
         "test_a_permit_ends_with_what_it_rested_on[the_line_is_made_safe-]",

@@ -58,7 +58,7 @@ IN_DOCUMENTS = (
     ),
     PlantedBug(
         "document fetched from a private address",
-        f"{HERE}.fetching:_judged",
+        f"{HERE}.source:_judged",
         "not any(allowed) and not all(_is_public(each) for each in addresses)",
         "not any(allowed) and not any(_is_public(each) for each in addresses)",
         SOURCES + "test_a_private_address_is_not_asked_unless_its_origin_is_named_exactly",
@@ -67,7 +67,7 @@ IN_DOCUMENTS = (
     ),
     PlantedBug(
         "redirect that is followed anywhere",
-        f"{HERE}.fetching:_judged",
+        f"{HERE}.source:_judged",
         "origin is None or not allowed",
         "origin is None",
         SOURCES + "test_a_redirect_is_judged_like_a_first_address",

@@ -148,7 +148,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "a reading in another unit judged",
-        "labharness.line.monitor:Monitor.take",
+        "labharness.line.poll:Monitor.take",
         "self._otherwise.get(scan.instrument)",
         "None",
         "tests/line/test_monitor.py::"
@@ -158,7 +158,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "a unit that is changed in a run overlooked",
-        "labharness.line.monitor:Monitor.fault",
+        "labharness.line.poll:Monitor.fault",
         "not scan.proves or known",
         "True",
         "tests/line/test_set_otherwise.py::"
@@ -209,7 +209,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "a small value written as off",
-        "labharness.instruments.driver.steps:kept",
+        "labharness.instruments.driver.driver:kept",
         "value != 0 and written == 0",
         "False",
         "tests/instruments/driver/test_driver_steps.py::test_what_is_not_zero_is_never_written_as_zero",
@@ -374,8 +374,8 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "offline log thrown away by who keeps none",
-        "labharness.line.monitor:Monitor.keep",
-        "self._journal.keeps",
+        "labharness.line.poll:Monitor.keep",
+        "self.journal.keeps",
         "True",
         "tests/line/test_guarded_line.py::test_what_the_guard_did_alone_outlives_a_reset",
         promise=20,

@@ -464,7 +464,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "dead address waited for",
-        "labharness.safety.guard.start:_open_links.open_one",
+        "labharness.safety.guard.process:_open_links.open_one",
         "links[name].open(OWED_S_MAX if owed else OPEN_S_MAX)",
         "links[name].open(OPEN_S_MAX)",
         "tests/safety/guard/test_guard_process.py::"
@@ -475,7 +475,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "port that does not open keeps all others back",
-        "labharness.safety.guard.start:_open_links",
+        "labharness.safety.guard.process:_open_links",
         "failed and len(failed) == len(links) and (not owed)",
         "failed and (not owed)",
         "tests/line/test_guarded_line.py::"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from labharness.chaos.guard_left import GuardLeft
+from labharness.chaos.world import GuardLeft
 from labharness.lab import LabPlan
 from labharness.lab.config import lab_plan as config
 from labharness.line.procedures import Verification

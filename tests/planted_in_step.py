@@ -68,7 +68,7 @@ IN_STEP = (
     PlantedBug(
         "reply of a poll that cannot be decoded not told to the guard",
         "labharness.line.poll:_Chain._done",
-        "self._guard.doubt(self._port)",
+        "self.guard.doubt(self.port)",
         "pass",
         "tests/line/test_line_poll.py::"
         "test_what_is_no_reply_is_silence_is_told_to_the_guard_and_the_next_scan_is_asked",
@@ -78,7 +78,7 @@ IN_STEP = (
     PlantedBug(
         "reply that cannot be decoded not told to the guard",
         "labharness.line.exchanges:PortLease.__aexit__",
-        "self._guard.doubt(self._port)",
+        "self.guard.doubt(self.port)",
         "pass",
         "tests/line/test_line_parts.py::"
         "test_a_channel_is_read_with_a_second_try_and_what_is_no_reply_is_said",

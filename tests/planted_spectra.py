@@ -46,7 +46,7 @@ IN_SPECTRA = (
     ),
     PlantedBug(
         "narrow line taken for a cosmic ray",
-        "labharness.analysis.despike",
+        "labharness.analysis.spectrum",
         "NEIGHBOUR_EXCESS_MAX = {1: 0.2, 2: 0.065}",
         "NEIGHBOUR_EXCESS_MAX = {1: 0.4, 2: 0.4}",
         "tests/analysis/test_analysis_bare.py::"
@@ -57,7 +57,7 @@ IN_SPECTRA = (
     ),
     PlantedBug(
         "cosmic ray taken for the line of something else",
-        "labharness.analysis.found_lines:_found",
+        "labharness.analysis.lines:_found",
         "despike(stack.counts)[0]",
         "stack.counts",
         "tests/analysis/test_analysis_names.py::"
@@ -67,7 +67,7 @@ IN_SPECTRA = (
     ),
     PlantedBug(
         "film denied that noise would hide",
-        "labharness.analysis.bare:bareness",
+        "labharness.analysis.assess:bareness",
         "looked is None or np.median(SEEN_SIGMA * looked.noise_counts < lowest) < 1",
         "looked is None",
         "tests/analysis/test_analysis_bare.py::test_in_noise_that_would_hide_a_film_none_is_denied",
@@ -76,7 +76,7 @@ IN_SPECTRA = (
     ),
     PlantedBug(
         "weak line overlooked where a film is denied",
-        "labharness.analysis.bare:bareness",
+        "labharness.analysis.assess:bareness",
         "stands.any()",
         "stands.all() and (not stands.any())",
         "tests/analysis/test_analysis_bare.py::"

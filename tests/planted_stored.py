@@ -28,7 +28,7 @@ IN_STORED_SPECTRA = (
     ),
     PlantedBug(
         "dark counts of an earlier run left in its spectra",
-        f"{HERE}.spectra:spectra_of",
+        f"{HERE}.stored:spectra_of",
         "kept.get('dark_counts') if dark_counts is None else dark_counts",
         "dark_counts",
         STORED + "test_spectra_of_an_earlier_run_are_judged_and_their_read_is_logged",

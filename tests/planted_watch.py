@@ -50,7 +50,7 @@ IN_THE_WATCH = (
     PlantedBug(
         "procedure taken for somebody else",
         "labharness.line.trip_response:TripResponse._count",
-        "expect(self._memory, step.channel, math.nan)",
+        "expect(self.memory, step.channel, math.nan)",
         "pass",
         "tests/envelopes/test_foreign_hands.py::"
         "test_what_a_procedure_prepare_or_a_person_at_a_disarmed_line_sets_is_nobody_elses",
@@ -99,7 +99,7 @@ IN_THE_WATCH = (
     ),
     PlantedBug(
         "warning of a second channel taken for the first one's",
-        "labharness.line.monitor:Monitor._answer",
+        "labharness.line.poll:Monitor._answer",
         "(each.channel, _rule(each.detail))",
         "('', _rule(each.detail))",
         "tests/line/test_warned.py::"

@@ -26,7 +26,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "grammar of one's own alone asked",
-        "labharness.lab.config.reads:_reads",
+        "labharness.lab.config.proven:_reads",
         "[(each.name, each.driver) for each in here]",
         "[(instrument.name, instrument.driver)]",
         "tests/instruments/driver/test_reads_are_reads.py::test_a_read_is_held_against_the_grammars_of_all_on_its_port",
@@ -35,7 +35,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "grammar not held against what its driver writes",
-        "labharness.lab.config.reads:_not_in_its_grammar",
+        "labharness.lab.config.proven:_not_in_its_grammar",
         "not is_written(request, driver.write_grammar)",
         "request is None",
         "tests/instruments/driver/test_reads_are_reads.py::test_a_read_that_may_write_is_refused_when_the_lab_is_read[uncovered]",
@@ -44,7 +44,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "driver without a grammar let on a real link",
-        "labharness.lab.config.reads:_bad_grammar",
+        "labharness.lab.config.proven:_bad_grammar",
         "silent and settable and real",
         "silent and settable and (not real)",
         "tests/instruments/driver/test_reads_are_reads.py::test_a_text_driver_that_states_no_grammar_of_writes_stays_off_real_links",
@@ -53,7 +53,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "read that is a frame of a command",
-        "labharness.lab.config.reads:_reads",
+        "labharness.lab.config.proven:_reads",
         "does = [doing for doing, each in writes if same_frame(request, each)]",
         "does: list[str] = []",
         "tests/instruments/driver/test_reads_are_reads.py::test_without_a_grammar_no_read_is_a_frame_that_its_driver_writes",
@@ -149,7 +149,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "relay that no row describes taken for harmless",
-        "labharness.lab.config.energy:_relays",
+        "labharness.lab.config.lab_facts:_relays",
         "channel not in described",
         "channel in ()",
         "tests/work/desk/test_lying_capability.py::test_a_relay_that_no_row_describes_counts_as_the_gravest",

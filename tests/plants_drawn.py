@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from labharness.analysis import LAYER_CLASSES
-from labharness.analysis.evidence import NANOCRYSTALLINE_ROW
+from labharness.analysis.evidence import LAYER_CLASSES, NANOCRYSTALLINE_ROW
 from labharness_simulators.plant.sample import Sample, draw_sample
 from labharness_simulators.plant.spectrum import Light, RamanLine, light_of
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from chaos_scenes import FAULTS
-from labharness.chaos import Fault
+from labharness.chaos.scenario import Fault
 from labharness.core.clock import Chance
 from labharness.safety.kernel import Envelope
 

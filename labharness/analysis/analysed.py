@@ -11,9 +11,8 @@ from labharness.analysis.evidence import Reference, SeparationRow
 from labharness.analysis.formats import Recording
 from labharness.analysis.line_table import SILICON_LINE_NAME, open_ranges, ranges_of
 from labharness.analysis.material_table import UNKNOWN
-from labharness.analysis.measured import FittedRange, MeasuredLine, measure
+from labharness.analysis.measured import FittedRange, MeasuredLine, PeakTable, measure
 from labharness.analysis.photoluminescence import PlBand
-from labharness.analysis.table import PeakTable
 from labharness.core.vocabulary.texts import Text
 
 

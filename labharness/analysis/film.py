@@ -6,10 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from labharness.analysis.arrays import Array, Mask
-from labharness.analysis.despike import despike
 from labharness.analysis.peaks import PEAK_WINDOW_CM1, PEAKS_NEED_CM1, holds_peaks
-from labharness.analysis.spectrum import Spectrum
-from labharness.analysis.stack import SpectralWindow, Stack, cut_window, stacked
+from labharness.analysis.spectrum import (
+    SpectralWindow,
+    Spectrum,
+    Stack,
+    cut_window,
+    despike,
+    stacked,
+)
 
 FILM_WINDOW_CM1 = PEAK_WINDOW_CM1
 A_FILM_CM1 = (399.0, 413.0)

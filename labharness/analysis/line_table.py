@@ -7,6 +7,7 @@ import numpy as np
 
 from labharness.analysis.arrays import Array
 from labharness.analysis.lines import LineWindow
+from labharness.analysis.material import OpenLine
 from labharness.analysis.material_table import (
     MATERIALS,
     SILICON,
@@ -15,9 +16,8 @@ from labharness.analysis.material_table import (
     LineGroup,
     Material,
 )
-from labharness.analysis.named import OpenLine
 from labharness.analysis.peaks import SILICON_LINE, SILICON_NEEDS_CM1, SILICON_WINDOW_CM1
-from labharness.analysis.stack import covers
+from labharness.analysis.spectrum import covers
 
 SILICON_LINE_NAME = "Si"
 

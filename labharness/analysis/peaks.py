@@ -8,8 +8,14 @@ import numpy as np
 
 from labharness.analysis.arrays import Array, Mask, Rows
 from labharness.analysis.lines import LineFits, LineWindow, fit_window
-from labharness.analysis.spectrum import Spectrum
-from labharness.analysis.stack import SpectralWindow, Stack, covers, cut_window, stacked
+from labharness.analysis.spectrum import (
+    SpectralWindow,
+    Spectrum,
+    Stack,
+    covers,
+    cut_window,
+    stacked,
+)
 
 PEAK_WINDOW_CM1 = (360.0, 435.0)
 """Both first-order lines of MoS2 with enough straight background on either side."""

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labharness.analysis.areas import area_sigma, line_area
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats import BadFile, Recording
-from labharness.analysis.lines import LineWindow, fit_window
+from labharness.analysis.lines import LineWindow, area_sigma, fit_window, line_area
 from labharness.analysis.noise import in_electrons
 from labharness.analysis.peaks import fit_silicon
-from labharness.analysis.spectrum import EV_NM, NM_TO_CM1, PIXELS_MIN, Spectrum
-from labharness.analysis.stack import cut_window, stacked
+from labharness.analysis.spectrum import EV_NM, NM_TO_CM1, PIXELS_MIN, Spectrum, cut_window, stacked
 
 NM_MIN, NM_MAX = 300.0, 1700.0
 EV_MIN, EV_MAX = 0.7, 4.2

@@ -1,24 +1,62 @@
-"""Play many scenarios in worker processes; count hours, keep violations, resume at any time."""
+"""Play many scenarios in worker processes, count hours, and reduce a violation to its faults."""
 
 import json
 import math
 import os
 import signal
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
-from labharness.chaos.scenario import draw, write_scenario
+from labharness.chaos.scenario import Fault, Scenario, draw, write_scenario
 from labharness.chaos.table import faults_of
 from labharness.chaos.world import Verdict, play
 from labharness.core.files.named import open_named
 from labharness.lab.config.lab_plan import read_lab
+
+PLAYS_MAX = 100  # six faults take at most a few dozen
+
+
+def shrink(scenario: Scenario, breaks: Callable[[Scenario], bool]) -> Scenario:
+    """Remove faults while the scenario still breaks its rule.
+
+    Args:
+        scenario: A scenario that breaks a rule.
+        breaks: Plays a smaller scenario and returns whether it still breaks the rule.
+
+    Returns:
+        A scenario from which no single fault can be removed; Zeller's ddmin, with complements only.
+    """
+    plays = 0
+
+    def still(faults: Sequence[Fault], second_growth: bool) -> bool:
+        nonlocal plays
+        plays += 1
+        smaller = replace(scenario, faults=tuple(faults), second_growth=second_growth)
+        return plays <= PLAYS_MAX and breaks(smaller)
+
+    faults = scenario.faults
+    second = scenario.second_growth and not still(faults, False)
+    parts = 2
+    while len(faults) >= 1 and parts >= 1:
+        size = max(1, -(-len(faults) // parts))
+        for begin in range(0, len(faults), size):
+            rest = faults[:begin] + faults[begin + size :]
+            if still(rest, second):
+                faults, parts = rest, max(1, min(parts, len(rest)))
+                break
+        else:
+            if size == 1:
+                break
+            parts = min(len(faults), 2 * parts)
+    return replace(scenario, faults=faults, second_growth=second)
+
 
 WORKERS = 2
 AHEAD = 2  # scenarios queued per worker, so that no worker waits for another

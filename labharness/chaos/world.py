@@ -4,11 +4,17 @@ A loop stands for a process: all timers, tasks and callbacks of a harness live o
 a harness is to leave its loop for good; its links, journal and latch are cut off first, so that no
 ``finally`` block has an effect. To pause it is to run the simulated lab on another loop meanwhile.
 The guard survives a harness: a copy of its core runs the safe procedure on the same buses.
+
+The guard that remains when a simulated harness is gone, like the real guard process.
+
+Inject a fault into a simulated lab (plant, wires, the harness's disk), and undo it.
 """
 
 import asyncio
 import copy
-from collections.abc import Coroutine, Generator, Mapping
+import errno
+import random
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -16,16 +22,13 @@ from typing import Any, TypeVar
 
 import simpy
 
-from labharness.chaos.guard_left import GuardLeft
-from labharness.chaos.inject import Undo, inject
 from labharness.chaos.referee import Referee, RefereeViolation
-from labharness.chaos.request import approval, submission
-from labharness.chaos.scenario import Fault, Scenario
-from labharness.chaos.table import faults_of
-from labharness.chaos.times import HEARTBEAT_S_MAX
+from labharness.chaos.scenario import Fault, Scenario, approval, submission
+from labharness.chaos.table import HEARTBEAT_S_MAX, FaultTable, Scene, faults_of
 from labharness.core.clock import Chance, Clock, VirtualLoop, begin, finish
-from labharness.core.vocabulary import Trip
+from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.digests import digest_of
+from labharness.instruments.link import LoopbackLink
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.operate.idle_line import still_active
@@ -33,8 +36,182 @@ from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.runs import BadOutput
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 from labharness.lab.wiring.tasks import RunResult, TaskRun
-from labharness.safety.guard import Latch
+from labharness.safety.guard import GuardCore, Latch
+from labharness.safety.guard.shell import LoopGuard
 from labharness.work.desk.folder import JOURNAL_NAME
+
+REPEAT_S = 1.0  # as in the guard process
+GRID_S = 1e-6  # of the loop's clock: it does not advance for a shorter sleep
+
+
+class GuardLeft:
+    """Make the line of a dead harness safe, and repeat what was not obeyed until it is.
+
+    Args:
+        sim_lab: The simulated lab.
+        scene: The referee's knowledge; ``guarded`` is kept up to date here.
+        latch: The file of the latch.
+    """
+
+    def __init__(self, sim_lab: SimulatedLab, scene: Scene, latch: Path) -> None:
+        self._sim_lab = sim_lab
+        self._scene = scene
+        self._latch = latch
+        self._owing: LoopGuard | None = None
+
+    @property
+    def owes(self) -> bool:
+        """Return whether some frame was not obeyed, or its effect not seen, at the last try."""
+        return self._owing is not None
+
+    def keep(self, guard: object) -> None:
+        """Keep the guard of a finished run, if some of its frames were not obeyed."""
+        if isinstance(guard, LoopGuard) and guard.core.latched and guard.duty.left(reading=False):
+            guard.core.log = None
+            self._owing = guard
+
+    def forget(self) -> None:
+        """Drop the open frames: the line was reset, or its harness is back."""
+        self._owing = None
+
+    async def alone(self, core: GuardCore, procedure: str, why: str, for_s: float) -> Trip:
+        """Run a procedure and verify it."""
+        now_s = asyncio.get_running_loop().time()
+        trip = Trip(Cause.COMMUNICATION, procedure, "harness", None, now_s, why)
+        guard = await self._on_links(core)
+        guard.trip(trip)
+        await self._see_to_it(guard, for_s)
+        return trip
+
+    async def wait(self, for_s: float) -> None:
+        """Let time pass, in which a guard with open frames continues."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + for_s
+        if self._owing is not None:
+            guard = await self._on_links(copy.deepcopy(self._owing.core))
+            guard.duty = self._owing.duty
+            await self._see_to_it(guard, for_s)
+        await asyncio.sleep(max(until_s - loop.time(), 0.0))
+
+    async def _on_links(self, core: GuardCore) -> LoopGuard:
+        """Return a guard with new links: the other end of its socket is gone."""
+        links = {name: LoopbackLink(bus) for name, bus in self._sim_lab.buses.items()}
+        for link in links.values():
+            await link.open()
+        self._scene.guarded = True
+        return LoopGuard(core, links, Latch(self._latch))
+
+    async def _see_to_it(self, guard: LoopGuard, for_s: float) -> None:
+        """Repeat each second: send again what was not obeyed, and read back."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + for_s
+        while until_s - loop.time() > GRID_S and guard.duty.left(reading=True):
+            await asyncio.sleep(min(REPEAT_S, until_s - loop.time()))
+            guard.insist(reading=True)
+        left = guard.duty.left(reading=True)
+        self._owing = guard if left else None
+        self._scene.guarded = not left  # from then on it vouches for the line
+        guard.close()
+
+
+Undo = Callable[[], None]
+
+
+def inject(
+    table: FaultTable,
+    fault: Fault,
+    sim_lab: SimulatedLab,
+    lab: Lab | None,
+    chance: random.Random,
+) -> Undo:
+    """Begin a fault; return the function that ends it.
+
+    Args:
+        table: The faults of the line.
+        fault: The fault; ``kill`` and ``pause`` are handled by ``world``.
+        sim_lab: The simulated lab.
+        lab: The living harness, for faults of its clock and disk.
+        chance: Source of the fault's random values.
+
+    Raises:
+        ValueError: The kind of fault is unknown.
+    """
+    kind, target = fault.kind, fault.target
+    plant = sim_lab.plant
+    if kind.startswith("sensor_"):
+        plant.faults.lie(target, kind.removeprefix("sensor_"), fault.amount, chance)
+        lie = plant.faults.sensors[target]
+
+        def honest() -> None:
+            if plant.faults.sensors.get(target) is lie:  # another lie may have replaced it
+                _forget(plant.faults.sensors, target)
+
+        return honest
+    row = table.rows.get(kind)
+    if row is not None and row.sets is not None:
+        flag = not row.amounts and row.between is None
+        now, healthy = (True, False) if flag else (fault.amount, 0.0)
+        return _set(plant.faults, row.sets, now, healthy)
+    if kind.startswith("reply_"):
+        share = f"{kind.removeprefix('reply_')}_share"
+        return _set(sim_lab.buses[target].faults, share, fault.amount, 0.0)
+    if kind == "bus_cut":
+        return _set(sim_lab.buses[target].faults, "cut", True, False)
+    if kind in ("write_lost", "write_refused"):
+        return _set(sim_lab.buses[target].faults, kind, int(fault.amount), 0)
+    if kind == "writes_refused":
+        return _set(sim_lab.buses[target].faults, kind, True, False)
+    if kind == "contact_stuck":
+        number = table.contacts.index(target)
+        plant.parts["relays"].stick(number)
+        return lambda: _forget(plant.faults.stuck, number)
+    if kind == "flow_drift":
+        return _set(plant.parts[target], "drift", fault.amount, 1.0)
+    if kind == "power_dip":
+        plant.lose_power()
+        undone = [_set(bus.faults, "cut", True, False) for bus in sim_lab.buses.values()]
+
+        def power_back() -> None:
+            for each in undone:
+                each()
+
+        return power_back
+    if lab is None:
+        return lambda: None
+    if kind == "clock_jump":
+        return _set(lab.clock, "jumped_s", fault.amount, 0.0)
+    if kind == "disk_full":
+        return _fill_disk(lab)
+    raise ValueError(f"no such fault: {kind}")
+
+
+def _set(owner: object, name: str, value: object, healthy: object) -> Undo:
+    setattr(owner, name, value)
+    return lambda: setattr(owner, name, healthy)
+
+
+def _forget(table: dict[Any, Any], key: object) -> None:
+    table.pop(key, None)
+
+
+def _fill_disk(lab: Lab) -> Undo:
+    journal: Any = lab.line.journal
+    latch: Any = lab.guard.latch
+    commit, write = journal.commit, latch.write
+
+    def full_journal() -> None:
+        raise JournalFailed("no space left on device")
+
+    def full_latch(path: Path, text: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    journal.commit, latch.write = full_journal, full_latch
+
+    def undo() -> None:
+        journal.commit, latch.write = commit, write
+
+    return undo
+
 
 T = TypeVar("T")
 

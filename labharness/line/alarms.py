@@ -9,6 +9,7 @@ import asyncio
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -20,27 +21,29 @@ from labharness.journal import JournalFailed
 from labharness.line.line import Line
 from labharness.line.procedures import Verification
 from labharness.line.trip_response import LATCH_S_MAX
-from labharness.safety.alarm import (
-    ALERT_S_MAX,
+from labharness.safety.alarm.board import (
     ESCALATE_AFTER,
     HOUSE,
     Actor,
     AlarmEvent,
-    AlarmFile,
     AlarmGroup,
-    AlertChannel,
     Board,
-    Channels,
     Fact,
     Severity,
     expired,
     left_over,
     level_due,
     longest_s,
-    recipients,
-    still_to_call,
     take,
     watch_anew,
+)
+from labharness.safety.alarm.outlets import (
+    ALERT_S_MAX,
+    AlarmFile,
+    AlertChannel,
+    Channels,
+    recipients,
+    still_to_call,
 )
 from labharness.safety.guard import not_tried
 from labharness.safety.kernel import Bound, Mode
@@ -77,10 +80,11 @@ def _rank(cause: Cause) -> int:
     return 0 if cause is Cause.GAS_LEAK else 1 + cause.rank
 
 
+@dataclass(eq=False, kw_only=True)
 class LineAlarms:
     """The alarms of one line while a process owns it.
 
-    Args:
+    Attributes:
         line: The line; its journal gets the facts.
         clock: Lab time for events of the line, world time for actions of people.
         file: The file of the facts, to which other terminals add theirs.
@@ -90,24 +94,15 @@ class LineAlarms:
         option: Option of a command that names the lab; ``""`` if it needs none.
     """
 
-    def __init__(
-        self,
-        *,
-        line: Line,
-        clock: Clock,
-        file: AlarmFile,
-        channels: Sequence[AlertChannel],
-        senders: Channels,
-        title: str,
-        option: str = "",
-    ) -> None:
-        self._line = line
-        self._clock = clock
-        self._file = file
-        self._channels = tuple(channels)
-        self._senders = senders
-        self._title = title
-        self._option = option
+    line: Line
+    clock: Clock
+    file: AlarmFile
+    channels: Sequence[AlertChannel]
+    senders: Channels
+    title: str
+    option: str = ""
+
+    def __post_init__(self) -> None:
         self.board = Board()
         self.calls = 0
         self._causes: dict[str, Trip] = {}
@@ -124,22 +119,22 @@ class LineAlarms:
         self._ended_one = asyncio.Event()
         self._given_up = asyncio.Event()
         self._begin()
-        line.events.on_abnormal = self._saw
-        line.events.on_tick = self._tick
-        line.events.on_close = self._close
-        line.events.on_verified = self._verified
+        self.line.events.on_abnormal = self._saw
+        self.line.events.on_tick = self._tick
+        self.line.events.on_close = self._close
+        self.line.events.on_verified = self._verified
 
     def _begin(self) -> None:
         """Take over the states of earlier processes, without their causes."""
         with suppress(OSError):  # a file that cannot be read prevents no warning
-            for fact in self._file.look_at_all():
+            for fact in self.file.look_at_all():
                 self.board = take(self.board, fact).board
                 if _by_others(fact):
                     self._heard.add(fact)
-            old = left_over(self.board, self._clock.utc())
+            old = left_over(self.board, self.clock.utc())
             if old:
-                self._file.append(old)
-        for fact in left_over(self.board, self._clock.utc()):
+                self.file.append(old)
+        for fact in left_over(self.board, self.clock.utc()):
             self.board = take(self.board, fact).board
         self.board = watch_anew(self.board)
 
@@ -147,8 +142,8 @@ class LineAlarms:
         """Wait, for a limited time, until messages are sent and facts saved, or have failed."""
         self._watch_latch()
         self._flush()
-        self._line.events.on_abnormal = lambda trip: None
-        self._line.events.on_tick = lambda: None
+        self.line.events.on_abnormal = lambda trip: None
+        self.line.events.on_tick = lambda: None
         await self._sent_and_saved()
 
     async def _sent_and_saved(self) -> None:
@@ -174,7 +169,7 @@ class LineAlarms:
         """
         self._given_up.clear()
         said = ("", 0)
-        while still := still_to_call(self.board, self._channels, self._told):
+        while still := still_to_call(self.board, self.channels, self._told):
             group, level = still
             name = self.board.calling(group)[0][1]
             if self._given_up.is_set():
@@ -183,7 +178,7 @@ class LineAlarms:
             if said != (name, level):
                 said = (name, level)
                 waited_s = longest_s(self.board, group, self._waited_s(group))
-                due = self._clock.utc() + level * ESCALATE_AFTER - timedelta(seconds=waited_s)
+                due = self.clock.utc() + level * ESCALATE_AFTER - timedelta(seconds=waited_s)
                 tell(Text("alarm.next_level", alarm=name, at=f"{due:%H:%M}"))
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._lab_s(HEAR_S)):
@@ -203,11 +198,11 @@ class LineAlarms:
         if name in self._causes:
             self._gone_s.pop(name, None)
             return
-        if trip.procedure and self._line.memory.mode is Mode.DISARMED:
+        if trip.procedure and self.line.memory.mode is Mode.DISARMED:
             return  # a disarmed line does not trip
         self._causes[name] = trip
         # an idle line has lost a state that it should keep: only people can act
-        idle = self._line.memory.mode is Mode.DISARMED and trip.value is None
+        idle = self.line.memory.mode is Mode.DISARMED and trip.value is None
         alone = Severity.FAULT if idle else Severity.WARNING
         severity = Severity.TRIP if trip.procedure else alone
         if name in self._active(name):
@@ -229,7 +224,7 @@ class LineAlarms:
         self._clear_what_is_gone()
         self._hear()
         if self.board.alarms:
-            for fact in expired(self.board, self._clock.utc()):
+            for fact in expired(self.board, self.clock.utc()):
                 self._tell(fact)
             self._escalate()
         self._save()
@@ -244,16 +239,16 @@ class LineAlarms:
 
     def _waited_s(self, group: AlarmGroup) -> dict[str, float]:
         """Return for how long each alarm of a group has called, in real time."""
-        now_s = self._clock.now_s()
+        now_s = self.clock.now_s()
         called_s = self._called_s[group.number]
         return {name: (now_s - at_s) / self._lab_s(1.0) for name, at_s in called_s.items()}
 
     def _watch_latch(self) -> None:
-        error = self._line.guard.latch.write_error
+        error = self.line.guard.latch.write_error
         if not_tried(error):  # a procedure's bytes go before it
             if self._unlatched_s is None:
-                self._unlatched_s = self._clock.now_s()
-            if self._clock.now_s() - self._unlatched_s < self._lab_s(LATCH_S_MAX):
+                self._unlatched_s = self.clock.now_s()
+            if self.clock.now_s() - self._unlatched_s < self._lab_s(LATCH_S_MAX):
                 return
         else:
             self._unlatched_s = None
@@ -263,7 +258,7 @@ class LineAlarms:
             self._clear(LATCH, Text("latch.saved"))
 
     def _clear_what_is_gone(self) -> None:
-        now_s = self._clock.now_s()
+        now_s = self.clock.now_s()
         for name, trip in tuple(self._causes.items()):
             if self._stands(trip):
                 self._gone_s.pop(name, None)
@@ -273,7 +268,7 @@ class LineAlarms:
 
     def _stands(self, trip: Trip) -> bool:
         """Return whether a cause is still there; an unknown one is."""
-        line, now_s = self._line, self._clock.now_s()
+        line, now_s = self.line, self.clock.now_s()
         if trip.cause is Cause.JOURNAL_LOST:
             return bool(line.monitor.journal_lost)
         tracks = line.memory.tracks
@@ -334,7 +329,7 @@ class LineAlarms:
         source: str = "line",
         rank: int = 0,
     ) -> Fact:
-        at = self._clock.utc()
+        at = self.clock.utc()
         return Fact(
             event=event, alarm=name, at=at, why=why, severity=severity, source=source, rank=rank
         )
@@ -344,7 +339,7 @@ class LineAlarms:
         if any((each.event, each.alarm) == (fact.event, fact.alarm) for each in self._pending):
             return
         if not self._pending:
-            self._clock.loop.call_soon(self._flush)
+            self.clock.loop.call_soon(self._flush)
         self._pending.append(fact)
 
     def _flush(self) -> None:
@@ -363,7 +358,7 @@ class LineAlarms:
         back or cut short and is read again: an old action acknowledges no new alarm.
         """
         with suppress(OSError):  # the next look may see it
-            for fact in self._file.look():
+            for fact in self.file.look():
                 if _by_others(fact) and fact not in self._heard:
                     self._heard.add(fact)
                     self._take(fact)
@@ -373,8 +368,8 @@ class LineAlarms:
         if self._saving or not self._unsaved:
             return
         facts, self._unsaved = self._unsaved, []
-        loop = self._clock.loop
-        self._saving = loop.run_in_executor(None, self._file.append, facts)
+        loop = self.clock.loop
+        self._saving = loop.run_in_executor(None, self.file.append, facts)
         late = loop.call_later(
             self._lab_s(SAVE_S_MAX), self._not_saved, Text("alarm.no_answer", within_s=SAVE_S_MAX)
         )
@@ -398,7 +393,7 @@ class LineAlarms:
         self._save()  # what came meanwhile
 
     def _not_saved(self, why: str) -> None:
-        text = Text("alarm.unwritten", file=self._file.path.name, why=str(why))
+        text = Text("alarm.unwritten", file=self.file.path.name, why=str(why))
         self._take(self._fact(AlarmEvent.ACTIVATE, RECORD, text, Severity.FAULT, HOUSE))
 
     def _take(self, fact: Fact) -> None:
@@ -425,12 +420,12 @@ class LineAlarms:
         if taken.call is not None:
             number = taken.call.number
             self._told.setdefault(number, 0)
-            self._called_s.setdefault(number, {})[fact.alarm] = self._clock.now_s()
+            self._called_s.setdefault(number, {})[fact.alarm] = self.clock.now_s()
             self._call(taken.call, 0)
 
     def _record(self, kind: str, body: dict[str, object]) -> None:
         with suppress(JournalFailed):  # the line trips on it, and that is an alarm of its own
-            self._line.journal.append(kind, body, self._clock.now_s())
+            self.line.journal.append(kind, body, self.clock.now_s())
 
     # ---- people
 
@@ -442,27 +437,27 @@ class LineAlarms:
         self.calls += 1
         alarms = [self.board.alarms[name] for name in names]
         severity = alarms[-1].severity
-        title = Text("alarm.title", lab=self._title, severity=severity, alarm=names[-1])
+        title = Text("alarm.title", lab=self.title, severity=severity, alarm=names[-1])
         if level:
             late_min = level * ESCALATE_AFTER.total_seconds() / 60
             title = Text("alarm.title_late", title=title, late_min=late_min)
-        who = f"--name NAME --reason REASON{self._option}"
+        who = f"--name NAME --reason REASON{self.option}"
         lines = [
             *(each.detail for each in alarms),
             Text("alarm.first_out", alarm=group.first_out, count=len(group.members)),
             f"labharness alarms ack {shlex.quote(group.first_out)} {who}",
-            Text("alarm.look", command=f"labharness watch{self._option}"),
+            Text("alarm.look", command=f"labharness watch{self.option}"),
         ]
         if any(self.board.alarms[name].state.latched for name in group.members):
             lines.append(Text("alarm.reset", command=f"labharness reset {who}"))
         dead = names[-1].removeprefix(CHANNEL) if names[-1].startswith(CHANNEL) else ""
-        told = recipients(self._channels, [each.severity for each in alarms], level, dead)
+        told = recipients(self.channels, [each.severity for each in alarms], level, dead)
         for channel in told:
             self._send(channel, names[-1], level, title, Text("alarm.message", lines=lines))
 
     def _send(self, to: AlertChannel, alarm: str, level: int, title: str, text: str) -> None:
         self._sent += 1
-        number, loop = self._sent, self._clock.loop
+        number, loop = self._sent, self.clock.loop
         ended: Callable[[str], None] = partial(self._ended, number, to.name, alarm, level)
         self._sending[number] = loop.call_later(
             self._lab_s(ALERT_S_MAX), ended, Text("alarm.no_answer", within_s=ALERT_S_MAX)
@@ -473,7 +468,7 @@ class LineAlarms:
                 loop.call_soon_threadsafe(ended, why)
 
         title, text = in_language(title, to.language), in_language(text, to.language)
-        self._senders.send(to.name, title, text, done)
+        self.senders.send(to.name, title, text, done)
 
     def _ended(self, number: int, channel: str, alarm: str, level: int, why: str) -> None:
         timer = self._sending.pop(number, None)
@@ -490,7 +485,7 @@ class LineAlarms:
 
     def _lab_s(self, real_s: float) -> float:
         """Return a real duration in seconds of this loop."""
-        return real_s * (self._clock.speed or 1.0)
+        return real_s * (self.clock.speed or 1.0)
 
 
 def _by_others(fact: Fact) -> bool:

@@ -21,22 +21,20 @@ from labharness.line.instrument import Instrument
 from labharness.safety.kernel import Step
 
 
+@dataclass(eq=False)
 class Idle:
     """Looks for states that keep a confirmed value from acting.
 
     The last poll is believed if it shows that the value acts. Any other state is measured again,
     because the poll may be older than the command before.
 
-    Args:
+    Attributes:
         latest: Gives the last fresh reading of a channel; NaN where there is none.
         read: Measures a channel of the line now; raises ``NoReply``.
     """
 
-    def __init__(
-        self, latest: Callable[[str], float], read: Callable[[str], Awaitable[float]]
-    ) -> None:
-        self._latest = latest
-        self._read = read
+    latest: Callable[[str], float]
+    read: Callable[[str], Awaitable[float]]
 
     async def why(self, instrument: Instrument, channel: str, value: float) -> str:
         """Return why a confirmed value has no effect now; ``""`` where it may have one.
@@ -59,10 +57,10 @@ class Idle:
         )
 
     async def _hinders(self, channel: str, acts: Callable[[float], bool]) -> bool:
-        if acts(self._latest(channel)):
+        if acts(self.latest(channel)):
             return False
         try:
-            return not acts(await self._read(channel))
+            return not acts(await self.read(channel))
         except (NoReply, LookupError):  # in no scan, or silent: its silence is told elsewhere
             return False
 
@@ -159,28 +157,26 @@ class _Source:
         return Text(code, steps=self.steps)
 
 
+@dataclass(eq=False)
 class Effects:
     """Checks the effects of the steps of a procedure.
 
-    Args:
+    Attributes:
         instruments: The line's.
         read: Measures channels now, each for so long at most; those that answer are in its result.
         now_s: Lab time.
     """
 
-    def __init__(
-        self, instruments: Mapping[str, Instrument], read: Read, now_s: Callable[[], float]
-    ) -> None:
-        self._instruments = instruments
-        self._read = read
-        self._now_s = now_s
+    instruments: Mapping[str, Instrument]
+    read: Read
+    now_s: Callable[[], float]
 
     async def dark(self, steps: Sequence[Step]) -> tuple[str, ...]:
         """Wait until all sources read off after the steps; return texts for those that do not."""
-        since_s = self._now_s()
+        since_s = self.now_s()
         left = [
             (each, each.off.dark)
-            for each in _off_after(steps, self._instruments)
+            for each in _off_after(steps, self.instruments)
             if each.off.dark is not None and not (each.relay and each.off.dark.before_relay)
         ]
         said: list[str] = []
@@ -192,7 +188,7 @@ class Effects:
                 value = seen.get(name)
                 if value is not None and value <= dark.at_most:
                     continue
-                if self._now_s() - since_s < dark.within_s:
+                if self.now_s() - since_s < dark.within_s:
                     late.append((each, dark))
                 else:
                     said.append(_lit(each, name, value))
@@ -223,14 +219,14 @@ class Effects:
 
     async def _seen(self, names: Sequence[str]) -> Mapping[str, float]:
         try:
-            return await self._read(names, READ_S_MAX) if names else {}
+            return await self.read(names, READ_S_MAX) if names else {}
         except LookupError:  # a driver's row names what no scan reads
             return {}
 
     def _rows(self, steps: Sequence[Step]) -> dict[str, Cools]:
         return {
             f"{each.owner.name}.{row.channel}": row
-            for each in _off_after(steps, self._instruments)
+            for each in _off_after(steps, self.instruments)
             for row in each.owner.cools
         }
 

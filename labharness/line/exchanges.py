@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from labharness.core.errors import LabError
@@ -24,21 +25,21 @@ class NoReply(LabError, ConnectionError, code="no_reply"):
     """An instrument did not answer, or not in form."""
 
 
+@dataclass(eq=False)
 class Exchanges:
     """The guard's callbacks as awaitables, for commands and reads on demand.
 
-    Args:
+    Attributes:
         guard: The only way to the ports.
         loop: The event loop.
     """
 
-    def __init__(self, guard: Guard, loop: asyncio.AbstractEventLoop) -> None:
-        self._guard = guard
-        self._loop = loop
+    guard: Guard
+    loop: asyncio.AbstractEventLoop
 
     def lease(self, port: str, *, patient: bool = False) -> "PortLease":
         """Return a lease: its user has the port for the length of an ``async with``."""
-        return PortLease(self._guard, self._loop, port, patient=patient)
+        return PortLease(self.guard, self.loop, port, patient=patient)
 
     async def ask(
         self,
@@ -97,16 +98,16 @@ class Exchanges:
         raise NoReply(why)
 
 
+@dataclass(eq=False)
 class PortLease:
     """A port that is ours until the end of the block, whatever ends it."""
 
-    def __init__(
-        self, guard: Guard, loop: asyncio.AbstractEventLoop, port: str, *, patient: bool
-    ) -> None:
-        self._guard = guard
-        self._loop = loop
-        self._port = port
-        self._patient = patient
+    guard: Guard
+    loop: asyncio.AbstractEventLoop
+    port: str
+    patient: bool
+
+    def __post_init__(self) -> None:
         self._owned = False
 
     async def __aenter__(self) -> "PortLease":
@@ -115,12 +116,12 @@ class PortLease:
 
     async def __aexit__(self, kind: object, why: object, trace: object) -> None:
         if isinstance(why, ValueError):  # of whatever question it is the answer
-            self._guard.doubt(self._port)
+            self.guard.doubt(self.port)
         self._release()
 
     async def settle(self) -> None:
         """Wait until the port may send again; others may have it in between."""
-        if not self._guard.ready(self._port):
+        if not self.guard.ready(self.port):
             self._release()
             await self._take()
 
@@ -134,21 +135,21 @@ class PortLease:
         Raises:
             NoReply: The guard refused, or no reply came, or not in form.
         """
-        ended: asyncio.Future[tuple[bytes | None, str]] = self._loop.create_future()
+        ended: asyncio.Future[tuple[bytes | None, str]] = self.loop.create_future()
 
         def done(reply: bytes | None, error: str) -> None:
-            LOG.debug("%s < %r %s", self._port, reply, error)
+            LOG.debug("%s < %r %s", self.port, reply, error)
             if not ended.done():
                 ended.set_result((reply, error))
 
         try:
             permit = None
             if command:
-                permit = self._guard.permit(self._port, request)
-            LOG.debug("%s > %r%s", self._port, request.frame, " by permit" if permit else "")
-            self._guard.exchange(self._port, request, permit, done)
+                permit = self.guard.permit(self.port, request)
+            LOG.debug("%s > %r%s", self.port, request.frame, " by permit" if permit else "")
+            self.guard.exchange(self.port, request, permit, done)
         except NotPermitted as why:
-            LOG.debug("%s: refused by the guard: %s", self._port, why)
+            LOG.debug("%s: refused by the guard: %s", self.port, why)
             raise NoReply(str(why)) from None
         reply, error = await ended
         if reply is None:
@@ -156,37 +157,34 @@ class PortLease:
         return reply
 
     async def _take(self) -> None:
-        given: asyncio.Future[None] = self._loop.create_future()
+        given: asyncio.Future[None] = self.loop.create_future()
 
         def give() -> None:
             if given.cancelled():  # its user has gone: the next one may have the port
-                self._guard.release(self._port)
+                self.guard.release(self.port)
             else:
                 self._owned = True
                 given.set_result(None)
 
-        self._guard.when_free(self._port, give, patient=self._patient)
+        self.guard.when_free(self.port, give, patient=self.patient)
         try:
             await given
         except asyncio.CancelledError:
-            self._guard.leave(self._port, give)
+            self.guard.leave(self.port, give)
             self._release()  # it may have been given in the same turn
             raise
 
     def _release(self) -> None:
         if self._owned:
             self._owned = False
-            self._guard.release(self._port)
+            self.guard.release(self.port)
 
 
+@dataclass(eq=False, kw_only=True)
 class Reader:
     """Asks instruments now, beside the polls.
 
     Attributes:
-        polled: Every channel that the line polls, in the order of its scans.
-        identities: The identity of each instrument that was asked.
-
-    Args:
         memory: The kernel's memory, which gets the readings.
         instruments: The instruments of the line.
         scans: By channel, the scan that has it.
@@ -195,30 +193,22 @@ class Reader:
         take: Takes the values of a scan into memory and journal; returns why they do not count.
         note: Records a fact if it can; it must not raise.
         record: Records a fact, or raises ``JournalFailed``.
+        polled: Every channel that the line polls, in the order of its scans.
+        identities: The identity of each instrument that was asked.
     """
 
-    def __init__(
-        self,
-        *,
-        memory: Memory,
-        instruments: Mapping[str, Instrument],
-        scans: Mapping[str, BoundScan],
-        exchanges: Exchanges,
-        loop: asyncio.AbstractEventLoop,
-        take: Callable[[BoundScan, tuple[float, ...]], str],
-        note: Callable[[str, Mapping[str, object]], None],
-        record: Callable[[str, Mapping[str, object]], object],
-    ) -> None:
+    memory: Memory
+    instruments: Mapping[str, Instrument]
+    scans: Mapping[str, BoundScan]
+    exchanges: Exchanges
+    loop: asyncio.AbstractEventLoop
+    take: Callable[[BoundScan, tuple[float, ...]], str]
+    note: Callable[[str, Mapping[str, object]], None]
+    record: Callable[[str, Mapping[str, object]], object]
+
+    def __post_init__(self) -> None:
         self.identities: dict[str, Identity] = {}
-        self._memory = memory
-        self._instruments = instruments
-        self._scan_of = scans
-        self.polled = tuple(channel for channel, scan in scans.items() if scan.ticks)
-        self._exchanges = exchanges
-        self._loop = loop
-        self._take = take
-        self._note = note
-        self._record = record
+        self.polled = tuple(channel for channel, scan in self.scans.items() if scan.ticks)
 
     async def read(self, channel: str, *, patient: bool = False) -> float:
         """Measure one channel now, or after all other users of its port.
@@ -228,10 +218,10 @@ class Reader:
             LookupError: There is no such channel.
         """
         value = await self._measure(channel, patient=patient)
-        owner, _, spec = channel_of(self._instruments, channel)
+        owner, _, spec = channel_of(self.instruments, channel)
         if spec.sound_while is not None:
             await self._measure(f"{owner.name}.{spec.sound_while.channel}", patient=patient)
-        if why := spoilt(self._instruments, self._memory, channel):
+        if why := spoilt(self.instruments, self.memory, channel):
             raise NoReply(
                 Text("reading.spoilt", channel=channel, why=why, value=value, unit=spec.unit)
             )
@@ -239,9 +229,9 @@ class Reader:
 
     async def _measure(self, channel: str, *, patient: bool) -> float:
         """Return what an instrument shows, sound or not."""
-        scan = self._scan_of.get(channel)
+        scan = self.scans.get(channel)
         if scan is None:
-            channel_of(self._instruments, channel)
+            channel_of(self.instruments, channel)
             raise LookupError(Text("read.no_scan", channel=channel))
         only = scan.scan.only_while
         if only is not None:
@@ -252,7 +242,7 @@ class Reader:
         for tried in range(READ_TRIES):
             try:
                 each = scan.scan
-                values = await self._exchanges.ask(
+                values = await self.exchanges.ask(
                     scan.port,
                     each.request,
                     each.decode,
@@ -260,13 +250,13 @@ class Reader:
                     patient=patient,
                     times=1 + tried,
                 )
-                wrong = self._take(scan, values)
+                wrong = self.take(scan, values)
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
                 continue
             if wrong:
                 raise NoReply(Text("pair", what=channel, why=wrong))
-            return self._memory.tracks[channel].value
+            return self.memory.tracks[channel].value
         raise NoReply(Text("pair", what=channel, why=str(why)))
 
     async def read_all(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
@@ -278,9 +268,9 @@ class Reader:
         """
         asked: dict[BoundScan, str] = {}
         for channel in channels:
-            asked.setdefault(self._scan_of[channel], channel)
+            asked.setdefault(self.scans[channel], channel)
         looks = {
-            scan: self._loop.create_task(self._measure(name, patient=False))
+            scan: self.loop.create_task(self._measure(name, patient=False))
             for scan, name in asked.items()
         }
         if looks:
@@ -292,11 +282,11 @@ class Reader:
             elif look.exception() is None:
                 answered.add(scan)
             elif not isinstance(look.exception(), NoReply):
-                self._note("look_failed", {"scan": scan.scan.name, "error": repr(look.exception())})
+                self.note("look_failed", {"scan": scan.scan.name, "error": repr(look.exception())})
         return {
-            channel: self._memory.tracks[channel].value
+            channel: self.memory.tracks[channel].value
             for channel in channels
-            if self._scan_of[channel] in answered
+            if self.scans[channel] in answered
         }
 
     async def query(self, instrument: str, name: str) -> object:
@@ -306,10 +296,10 @@ class Reader:
             NoReply: The instrument does not answer in form.
             LookupError: There is no such query.
         """
-        owner = self._instruments[instrument]
+        owner = self.instruments[instrument]
         query = query_of(owner, name)
         try:
-            return await self._exchanges.query(owner.port, query)
+            return await self.exchanges.query(owner.port, query)
         except NoReply as why:
             wrong = Text("instrument.wrong", instrument=instrument, kind=owner.kind, why=str(why))
             raise NoReply(wrong) from None
@@ -320,7 +310,7 @@ class Reader:
         Raises:
             NoReply: It is silent, or answers as another.
         """
-        instrument = self._instruments[name]
+        instrument = self.instruments[name]
         identity = await self.query(name, "identity")
         wrong: str = Text("instrument.no_name")
         if isinstance(identity, Identity):
@@ -328,20 +318,20 @@ class Reader:
             if not wrong:
                 self.identities[name] = identity
                 said = {"model": identity.model, "firmware": identity.firmware}
-                self._record("identified", {"instrument": name, **said})
+                self.record("identified", {"instrument": name, **said})
                 return identity
         raise NoReply(Text("instrument.wrong", instrument=name, kind=instrument.kind, why=wrong))
 
     async def prove(self, name: str) -> tuple[str, ...]:
         """Read the settings of an instrument that the lab file states; return each difference."""
-        instrument = self._instruments[name]
+        instrument = self.instruments[name]
         wrong = []
         for scan in instrument.driver.polled():
             polled_s = (instrument.polls or {}).get(scan.name, scan.period_s)
             if scan.name in instrument.driver.proves and polled_s is not None:
                 try:
                     query = Query(scan.name, scan.request, scan.decode, scan.before)
-                    await self._exchanges.query(instrument.port, query)
+                    await self.exchanges.query(instrument.port, query)
                 except NoReply as why:
                     wrong.append(str(why))
         return tuple(wrong)
@@ -354,6 +344,6 @@ class Reader:
         """
         identity = await self.identify(name)
         if wrong := await self.prove(name):
-            why, kind = "; ".join(wrong), self._instruments[name].kind
+            why, kind = "; ".join(wrong), self.instruments[name].kind
             raise NoReply(Text("instrument.wrong", instrument=name, kind=kind, why=why))
         return identity

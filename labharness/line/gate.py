@@ -30,32 +30,29 @@ class _Going:
     told: bool = False
 
 
+@dataclass(eq=False)
 class Gate:
     """The kernel's verdicts for single commands, and for the programs they start.
 
     Attributes:
-        stored: For each instrument the program that it was shown to hold, and when.
-        unprepared: Ports whose link was lost, each with the one command that may pass there.
-
-    Args:
         memory: The kernel's memory.
         instruments: The instruments of the line.
         now_s: Lab time.
+        stored: For each instrument the program that it was shown to hold, and when.
+        unprepared: Ports whose link was lost, each with the one command that may pass there.
     """
 
-    def __init__(
-        self, memory: Memory, instruments: Mapping[str, Instrument], now_s: Callable[[], float]
-    ) -> None:
+    memory: Memory
+    instruments: Mapping[str, Instrument]
+    now_s: Callable[[], float]
+
+    def __post_init__(self) -> None:
         self.stored: dict[str, tuple[Program, float]] = {}
         self.unprepared: dict[str, Command | None] = {}
-        self._memory = memory
-        self._instruments = instruments
-        self._now_s = now_s
         self._going: dict[str, _Going] = {}
-        self._instruments = instruments
         self._programmers = {
             name: each.driver.programmer
-            for name, each in instruments.items()
+            for name, each in self.instruments.items()
             if each.driver.programmer is not None
         }
 
@@ -66,7 +63,7 @@ class Gate:
         if isinstance(verdict, Refused) or not name or self.held(name):
             return verdict  # one that is held goes on as it was judged; all it takes is watched
         stored = self.stored.get(name)
-        if stored is None or self._now_s() - stored[1] > READ_S_MAX:
+        if stored is None or self.now_s() - stored[1] > READ_S_MAX:
             why = Said("program.not_uploaded", instrument=name, within_s=READ_S_MAX)
             return Refused(command, RULE, why)
         if not self.chosen(name):
@@ -82,7 +79,7 @@ class Gate:
         barred = self._barred(highest)
         if barred is not None:
             return barred
-        if self._memory.track(highest.channel).unconfirmed:
+        if self.memory.track(highest.channel).unconfirmed:
             why = Said("program.unconfirmed", channel=highest.channel)
             return Refused(highest, RULE, why)
         rate, rate_unit = f"{name}.{programmer.rate}", f"{highest.unit}/min"
@@ -94,7 +91,7 @@ class Gate:
             if segment.target_c is not None:  # a step is a rate of 0: at once
                 commands.append((number, Command(rate, rate_c_per_min * per_degree, rate_unit)))
             commands.append((number, self._to(name, target_c)))
-        verdict = judge_program([each for _, each in commands], self._memory, self._now_s())
+        verdict = judge_program([each for _, each in commands], self.memory, self.now_s())
         if isinstance(verdict, Allowed):
             return verdict
         number = next(n for n, each in commands if each is verdict.command)
@@ -108,33 +105,33 @@ class Gate:
 
     def held(self, name: str) -> bool:
         """Return whether a program that this line started stands still."""
-        status = self._memory.track(f"{name}.{self._programmers[name].status}")
+        status = self.memory.track(f"{name}.{self._programmers[name].status}")
         return name in self._going and status.value == self._programmers[name].hold
 
     def chosen(self, name: str) -> bool:
         """Return whether the stored program that is ours is the one that would run."""
         programmer = self._programmers[name]
-        track = self._memory.track(f"{name}.{programmer.number}")
-        return track.fresh(self._now_s()) and track.possible() == (programmer.slot,)
+        track = self.memory.track(f"{name}.{programmer.number}")
+        return track.fresh(self.now_s()) and track.possible() == (programmer.slot,)
 
     def begin(self, command: Command) -> None:
         """Remember that a command was sent, with the targets of a program that it starts."""
-        begin(self._memory, self._encoded(command))
+        begin(self.memory, self._encoded(command))
         name = self._starts(command)
         if name and not self.held(name):
             program = self.stored[name][0]
-            self._going[name] = _Going(program, self._now_s())
+            self._going[name] = _Going(program, self.now_s())
             for target_c, _ in program.course():
-                begin(self._memory, self._to(name, target_c))
+                begin(self.memory, self._to(name, target_c))
 
     def conclude(self, command: Command) -> None:
         """Take a command as confirmed, because a fresh read-back agrees."""
-        conclude(self._memory, self._encoded(command))
+        conclude(self.memory, self._encoded(command))
 
     def latest(self, channel: str) -> float:
         """Return the last reading of a channel; NaN where it is stale or unconfirmed."""
-        track = self._memory.track(channel)
-        known = track.fresh(self._now_s()) and not track.unconfirmed
+        track = self.memory.track(channel)
+        known = track.fresh(self.now_s()) and not track.unconfirmed
         return track.value if known else math.nan
 
     def look(self) -> list[str]:
@@ -142,12 +139,12 @@ class Gate:
         said: list[str] = []
         for name, going in tuple(self._going.items()):
             programmer = self._programmers[name]
-            status = self._memory.track(f"{name}.{programmer.status}")
+            status = self.memory.track(f"{name}.{programmer.status}")
             if status.at_s <= going.since_s or status.unconfirmed:
                 continue
             if status.value == programmer.reset:
                 del self._going[name]
-                conclude(self._memory, self._to(name, math.nan))  # where it left it
+                conclude(self.memory, self._to(name, math.nan))  # where it left it
                 said.append(Text("program.over", instrument=name))
             elif status.value == programmer.complete and not going.told:
                 going.told = True
@@ -156,11 +153,11 @@ class Gate:
 
     def _judge(self, command: Command) -> Verdict:
         """Judge the value that was asked, and the one that goes out on the wire."""
-        verdict = judge(command, self._memory, self._now_s())
+        verdict = judge(command, self.memory, self.now_s())
         encoded = self._encoded(command)
         if isinstance(verdict, Refused) or encoded.value == command.value:
             return verdict
-        verdict = judge(encoded, self._memory, self._now_s())
+        verdict = judge(encoded, self.memory, self.now_s())
         if isinstance(verdict, Allowed):
             return Allowed(command)
         unit = f" {command.unit}".rstrip()
@@ -176,7 +173,7 @@ class Gate:
     def _encoded(self, command: Command) -> Command:
         """Return a command with the value that its frames carry."""
         name, channel = split_channel(command.channel)
-        instrument = self._instruments.get(name)
+        instrument = self.instruments.get(name)
         if instrument is None or channel not in instrument.driver.channels:
             return command  # a person opens it, or nothing does: no frame leaves
         try:
@@ -187,12 +184,12 @@ class Gate:
     def _to(self, name: str, target_c: float) -> Command:
         """Return the setpoint of a program's target, in the unit of the instrument."""
         setpoint = self._programmers[name].setpoint
-        unit = self._instruments[name].driver.channels[setpoint].unit
+        unit = self.instruments[name].driver.channels[setpoint].unit
         return Command(f"{name}.{setpoint}", temperature_in(unit, target_c), unit)
 
     def _barred(self, command: Command) -> Refused | None:
         """Refuse a command on a port whose link was lost, unless it prepares an instrument."""
-        instrument = self._instruments.get(split_channel(command.channel)[0])
+        instrument = self.instruments.get(split_channel(command.channel)[0])
         port = "" if instrument is None else instrument.port
         if port not in self.unprepared or self.unprepared[port] is command:
             return None

@@ -7,7 +7,7 @@ from labharness.core.vocabulary import Command, Request
 from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Adds, Channel, Cools, Driver, Identity, Query, Scan
-from labharness.instruments.driver.reads import reads_of
+from labharness.instruments.driver.driver import reads_of
 from labharness.journal import Journal
 from labharness.safety.kernel import Envelope, Memory, Track
 

@@ -17,19 +17,25 @@ from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.driver import Identity
 from labharness.instruments.link import Link
 from labharness.journal import Journal
-from labharness.line.command import Writer
-from labharness.line.escalation import HOLD_S_MAX, DownStage, Hold, Reached, bring_down
+from labharness.line.command import Programs, Writer
 from labharness.line.events import Events
 from labharness.line.exchanges import Exchanges, NoReply, Reader
 from labharness.line.gate import Gate
 from labharness.line.hindrances import NotArmed, Room, active_trips, left_over, may_not_energise
 from labharness.line.instrument import Instrument, bind, channel_of, spoilt
-from labharness.line.monitor import Monitor
-from labharness.line.poll import TICK_S, Poller
+from labharness.line.poll import TICK_S, Monitor, Poller
 from labharness.line.preparing import Reconnecting, prepare
 from labharness.line.procedures import Verification
-from labharness.line.programs import Programs
-from labharness.line.trip_response import Tripped, TripResponse, latch_lost
+from labharness.line.trip_response import (
+    HOLD_S_MAX,
+    DownStage,
+    Hold,
+    Reached,
+    Tripped,
+    TripResponse,
+    bring_down,
+    latch_lost,
+)
 from labharness.safety.guard import Guard
 from labharness.safety.kernel import Envelope, Memory, Mode, change, expect
 
@@ -126,7 +132,7 @@ class Line:
             instruments=self.instruments,
             gate=gate,
             identify=reader.meet,
-            perform=writer.perform,
+            carry_out=writer.perform,
             note=monitor.note,
             trip=monitor.lose_link,
             events=events,

@@ -13,6 +13,7 @@ So at the end of an arming everything polled is read once more.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.core.vocabulary.channels import split_channel
@@ -70,55 +71,46 @@ ASK_AGAIN_S = 0.25  # an instrument that restarts takes its time
 SERVED = frozenset({Mode.HELD, Mode.RUNNING})  # arming looks for itself, and nothing else is set
 
 
+@dataclass(eq=False, kw_only=True)
 class Reconnecting:
     """Prepares the instruments of a port again whose link was lost.
 
-    Args:
+    Attributes:
         memory: The kernel's memory, with the mode of the line.
         instruments: The instruments of the line.
         gate: Keeps other commands from the port.
         identify: Identifies one instrument; raises ``NoReply``.
-        perform: Carries out one command.
+        carry_out: Carries out one command.
         note: Records a fact if it can; it must not raise.
         trip: Trips because of a port, with a reason.
         events: Report a warning.
     """
 
-    def __init__(
-        self,
-        *,
-        memory: Memory,
-        instruments: Mapping[str, Instrument],
-        gate: Gate,
-        identify: Callable[[str], Awaitable[object]],
-        perform: Callable[[Command], Awaitable[Outcome]],
-        note: Callable[[str, Mapping[str, object]], None],
-        trip: Callable[[str, str], None],
-        events: Events,
-    ) -> None:
-        self._memory = memory
-        self._instruments = instruments
-        self._gate = gate
-        self._identify = identify
-        self._perform = perform
-        self._note = note
-        self._trip = trip
-        self._events = events
+    memory: Memory
+    instruments: Mapping[str, Instrument]
+    gate: Gate
+    identify: Callable[[str], Awaitable[object]]
+    carry_out: Callable[[Command], Awaitable[Outcome]]
+    note: Callable[[str, Mapping[str, object]], None]
+    trip: Callable[[str, str], None]
+    events: Events
+
+    def __post_init__(self) -> None:
         self._losses: dict[str, int] = {}  # of each port since the line was armed
         self._left: set[str] = set()  # ports that a safe state was sent to since their loss
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def lost(self, port: str, why: str) -> None:
         """Take the loss of a link; its permits are void already."""
-        self._gate.unprepared[port] = None
+        self.gate.unprepared[port] = None
         self._losses[port] = self._losses.get(port, 0) + 1
         self._left.discard(port)
-        self._note("link_lost", {"port": port, "why": why})
+        self.note("link_lost", {"port": port, "why": why})
         for instrument in self._behind(port):  # what restarted there has lost them
-            for command in prepare_commands(instrument, self._memory.envelope):
-                if command.channel in self._memory.envelope.limits:
-                    expect(self._memory, command.channel, math.nan)
-        if self._memory.mode in SERVED:
+            for command in prepare_commands(instrument, self.memory.envelope):
+                if command.channel in self.memory.envelope.limits:
+                    expect(self.memory, command.channel, math.nan)
+        if self.memory.mode in SERVED:
             self._begin(port)
 
     async def perform(self, command: Command) -> Outcome:
@@ -128,13 +120,13 @@ class Reconnecting:
             JournalFailed: The intent could not be recorded; no byte was sent, and the line trips.
         """
         await self.settled(command.channel)
-        return await self._perform(command)
+        return await self.carry_out(command)
 
     async def settled(self, channel: str) -> None:
         """Wait while the port of a channel is being prepared again; a held line refuses at once."""
-        instrument = self._instruments.get(split_channel(channel)[0])
+        instrument = self.instruments.get(split_channel(channel)[0])
         task = None if instrument is None else self._tasks.get(instrument.port)
-        if task is not None and not task.done() and self._memory.mode is not Mode.HELD:
+        if task is not None and not task.done() and self.memory.mode is not Mode.HELD:
             await asyncio.wait((task,))
 
     async def meet(self) -> None:
@@ -144,10 +136,10 @@ class Reconnecting:
             NoReply: An instrument is silent, or answers as another.
         """
         self.close()
-        self._losses = dict.fromkeys(self._gate.unprepared, 0)
+        self._losses = dict.fromkeys(self.gate.unprepared, 0)
         for port in tuple(self._losses):
             for instrument in self._behind(port):
-                await self._identify(instrument.name)
+                await self.identify(instrument.name)
             if not self._losses[port]:
                 self._back(port)
 
@@ -156,17 +148,17 @@ class Reconnecting:
 
         A link that is lost after this is prepared or trips as ever: it may undo the safe state.
         """
-        self._left = set(self._gate.unprepared)
+        self._left = set(self.gate.unprepared)
 
     def serve(self) -> None:
         """Prepare the remaining ports, because the line goes on."""
         self._left.clear()
-        for port in self._gate.unprepared:
+        for port in self.gate.unprepared:
             self._begin(port)
 
     def missing(self) -> tuple[str, ...]:
         """Return the ports whose link was lost since the line was last armed or prepared again."""
-        return tuple(self._gate.unprepared)
+        return tuple(self.gate.unprepared)
 
     def close(self) -> None:
         """Prepare nothing any more."""
@@ -185,13 +177,13 @@ class Reconnecting:
             async with asyncio.timeout(RETURN_S_MAX):
                 wrong = await self._prepare(port)
         except TimeoutError:
-            if self._memory.mode is Mode.HELD:
+            if self.memory.mode is Mode.HELD:
                 wrong = several(wrong, Text("link.held"))
         except JournalFailed as why:
             wrong = str(why)
         finally:  # the instruments behind that link are not known after any error here
-            if wrong and port not in self._left and self._memory.mode in SERVED:
-                self._trip(port, Text("link.lost", port=port, why=wrong))
+            if wrong and port not in self._left and self.memory.mode in SERVED:
+                self.trip(port, Text("link.lost", port=port, why=wrong))
 
     async def _prepare(self, port: str) -> str:
         """Prepare all behind a port until no loss has come between; return the error."""
@@ -210,7 +202,7 @@ class Reconnecting:
         for instrument in self._behind(port):
             while True:  # its caller bounds it in time
                 try:
-                    await self._identify(instrument.name)
+                    await self.identify(instrument.name)
                 except NoReply:
                     await asyncio.sleep(ASK_AGAIN_S)
                 else:
@@ -218,7 +210,7 @@ class Reconnecting:
 
     async def _perform_all(self, port: str, losses: int) -> str:
         for instrument in self._behind(port):
-            for command in prepare_commands(instrument, self._memory.envelope):
+            for command in prepare_commands(instrument, self.memory.envelope):
                 wrong = await self._set(port, command, losses)
                 if wrong:
                     return wrong
@@ -232,27 +224,27 @@ class Reconnecting:
                 return Text("link.again")
             if port in self._left:
                 return Text("link.left")
-            self._gate.unprepared[port] = command
-            outcome = await self._perform(command)
+            self.gate.unprepared[port] = command
+            outcome = await self.carry_out(command)
             if outcome.ending is Ending.CONFIRMED:
                 return ""
-            if outcome.ending is not Ending.REFUSED or self._memory.mode is not Mode.HELD:
+            if outcome.ending is not Ending.REFUSED or self.memory.mode is not Mode.HELD:
                 what = Text("step.to", channel=command.channel, value=command.value)
                 return Text("prepare.ended", what=what, ending=outcome.ending, why=outcome.detail)
 
     async def _let_go(self, port: str) -> None:
         """Wait while the line is held; its caller bounds it in time."""
         told = False
-        while self._memory.mode is Mode.HELD and port not in self._left:
+        while self.memory.mode is Mode.HELD and port not in self._left:
             if not told:
                 what = Text("link.not_prepared", port=port)
-                self._events.on_warning(Text("link.resume", what=what, within_s=RETURN_S_MAX))
+                self.events.on_warning(Text("link.resume", what=what, within_s=RETURN_S_MAX))
                 told = True
             await asyncio.sleep(ASK_AGAIN_S)
 
     def _back(self, port: str) -> None:
-        del self._gate.unprepared[port]
-        self._note("link_back", {"port": port})
+        del self.gate.unprepared[port]
+        self.note("link_back", {"port": port})
 
     def _behind(self, port: str) -> list[Instrument]:
-        return [each for each in self._instruments.values() if each.port == port]
+        return [each for each in self.instruments.values() if each.port == port]

@@ -4,17 +4,23 @@ The order is law 2's: bytes first, then the latch, then the record. From the cau
 of the first wave nothing here waits, and nothing that fails here (a full disk, a journal that is
 gone) delays a byte. While a trip stands, its procedure and no other is sent, again and again,
 until every step of it was seen in one look or the line closes.
+
+Holding a line, and bringing it down by stages: hold, stop, abort, trip. The stages are data; one
+that misses its time is passed. The first that is reached ends the way; the last one latches, so
+that an unverified line takes a named person to start again. A trip that comes meanwhile ends the
+way at once: its procedure is in force, and no stage is sent over it.
 """
 
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from labharness.core.clock import Clock
 from labharness.core.errors import LabError
-from labharness.core.vocabulary import Trip
+from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.line.effects import Effects
@@ -22,7 +28,7 @@ from labharness.line.events import Events
 from labharness.line.instrument import Instrument, channel_of
 from labharness.line.procedures import StepState, Verification
 from labharness.safety.guard import Guard, SafeFrame, not_tried
-from labharness.safety.kernel import Memory, Mode, expect
+from labharness.safety.kernel import Envelope, Memory, Mode, expect
 
 LATCH_S_MAX = 15.0
 """Real time (s) that a latch may wait for the disk: a guard keeps it for 10 s behind its bytes."""
@@ -43,14 +49,11 @@ class Tripped(LabError, RuntimeError, code="tripped"):
         self.trip = trip
 
 
+@dataclass(eq=False, kw_only=True)
 class TripResponse:
     """Runs procedures and verifies them.
 
     Attributes:
-        trips: Each trip that was in force, the last one still.
-        verifications: The verification of each trip, and later ones of the last.
-
-    Args:
         memory: The kernel's memory; it sets the mode and the trip there.
         guard: The only way to the ports.
         instruments: The instruments of the line.
@@ -60,30 +63,22 @@ class TripResponse:
         events: Report each trip after its bytes, latch and record, even if a graver one stands
             and it changed nothing; each verification; and, as a warning, each step that was
             verified only after the procedure's own time.
+        trips: Each trip that was in force, the last one still.
+        verifications: The verification of each trip, and later ones of the last.
     """
 
-    def __init__(
-        self,
-        *,
-        memory: Memory,
-        guard: Guard,
-        instruments: Mapping[str, Instrument],
-        loop: asyncio.AbstractEventLoop,
-        note: Callable[[str, Mapping[str, object]], None],
-        read: Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]],
-        wake: Callable[[], None],
-        events: Events,
-    ) -> None:
+    memory: Memory
+    guard: Guard
+    instruments: Mapping[str, Instrument]
+    loop: asyncio.AbstractEventLoop
+    note: Callable[[str, Mapping[str, object]], None]
+    read: Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]]
+    wake: Callable[[], None]
+    events: Events
+
+    def __post_init__(self) -> None:
         self.trips: list[Trip] = []
         self.verifications: list[Verification] = []
-        self._memory = memory
-        self._guard = guard
-        self._instruments = instruments
-        self._loop = loop
-        self._note = note
-        self._read = read
-        self._wake = wake
-        self._events = events
         self._verifying: asyncio.Task[None] | None = None
         self._since_s: float | None = None  # from when on what is in force is to be verified anew
         self._sent = ""  # the procedure that was sent last
@@ -94,17 +89,17 @@ class TripResponse:
         self._shown: set[str] = set()  # steps of the trip in force that are told as verified
         self._open: set[str] = set()  # and those that the last look did not show
         self._closed = False
-        self._effects = Effects(instruments, read, loop.time)
+        self._effects = Effects(self.instruments, self.read, self.loop.time)
         self._told: Verification  # that is looked at, with what contradicts it
         self._dark: asyncio.Task[None] | None = None
         self._cooling: asyncio.Task[None] | None = None
-        guard.on_safe_frame = self._frame_sent
-        guard.on_trip = events.on_trip = self.trip
+        self.guard.on_safe_frame = self._frame_sent
+        self.guard.on_trip = self.events.on_trip = self.trip
 
     @property
     def in_force(self) -> Trip | None:
         """The trip that stands, if one does."""
-        return self._memory.trip
+        return self.memory.trip
 
     def trip(self, trip: Trip, *, disarmed: bool = False) -> None:
         """Run a procedure now, and then report it: for the line, the guard, a stop or a person.
@@ -116,23 +111,23 @@ class TripResponse:
             trip: The trip.
             disarmed: Whether it also trips a line that is not armed: one about to be armed.
         """
-        if self._memory.mode is Mode.DISARMED and not disarmed:
+        if self.memory.mode is Mode.DISARMED and not disarmed:
             return
-        in_force = self._memory.trip
+        in_force = self.memory.trip
         if trip.cause.overrules(None if in_force is None else in_force.cause):
             self._run(trip)
-        self._events.on_abnormal(trip)
+        self.events.on_abnormal(trip)
 
     def _run(self, trip: Trip) -> None:
-        memory = self._memory
+        memory = self.memory
         procedure = memory.procedure(trip.procedure)
         trip = replace(trip, procedure=procedure)
-        self._guard.trip(trip)
+        self.guard.trip(trip)
         memory.mode = Mode.TRIPPED
         memory.trip = trip
         self._count(procedure)
         self.trips.append(trip)
-        self._note(
+        self.note(
             "trip",
             {
                 "cause": trip.cause.value,
@@ -140,10 +135,10 @@ class TripResponse:
                 "channel": trip.channel,
                 "value": trip.value,
                 "detail": trip.detail,
-                "latch_error": self._guard.latch.write_error,
+                "latch_error": self.guard.latch.write_error,
             },
         )
-        self._wake()
+        self.wake()
         self._begin(trip.at_s)
 
     def repeat(self) -> None:
@@ -151,12 +146,12 @@ class TripResponse:
 
         It changes nothing where no trip stands.
         """
-        trip = self._memory.trip
+        trip = self.memory.trip
         if trip is None or self._closed:
             return
-        self._guard.repeat(list(self._guard.procedures[trip.procedure]))
-        self._note("make_safe", {"procedure": trip.procedure})
-        self._begin(self._loop.time())
+        self.guard.repeat(list(self.guard.procedures[trip.procedure]))
+        self.note("make_safe", {"procedure": trip.procedure})
+        self._begin(self.loop.time())
 
     async def make_safe(self, procedure: str) -> Verification:
         """Bring the line to a procedure's state without tripping.
@@ -165,21 +160,21 @@ class TripResponse:
         that was found latched, the latch takes the procedure: a guard that comes back begins with
         what ran last.
         """
-        if self._memory.trip is not None:
+        if self.memory.trip is not None:
             self.repeat()
             await self.verified()
             return self.verifications[-1]
-        procedure = self._memory.procedure(procedure)
-        latched = self._guard.latch.trip
+        procedure = self.memory.procedure(procedure)
+        latched = self.guard.latch.trip
         if latched is None:
-            self._guard.new_epoch()
-            self._guard.repeat(list(self._guard.procedures[procedure]))
+            self.guard.new_epoch()
+            self.guard.repeat(list(self.guard.procedures[procedure]))
         else:
-            self._guard.trip(replace(latched, procedure=procedure))
+            self.guard.trip(replace(latched, procedure=procedure))
         self._count(procedure)
-        self._note("make_safe", {"procedure": procedure})
+        self.note("make_safe", {"procedure": procedure})
         wave = self._wave
-        verification = await self._verify(procedure, self._loop.time())
+        verification = await self._verify(procedure, self.loop.time())
         if self._wave != wave:
             return verification
         self._look_at_effect(verification)
@@ -208,7 +203,7 @@ class TripResponse:
 
     async def hot(self, procedure: str) -> tuple[str, ...]:
         """Return the temperatures that may still rise, which is known only later."""
-        return await self._effects.hot(self._memory.envelope.procedures[procedure].steps)
+        return await self._effects.hot(self.memory.envelope.procedures[procedure].steps)
 
     def close(self) -> None:
         """Try no more: the links are closed next."""
@@ -226,12 +221,12 @@ class TripResponse:
                 return
             self._ends.add(end)
         body = {"channel": frame.channel, "value": frame.value, "error": error}
-        self._note("safe_frame", body)
+        self.note("safe_frame", body)
 
     def _count(self, procedure: str) -> None:
         """Count the procedure that is sent: readings before another one show nothing after it."""
-        for step in self._memory.envelope.procedures[procedure].steps:
-            expect(self._memory, step.channel, math.nan)  # till it is verified
+        for step in self.memory.envelope.procedures[procedure].steps:
+            expect(self.memory, step.channel, math.nan)  # till it is verified
         if procedure != self._sent:
             self._sent = procedure
             self._wave += 1
@@ -244,29 +239,29 @@ class TripResponse:
         if self._again is not None:
             self._again.cancel()
         if self._verifying is None or self._verifying.done():
-            self._verifying = self._loop.create_task(self._verify_in_force(), name="verify")
+            self._verifying = self.loop.create_task(self._verify_in_force(), name="verify")
 
     async def _verify_in_force(self) -> None:
         """Verify each trip by itself: a procedure that comes back was sent anew."""
-        while self._since_s is not None and self._memory.trip is not None:
+        while self._since_s is not None and self.memory.trip is not None:
             since_s, self._since_s = self._since_s, None
-            verification = await self._verify(self._memory.trip.procedure, since_s)
+            verification = await self._verify(self.memory.trip.procedure, since_s)
             self.verifications.append(verification)
             self._shown, self._open = _parted(verification)
             self._look_at_effect(verification)
         if self._open and not self._closed:
-            self._again = self._loop.call_later(AGAIN_S, self._insist)
+            self._again = self.loop.call_later(AGAIN_S, self._insist)
 
     def _insist(self) -> None:
-        self._verifying = self._loop.create_task(self._try_again(), name="verify again")
+        self._verifying = self.loop.create_task(self._try_again(), name="verify again")
 
     async def _try_again(self) -> None:
         """Repeat the open steps, and look: a bus that was cut may be whole again."""
-        trip = self._memory.trip
+        trip = self.memory.trip
         if trip is not None:
             self._slow = True
-            frames = self._guard.procedures[trip.procedure]
-            self._guard.repeat(tails(frames, self._open))
+            frames = self.guard.procedures[trip.procedure]
+            self.guard.repeat(tails(frames, self._open))
             await asyncio.sleep(LOOK_S)
             found = await self._states(trip.procedure, AGAIN_S)
             if self._since_s is None:  # or another was sent, or this one whole, and it begins anew
@@ -285,7 +280,7 @@ class TripResponse:
         what = Text("verified.all") if verification.complete else Text("items", parts=sorted(new))
         text = Text("verified.steps_late", procedure=verification.procedure, what=what)
         with suppress(JournalFailed):  # a listener may write to the journal; the line goes on
-            self._events.on_warning(Text("verified.late", what=text, after_s=verification.within_s))
+            self.events.on_warning(Text("verified.late", what=text, after_s=verification.within_s))
         self._look_at_effect(verification)
 
     def _look_at_effect(self, verification: Verification | None) -> None:
@@ -298,25 +293,25 @@ class TripResponse:
             return
         self._told = verification
         if verification.complete and not self._closed:
-            steps = self._memory.envelope.procedures[verification.procedure].steps
-            make = self._loop.create_task
+            steps = self.memory.envelope.procedures[verification.procedure].steps
+            make = self.loop.create_task
             self._dark = make(self._see(verification, self._effects.dark(steps)), name="dark")
             self._cooling = make(self._see(verification, self._effects.cooling(steps)), name="cool")
 
     async def _see(self, verified: Verification, look: Awaitable[tuple[str, ...]]) -> None:
         """Record and report the contradictions to a verification, beside the earlier ones."""
-        wave, since_s = self._wave, self._loop.time() - verified.within_s
+        wave, since_s = self._wave, self.loop.time() - verified.within_s
         found = await look
         if not found or self._wave != wave:
             return
         contradicted = (*self._told.contradicted, *found)
-        within_s = self._loop.time() - since_s
+        within_s = self.loop.time() - since_s
         told = self._told = replace(verified, within_s=within_s, contradicted=contradicted)
         self.verifications.append(told)
         self._tell(told)
         for each in found:
             with suppress(JournalFailed):  # a listener may write to the journal; the line goes on
-                self._events.on_warning(
+                self.events.on_warning(
                     Text("verified.contradicted", procedure=verified.procedure, why=each)
                 )
 
@@ -325,18 +320,18 @@ class TripResponse:
 
         If another procedure was sent meanwhile, nothing is known of this one.
         """
-        wave, frames = self._wave, self._guard.procedures[name]
-        wanted = self._memory.envelope.procedures[name].steps
-        until_s = since_s + self._memory.envelope.procedures[name].verify_s_max
-        found = await self._states(name, until_s - self._loop.time())
+        wave, frames = self._wave, self.guard.procedures[name]
+        wanted = self.memory.envelope.procedures[name].steps
+        until_s = since_s + self.memory.envelope.procedures[name].verify_s_max
+        found = await self._states(name, until_s - self.loop.time())
         for _ in range(TRIES_MAX - 1):
             open_steps = [each for each, seen in found.items() if seen[1] is not StepState.VERIFIED]
-            late = self._loop.time() + 2 * LOOK_S >= until_s  # no time for another look
+            late = self.loop.time() + 2 * LOOK_S >= until_s  # no time for another look
             if not open_steps or late or self._wave != wave:
                 break
-            self._guard.repeat(tails(frames, {wanted[step].channel for step in open_steps}))
+            self.guard.repeat(tails(frames, {wanted[step].channel for step in open_steps}))
             await asyncio.sleep(LOOK_S)
-            found = await self._states(name, until_s - self._loop.time())
+            found = await self._states(name, until_s - self.loop.time())
         if self._wave != wave:
             found = dict.fromkeys(found, (None, StepState.UNKNOWN))
         verification = self._said(name, found, since_s)
@@ -346,10 +341,10 @@ class TripResponse:
     def _said(self, name: str, found: Found, since_s: float) -> Verification:
         steps = tuple(
             (step.channel, step.value, *found[number])
-            for number, step in enumerate(self._memory.envelope.procedures[name].steps)
+            for number, step in enumerate(self.memory.envelope.procedures[name].steps)
             if not (step.optional and found[number][1] is not StepState.VERIFIED)
         )
-        return Verification(name, steps, self._loop.time() - since_s)
+        return Verification(name, steps, self.loop.time() - since_s)
 
     def _tell(self, verification: Verification, *, overruled: bool = False) -> None:
         body: dict[str, object] = {
@@ -358,20 +353,20 @@ class TripResponse:
         }
         if verification.contradicted:
             body["contradicted"] = list(verification.contradicted)
-        self._note("verified", {**body, "steps": [list(step) for step in verification.steps]})
+        self.note("verified", {**body, "steps": [list(step) for step in verification.steps]})
         if not overruled:  # what has taken its place is told of
             for channel, wanted, _, state in verification.steps:
                 if state is StepState.VERIFIED:
-                    expect(self._memory, channel, wanted)
-            self._events.on_verified(verification)
+                    expect(self.memory, channel, wanted)
+            self.events.on_verified(verification)
 
     async def _states(self, name: str, within_s: float) -> Found:
         """Read every step back in one look: the line is safe with all of them at once."""
-        steps = self._memory.envelope.procedures[name].steps
+        steps = self.memory.envelope.procedures[name].steps
         seen = await self._look([each.channel for each in steps], max(within_s, LOOK_S))
         found: Found = {}
         for number, wanted in enumerate(steps):
-            spec = channel_of(self._instruments, wanted.channel)[2]
+            spec = channel_of(self.instruments, wanted.channel)[2]
             value = seen.get(wanted.channel)
             if value is None:
                 found[number] = (None, StepState.UNKNOWN)
@@ -385,10 +380,10 @@ class TripResponse:
         """Read channels back, all ports at once and each only for so long."""
         shown_by: dict[str, str] = {}
         for channel in channels:
-            instrument, _, spec = channel_of(self._instruments, channel)
+            instrument, _, spec = channel_of(self.instruments, channel)
             if spec.readback is not None:
                 shown_by[channel] = f"{instrument.name}.{spec.readback}"
-        seen = await self._read(tuple(shown_by.values()), within_s)
+        seen = await self.read(tuple(shown_by.values()), within_s)
         return {channel: seen[name] for channel, name in shown_by.items() if name in seen}
 
 
@@ -417,3 +412,135 @@ async def latch_lost(guard: Guard, clock: Clock) -> str:
             break
         await asyncio.sleep(LATCH_LOOK_S)
     return latch.write_error and Text("latch.unsaved", why=latch.write_error)
+
+
+HOLD_S_MAX = 3600.0  # a hold is a pause to think in; after it the run ends and is made safe
+IN_FLIGHT_S_MAX = 5.0  # a command is read back within its settling time, at most 2 s, twice
+
+
+class HoldTooLong(LabError, RuntimeError, code="hold_too_long"):
+    """The line was held for longer than is allowed."""
+
+
+class Hold:
+    """The clock of a line's holds.
+
+    Args:
+        now_s: Lab time.
+    """
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
+        self._ended_s = 0.0
+        self._since_s: float | None = None
+
+    @property
+    def on(self) -> bool:
+        """Whether the line is held."""
+        return self._since_s is not None
+
+    def begin(self) -> None:
+        """The line is held from now on."""
+        self._since_s = self._now_s()
+
+    def end(self) -> None:
+        """The line is let go."""
+        self._ended_s = self.total_s()
+        self._since_s = None
+
+    def said(self) -> str:
+        """Return the text that the line is held, and when the hold ends by itself."""
+        minutes = HOLD_S_MAX / 60
+        return Text("hold.held", minutes=minutes)
+
+    def total_s(self) -> float:
+        """Return the lab time for which the line has been held so far."""
+        return self._ended_s + self._this_s()
+
+    def check(self) -> None:
+        """Raise ``HoldTooLong`` if the hold has lasted for longer than is allowed."""
+        if self._this_s() > HOLD_S_MAX:
+            raise HoldTooLong(Text("hold.too_long", most_s=HOLD_S_MAX))
+
+    def _this_s(self) -> float:
+        return 0.0 if self._since_s is None else self._now_s() - self._since_s
+
+
+class DownStage(StrEnum):
+    """The stages of bringing a line down; each is worse than the one before."""
+
+    HOLD = "hold"  # no command is let through; what is set stays set
+    STOP = "stop"  # the stop request's safe state, verified
+    ABORT = "abort"  # the gas leak's safe state, verified: flammable gas first
+    TRIP = "trip"  # that state again, every permit void, latched
+
+
+ESCALATION: tuple[tuple[DownStage, Cause | None], ...] = (
+    # the procedure of this cause; its own ``verify_s_max`` is the stage's deadline
+    (DownStage.HOLD, None),
+    (DownStage.STOP, Cause.STOP_REQUEST),
+    (DownStage.ABORT, Cause.GAS_LEAK),
+    (DownStage.TRIP, Cause.GAS_LEAK),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The stage at which the way down ended, and the text of each stage that was passed."""
+
+    stage: DownStage
+    passed: tuple[str, ...]
+
+
+async def bring_down(
+    *,
+    begin: DownStage,
+    envelope: Envelope,
+    trip_response: TripResponse,
+    held: Callable[[], Awaitable[None]],
+    now_s: Callable[[], float],
+) -> Reached:
+    """Bring a line down from a stage on.
+
+    Args:
+        begin: The first stage to try.
+        envelope: The rules, with the procedures.
+        trip_response: Runs and verifies procedures.
+        held: Stops commands, and returns when none is in flight.
+        now_s: Lab time.
+    """
+    passed: list[str] = []
+    stages = [
+        each
+        for each in ESCALATION
+        if list(DownStage).index(each[0]) >= list(DownStage).index(begin)
+    ]
+    for stage, cause in stages:
+        if trip_response.in_force is not None:  # no stage may undo its procedure
+            break
+        if cause is None:
+            try:
+                async with asyncio.timeout(IN_FLIGHT_S_MAX):
+                    await held()
+            except TimeoutError:
+                passed.append(Text("down.in_flight", stage=stage, within_s=IN_FLIGHT_S_MAX))
+                continue
+            return Reached(stage, ())
+        procedure = envelope.procedure_of[cause]
+        if stage is DownStage.TRIP:
+            why = Text("down.unverified", passed=tuple(passed))
+            trip_response.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s(), why))
+            break
+        missing = _missing(await trip_response.make_safe(procedure))
+        if trip_response.in_force is not None:
+            passed.append(Text("down.tripped", stage=stage))
+        elif not missing:
+            return Reached(stage, tuple(passed))
+        else:
+            passed.append(Text("down.missing", stage=stage, missing=missing))
+    await trip_response.verified()
+    return Reached(DownStage.TRIP, tuple(passed))
+
+
+def _missing(verification: Verification) -> str:
+    return "; ".join(verification.unverified())

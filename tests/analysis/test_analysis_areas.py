@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from labharness.analysis.areas import area_sigma, line_area
+from labharness.analysis.lines import area_sigma, line_area
 
 
 def pseudo_voigt(x: np.ndarray, height: float, fwhm: float, mixing: float) -> np.ndarray:

@@ -9,15 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clean_spots import CLEAN, SILICON, spot
-from labharness.analysis import (
-    LAYER_CLASSES,
-    LayerVerdict,
-    Reference,
-    SiliconFit,
-    SpotEvidence,
-    judge_layers,
-)
-from labharness.analysis.evidence import CVD_ROW, EXFOLIATED_ROW
+from labharness.analysis.evidence import CVD_ROW, EXFOLIATED_ROW, LAYER_CLASSES, Reference
+from labharness.analysis.layers import LayerVerdict, SpotEvidence, judge_layers
+from labharness.analysis.peaks import SiliconFit
 
 REFERENCE = Reference()
 CALIBRATED = Reference(

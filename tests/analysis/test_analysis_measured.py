@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from labharness.analysis.baseline import arpls
 from labharness.analysis.line_table import ranges_of
 from labharness.analysis.lines import LineWindow
 from labharness.analysis.material_table import LineGroup
-from labharness.analysis.measured import FittedRange, MeasuredLine, measure
+from labharness.analysis.measured import FittedRange, MeasuredLine, arpls, measure
 from labharness.analysis.spectrum import Spectrum
 
 Array = NDArray[np.float64]

@@ -5,8 +5,9 @@ import pytest
 from numpy.typing import NDArray
 
 from drawn_spectra import SILICON, draw
-from labharness.analysis import Spectrum, fit_peaks, stack
-from labharness.analysis.peaks import A_LINE, E_LINE, PEAK_WINDOW_CM1, PeakFit
+from labharness.analysis import spectrum
+from labharness.analysis.peaks import A_LINE, E_LINE, PEAK_WINDOW_CM1, PeakFit, fit_peaks
+from labharness.analysis.spectrum import Spectrum
 
 Array = NDArray[np.float64]
 AXIS = np.arange(300.0, 560.0, 0.6)
@@ -77,7 +78,7 @@ def test_lines_with_shoulders_lie_as_far_apart_as_an_unweighted_fit_has_them(
 def test_weights_of_photons_alone_would_not(monkeypatch: pytest.MonkeyPatch) -> None:
     spectra = [with_shoulders(200_000.0, 20.0, seed) for seed in range(12)]
     even = [fitted(counts).separation_cm1 for counts in spectra]
-    monkeypatch.setattr(stack, "MISFIT_SHARE", 0.0)
+    monkeypatch.setattr(spectrum, "MISFIT_SHARE", 0.0)
     photons = [fitted(counts).separation_cm1 for counts in spectra]
     apart = np.array(photons) - even
     assert np.abs(apart).max() > APART_MAX_CM1

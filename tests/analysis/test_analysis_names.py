@@ -10,7 +10,7 @@ from drawn_spectra import MATERIALS, MOS2, SILICON, WS2, Lines, draw, recording
 from labharness.analysis.analysed import Wanted, analysed
 from labharness.analysis.assess import FILM_ROWS, Assessment, assess
 from labharness.analysis.formats import read_spectra
-from labharness.analysis.named import OpenLine
+from labharness.analysis.material import OpenLine
 from labharness.analysis.photoluminescence import pl_bands
 from rig import HERE
 from strange_spectra import KINDS, films, strangers

@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from labharness.analysis import Spectrum, film_signal, fit_peaks, fit_silicon, peak_height
+from labharness.analysis.film import film_signal, peak_height
+from labharness.analysis.peaks import fit_peaks, fit_silicon
+from labharness.analysis.spectrum import Spectrum
 
 AXIS = np.linspace(95.0, 709.0, 1024)
 

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from labharness.analysis import Spectrum, despike, shift_from_wavelength
+from labharness.analysis.spectrum import Spectrum, despike, shift_from_wavelength
 
 Array = NDArray[np.float64]
 AXIS: Array = np.arange(1024, dtype=np.float64) * 0.6 + 95.0

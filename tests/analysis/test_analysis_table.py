@@ -7,9 +7,15 @@ import numpy as np
 import pytest
 
 from labharness.analysis.line_table import ranges_of
-from labharness.analysis.measured import FittedRange, measure
+from labharness.analysis.measured import (
+    COLUMNS,
+    FittedRange,
+    PeakTable,
+    measure,
+    parquet_bytes,
+    place_columns,
+)
 from labharness.analysis.spectrum import Spectrum
-from labharness.analysis.table import COLUMNS, PeakTable, parquet_bytes, place_columns
 
 AXIS = np.linspace(340.0, 560.0, 400)
 

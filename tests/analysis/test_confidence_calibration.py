@@ -20,10 +20,10 @@ from films_drawn import (
     kept,
     mixed_claims,
 )
-from labharness.analysis import Reference, judge_layers
 from labharness.analysis.assess import FILM_ROWS, assess
-from labharness.analysis.evidence import CVD_ROWS
+from labharness.analysis.evidence import CVD_ROWS, Reference
 from labharness.analysis.formats import read_spectra
+from labharness.analysis.layers import judge_layers
 from plants_drawn import EVERY_DAY, MIXED_PLANTS, PLANTS, Plant
 from rig import HERE
 

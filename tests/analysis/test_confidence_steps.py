@@ -6,7 +6,9 @@ import pytest
 
 from clean_spots import spot
 from films_drawn import MANY, kept, mixed_claims
-from labharness.analysis import LAYER_CLASSES, Reference, SpotEvidence, census, judge_layers
+from labharness.analysis import census
+from labharness.analysis.evidence import LAYER_CLASSES, Reference
+from labharness.analysis.layers import SpotEvidence, judge_layers
 from plants_drawn import PLANTS
 
 SIGNIFICANCE = 0.01

@@ -6,8 +6,8 @@ import pytest
 
 from clean_spots import spot
 from films_drawn import FILMS, kept, origin_claims
-from labharness.analysis import Reference, judge_layers
-from labharness.analysis.evidence import CVD_ROWS, ROWS_BY_ORIGIN
+from labharness.analysis.evidence import CVD_ROWS, ROWS_BY_ORIGIN, Reference
+from labharness.analysis.layers import judge_layers
 
 SIGNIFICANCE = 0.01
 

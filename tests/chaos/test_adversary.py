@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from adversary import Walked, play_walk
-from labharness.chaos import Fault
-from labharness.chaos.guard_left import GuardLeft
+from labharness.chaos.scenario import Fault
+from labharness.chaos.world import GuardLeft
 from labharness.core.clock import Chance
 from labharness.lab import LabPlan
 from labharness.safety.guard import Latch

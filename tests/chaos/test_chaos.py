@@ -22,20 +22,16 @@ from hypothesis import strategies as st
 
 from chaos_scenes import FAULTS, Play, fault, player, scenario, told
 from commands import COMMAND, say, spawn
-from labharness.chaos import (
+from labharness.chaos.scenario import (
+    BESIDE_IT,
+    SELDOM_EVERY,
     Scenario,
-    Search,
-    Tally,
-    Verdict,
     draw,
-    play,
     read_scenario,
-    search,
-    shrink,
     write_scenario,
 )
-from labharness.chaos.scenario import BESIDE_IT, SELDOM_EVERY
-from labharness.chaos.search import told_of
+from labharness.chaos.search import Search, Tally, search, shrink, told_of
+from labharness.chaos.world import Verdict, play
 from labharness.lab import LabPlan
 from planted_harms import HARMS, HOURS_MAX, Harm, planted
 from rig import SHORT_LINE
@@ -96,12 +92,12 @@ def test_without_a_guard_nobody_makes_safe_what_a_harness_left(
     played: Play, monkeypatch: pytest.MonkeyPatch, kind: str, rule: str
 ) -> None:
     """Nothing of a dead harness is heard again: what the coils were they stay."""
-    from labharness.chaos import guard_left
+    from labharness.chaos import world
 
     async def nobody(*args: object) -> None:
         return None
 
-    monkeypatch.setattr(guard_left.GuardLeft, "alone", nobody)
+    monkeypatch.setattr(world.GuardLeft, "alone", nobody)
     verdict = played(scenario(fault(kind, lasts_s=15.0 if kind == "pause" else 0.0)))
     assert verdict.violation is not None
     assert verdict.violation.rule == rule

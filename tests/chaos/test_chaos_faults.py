@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from chaos_scenes import FAULTS, Play, fault, player, scenario, told
-from labharness.chaos.fault_rows import WRITES
-from labharness.chaos.inject import inject
 from labharness.chaos.scenario import Fault
+from labharness.chaos.table import WRITES
+from labharness.chaos.world import inject
 from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.instruments.link import LoopbackLink
 from labharness.instruments.simulation import BusFaults

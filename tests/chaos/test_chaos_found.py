@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from chaos_scenes import FAULTS, Play, fault, player, scenario, told
-from labharness.chaos import draw, play
-from labharness.chaos.guard_left import GuardLeft
-from labharness.chaos.times import TRIP_S
+from labharness.chaos.scenario import draw
+from labharness.chaos.table import TRIP_S
+from labharness.chaos.world import GuardLeft, play
 from labharness.lab import default_lab_path, read_lab
 from labharness.safety.kernel import Bound
 from labharness.work.capability.cvd.recipe import BESIDE_HYDROGEN_SCCM

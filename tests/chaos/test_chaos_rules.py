@@ -7,12 +7,9 @@ from typing import Any
 import pytest
 
 from chaos_scenes import FAULTS, Play, fault, player, scenario
-from labharness.chaos import Fault, Scenario
-from labharness.chaos.fault_rows import Way
-from labharness.chaos.masking import Masking
-from labharness.chaos.rules import rules_of
-from labharness.chaos.scene import Scene
-from labharness.chaos.times import KILL_S, PAUSE_S, POLL_S, REPEATS_S, STALE_S, TRIP_S
+from labharness.chaos.referee import Masking, rules_of
+from labharness.chaos.scenario import Fault, Scenario
+from labharness.chaos.table import KILL_S, PAUSE_S, POLL_S, REPEATS_S, STALE_S, TRIP_S, Scene, Way
 from labharness.lab import default_lab_path, read_lab
 from planted_harms import HARMS, planted
 from rig import SHORT_LINE

@@ -7,8 +7,9 @@ import pytest
 
 from chaos_scenes import FAULTS, fault, told
 from commands import say
-from labharness.chaos import Scenario, draw, faults_of, play, read_scenario, write_scenario
-from labharness.chaos.formula import Formula
+from labharness.chaos.scenario import Scenario, draw, read_scenario, write_scenario
+from labharness.chaos.table import Formula, faults_of
+from labharness.chaos.world import play
 from labharness.core.files.tables import BadTable
 from labharness.lab import default_lab_path, read_lab
 from labharness.lab.config.kinds import shipped_file

@@ -13,7 +13,7 @@ from labharness.core.vocabulary import BadReply, DeviceFault, Nothing, Request, 
 from labharness.faces.testing.conformance import check_driver, check_obedience, check_simulator
 from labharness.faces.testing.pairs import exchange, read, write
 from labharness.instruments.driver import Identity, Query, Scan
-from labharness.instruments.driver.reads import is_written
+from labharness.instruments.driver.driver import is_written
 from labharness.instruments.simulation import LoopEnvironment
 from labharness_drivers.keithley_2400 import Keithley2400
 from labharness_simulators.keithley_2400 import Simulator

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from labharness.core.files.tables import keys_of
 from labharness.lab.config.envelope_patch import PatchFile
-from labharness.lab.config.envelope_rows import (
+from labharness.lab.config.envelopes import (
     BoundRow,
     KindLimits,
     LineFile,

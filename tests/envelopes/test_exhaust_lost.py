@@ -17,7 +17,8 @@ from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.lab.operate import idle_line
 from labharness.lab.operate.idle_line import make_safe
-from labharness.safety.alarm import AlarmEvent, AlarmFile, Severity
+from labharness.safety.alarm.board import AlarmEvent, Severity
+from labharness.safety.alarm.outlets import AlarmFile
 from rig import SHORT_LINE, Injection, Ran, lab_with, part, plant_fault
 
 Run = Callable[..., Ran]

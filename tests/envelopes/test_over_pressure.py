@@ -13,7 +13,7 @@ from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.core.vocabulary import Cause, Command, Trip
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan
-from labharness.line.escalation import DownStage
+from labharness.line.trip_response import DownStage
 from labharness.safety.guard import Latch
 from labharness.work.desk import ByHand, Nobody
 from rig import SAFE_TABLE, plant_fault

@@ -12,7 +12,7 @@ ROOMS = ("core", "instruments", "safety", "line", "lab", "chaos", "faces", "work
 OWN_ROOMS = ("work/capability/", "faces/report/cvd/")  # of materials, whose lab files are in degC
 ROWS = {
     "labharness/core/vocabulary/units.py",  # the table
-    "labharness/lab/config/envelope_rows.py",  # [cold] without a row of its own
+    "labharness/lab/config/envelopes.py",  # [cold] without a row of its own
     "labharness/work/plan/prediction.py",  # tolerances by unit
     "labharness/faces/report/quantities.py",  # signs and order by unit
     "labharness/work/task/persistent_map.py",  # K of keys, no kelvin

@@ -125,7 +125,7 @@ def test_until_it_is_confirmed_the_value_that_was_sent_counts() -> None:
     gate = gate_of(Keithley2400(), "voltage", high=1.0, above=FREE)
     command = Command("it.voltage", 0.30006, "V")
     gate.begin(command)
-    track = gate._memory.track("it.voltage")
+    track = gate.memory.track("it.voltage")
     assert track.possible()[1:] == (0.3001,)
     gate.conclude(command)
     assert track.possible()[1:] == ()

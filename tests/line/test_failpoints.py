@@ -12,7 +12,7 @@ import pytest
 
 from failplug import Failpoint
 from failpoints import suffer
-from labharness.chaos import Fault
+from labharness.chaos.scenario import Fault
 from labharness.lab import LabPlan
 
 pytestmark = pytest.mark.skipif(

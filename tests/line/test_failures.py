@@ -30,7 +30,7 @@ def test_a_decoder_that_breaks_ends_the_run_safe_and_is_called_ours(
         def raises(*args: object) -> None:
             raise KeyError("planted")
 
-        lab.line._poller._chains[0]._take = raises
+        lab.line._poller._chains[0].take = raises
 
     ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, break_decoder),))
     assert ran.type == "task_failed"

@@ -31,7 +31,7 @@ from labharness.lab.wiring.operators import TerminalOperator
 from labharness.line import NotArmed, Tripped
 from labharness.safety.guard import Latch, LatchUnreadable
 from labharness.safety.guard.armed import ARMED_FILE, read_armed
-from labharness.safety.guard.split import SplitGuard
+from labharness.safety.guard.remote import SplitGuard
 from labharness.safety.kernel import Mode
 from labharness_simulators.alicat_basis2 import WATCHDOG
 from real_wires import NEAR, RemotePlant, quick, real, served

@@ -10,9 +10,9 @@ from labharness.core.vocabulary import Cause, Command, Ending
 from labharness.journal import JournalFailed
 from labharness.line import NotArmed, Tripped
 from labharness.line.command import NotOpened
-from labharness.line.escalation import DownStage, HoldTooLong, Reached
 from labharness.line.poll import TICK_S
 from labharness.line.procedures import Verification
+from labharness.line.trip_response import DownStage, HoldTooLong, Reached
 from labharness.safety.kernel import Mode
 from whole_line_alone import MAINS, SPEED, STOP, Alone
 
@@ -57,7 +57,7 @@ def test_a_hold_that_may_not_be_changes_nothing() -> None:
 def test_whoever_waits_for_the_end_of_a_hold_goes_on_then_or_gives_up_when_it_is_too_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("labharness.line.escalation.HOLD_S_MAX", 60.0)
+    monkeypatch.setattr("labharness.line.trip_response.HOLD_S_MAX", 60.0)
     alone = Alone()
 
     async def work() -> None:

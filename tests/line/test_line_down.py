@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from labharness.core.vocabulary import Cause
-from labharness.line.escalation import IN_FLIGHT_S_MAX, DownStage, Reached, bring_down
+from labharness.line.trip_response import IN_FLIGHT_S_MAX, DownStage, Reached, bring_down
 from trip_response_alone import Safe, cause
 
 # ---- what comes of it

@@ -19,7 +19,7 @@ from furnace_alone import (
 from kernel_line import see
 from labharness.core.vocabulary import Allowed, Command, Refused, read_program
 from labharness.core.vocabulary.texts import Said
-from labharness.line.programs import programmer_of
+from labharness.line.command import programmer_of
 
 # ---- judging
 

@@ -19,7 +19,6 @@ from labharness.core.vocabulary import (
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Identity
 from labharness.journal.null_journal import NullJournal
-from labharness.line.escalation import Hold, HoldTooLong
 from labharness.line.exchanges import NoReply
 from labharness.line.hindrances import Room, may_not_energise
 from labharness.line.instrument import (
@@ -32,7 +31,7 @@ from labharness.line.instrument import (
 )
 from labharness.line.preparing import FULL_POLL_S_MAX, prepare
 from labharness.line.procedures import StepState, Verification, compile_procedures
-from labharness.line.trip_response import latch_lost
+from labharness.line.trip_response import Hold, HoldTooLong, latch_lost
 from labharness.safety.kernel import (
     Bound,
     Envelope,
@@ -195,7 +194,7 @@ def test_a_look_that_breaks_is_recorded_and_left_out() -> None:
     def broken(*args: object) -> str:
         raise RuntimeError("broken")
 
-    scene.reader._take = broken
+    scene.reader.take = broken
     assert scene.play(scene.reader.read_all(("oven.setpoint",), 1.0)) == {}
     assert scene.noted == [("look_failed", {"scan": "setpoint", "error": "RuntimeError('broken')"})]
 

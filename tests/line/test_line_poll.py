@@ -209,7 +209,7 @@ def test_what_breaks_at_a_reading_keeps_no_port() -> None:
         raise RuntimeError("broken")
 
     for chain in polled.poller._chains:
-        chain._take = broken
+        chain.take = broken
     with pytest.raises(RuntimeError, match="broken"):
         polled.after(0.5)
     assert [words for words, _ in polled.port.sent] == ["oven.setpoint?", "oven.off?"]

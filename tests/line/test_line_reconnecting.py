@@ -48,7 +48,7 @@ class ServedLinks(Scene):
             instruments=self.instruments,
             gate=self.gate,
             identify=self.ask,
-            perform=self.perform,
+            carry_out=self.perform,
             note=lambda kind, body: self.noted.append((kind, body)),
             trip=lambda port, why: self.tripped.append((port, why)),
             events=self.events,

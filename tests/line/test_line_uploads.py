@@ -9,7 +9,7 @@ from furnace_alone import ANNEAL, HOLD, RESET, RUN, Furnace, has, program, start
 from kernel_line import see
 from labharness.core.vocabulary import Command, Ending, Outcome, Program
 from labharness.journal import JournalFailed
-from labharness.line.programs import Uploaded
+from labharness.line.command import Uploaded
 
 # ---- storing
 

@@ -8,7 +8,7 @@ import pytest
 from labharness.core.vocabulary import Allowed, Command, Ending, Outcome, Refused, Verdict
 from labharness.core.vocabulary.texts import Said
 from labharness.instruments.driver import Off, While
-from labharness.instruments.driver.energy import Adds
+from labharness.instruments.driver.driver import Adds
 from labharness.journal import JournalFailed
 from labharness.line.command import WAITING_MAX, NotOpened, Writer
 from labharness.line.gate import Gate

@@ -15,7 +15,7 @@ from labharness.journal import JournalFailed
 from labharness.journal.null_journal import NullJournal
 from labharness.line.events import Events
 from labharness.line.instrument import BoundScan
-from labharness.line.monitor import Monitor
+from labharness.line.poll import Monitor
 from labharness.safety.guard import Guard
 from labharness.safety.kernel import Envelope, Memory, Mode, TripRow
 

@@ -10,7 +10,7 @@ import pytest
 
 from labharness.lab import Lab, LabPlan
 from labharness.lab.wiring.control import Answer, served
-from labharness.line import escalation
+from labharness.line import trip_response
 from rig import Injection, Ran, heat_is_off
 
 Word = Callable[..., Awaitable[dict[str, Any]]]
@@ -80,7 +80,7 @@ def test_a_run_that_was_held_goes_on_to_its_answer_and_no_deadline_counts_the_ho
 def test_a_hold_that_nobody_ends_fails_the_run_and_leaves_the_line_safe(
     short_plan: LabPlan, run_by_hand: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(escalation, "HOLD_S_MAX", 120.0)
+    monkeypatch.setattr(trip_response, "HOLD_S_MAX", 120.0)
 
     async def act(lab: Lab, word: Word) -> None:
         assert (await word("hold"))["ok"]

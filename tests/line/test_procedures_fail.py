@@ -16,9 +16,8 @@ from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.line import StepState
 from labharness.line.command import WAITING_MAX
-from labharness.line.escalation import IN_FLIGHT_S_MAX, DownStage
 from labharness.line.procedures import compile_procedures
-from labharness.line.trip_response import tails
+from labharness.line.trip_response import IN_FLIGHT_S_MAX, DownStage, tails
 from labharness.safety.guard import Latch, SafeFrame, Source
 from labharness.safety.kernel import EnvelopeInvalid, Mode
 from procedures_failing import SHUTDOWN, cause, energised, is_off

@@ -9,8 +9,7 @@ from alarmed import Watched, watch
 from cut_wires import cut
 from labharness.core.vocabulary import Cause, Command
 from labharness.lab import Lab, LabPlan
-from labharness.line.escalation import DownStage, Reached
-from labharness.line.trip_response import AGAIN_S
+from labharness.line.trip_response import AGAIN_S, DownStage, Reached
 from labharness.safety.guard import Source
 from labharness.work.desk import ByHand, Nobody
 from procedures_failing import ON, SHUTDOWN, cause, energised, is_off

@@ -25,7 +25,7 @@ def test_a_step_is_verified_within_its_resolution_and_not_beyond(
             driver = lab.line.instruments["argon"].driver
             resolution = driver.channels["setpoint"].resolution
             assert resolution > 0
-            read = lab.line.trip_response._read
+            read = lab.line.trip_response.read
 
             async def skewed(channels: Sequence[str], within_s: float) -> Mapping[str, float]:
                 seen = dict(await read(channels, within_s))
@@ -33,7 +33,7 @@ def test_a_step_is_verified_within_its_resolution_and_not_beyond(
                     seen["argon.setpoint"] += off_steps * resolution
                 return seen
 
-            lab.line.trip_response._read = skewed
+            lab.line.trip_response.read = skewed
             verification = await lab.line.trip_response.make_safe(SAFE_TABLE)
             return verification.unverified()
 

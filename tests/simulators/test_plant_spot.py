@@ -9,8 +9,9 @@ from statistics import median
 import numpy as np
 import pytest
 
-from labharness.analysis import PeakFit, Reference, Spectrum, fit_peaks, shift_from_wavelength
-from labharness.analysis.evidence import CVD_ROW, EXFOLIATED_ROW
+from labharness.analysis.evidence import CVD_ROW, EXFOLIATED_ROW, Reference
+from labharness.analysis.peaks import PeakFit, fit_peaks
+from labharness.analysis.spectrum import Spectrum, shift_from_wavelength
 from labharness_simulators.plant import Film, Sample, Spectrometer
 from labharness_simulators.plant.optics import LASER_NM
 from labharness_simulators.plant.sample import draw_sample

@@ -11,15 +11,8 @@ from labharness.faces.cli.show import chosen_lab, latched, say, warn
 from labharness.lab import LabPlan
 from labharness.lab.doctor.machine import seen_latch
 from labharness.lab.wiring.alarms import channel_answers, channels, do, listed, senders
-from labharness.safety.alarm import (
-    ALERT_S_MAX,
-    Actor,
-    Alarm,
-    AlarmEvent,
-    Board,
-    Severity,
-    described,
-)
+from labharness.safety.alarm.board import Actor, Alarm, AlarmEvent, Board, Severity, described
+from labharness.safety.alarm.outlets import ALERT_S_MAX
 
 EVENTS = {
     "ack": AlarmEvent.ACKNOWLEDGE,

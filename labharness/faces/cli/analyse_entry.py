@@ -81,7 +81,7 @@ def entry(shown: "Analysed") -> dict[str, Any]:
 
 
 def _peaks(shown: "Analysed") -> list[dict[str, Any]]:
-    from labharness.analysis.table import PeakTable
+    from labharness.analysis.measured import PeakTable
 
     table = PeakTable()
     shown.add_to(table)

@@ -118,7 +118,7 @@ def _peaks(shown: "Analysed", baseline: str, *, every: bool) -> Iterator[str]:
 
 
 def _each(shown: "Analysed") -> list[Sequence[str]]:
-    from labharness.analysis.table import PeakTable
+    from labharness.analysis.measured import PeakTable
 
     table = PeakTable()
     shown.add_to(table)

@@ -160,7 +160,7 @@ def write_table(target: Path, files: Sequence["Analysed"]) -> int:
     Raises:
         CannotWrite: The disk does not take it.
     """
-    from labharness.analysis.table import PeakTable, parquet_bytes
+    from labharness.analysis.measured import PeakTable, parquet_bytes
 
     table = PeakTable()
     for each in files:

@@ -16,8 +16,8 @@ from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.lab_file import BadLabFile, LabFile, parse
 
 if TYPE_CHECKING:
-    from labharness.analysis import SpotEvidence
     from labharness.analysis.calibration import Calibration, Glow
+    from labharness.analysis.layers import SpotEvidence
 
 TABLES = ("a1g_si", "pl_raman")
 HOME = "capability.cvd-material-synthesis"  # the table of a lab file that they stand in
@@ -61,9 +61,9 @@ def _spots(path: Path, data: bytes, laser_nm: float | None) -> "dict[int, SpotEv
         BadUse: The file cannot be read.
         NotOneLayer: No spectrum shows MoS2.
     """
-    from labharness.analysis import SpotEvidence, la_over_e
     from labharness.analysis.assess import assess
     from labharness.analysis.calibration import NotOneLayer
+    from labharness.analysis.layers import SpotEvidence, la_over_e
 
     try:
         found = assess(recording_of(path, data, laser_nm))

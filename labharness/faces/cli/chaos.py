@@ -14,20 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import labharness
-from labharness.chaos import (
-    Scenario,
-    Search,
-    Tally,
-    Verdict,
-    draw,
-    faults_of,
-    play,
-    read_scenario,
-    search,
-    shrink,
-    write_scenario,
-)
-from labharness.chaos.search import WORKERS
+from labharness.chaos.scenario import Scenario, draw, read_scenario, write_scenario
+from labharness.chaos.search import WORKERS, Search, Tally, search, shrink
+from labharness.chaos.table import faults_of
+from labharness.chaos.world import Verdict, play
 from labharness.core.clock import wall_clock_utc
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED

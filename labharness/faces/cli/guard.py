@@ -6,7 +6,7 @@ from pathlib import Path
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED
 from labharness.safety.guard.armed import BadArming, lab_home
-from labharness.safety.guard.start import serve
+from labharness.safety.guard.process import serve
 
 
 def guard(chosen: argparse.Namespace) -> int:

@@ -12,8 +12,7 @@ from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.show import chosen_lab, say
 from labharness.faces.cli.submission import read_submit
 from labharness.lab import LabPlan
-from labharness.lab.config.lab_facts import lab_facts_of
-from labharness.lab.config.policy import policy_faults
+from labharness.lab.config.lab_facts import lab_facts_of, policy_faults
 from labharness.protocols.hcp.codec import BadPayload
 from labharness.work.admission.callers import Caller
 from labharness.work.desk.admitting import LineOnFile

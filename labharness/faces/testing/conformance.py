@@ -20,7 +20,7 @@ from labharness.core.vocabulary.units import TEMPERATURES, incomparable
 from labharness.faces.testing.pairs import PairDisagrees, exchange, transaction_of
 from labharness.faces.testing.settings import each_set
 from labharness.instruments.driver import Driver, Identity, Scan
-from labharness.instruments.driver.reads import is_written, reads_of, shown, unproven
+from labharness.instruments.driver.driver import is_written, reads_of, shown, unproven_read
 from labharness.instruments.simulation import Face
 
 ON_COMM_LOSS = re.compile(r"hold|unknown|safe\(\d+(\.\d+)?\)")
@@ -218,7 +218,7 @@ def _read(driver: Driver) -> Iterator[str]:
     if not all(isinstance(scan, Scan) for scan in driver.scans()):
         return  # reported above
     for what, request in reads_of(driver):
-        why = unproven(request, driver.protocol, [("it", driver)])
+        why = unproven_read(request, driver.protocol, [("it", driver)])
         if why:
             yield f"{what}: {shown(request)} is not a read: {why}"
 

@@ -1,6 +1,10 @@
 """The driver kit: all a driver author imports. Modbus is in ``driver.modbus``."""
 
-from labharness.instruments.driver.ascii import (
+from labharness.instruments.driver.ascii_table import (
+    Ascii,
+    AsciiDriver,
+    Several,
+    Who,
     among,
     decimal,
     line_request,
@@ -9,13 +13,27 @@ from labharness.instruments.driver.ascii import (
     text,
     whole,
 )
-from labharness.instruments.driver.ascii_table import Ascii, AsciiDriver, Several, Who
-from labharness.instruments.driver.channels import CONTACT, Channel, Identity, Query, Scan, While
-from labharness.instruments.driver.driver import Driver, Exchange, fault
-from labharness.instruments.driver.energy import INERT, Adds, Cools, Dark, Off, flowing
+from labharness.instruments.driver.driver import (
+    CONTACT,
+    INERT,
+    Adds,
+    Block,
+    Channel,
+    Cools,
+    Dark,
+    Driver,
+    Exchange,
+    Identity,
+    Off,
+    Programmer,
+    Query,
+    Scan,
+    While,
+    fault,
+    flowing,
+    kept,
+)
 from labharness.instruments.driver.messages import message_request, results
-from labharness.instruments.driver.programs import Block, Programmer
-from labharness.instruments.driver.steps import kept
 from labharness.instruments.driver.table import ANY, ChannelRow, TableDriver, Wants, of, within
 
 __all__ = [

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from labharness.core.vocabulary import BadReply, Message, Request, Transaction
-from labharness.instruments.driver.channels import Identity, Query, Scan
-from labharness.instruments.driver.driver import fault
+from labharness.instruments.driver.driver import Identity, Query, Scan, fault
 from labharness.instruments.driver.table import ChannelRow, TableDriver, resolved
 
 VALUE = "<value>"

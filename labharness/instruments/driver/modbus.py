@@ -40,9 +40,7 @@ from labharness.core.vocabulary import (
     Transaction,
     crc16_modbus,
 )
-from labharness.instruments.driver.channels import Identity, Query, Scan
-from labharness.instruments.driver.driver import fault
-from labharness.instruments.driver.steps import kept
+from labharness.instruments.driver.driver import Identity, Query, Scan, fault, kept
 from labharness.instruments.driver.table import ANY, ChannelRow, TableDriver
 
 EXCEPTIONS = {  # MODBUS Application Protocol V1.1b3, section 7

@@ -9,8 +9,15 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from labharness.core.vocabulary import Request
-from labharness.instruments.driver.channels import Channel, Identity, Query, Scan, While
-from labharness.instruments.driver.driver import Driver, fault
+from labharness.instruments.driver.driver import (
+    Channel,
+    Driver,
+    Identity,
+    Query,
+    Scan,
+    While,
+    fault,
+)
 
 ANY = (-math.inf, math.inf)
 """Any value that the wire can carry."""

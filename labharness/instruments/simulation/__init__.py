@@ -1,7 +1,11 @@
 """The simulator kit: everything that a simulator author imports."""
 
-from labharness.instruments.simulation.bus import BusFaults, SimulatedBus, WireRecord
-from labharness.instruments.simulation.environment import LoopEnvironment
+from labharness.instruments.simulation.bus import (
+    BusFaults,
+    LoopEnvironment,
+    SimulatedBus,
+    WireRecord,
+)
 from labharness.instruments.simulation.faces import (
     Face,
     JsonFace,

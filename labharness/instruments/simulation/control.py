@@ -14,9 +14,8 @@ from typing import Any, Protocol
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.spelling import did_you_mean
-from labharness.instruments.simulation.bus import SimulatedBus
+from labharness.instruments.simulation.bus import LoopEnvironment, SimulatedBus
 from labharness.instruments.simulation.conversation import ByteLog
-from labharness.instruments.simulation.environment import LoopEnvironment
 from labharness.instruments.simulation.served import HOST, CannotServe
 
 LINE_BYTES_MAX = 65_536

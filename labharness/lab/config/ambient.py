@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from labharness.core.vocabulary.texts import Text
 from labharness.core.vocabulary.units import ATMOSPHERE_TORR
-from labharness.lab.config.envelope_rows import BoundRow, LineFile, Parameter
+from labharness.lab.config.envelopes import BoundRow, LineFile, Parameter
 from labharness.lab.config.wires import Finding
 from labharness.line import Room
 from labharness.safety.kernel import Envelope, EnvelopeInvalid

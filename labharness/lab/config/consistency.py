@@ -9,7 +9,7 @@ from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.texts import Text
 from labharness.core.vocabulary.units import TEMPERATURES, incomparable, temperature_in
 from labharness.instruments.driver import Channel, Cools
-from labharness.lab.config.envelope_rows import KindLimits, LineFile
+from labharness.lab.config.envelopes import KindLimits, LineFile
 from labharness.lab.config.wires import answer_s
 from labharness.line import Contact, Instrument
 from labharness.line.instrument import channel_of

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, 
 from labharness.core.files.tables import BadTable, all_errors, keys_of, read_table, read_toml
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
-from labharness.lab.config.envelope_rows import LineFile
+from labharness.lab.config.envelopes import LineFile
 from labharness.safety.kernel import EnvelopeInvalid
 
 BASED_ON = "based_on"

@@ -1,34 +1,30 @@
-"""Turns envelope files into one frozen ``kernel.Envelope``; tables are strict.
+"""Turns envelope files into one frozen ``kernel.Envelope``: their tables, key by key, and its rows.
 
-Units are converted here, so that the kernel only compares.
+Any other key is an error. Units are converted here, so that the kernel only compares.
 """
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from labharness.core.files.tables import BadTable, all_errors, read_table
 from labharness.core.vocabulary import OPERATOR, Cause
 from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.texts import Text, several
 from labharness.core.vocabulary.units import CELSIUS, TEMPERATURES, temperature_in
-from labharness.instruments.driver import Channel
-from labharness.lab.config.envelope_rows import (
-    BoundRow,
-    InterlockRow,
-    KindLimits,
-    LimitRow,
-    LineFile,
-    OpeningRow,
-    Parameter,
-    PlausibleRow,
-    PurgedRow,
-    PurgeRow,
-    SafetyEnvelope,
-    TightRow,
-)
+from labharness.instruments.driver import Adds, Channel
 from labharness.safety.kernel import (
     Backfill,
     Bound,
@@ -37,16 +33,338 @@ from labharness.safety.kernel import (
     EnvelopeInvalid,
     Interlock,
     LeakCheck,
+    LeakTight,
     Limit,
     Plausible,
     Procedure,
     Purge,
+    PurgedOf,
+    Role,
     Step,
     TripRow,
     Watch,
 )
 
+ProhibitedAction = Literal["simultaneous_gas_mixing_without_purge"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Parameter(_Strict):
+    """One row of HCP L3's ``parameters``."""
+
+    max: StrictFloat
+    unit: str
+    hard_limit: StrictBool
+    source: str = "HCP safety envelope"
+
+
+class SafetyEnvelope(_Strict):
+    """HCP L3's ``safety_envelope``, with its names checked."""
+
+    parameters: dict[Literal["temperature", "pressure", "gas_flow_rate"], Parameter] = Field(
+        default_factory=dict
+    )
+    prohibited_actions: tuple[ProhibitedAction, ...] = ()
+    emergency_procedures: dict[Cause, str] = Field(default_factory=dict)
+
+    def to_json(self, ambient_torr: float | None) -> dict[str, Any]:
+        """Return it as HCP L3 writes it.
+
+        Args:
+            ambient_torr: Pressure of the room; stands beside a pressure that is stated against it.
+        """
+        said: dict[str, Any] = self.model_dump(mode="json")
+        for parameter in said["parameters"].values():
+            del parameter["source"]
+            if parameter["unit"].endswith(" gauge") and ambient_torr is not None:
+                parameter["ambient_torr"] = ambient_torr
+        return said
+
+
+class LimitRow(_Strict):
+    """A ``[[limit]]``."""
+
+    channel: str
+    unit: str
+    low: StrictFloat
+    high: StrictFloat
+    source: str
+    role: Role = Role.OPERATE
+    step_max: StrictFloat | None = None
+    always_safe: tuple[StrictFloat, ...] = ()
+    on_foreign: str = ""
+    foreign_while: "BoundRow | None" = None
+
+
+class OpeningRow(_Strict):
+    """An ``[[opening]]``: a part that a person is asked to open, and the contact that shows it."""
+
+    action: str
+    opens: str
+    source: str
+
+
+class BoundRow(_Strict):
+    """A bound on a reading; one end or both. Of a pressure the unit says which pressure it is."""
+
+    channel: str
+    at_least: StrictFloat | None = None
+    at_most: StrictFloat | None = None
+    unit: str | None = None
+
+    def read(self) -> Bound:
+        """Return it as the kernel has it."""
+        low = -math.inf if self.at_least is None else self.at_least
+        return Bound(self.channel, low, math.inf if self.at_most is None else self.at_most)
+
+
+class PurgedRow(_Strict):
+    """A purge proof that is asked for."""
+
+    purged_of: str
+    volumes: StrictFloat
+
+    def read(self) -> PurgedOf:
+        """Return it as the kernel has it."""
+        return PurgedOf(self.purged_of, self.volumes)
+
+
+class TightRow(_Strict):
+    """A leak check that is asked for."""
+
+    tight_since: str
+
+    def read(self) -> LeakTight:
+        """Return it as the kernel has it."""
+        return LeakTight(self.tight_since)
+
+
+class InterlockRow(_Strict):
+    """An ``[[interlock]]``."""
+
+    name: str
+    guards: tuple[str, ...] = ()
+    require: tuple[dict[str, Any], ...] = ()
+    forbid: tuple[BoundRow, ...] = ()
+    during: BoundRow | None = None
+    source: str
+    above: StrictFloat | None = None
+    upto: StrictFloat | None = None
+    below: StrictFloat | None = None
+    on_loss: str = ""
+    prohibits: str = ""
+
+
+class WatchRow(_Strict):
+    """The age that a reading of a channel may have before its silence trips."""
+
+    channel: str
+    stale_s: StrictFloat
+    trips: StrictBool = True
+
+
+class _TripRow(_Strict):
+    name: str
+    channel: str
+    cause: Cause
+    unit: str
+    source: str
+    low: StrictFloat | None = None
+    high: StrictFloat | None = None
+
+
+class PlausibleRow(_Strict):
+    """A ``[[plausible]]``."""
+
+    name: str
+    channel: str
+    cause: Cause
+    found_s: StrictFloat
+    source: str
+    warns: StrictBool = False
+    during: tuple[BoundRow, ...] = ()
+    rise_min: StrictFloat | None = None
+    span_min: StrictFloat = 0.0
+    span_max: StrictFloat | None = None
+    expects: BoundRow | None = None
+    agrees_with: str = ""
+    differ_max: StrictFloat | None = None
+
+
+class ProcedureRow(_Strict):
+    """The steps that make the line safe, with the times that they may take."""
+
+    wire_s_max: StrictFloat
+    verify_s_max: StrictFloat
+    steps: tuple[tuple[str, StrictFloat] | tuple[str, StrictFloat, Literal["optional"]], ...]
+    when: tuple[BoundRow, ...] = ()
+    unless: BoundRow | None = None
+    instead: str = ""
+
+
+class BackfillRow(_Strict):
+    """Pumping and filling, as a purge counts them."""
+
+    channel: str
+    cycles: StrictInt
+    low: StrictFloat
+    low_unit: str | None = None
+    high: StrictFloat
+    high_unit: str | None = None
+    atmosphere: StrictFloat
+    unmeasured_max: StrictFloat
+    dilution_min: StrictFloat
+    source: str
+
+    @field_validator("unmeasured_max")
+    @classmethod
+    def _share(cls, given: float) -> float:
+        """With 1 or more, no inflow would ever count as coming from outside."""
+        if given >= 1.0:
+            raise ValueError(Text("envelope.share", given=given))
+        return given
+
+
+class LeakCheckRow(_Strict):
+    """A rise of pressure in the shut tube, as proof that it is tight."""
+
+    channel: str
+    isolated: tuple[BoundRow, ...]
+    inlets: tuple[BoundRow, ...]
+    below: StrictFloat
+    below_unit: str | None = None
+    over_s: StrictFloat
+    leak_max: StrictFloat
+    source: str
+
+
+class PurgeRow(_Strict):
+    """The ``[purge]``."""
+
+    inert: dict[str, str]
+    present: dict[str, tuple[BoundRow, ...]]
+    outside: str
+    source: str
+    backfill: BackfillRow | None = None
+    leak_check: LeakCheckRow | None = None
+
+
+class AmbientRow(_Strict):
+    """The ``[ambient]``: the state in which the line's own gauge shows the pressure of the room."""
+
+    channel: str
+    during: tuple[BoundRow, ...] = Field(min_length=1)
+    differ_max: StrictFloat = Field(gt=0)
+    source: str
+
+
+class ContactRow(_Strict):
+    """A ``[[contact]]``: a relay, and the channel that gets power or gas through it."""
+
+    channel: str
+    source: str
+    off: StrictFloat | None = None
+    feeds: tuple[str, ...] = ()
+    adds: Adds | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        energises = bool(self.feeds) or self.adds is not None
+        if energises != (self.off is not None):
+            raise ValueError(Text("envelope.contact", channel=self.channel))
+        return self
+
+
+class CoolingRow(_Strict):
+    """A ``[[cooling]]``: how fast a temperature of this line falls without heat."""
+
+    channel: str
+    lag_s: StrictFloat = Field(gt=0, le=3600)
+    over_s: StrictFloat = Field(gt=0, le=3600)
+    rise_max: StrictFloat = Field(gt=0)
+    above: StrictFloat
+    source: str
+
+
+class ColdRow(_Strict):
+    """The ``[cold]``: below it a tube may be touched, and a line that was hot may be left."""
+
+    below: StrictFloat = 60.0
+    unit: Literal["degC", "K", "degF"] = "degC"
+    source: str = "may be touched (background knowledge)"
+
+
+class LineFile(_Strict):
+    """The envelope file of a whole line.
+
+    Attributes:
+        safe_procedure: The procedure that every run begins and ends with, and that answers each
+            cause without one of its own (ruling 8). A line with one procedure need not name it.
+        purge: The way of the purge proof; ``None`` where no rule asks for one.
+    """
+
+    line: str
+    description: str
+    safe_procedure: str = ""
+    safety_envelope: SafetyEnvelope = Field(default_factory=SafetyEnvelope)
+    quantities: dict[Literal["temperature", "pressure", "gas_flow_rate"], tuple[str, ...]] = Field(
+        default_factory=dict
+    )
+    ambient: AmbientRow | None = None
+    limit: tuple[LimitRow, ...]
+    opening: tuple[OpeningRow, ...] = ()
+    watch: tuple[WatchRow, ...]
+    interlock: tuple[InterlockRow, ...] = ()
+    trip: tuple[_TripRow, ...] = ()
+    plausible: tuple[PlausibleRow, ...] = ()
+    contact: tuple[ContactRow, ...] = ()
+    cooling: tuple[CoolingRow, ...] = ()
+    cold: ColdRow = ColdRow()
+    procedures: dict[str, ProcedureRow] = Field(min_length=1)
+    purge: PurgeRow | None = None
+
+    @property
+    def safe(self) -> str:
+        """The procedure that every run begins and ends with; ``""`` where none is named."""
+        return self.safe_procedure or self._only
+
+    @property
+    def contract(self) -> SafetyEnvelope:
+        """HCP's safety envelope, in which the safe procedure answers what no other answers."""
+        if not self.safe:
+            return self.safety_envelope
+        given = self.safety_envelope.emergency_procedures
+        others = {cause: self.safe for cause in Cause if cause not in given}
+        answers = {**given, **others}
+        return self.safety_envelope.model_copy(update={"emergency_procedures": answers})
+
+    @property
+    def _only(self) -> str:
+        *others, only = self.procedures
+        return "" if others else only
+
+
+class KindLimit(_Strict):
+    """A limit of an instrument kind itself."""
+
+    unit: str
+    low: StrictFloat
+    high: StrictFloat
+    source: str
+
+
+class KindLimits(_Strict):
+    """The limits an instrument of one kind has by itself."""
+
+    kind: str
+    limits: dict[str, KindLimit] = Field(default_factory=dict)
+
+
 T = TypeVar("T", bound=BaseModel)
+R = TypeVar("R")
 
 QUANTITY_UNITS = {  # HCP L3's unit: the house's unit, factor
     "temperature": {"celsius": (CELSIUS, 1.0)},
@@ -56,7 +374,6 @@ QUANTITY_UNITS = {  # HCP L3's unit: the house's unit, factor
 NO_PURGE = Purge(volume_cm3=1.0, inert={}, present={}, outside="")
 """The purge of a line on which no rule asks for one: it proves nothing."""
 
-NOT_OF_A_BACKFILL = {"source", "low_unit", "high_unit"}
 QUANTITY_CAUSES = {
     "temperature": Cause.OVER_TEMPERATURE,
     "pressure": Cause.OVER_PRESSURE,
@@ -117,32 +434,28 @@ def build_envelope(
         line=file.line,
         limits=limits,
         interlocks=tuple(
-            Interlock(
-                name=row.name,
-                guards=row.guards,
+            _read(
+                Interlock,
+                row,
                 require=tuple(_condition(each, row.name) for each in row.require),
-                forbid=tuple(each.read() for each in row.forbid),
-                during=_bound(row.during),
-                source=row.source,
                 above=_above(row),
-                upto=math.inf if row.upto is None else row.upto,
-                below=-math.inf if row.below is None else row.below,
-                on_loss=row.on_loss,
-                prohibits=row.prohibits,
             )
             for row in file.interlock
         ),
         watches={
-            row.channel: Watch(
-                channel=row.channel,
-                stale_s=row.stale_s,
-                procedure=procedure_of[Cause.COMMUNICATION] if row.trips else "",
+            row.channel: _read(
+                Watch, row, procedure=procedure_of[Cause.COMMUNICATION] if row.trips else ""
             )
             for row in file.watch
         },
-        trips=(*_declared_trips(file), *_quantity_trips(file, limits, channels)),
+        trips=(
+            *(_read(TripRow, row, procedure=procedure_of[row.cause]) for row in file.trip),
+            *_quantity_trips(file, limits, channels),
+        ),
         procedures={
-            name: Procedure(
+            name: _read(
+                Procedure,
+                row,
                 name=name,
                 steps=tuple(
                     Step(
@@ -153,17 +466,15 @@ def build_envelope(
                     )
                     for each in row.steps
                 ),
-                wire_s_max=row.wire_s_max,
-                verify_s_max=row.verify_s_max,
-                when=tuple(each.read() for each in row.when),
-                unless=_bound(row.unless),
-                instead=row.instead,
             )
             for name, row in file.procedures.items()
         },
         purge=_purge(file.purge, volume_cm3),
         procedure_of=procedure_of,
-        plausible=tuple(_plausible(row, procedure_of) for row in file.plausible),
+        plausible=tuple(
+            _read(Plausible, row, procedure="" if row.warns else procedure_of[row.cause])
+            for row in file.plausible
+        ),
     )
 
 
@@ -173,14 +484,8 @@ def _unanswered(file: LineFile, volume_cm3: float | None) -> Iterator[str]:
     missing = [cause.value for cause in Cause if cause not in procedure_of]
     if missing:
         paste = "; ".join(f'{name} = "{first}"' for name in missing)
-        yield (
-            Text(
-                "envelope.no_procedure",
-                known=", ".join(map(repr, missing)),
-                first=first,
-                paste=paste,
-            )
-        )
+        known = ", ".join(map(repr, missing))
+        yield Text("envelope.no_procedure", known=known, first=first, paste=paste)
     for cause, named in procedure_of.items():
         if named not in file.procedures:
             yield Text("envelope.procedure_unknown", value=cause.value, named=named, there=there)
@@ -195,8 +500,23 @@ def _unanswered(file: LineFile, volume_cm3: float | None) -> Iterator[str]:
             yield Text("envelope.not_prohibited", action=action)
 
 
-def _bound(row: BoundRow | None) -> Bound | None:
-    return None if row is None else row.read()
+def _read(row: type[R], stated: BaseModel, **found: object) -> R:
+    """Return a row of the kernel: the values of the file under its names, and those found here.
+
+    A key that the file leaves out has the kernel's own value.
+    """
+    names = row.__annotations__.keys() & type(stated).model_fields.keys() - found.keys()
+    given = {name: _kernels(getattr(stated, name)) for name in names}
+    return row(**{name: value for name, value in given.items() if value is not None}, **found)
+
+
+def _kernels(value: object) -> object:
+    """Return a value of a file as the kernel has it: its bounds are the kernel's."""
+    if isinstance(value, BoundRow):
+        return value.read()
+    if isinstance(value, dict):
+        return {name: _kernels(each) for name, each in value.items()}
+    return tuple(map(_kernels, value)) if isinstance(value, tuple) else value
 
 
 def _condition(row: Mapping[str, Any], name: str) -> Condition:
@@ -212,43 +532,22 @@ def _condition(row: Mapping[str, Any], name: str) -> Condition:
     raise EnvelopeInvalid(Text("envelope.condition", name=name, dict=str(dict(row))))
 
 
-def _plausible(row: PlausibleRow, procedure_of: Mapping[Cause, str]) -> Plausible:
-    return Plausible(
-        name=row.name,
-        channel=row.channel,
-        found_s=row.found_s,
-        cause=row.cause,
-        procedure="" if row.warns else procedure_of[row.cause],
-        source=row.source,
-        during=tuple(each.read() for each in row.during),
-        rise_min=-math.inf if row.rise_min is None else row.rise_min,
-        span_min=row.span_min,
-        span_max=math.inf if row.span_max is None else row.span_max,
-        expects=_bound(row.expects),
-        agrees_with=row.agrees_with,
-        differ_max=math.inf if row.differ_max is None else row.differ_max,
-    )
-
-
 def _purge(row: PurgeRow | None, volume_cm3: float | None) -> Purge:
     if row is None or volume_cm3 is None:
         return NO_PURGE
     fill, check = row.backfill, row.leak_check
-    return Purge(
+    return _read(
+        Purge,
+        row,
         volume_cm3=volume_cm3,
-        inert=row.inert,
-        present={name: tuple(each.read() for each in rows) for name, rows in row.present.items()},
-        outside=row.outside,
-        backfill=None if fill is None else Backfill(**fill.model_dump(exclude=NOT_OF_A_BACKFILL)),
+        backfill=None if fill is None else _read(Backfill, fill),
         leak_check=None
         if check is None
-        else LeakCheck(
-            channel=check.channel,
+        else _read(
+            LeakCheck,
+            check,
             isolated=tuple(each.read() for each in check.isolated + check.inlets),
             inlets=tuple(each.channel for each in check.inlets),
-            below=check.below,
-            over_s=check.over_s,
-            leak_max=check.leak_max,
         ),
     )
 
@@ -291,21 +590,14 @@ def _limit(
     for quantity, parameter in file.safety_envelope.parameters.items():
         if row.channel in file.quantities.get(quantity, ()) and parameter.hard_limit:
             high = min(high, _most(quantity, parameter, row.unit)[0])
-    return Limit(
-        channel=row.channel,
-        unit=row.unit,
-        low=row.low,
+    return _read(
+        Limit,
+        row,
         high=high,
-        source=row.source,
-        role=row.role,
-        step_max=math.inf if row.step_max is None else row.step_max,
         readback=shown_by,
         moves=moves,
-        always_safe=row.always_safe,
         resolution=math.inf if spec is None or itself is None else spec.resolution,
         own=itself or (),
-        on_foreign=row.on_foreign,
-        foreign_while=_bound(row.foreign_while),
     )
 
 
@@ -330,22 +622,6 @@ def _above(row: InterlockRow) -> float:
     if row.above is not None:
         return row.above
     return 0.0 if row.below is None else math.inf
-
-
-def _declared_trips(file: LineFile) -> tuple[TripRow, ...]:
-    return tuple(
-        TripRow(
-            name=row.name,
-            channel=row.channel,
-            cause=row.cause,
-            procedure=file.contract.emergency_procedures[row.cause],
-            unit=row.unit,
-            source=row.source,
-            low=-math.inf if row.low is None else row.low,
-            high=math.inf if row.high is None else row.high,
-        )
-        for row in file.trip
-    )
 
 
 def _quantity_trips(
@@ -399,11 +675,9 @@ def _most(quantity: str, parameter: Parameter, of: str) -> tuple[float, str]:
     """Return the most of a quantity in the unit of a channel, or in the house's; and that unit."""
     known = QUANTITY_UNITS[quantity]
     if parameter.unit not in known:
-        raise EnvelopeInvalid(
-            Text(
-                "envelope.parameter", quantity=quantity, unit=parameter.unit, known=", ".join(known)
-            )
-        )
+        there = ", ".join(known)
+        why = Text("envelope.parameter", quantity=quantity, unit=parameter.unit, known=there)
+        raise EnvelopeInvalid(why)
     unit, factor = known[parameter.unit]
     most = _converted(of, parameter.max * factor, unit)
     return most, of if {unit, of} <= TEMPERATURES.keys() else unit

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from labharness.core.texts import WrongTexts, whole
+from labharness.core.vocabulary.extras import ALERT_NEEDS, LINK_NEEDS
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Driver
@@ -204,3 +205,11 @@ def _only_driver(module: ModuleType) -> type[Driver]:
     if len(found) != 1:
         raise LookupError(Text("kinds.drivers", module=module.__name__, found=len(found)))
     return found[0]
+
+
+def absent(links: Iterable[str], *, alerts: bool = False) -> Iterator[str]:
+    """Name the modules that are not installed and that such links, and alerts, import."""
+    needed = {LINK_NEEDS.get(link, "") for link in links} | {ALERT_NEEDS if alerts else ""}
+    for module in sorted(filter(None, needed)):
+        if find_spec(module) is None:
+            yield module

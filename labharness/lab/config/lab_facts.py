@@ -1,15 +1,24 @@
-"""Gathers the desk's facts about a lab: callers, capabilities, line, and standing approvals."""
+"""Gathers the desk's facts about a lab: callers, capabilities, line, and standing approvals.
 
-from collections.abc import Mapping
+Lists the energy sources of a line, from its drivers and its envelope's contacts.
 
+Finds rights in the callers file that can never be used.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text, several
-from labharness.core.vocabulary.units import ATMOSPHERE_TORR
+from labharness.core.vocabulary.units import ATMOSPHERE_TORR, CELSIUS, TEMPERATURES, temperature_in
+from labharness.instruments.driver import Adds
 from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.consistency import channels_of
-from labharness.lab.config.energy import energy_sources
 from labharness.lab.config.kinds import capabilities, shipped_file
 from labharness.lab.config.lab_file import BadLabFile, read_text
 from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.config.proven import is_harmless
+from labharness.line import Instrument
 from labharness.work.admission.approval import (
     BadApproval,
     StandingApproval,
@@ -19,7 +28,7 @@ from labharness.work.admission.approval import (
 from labharness.work.admission.approvers import Approver, BadApprovers, read_approvers
 from labharness.work.admission.callers import BadCallers, Caller, read_callers
 from labharness.work.capability import Capability, LineFacts, Settings
-from labharness.work.desk import LabFacts
+from labharness.work.desk import EnergySource, LabFacts
 
 REPOSITORY_KEY = "labs/repository.key"
 
@@ -140,3 +149,106 @@ def repository_key() -> bytes:
     loopback.
     """
     return bytes.fromhex(shipped_file(REPOSITORY_KEY).read_text("utf-8").strip())
+
+
+def energy_sources(plan: LabPlan) -> tuple[EnergySource, ...]:
+    """Return each energy source of a line; one without a description counts as the gravest."""
+    return (*_instruments(plan), *_relays(plan))
+
+
+def _instruments(plan: LabPlan) -> Iterator[EnergySource]:
+    for each in plan.instruments:
+        fed = {
+            contact.channel: contact.off
+            for contact in plan.contacts
+            if each.name in contact.feeds and contact.off is not None
+        }
+        unknown = each.driver.off is None
+        for off in each.driver.off or ():
+            own = {f"{each.name}.{channel}": value for channel, value in off.steps}
+            found = _source(plan, each, off.adds, off.gas, fed, own)
+            yield replace(found, harmless=is_harmless(each, off, plan.envelope.limits))
+        settable = any(spec.settable for spec in each.driver.channels.values())
+        if unknown and settable:
+            for adds in (Adds.HEAT, Adds.GAS):
+                gas = f"whatever {each.name} lets in" if adds is Adds.GAS else ""
+                yield _source(plan, each, adds, gas, fed, {})
+
+
+def _source(
+    plan: LabPlan,
+    instrument: Instrument,
+    adds: Adds,
+    gas: str,
+    fed: dict[str, float],
+    own: dict[str, float],
+) -> EnergySource:
+    """Sort an instrument's channels into switches, targets, and channels without a bound."""
+    driver = instrument.driver
+    status = None if driver.programmer is None else driver.programmer.status
+    reset = 0.0 if driver.programmer is None else driver.programmer.reset
+    switches, powers, targets = dict(fed), dict[str, float](), dict[str, float]()
+    for name, spec in driver.channels.items():
+        channel = f"{instrument.name}.{name}"
+        limit = plan.envelope.limits.get(channel)
+        if not spec.settable or limit is None or spec.wired:
+            continue
+        if channel in own:
+            (powers if spec.unit else switches)[channel] = own[channel]
+        elif adds is Adds.HEAT and spec.unit in TEMPERATURES:
+            targets[channel] = temperature_in(CELSIUS, limit.high, spec.unit)
+        elif "/" not in spec.unit and spec.unit != "ms":  # rates and watchdogs add nothing
+            powers[channel] = reset if name == status else 0.0
+    shown = {
+        f"{instrument.name}.{name}": spec.unit
+        for name, spec in driver.channels.items()
+        if adds is Adds.HEAT and spec.unit in TEMPERATURES and not spec.settable
+    }
+    return EnergySource(
+        name=instrument.name,
+        adds=adds,
+        gas=gas,
+        switches=switches,
+        powers=powers,
+        targets=targets,
+        shown=shown,
+    )
+
+
+def _relays(plan: LabPlan) -> Iterator[EnergySource]:
+    """Return the relays that add energy by themselves, and those without a row."""
+    described = {each.channel for each in plan.contacts}
+    for contact in plan.contacts:
+        if contact.adds is not None and contact.off is not None:
+            gas = f"whatever {contact.channel} lets in" if contact.adds is Adds.GAS else ""
+            off = {contact.channel: contact.off}
+            yield EnergySource(name=contact.channel, adds=contact.adds, gas=gas, switches=off)
+    for each in plan.instruments:
+        for name, spec in each.driver.channels.items():
+            channel = f"{each.name}.{name}"
+            if spec.wired and spec.settable and channel not in described:
+                gas = f"whatever {channel} lets in"
+                off = {channel: 0.0}
+                yield EnergySource(name=channel, adds=Adds.GAS, gas=gas, switches=off)
+                yield EnergySource(name=channel, adds=Adds.HEAT, switches=off)
+
+
+def policy_faults(plan: LabPlan, callers: tuple[Caller, ...]) -> Iterator[str]:
+    """Return each right that a lab's callers file gives and that can never be used."""
+    offered, known = capabilities(), plan.by_name
+    for caller in callers:
+        for what, names, there in (
+            ("capabilities", caller.capabilities, tuple(offered)),
+            ("instruments", caller.instruments or (), tuple(known)),
+        ):
+            for name in names:
+                if name not in there:
+                    yield Text(
+                        "policy.nothing",
+                        where=f"[callers.{caller.id}].{what}",
+                        name=name,
+                        hint=did_you_mean(name, there),
+                        known=", ".join(sorted(there)),
+                    )
+        if not caller.hours.spans:
+            yield Text("policy.never", where=f"[callers.{caller.id}].hours")

@@ -27,7 +27,7 @@ from labharness.core.vocabulary.hours import Hours, NoHours, read_hours
 from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.link.identity import LinkAddress, network_host
-from labharness.safety.alarm import LEVEL_MAX, Severity
+from labharness.safety.alarm.board import LEVEL_MAX, Severity
 
 AMBIENT_TORR_MIN, AMBIENT_TORR_MAX = 450.0, 800.0
 """The standard atmosphere (ISO 2533) has 462 Torr at 4,000 m and 798 at -400 m, the weather a few

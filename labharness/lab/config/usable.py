@@ -14,7 +14,7 @@ from labharness.lab.config.kinds import capabilities, plant_kinds
 from labharness.lab.config.lab_facts import line_facts
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.wires import Finding
-from labharness.safety.alarm import strange_addresses
+from labharness.safety.alarm.outlets import strange_addresses
 
 
 def unusable(plan: LabPlan) -> tuple[Finding, ...]:

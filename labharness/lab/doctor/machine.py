@@ -30,7 +30,7 @@ from labharness.lab.config.lab_file import BadLabFile, PortRow, read_text
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LineBusy, LineLock, owner_elsewhere
 from labharness.lab.config.usable import unsigned, unusable
-from labharness.lab.doctor.looked_up import (
+from labharness.lab.doctor.findings import (
     ClockFacts,
     FolderFacts,
     LatchFacts,
@@ -41,8 +41,7 @@ from labharness.lab.doctor.looked_up import (
 from labharness.safety.guard import Latch, LatchUnreadable, port_records
 from labharness.safety.guard.harness import LOG_FILE, not_safe
 from labharness.safety.guard.latch import MARKER_FILE
-from labharness.safety.guard.process import REPEAT_S
-from labharness.safety.guard.start import is_at_work
+from labharness.safety.guard.process import REPEAT_S, is_at_work
 from labharness.work.admission.approval import BadApproval, StandingApproval, read_approval
 from labharness.work.admission.callers import BadCallers, read_callers
 

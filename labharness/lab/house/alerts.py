@@ -11,7 +11,8 @@ from labharness.core.vocabulary.texts import Text, in_language
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.alarms import channels, senders
-from labharness.safety.alarm import Channels, NullSenders, Severity, recipients
+from labharness.safety.alarm.board import Severity
+from labharness.safety.alarm.outlets import Channels, NullSenders, recipients
 
 LOG = logging.getLogger(__name__)
 

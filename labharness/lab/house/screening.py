@@ -15,7 +15,7 @@ from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.referring import referred
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
-from labharness.work.capability.referred_inputs import is_artifact, refers
+from labharness.work.capability.stored import is_artifact, refers
 from labharness.work.desk import Admitting
 from labharness.work.desk.admitting import LineOnFile
 from labharness.work.plan import InstructionSet, Prediction

@@ -56,10 +56,11 @@ class Left:
     tripped: str
 
 
+@dataclass(eq=False)
 class Attendance:
     """One person at one line.
 
-    Args:
+    Attributes:
         plan: The lab's files.
         folder: The folder of its journal.
         by: The name of the person.
@@ -68,22 +69,14 @@ class Attendance:
         tell: Called with warnings and events.
     """
 
-    def __init__(
-        self,
-        plan: LabPlan,
-        folder: Path,
-        *,
-        by: str,
-        speed: float | None,
-        for_s: float | None,
-        tell: Callable[[str], None],
-    ) -> None:
-        self._plan = plan
-        self._folder = folder
-        self._by = by
-        self._speed = speed
-        self._for_s = for_s
-        self._tell = tell
+    plan: LabPlan
+    folder: Path
+    by: str
+    speed: float | None
+    for_s: float | None
+    tell: Callable[[str], None]
+
+    def __post_init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._over: asyncio.Event | None = None
         self._ended = self._again = ""
@@ -113,21 +106,21 @@ class Attendance:
             BadOutput: The folder holds another journal.
             OSError: State directory or journal folder cannot be written.
         """
-        self._plan.must_hold()
-        if (self._folder / JOURNAL_NAME).exists():
-            raise BadOutput(Text("output.run", folder=str(self._folder)))
-        self._plan.make_state_dir()
+        self.plan.must_hold()
+        if (self.folder / JOURNAL_NAME).exists():
+            raise BadOutput(Text("output.run", folder=str(self.folder)))
+        self.plan.make_state_dir()
         try:
-            with self._plan.lock(self._plan.owner(self._folder)) as lock:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                loop = self._loop = make_loop(self._speed, self._plan)
+            with self.plan.lock(self.plan.owner(self.folder)) as lock:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                loop = self._loop = make_loop(self.speed, self.plan)
                 return run_on(self._main(Clock(loop), first, told, lock), loop)
         except (BadLabFile, NotArmed, ConnectionError, OSError, LineBusy, LatchUnreadable) as why:
             if tripped := self._latched():
                 raise BrokeOff(Text("attend.ended", why=str(why), latched=tripped)) from None
             raise
         except JournalFailed as why:
-            folder, latched = str(self._folder), self._latched()
+            folder, latched = str(self.folder), self._latched()
             text = Text("attend.no_journal", folder=folder, why=str(why), latched=latched)
             raise BrokeOff(text) from None
         except Exception as why:  # noqa: BLE001 - no traceback reaches a user
@@ -169,7 +162,7 @@ class Attendance:
 
     def about(self) -> Mapping[str, Any]:
         """Return the name of the person who attends."""
-        return {"session_id": None, "state": "BY_HAND", "step": f"attended by {self._by}"}
+        return {"session_id": None, "state": "BY_HAND", "step": f"attended by {self.by}"}
 
     def _latched(self) -> str:
         """Return the state of a line that tripped, and the next step."""
@@ -178,7 +171,7 @@ class Attendance:
         found = self._line.trip_response.verifications
         unverified = found[-1].unverified() if found else ("nothing was read back",)
         safe = f"NOT verified: {', '.join(unverified)}" if unverified else "verified"
-        reset = self._plan.reset_command
+        reset = self.plan.reset_command
         return (
             f"; it tripped ({self._line.memory.trip.detail}): its safe frames were sent, {safe}, "
             f"and it is latched; when the cause is gone: {reset}"
@@ -199,43 +192,43 @@ class Attendance:
         lock: LineLock,
     ) -> tuple[int, Left]:
         run = {
-            "by_hand": self._by,
-            "lab_digest": self._plan.lab_digest,
-            "envelope_digest": self._plan.envelope_digest,
-            "ambient_torr": self._plan.file.lab.ambient_torr,
+            "by_hand": self.by,
+            "lab_digest": self.plan.lab_digest,
+            "envelope_digest": self.plan.envelope_digest,
+            "ambient_torr": self.plan.file.lab.ambient_torr,
             "epoch": utc_text(clock.utc()),
         }
         self._over = asyncio.Event()
         if self._ended:
             self._over.set()
         journal = SqliteJournal(
-            self._folder / JOURNAL_NAME,
+            self.folder / JOURNAL_NAME,
             run=run,
-            about=about_process(self._plan),
+            about=about_process(self.plan),
             block_s=block_lab_s(clock.speed),
             speed=clock.speed,
-            heads=head_keeper(self._plan, clock),
+            heads=head_keeper(self.plan, clock),
         )
         try:
             lab = Lab(
-                self._plan,
+                self.plan,
                 clock=clock,
-                chance=Chance(seed_of(self._plan)),
+                chance=Chance(seed_of(self.plan)),
                 journal=journal,
                 operator=TerminalOperator(lambda prompt: ""),
             )
             alarms = self._alarms = line_alarms(lab)
             line = self._line = lab.line
-            line.events.on_warning = self._tell
+            line.events.on_warning = self.tell
             hands = ByHand(line, self)
             try:
-                home = self._plan.state_dir
-                async with served(home, hands.answer, clock, self._tell, hands.lose_door):
+                home = self.plan.state_dir
+                async with served(home, hands.answer, clock, self.tell, hands.lose_door):
                     code = NOT_SET
                     if await self._armed(line) and not self._over.is_set():
                         code = told(await hands.answer(first))
                     else:
-                        self._tell(f"labharness set: {first['channel']} was not set")
+                        self.tell(f"labharness set: {first['channel']} was not set")
                     if code:
                         self._ended = self._ended or "it was not set"
                     else:
@@ -246,7 +239,7 @@ class Attendance:
                 lock.release()  # a person who comes to help may have the line
                 with suppress(JournalFailed):
                     journal.flush()
-                await somebody_knows(alarms, clock, self._tell)
+                await somebody_knows(alarms, clock, self.tell)
         finally:
             with suppress(JournalFailed):  # the line has tripped on it, and says so
                 journal.close()
@@ -258,7 +251,7 @@ class Attendance:
         """
         try:
             await line.open()
-            await line.arm(self._plan.safe_procedure)
+            await line.arm(self.plan.safe_procedure)
             line.start()
         except (NotArmed, Tripped, IllegalMode, ConnectionError):
             if line.memory.trip is None:
@@ -271,8 +264,8 @@ class Attendance:
         over = self._over
         if over is None:
             raise RuntimeError("an attendance that never began cannot stay")
-        until_s = float("inf") if self._for_s is None else line.clock.now_s() + self._for_s
-        self._tell(self._until(line.clock))
+        until_s = float("inf") if self.for_s is None else line.clock.now_s() + self.for_s
+        self.tell(self._until(line.clock))
         try:
             while not over.is_set() and line.clock.now_s() < until_s:
                 await line.next_tick()
@@ -282,28 +275,28 @@ class Attendance:
         except HoldTooLong as why:
             self._ended = str(why)
             line.monitor.note("warning", {"detail": self._ended})
-            self._tell(f"{self._ended}: the line is made safe")
-        self._ended = self._ended or f"its {self._for_s:g} s are over"
+            self.tell(f"{self._ended}: the line is made safe")
+        self._ended = self._ended or f"its {self.for_s:g} s are over"
 
     def _until(self, clock: Clock) -> str:
         """Return how to end the attendance, for a person who may never have ended one."""
         ends = ["Ctrl-C"]
         if not clock.virtual:  # no other terminal keeps up with it
-            ends.append(f"labharness stop{self._plan.option} at another terminal")
-        if self._for_s is not None:
-            ends.append(f"{self._for_s:g} s")
+            ends.append(f"labharness stop{self.plan.option} at another terminal")
+        if self.for_s is not None:
+            ends.append(f"{self.for_s:g} s")
         last = f" or {ends[-1]}" if len(ends) > 1 else ""
         return f"attended here until {', '.join(ends[:-1] or ends)}{last}; then it is left safe"
 
     async def _leave(self, line: Line) -> Left:
         if self._over is not None:
             self._over.set()
-        making_safe = MakingSafe(line, self._plan.safe_procedure)
+        making_safe = MakingSafe(line, self.plan.safe_procedure)
         await making_safe.wait()
-        self._cooling = Cooling(line, making_safe, lambda _, data: self._tell(data["message"]))
+        self._cooling = Cooling(line, making_safe, lambda _, data: self.tell(data["message"]))
         if self._again:
             self._cooling.break_off(self._again)
         if not line.is_cold:
-            self._tell(Text("attend.again"))
+            self.tell(Text("attend.again"))
         cooled = await self._cooling.watch()
         return Left(self._ended, cooled.unverified, cooled.tripped)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import math
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, TypeVar
 
@@ -11,16 +11,16 @@ from labharness.core.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_tex
 from labharness.core.clock import run as run_on
 from labharness.core.errors import LabError
 from labharness.core.files.durable import append_durably
-from labharness.core.vocabulary import Cause, Text, Trip
+from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.persons import bad_name
-from labharness.core.vocabulary.texts import texts_in
+from labharness.core.vocabulary.texts import Text, texts_in
 from labharness.instruments.link import LinkLost, local
+from labharness.instruments.link.descriptors import openers
 from labharness.journal.null_journal import NullJournal
-from labharness.lab.config.installed import absent
-from labharness.lab.config.lab_file import BadLabFile
+from labharness.lab.config.kinds import absent
+from labharness.lab.config.lab_file import BadLabFile, PortRow
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import MAKES_SAFE, LineLock
-from labharness.lab.operate.silence import SILENT, remedied
 from labharness.lab.wiring.alarms import NotDone, line_alarms, line_is_verified, reset_alarms
 from labharness.lab.wiring.control import served
 from labharness.lab.wiring.lab import Lab
@@ -31,6 +31,67 @@ from labharness.line.instrument import channel_of
 from labharness.safety.guard import Latch
 from labharness.safety.kernel import Bound
 from labharness.work.desk import ByHand, Nobody
+
+SILENT, OWN = "reply.none", "reply.own"
+BROKEN = frozenset({"reply.bad", "reply.short"})
+"""The codes of no reply at all, and of one that is not whole or not in form."""
+
+
+def remedied(plan: LabPlan, instrument: Instrument, why: str, *, heard: bool = False) -> str:
+    """Add advice to the reason of a silence; other reasons stay the same.
+
+    A bus is silent in the same way for a lack of power, a wrong address, a wrong speed and a broken
+    wire. So all are named, with the numbers of the lab file. A broken reply has the same causes,
+    except that its instrument is on.
+
+    Args:
+        plan: The lab's files.
+        instrument: The silent instrument.
+        why: The text of the error.
+        heard: Whether another instrument on the same port has answered.
+    """
+    row = next(row for row in plan.file.port if row.name == instrument.port)
+    said = list(texts_in(why))
+    codes = {each.code for each in said}
+    if OWN in codes or row.link == "loopback" or not codes & {SILENT, *BROKEN}:
+        return why
+    looks = [Text("silence.on")] if SILENT in codes else []
+    looks += [Text("silence.taken", by=by) for by in openers(row.path or "")]
+    looks += [*_address(plan, instrument), *_link(row, instrument)]
+    if not any(each.params.get("instrument") == instrument.name for each in said):
+        why = Text("instrument.wrong", instrument=instrument.name, kind=instrument.kind, why=why)
+    others = Text("silence.others", port=row.name) if heard else ""
+    return Text("silence.look", why=why, looks=looks, others=others)
+
+
+def _address(plan: LabPlan, instrument: Instrument) -> Iterator[Text]:
+    settings = next(each.settings for each in plan.file.instrument if each.name == instrument.name)
+    for key in ("unit", "address"):
+        address = settings.get(key, getattr(instrument.driver, key, None))
+        if address is not None:
+            yield Text("silence.address", address=address)
+            return
+
+
+def _link(row: PortRow, instrument: Instrument) -> Iterator[Text]:
+    if row.link == "serial":
+        factory = instrument.driver.baud
+        yield Text(
+            "silence.speed",
+            baud=row.baud,
+            leaves=Text("silence.factory", baud=factory) if factory not in (0, row.baud) else "",
+            parity=row.parity,
+            stop_bits=row.stop_bits,
+        )
+        yield Text("silence.wires", path=row.path)
+    elif row.link == "tcp":
+        yield Text("silence.tcp", host=row.host, port=row.port)
+        yield Text("silence.connection")
+        yield Text("silence.server")
+    else:
+        yield Text("silence.where", where=row.resource or row.url)
+        yield Text("silence.program")
+
 
 T = TypeVar("T")
 

@@ -16,20 +16,14 @@ from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.wiring.lab import Lab
 from labharness.line import LineAlarms
 from labharness.line.alarms import CHANNEL, UNVERIFIED
-from labharness.safety.alarm import (
-    Actor,
-    Alarm,
-    AlarmEvent,
+from labharness.safety.alarm.board import Actor, Alarm, AlarmEvent, Board, Fact, expired, take
+from labharness.safety.alarm.outlets import (
     AlarmFile,
     AlertChannel,
     AppriseChannels,
     BadAddress,
-    Board,
     Channels,
-    Fact,
     NullSenders,
-    expired,
-    take,
 )
 
 FILE_NAME = "alarms.jsonl"

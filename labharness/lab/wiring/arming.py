@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary import Cause, Request
 from labharness.core.vocabulary.channels import split_channel
-from labharness.instruments.driver.reads import reads_of
+from labharness.instruments.driver.driver import reads_of
 from labharness.lab.config.lab_file import PortRow
-from labharness.lab.config.reads import port_protocol
+from labharness.lab.config.proven import port_protocol
 from labharness.line import Instrument
 from labharness.line.instrument import step_frames
 from labharness.safety.guard import SafeFrame

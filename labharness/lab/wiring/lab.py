@@ -108,8 +108,7 @@ class Lab:
         """Return the line its guard: the guard process for the ports that it can hold."""
         if armed is None:
             return self.guard
-        from labharness.safety.guard.remote import RemoteGuard
-        from labharness.safety.guard.split import SplitGuard
+        from labharness.safety.guard.remote import RemoteGuard, SplitGuard
 
         near = tuple(self.links)
         latch = self.plan.port_latch(near)

@@ -16,7 +16,7 @@ from labharness.work.capability import (
     form_of,
     needs_no_line,
 )
-from labharness.work.capability.referred_inputs import inputs_of, refers
+from labharness.work.capability.stored import inputs_of, refers
 from labharness.work.desk.folder import ARTIFACTS_NAME, SUBMIT_NAME
 
 

@@ -10,17 +10,16 @@ import json
 import os
 import selectors
 import socket
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.files.named import is_there, open_named, open_own
-from labharness.core.vocabulary import Request, Trip
-from labharness.safety.guard.core import GuardCore, NotPermitted, Permit
-from labharness.safety.guard.latch import Latch
+from labharness.core.vocabulary import Request
+from labharness.safety.guard.core import NotPermitted, Permit
 from labharness.safety.guard.messages import (
     ASKS,
     PERMIT,
@@ -36,52 +35,11 @@ from labharness.safety.guard.messages import (
     write_fields,
 )
 from labharness.safety.guard.port import SafeFrame
-from labharness.safety.guard.ports import Ports
+
+if TYPE_CHECKING:
+    from labharness.safety.guard.process import ProcessGuard
 
 WHERE = "message of the harness"
-
-
-class SessionGuard(Protocol):
-    """The guard as one session of its harness uses it.
-
-    Attributes:
-        core: The ports' state machines, procedures and permits.
-        steady_s: Returns the time (s) of a clock that runs on whatever is set.
-        reads: The requests of each port that need no permit, by their frame.
-        longest_s: The longest exchange (s) of each port.
-        log: The record of the time without a harness.
-        latch: Of the line.
-        ports: The open ports.
-    """
-
-    core: GuardCore
-    steady_s: Callable[[], float]
-    reads: dict[str, dict[bytes, Request]]
-    longest_s: dict[str, float]
-    log: "OfflineLog"
-    latch: Latch
-    ports: Ports
-
-    def trip(self, procedure: str, read: Callable[[], Trip]) -> None:
-        """Run a procedure, and only then read the reason."""
-
-    def repeat(self, frames: Iterable[SafeFrame]) -> None:
-        """Send frames of the procedure in force again."""
-
-    def arm(self, procedure: str) -> None:
-        """Let permits be taken, and watch the harness."""
-
-    def disarm(self) -> None:
-        """Take no more permits, and end the watch."""
-
-    def heartbeat(self, made_s: float, procedure: str) -> None:
-        """Take a heartbeat."""
-
-    def reset(self) -> str:
-        """Open the latch; return the hindrance, ``""`` for none."""
-
-    def goodbye(self, *, retire: bool) -> None:
-        """End a session whose harness leaves."""
 
 
 class HarnessSession:
@@ -97,7 +55,7 @@ class HarnessSession:
 
     def __init__(
         self,
-        guard: SessionGuard,
+        guard: "ProcessGuard",
         made: socket.socket,
         selector: selectors.BaseSelector,
         key: bytes,

@@ -11,7 +11,7 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from labharness.core.clock import steady_s
 from labharness.core.clock.process import pause
@@ -24,25 +24,8 @@ from labharness.safety.guard.latch import Latch, joined, probe
 from labharness.safety.guard.messages import LineSplitter
 from labharness.safety.guard.port_records import PortLatch
 
-
-class Near(Protocol):
-    """The interface of the guard to its links and its socket."""
-
-    async def open_port(self, port: str) -> None:
-        """Reach the guard, and one of its ports."""
-        ...
-
-    def connected(self, transport: asyncio.Transport) -> None:
-        """Take over a connection."""
-        ...
-
-    def heard(self, message: object) -> None:
-        """Take one message."""
-        ...
-
-    def parted(self, transport: asyncio.Transport) -> None:
-        """Take the end of a connection."""
-        ...
+if TYPE_CHECKING:
+    from labharness.safety.guard.remote import RemoteGuard
 
 
 class GuardedLink:
@@ -50,7 +33,7 @@ class GuardedLink:
 
     guarded = True
 
-    def __init__(self, guard: Near, port: str, kind: str) -> None:
+    def __init__(self, guard: "RemoteGuard", port: str, kind: str) -> None:
         self.kind = kind
         self.receive: Callable[[bytes], None] = nobody
         self._guard = guard
@@ -121,7 +104,7 @@ class SeenLatch:
 class Stream(asyncio.Protocol):
     """Passes messages up."""
 
-    def __init__(self, guard: Near) -> None:
+    def __init__(self, guard: "RemoteGuard") -> None:
         self._guard = guard
         self._transport: asyncio.Transport
         self._lines = LineSplitter()

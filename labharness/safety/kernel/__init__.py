@@ -12,7 +12,7 @@ from labharness.safety.kernel.judging import judge, judge_program
 from labharness.safety.kernel.memory import Memory
 from labharness.safety.kernel.modes import IllegalMode, Mode, Role, change
 from labharness.safety.kernel.observing import adopt, begin, conclude, expect, observe
-from labharness.safety.kernel.proofs import Backfill, LeakCheck, LeakTight, Purge, PurgedOf
+from labharness.safety.kernel.proofs.rows import Backfill, LeakCheck, LeakTight, Purge, PurgedOf
 from labharness.safety.kernel.rows import (
     Condition,
     Interlock,

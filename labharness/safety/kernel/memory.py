@@ -12,7 +12,8 @@ from labharness.core.vocabulary import Trip
 from labharness.safety.kernel.conditions import Bound
 from labharness.safety.kernel.envelope import Envelope
 from labharness.safety.kernel.modes import Mode
-from labharness.safety.kernel.proofs import Proof, Proofs
+from labharness.safety.kernel.proofs.proofs import Proofs
+from labharness.safety.kernel.proofs.rows import Proof
 from labharness.safety.kernel.rows import Condition, Interlock, Limit, Plausible, Watch
 from labharness.safety.kernel.tracks import Shown, Track, lacking, may_be
 

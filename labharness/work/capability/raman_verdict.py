@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labharness.analysis import LayerVerdict, Reference, Spectrum, SpotEvidence
+    from labharness.analysis.evidence import Reference
+    from labharness.analysis.layers import LayerVerdict, SpotEvidence
+    from labharness.analysis.spectrum import Spectrum
 
 from labharness.core.vocabulary.texts import Text
 
@@ -23,7 +25,7 @@ TOLD = (
 
 def raman_shift(laser_nm: float, wavelength_nm: Sequence[float]) -> list[float]:
     """Return the Raman shift of each pixel in cm-1, as the instrument states it."""
-    from labharness.analysis import shift_from_wavelength
+    from labharness.analysis.spectrum import shift_from_wavelength
 
     shift: list[float] = (
         shift_from_wavelength(laser_nm, wavelength_nm).round(SHIFT_DECIMALS).tolist()
@@ -37,7 +39,7 @@ def sees_film(shift_cm1: Sequence[float], counts: Sequence[float]) -> float | No
     Raises:
         ValueError: The axis does not hold the lines.
     """
-    from labharness.analysis import film_signal
+    from labharness.analysis.film import film_signal
 
     signal = film_signal(_spectrum(shift_cm1, counts))
     return signal.a1g_height_counts if signal.present else None
@@ -45,7 +47,7 @@ def sees_film(shift_cm1: Sequence[float], counts: Sequence[float]) -> float | No
 
 def peak_over_background(axis: Sequence[float], counts: Sequence[float]) -> float:
     """Return the height of a broad band in counts; 0 when there is none."""
-    from labharness.analysis import peak_height
+    from labharness.analysis.film import peak_height
 
     return peak_height(axis, counts)
 
@@ -73,15 +75,9 @@ def judge(
     Raises:
         ValueError: A spectrum is not valid, or does not hold the lines.
     """
-    from labharness.analysis import (
-        SpotEvidence,
-        fit_peaks,
-        fit_silicon,
-        judge_layers,
-        la_over_e,
-    )
     from labharness.analysis.evidence import CVD_ROWS, ROWS_BY_ORIGIN
-    from labharness.analysis.peaks import bounded
+    from labharness.analysis.layers import SpotEvidence, judge_layers, la_over_e
+    from labharness.analysis.peaks import bounded, fit_peaks, fit_silicon
 
     lights = [
         _spectrum(spot["raman_shift"], [value - dark_counts for value in spot["counts"]])
@@ -143,7 +139,7 @@ def distribution(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[s
         could be judged, with the interval that holds it with 90 %; ``of_area``: shares of the
         surveyed area, which add up to 1; ``bare``: the share without film, with its interval.
     """
-    from labharness.analysis.shares import share
+    from labharness.analysis.layers import share
 
     places, film = found["places"], len(found["film"])
     spots = [each["layer_count"] for each in verdict["spots"]]
@@ -164,7 +160,7 @@ def distribution(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[s
 
 def _reference(known: Mapping[str, Mapping[str, Any]]) -> "Reference":
     """Build the reference of the analysis; a missing entry is a prior."""
-    from labharness.analysis import Reference
+    from labharness.analysis.evidence import Reference
 
     fields: dict[str, Any] = {}
     for name, row in known.items():
@@ -218,6 +214,6 @@ def _row(spot: dict[str, Any], seen: "SpotEvidence", layers: int | None) -> dict
 def _spectrum(shift_cm1: Sequence[float], counts: Sequence[float]) -> "Spectrum":
     import numpy as np
 
-    from labharness.analysis import Spectrum
+    from labharness.analysis.spectrum import Spectrum
 
     return Spectrum(np.asarray(shift_cm1, dtype=float), np.asarray(counts, dtype=float))

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from labharness.core.files.durable import append_durably
-from labharness.safety.alarm import AlarmEvent, AlarmFile, Fact
+from labharness.safety.alarm.board import AlarmEvent, Fact
+from labharness.safety.alarm.outlets import AlarmFile
 
 FACT = Fact(event=AlarmEvent.ACTIVATE, alarm="warm", at=datetime(2026, 1, 1, tzinfo=UTC))
 

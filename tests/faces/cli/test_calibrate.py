@@ -8,10 +8,10 @@ from random import Random
 import pytest
 
 from commands import say
-from labharness.analysis import shift_from_wavelength
+from labharness.analysis.spectrum import shift_from_wavelength
 from labharness.faces.cli.calibrate import HOME, with_tables
 from labharness.lab.config.lab_file import LabFile, parse
-from labharness.work.capability.cvd.settings import CvdSettings
+from labharness.work.capability.cvd.recipe import CvdSettings
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
 from labharness_simulators.plant.sample import Sample
 from labharness_simulators.plant.spectrum import Light, light_of

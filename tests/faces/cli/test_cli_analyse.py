@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from commands import Said, say, spawn_on_full_disk
-from labharness.analysis import shift_from_wavelength
 from labharness.analysis.formats import read_spectra
+from labharness.analysis.spectrum import shift_from_wavelength
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
 from labharness_simulators.plant.sample import Sample
 from labharness_simulators.plant.spectrum import Light, light_of

@@ -7,10 +7,10 @@ import pytest
 
 from labharness.core.vocabulary import BadReply, DeviceFault, Nothing, Protocol, Request, Until
 from labharness.instruments.driver import Driver
-from labharness.instruments.driver.ascii import decimal, line_request, number
+from labharness.instruments.driver.ascii_table import decimal, line_request, number
+from labharness.instruments.driver.driver import shown, unproven_read
 from labharness.instruments.driver.messages import ID_DIGITS, message_request, results
 from labharness.instruments.driver.modbus import EXCEPTIONS
-from labharness.instruments.driver.reads import shown, unproven
 
 
 @pytest.mark.parametrize(
@@ -111,5 +111,5 @@ def test_a_frame_is_shown_as_text_where_it_is_text(frame: bytes, text: str) -> N
 
 def test_a_frame_that_writes_is_no_read_whoever_says_so() -> None:
     coil = Request(bytes.fromhex("01050006ff006c3b"), Nothing(), 0.1)
-    assert "write single coil" in unproven(coil, Protocol.MODBUS_RTU, ())
-    assert unproven(line_request("gt?"), Protocol.TEXT, ()) == ""
+    assert "write single coil" in unproven_read(coil, Protocol.MODBUS_RTU, ())
+    assert unproven_read(line_request("gt?"), Protocol.TEXT, ()) == ""

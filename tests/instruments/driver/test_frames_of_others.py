@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from labharness.core.vocabulary import BadReply, Checked, DeviceFault, Exactly, Seal
 from labharness.instruments.driver import Ascii, AsciiDriver, Wants, Who
-from labharness.instruments.driver.reads import reads_of
+from labharness.instruments.driver.driver import reads_of
 from labharness.line.instrument import Instrument, read_frames
 from labharness.safety.guard.messages import Fields, read_request, write_request
 from line_alone import Scene, asks

@@ -24,9 +24,9 @@ from labharness.instruments.simulation.conversation import (
     ByteLog,
     Conversation,
     Outlet,
+    Wire,
 )
 from labharness.instruments.simulation.faces import checksum
-from labharness.instruments.simulation.pace import Wire
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 from rig import SHORT_LINE

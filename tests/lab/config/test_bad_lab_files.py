@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from commands import edited_lab, example, say, submit, wrote
 from labharness.lab import Lab, default_lab_path, read_lab
-from labharness.lab.config.envelope_rows import KindLimits, LineFile
+from labharness.lab.config.envelopes import KindLimits, LineFile
 from labharness.lab.config.hazards import HazardTable
 from labharness.lab.config.lab_file import LabFile
 from rig import EXAMPLE, SHIPPED_ENVELOPE, SHORT_LINE

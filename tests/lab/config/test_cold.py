@@ -8,8 +8,7 @@ from labharness.core.vocabulary.units import TEMPERATURES, incomparable, tempera
 from labharness.faces.testing.conformance import check_driver
 from labharness.instruments.driver import Channel
 from labharness.lab.config import consistency
-from labharness.lab.config.envelope_rows import LineFile
-from labharness.lab.config.envelopes import parse_line
+from labharness.lab.config.envelopes import LineFile, parse_line
 from line_alone import Toy, toy
 
 UNITS = tuple(TEMPERATURES)

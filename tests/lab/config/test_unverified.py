@@ -9,8 +9,7 @@ import pytest
 from commands import say
 from examined import NODE, NOON, findings, serial_lab, well
 from labharness.lab import BadLabFile, LabPlan, read_lab
-from labharness.lab.config.unverified import unverified_drivers
-from labharness.lab.doctor.findings import examine
+from labharness.lab.doctor.findings import examine, unverified_drivers
 
 TODAY = NOON.date()
 

@@ -10,7 +10,7 @@ import pytest
 from commands import Said, say, stated, wrote
 from labharness.core.vocabulary.requests import Exactly, unfinished
 from labharness.lab import Lab, read_lab
-from labharness.lab.operate.silence import remedied
+from labharness.lab.operate.idle_line import remedied
 from platforms import has_terminals
 from rig import SHORT_LINE, line_texts
 from small_lab import written

@@ -17,13 +17,13 @@ from labharness.faces.cli.parser import parse
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.hazards import HazardRow, HazardTable
 from labharness.lab.config.lock import LineLock
-from labharness.lab.doctor.findings import examine
-from labharness.lab.doctor.looked_up import (
+from labharness.lab.doctor.findings import (
     ClockFacts,
     FolderFacts,
     LatchFacts,
     OwnerFacts,
     SerialFacts,
+    examine,
 )
 from labharness.lab.doctor.machine import look
 from labharness.safety.guard import Latch

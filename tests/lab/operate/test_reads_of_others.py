@@ -81,10 +81,10 @@ def test_a_flood_of_reads_trips_no_line_and_fails_no_poll(
 def never_heard(lab: Lab) -> Any:
     """Read what nobody answers: each exchange takes all of its time."""
     line = lab.line
-    scan = line._reader._scan_of[READ["channel"]]
+    scan = line._reader.scans[READ["channel"]]
 
     async def read(channel: str, *, patient: bool = False) -> float:
-        async with line._reader._exchanges.lease(scan.port, patient=patient):
+        async with line._reader.exchanges.lease(scan.port, patient=patient):
             await asyncio.sleep(0.5)
         return 0.0
 

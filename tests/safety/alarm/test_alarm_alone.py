@@ -13,7 +13,7 @@ from labharness.core.vocabulary import Cause
 from labharness.core.vocabulary.texts import Text
 from labharness.line.alarms import alarm_name
 from labharness.line.procedures import StepState, Verification
-from labharness.safety.alarm import Severity
+from labharness.safety.alarm.board import Severity
 from labharness.safety.kernel import Mode
 
 LEAK = trip(Cause.GAS_LEAK, "h2_detector.concentration", 900.0)

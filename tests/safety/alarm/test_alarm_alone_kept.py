@@ -14,7 +14,8 @@ from labharness.core.vocabulary.texts import Text
 from labharness.line import alarms as kept_by
 from labharness.line.alarms import alarm_name
 from labharness.line.procedures import Verification
-from labharness.safety.alarm import Actor, AlarmEvent, AlertChannel, Fact, Severity
+from labharness.safety.alarm.board import Actor, AlarmEvent, Fact, Severity
+from labharness.safety.alarm.outlets import AlertChannel
 
 HOT = trip(Cause.OVER_TEMPERATURE, "furnace.temperature", 1060.0)
 STOP = trip(Cause.STOP_REQUEST, "line")

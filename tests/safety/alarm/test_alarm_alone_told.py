@@ -11,7 +11,8 @@ from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary import Cause
 from labharness.line.alarms import alarm_name
 from labharness.line.procedures import StepState, Verification
-from labharness.safety.alarm import Actor, AlarmEvent, AlertChannel, Fact, Severity
+from labharness.safety.alarm.board import Actor, AlarmEvent, Fact, Severity
+from labharness.safety.alarm.outlets import AlertChannel
 
 LEAK = trip(Cause.GAS_LEAK, "h2_detector.concentration", 900.0)
 STOP = trip(Cause.STOP_REQUEST, "line")

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.safety.alarm import (
+from labharness.safety.alarm.board import (
     SHELVED_MAX,
     Actor,
     AlarmEvent,
-    AlarmFile,
     Board,
     Fact,
     Severity,
@@ -25,6 +24,7 @@ from labharness.safety.alarm import (
     level_due,
     take,
 )
+from labharness.safety.alarm.outlets import AlarmFile
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -12,14 +12,13 @@ import pytest
 from alarmed import Hears, Watched, server, silent_server, watch
 from commands import edited_lab, say
 from labharness.lab import LabPlan, read_lab
-from labharness.safety.alarm import (
+from labharness.safety.alarm.board import AlarmEvent, Severity
+from labharness.safety.alarm.outlets import (
     ALERT_S_MAX,
-    AlarmEvent,
     AlarmFile,
     AlertChannel,
     AppriseChannels,
     BadAddress,
-    Severity,
 )
 from rig import plant_fault
 
@@ -97,7 +96,7 @@ def test_a_disk_that_stands_still_keeps_nobody_from_being_told(
             moves.set()
 
         senders = AppriseChannels({"mail": mail.url, "chat": chat.url})
-        monkeypatch.setattr("labharness.safety.alarm.file.os", _Os(stand_still))
+        monkeypatch.setattr("labharness.safety.alarm.outlets.os", _Os(stand_still))
         watched = watch(
             short_plan, tmp_path, work, channels=(MAIL, CHAT), senders=senders, speed=SPEED
         )

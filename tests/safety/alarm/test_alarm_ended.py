@@ -9,7 +9,8 @@ from commands import edited_lab, say
 from labharness.core.clock import wall_clock_utc
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.operate import idle_line
-from labharness.safety.alarm import AlarmEvent, AlarmFile, Fact, Severity
+from labharness.safety.alarm.board import AlarmEvent, Fact, Severity
+from labharness.safety.alarm.outlets import AlarmFile
 from rig import SHORT_LINE, cut, lab_with
 
 NOT_VERIFIED = "not_verified/immediate_shutdown"

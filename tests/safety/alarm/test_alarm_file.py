@@ -15,18 +15,17 @@ from typing import Any
 
 import pytest
 
-from labharness.safety.alarm import (
-    AlarmEvent,
+from labharness.safety.alarm import outlets
+from labharness.safety.alarm.board import Actor, AlarmEvent, Fact, Severity
+from labharness.safety.alarm.outlets import (
     AlarmFile,
     AlertChannel,
     AppriseChannels,
     BadAddress,
-    Fact,
+    NullSenders,
+    recipients,
+    strange_addresses,
 )
-from labharness.safety.alarm import channels as channels_module
-from labharness.safety.alarm import file as file_module
-from labharness.safety.alarm.channels import NullSenders, recipients, strange_addresses
-from labharness.safety.alarm.states import Actor, Severity
 
 AT = datetime(2026, 1, 1, 8, tzinfo=UTC)
 FACT = Fact(
@@ -57,7 +56,7 @@ def file(tmp_path: Path) -> AlarmFile:
 
 def line(**more: object) -> bytes:
     """Write a fact as the file holds it, with something otherwise."""
-    return json.dumps({**json.loads(file_module._line(FACT)), **more}).encode() + b"\n"
+    return json.dumps({**json.loads(outlets._line(FACT)), **more}).encode() + b"\n"
 
 
 # ---- looking
@@ -110,7 +109,7 @@ def test_a_fact_is_no_longer_than_a_line_may_be(
 def test_a_long_file_is_read_in_many_looks(
     file: AlarmFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_module, "LOOK_BYTES_MAX", 3 * len(line()) + 5)
+    monkeypatch.setattr(outlets, "LOOK_BYTES_MAX", 3 * len(line()) + 5)
     file.path.write_bytes(line() * 8)
     assert len(file.look()) == 3
     assert len(file.look_at_all()) == 5
@@ -307,9 +306,7 @@ def test_a_message_is_tried_twice_and_its_end_is_told_once(monkeypatch: pytest.M
         told.append(ends.get(timeout=5))
     assert told == ["", "", "it does not take messages", "it breaks with OSError"]
     assert said == [{"title": "title", "body": "text"}] * 7
-    assert (
-        channels_module.ALERT_S_MAX > 2 * channels_module.TRIES_MAX * channels_module.SERVICE_S_MAX
-    )
+    assert outlets.ALERT_S_MAX > 2 * outlets.TRIES_MAX * outlets.SERVICE_S_MAX
 
 
 def test_as_many_messages_wait_for_a_channel_as_it_may_have_and_no_more(

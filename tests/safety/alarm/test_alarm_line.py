@@ -13,16 +13,8 @@ from labharness.core.vocabulary import Cause, Command
 from labharness.lab import LabPlan
 from labharness.lab.wiring.alarms import do, listed, reset_alarms
 from labharness.line import NotArmed
-from labharness.safety.alarm import (
-    Actor,
-    AlarmEvent,
-    AlarmFile,
-    AlertChannel,
-    Fact,
-    Severity,
-    State,
-)
-from labharness.safety.alarm.channels import Done
+from labharness.safety.alarm.board import Actor, AlarmEvent, Fact, Severity, State
+from labharness.safety.alarm.outlets import AlarmFile, AlertChannel, Done
 from labharness.safety.guard import Latch
 from rig import SHORT_LINE, cut, plant_fault
 

@@ -20,10 +20,8 @@ from labharness.core.vocabulary.texts import Text
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.wiring.alarms import line_alarms
-from labharness.line.escalation import DownStage
-from labharness.line.trip_response import LATCH_S_MAX, latch_lost
-from labharness.safety.alarm import AlertChannel
-from labharness.safety.alarm.channels import Done
+from labharness.line.trip_response import LATCH_S_MAX, DownStage, latch_lost
+from labharness.safety.alarm.outlets import AlertChannel, Done
 from platforms import serves_ports
 from rig import SAFE_TABLE
 from served import Served
@@ -124,7 +122,7 @@ def test_a_call_names_its_lab_in_every_command_and_the_next_step(tmp_path: Path)
     async def main() -> None:
         lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=NullJournal())
         alarms = line_alarms(lab)
-        alarms._channels, alarms._senders = TWO, senders
+        alarms.channels, alarms.senders = TWO, senders
         await lab.line.open()
         await lab.line.arm(SAFE_TABLE)
         lab.line.guard.on_trip(Trip(Cause.COMMUNICATION, SAFE_TABLE, "guard", None, 0.0, "gone"))

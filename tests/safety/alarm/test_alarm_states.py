@@ -6,8 +6,15 @@ from itertools import product
 import pytest
 
 from commands import ROOT
-from labharness.safety.alarm import Actor, AlarmEvent, Severity, Shelving, State
-from labharness.safety.alarm.states import TABLE, change
+from labharness.safety.alarm.board import (
+    TABLE,
+    Actor,
+    AlarmEvent,
+    Severity,
+    Shelving,
+    State,
+    change,
+)
 
 BOTH = (False, True)
 STATES = [

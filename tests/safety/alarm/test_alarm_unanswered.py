@@ -31,7 +31,7 @@ from labharness.lab.operate.attend import Attendance
 from labharness.lab.wiring import tasks
 from labharness.lab.wiring.alarms import do
 from labharness.line import Line, LineAlarms
-from labharness.safety.alarm import Actor, AlarmEvent
+from labharness.safety.alarm.board import Actor, AlarmEvent
 from labharness.safety.guard import Latch
 from rig import SAFE_TABLE, SHORT_LINE, Injection, Ran, plant_fault
 

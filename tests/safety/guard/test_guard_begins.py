@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from guard_stubs import ARMED, Descriptor
-from labharness.safety.guard import remote_parts, start
+from labharness.safety.guard import process, remote_parts
 from labharness.safety.guard.armed import ArmedPort
+from labharness.safety.guard.process import CannotGuard
 from labharness.safety.guard.remote_parts import Child
-from labharness.safety.guard.start import CannotGuard
 from platforms import unix
 
 pytestmark = unix
@@ -124,8 +124,8 @@ def links(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Descriptor]]:
         made[name].refuses = "unplugged" if "refuses" in name else ""
         return made[name]
 
-    monkeypatch.setattr(start, "SerialDescriptor", link)
-    monkeypatch.setattr(start, "TcpDescriptor", link)
+    monkeypatch.setattr(process, "SerialDescriptor", link)
+    monkeypatch.setattr(process, "TcpDescriptor", link)
     yield made
     for each in made.values():
         each.end()
@@ -134,11 +134,11 @@ def links(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Descriptor]]:
 def test_each_link_is_opened_as_it_was_armed(links: dict[str, Descriptor]) -> None:
     far = ArmedPort(name="far", link="tcp", host="10.0.0.7", tcp_port=502)
     odd = replace(PORTS[0], parity="E", stop_bits=2)
-    opened = start._open_links((odd, far), owed=False)
+    opened = process._open_links((odd, far), owed=False)
     assert opened["heat"] is links["/dev/no-such-heat 9600 E 2"]
     assert opened["far"] is links["10.0.0.7 502"]
     assert [each.within_s for each in links.values() if each.within_s] == [[3.0], [3.0]]
-    start._open_links((odd, far), owed=True)
+    process._open_links((odd, far), owed=True)
     assert [each.within_s for each in links.values() if each.within_s] == [[3.0, 0.2]] * 2
 
 
@@ -147,13 +147,13 @@ def test_a_guard_begins_with_whatever_opens_and_with_nothing_where_it_owes(
     links: dict[str, Descriptor], *, owed: bool
 ) -> None:
     dead = tuple(replace(port, path=f"/dev/refuses-{port.name}") for port in PORTS)
-    opened = start._open_links((dead[0], PORTS[1]), owed=owed)
+    opened = process._open_links((dead[0], PORTS[1]), owed=owed)
     assert [link.fileno() >= 0 for link in opened.values()] == [False, True]
     if owed:
-        assert len(start._open_links(dead, owed=owed)) == 2
+        assert len(process._open_links(dead, owed=owed)) == 2
     else:
         with pytest.raises(CannotGuard, match=r"^port heat: unplugged; port gas: unplugged$"):
-            start._open_links(dead, owed=owed)
+            process._open_links(dead, owed=owed)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -167,7 +167,7 @@ def test_a_driver_of_the_systems_that_raises_what_it_likes_ends_no_guard(
     with pytest.raises(
         CannotGuard, match=r"^port heat: it does not open; port gas: it does not open$"
     ):
-        start._open_links(PORTS, owed=False)
+        process._open_links(PORTS, owed=False)
 
 
 def test_a_guards_socket_is_its_own_and_takes_the_place_of_one_that_died(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_guards_socket_is_its_own_and_takes_the_place_of_one_that_died(tmp_pat
     path.touch()
     mask = os.umask(0o022)
     try:
-        with start._listen(path):
+        with process._listen(path):
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
             waiting = [socket.socket(socket.AF_UNIX) for _ in range(4)]
             for each in waiting:
@@ -188,7 +188,7 @@ def test_a_guards_socket_is_its_own_and_takes_the_place_of_one_that_died(tmp_pat
     path.unlink()
     path.mkdir()
     with pytest.raises(CannotGuard, match=r"^its socket \S+ cannot be made: Is a directory$"):
-        start._listen(path)
+        process._listen(path)
 
 
 @pytest.mark.parametrize("length", [100, 101])
@@ -198,18 +198,18 @@ def test_a_path_that_no_socket_takes_is_refused_with_what_helps(
     monkeypatch.chdir(tmp_path)
     path = Path("x" * length)
     if length == 100:
-        start._listen(path).close()
+        process._listen(path).close()
         assert path.exists()
         return
     with pytest.raises(CannotGuard, match="name a shorter state_dir"):
-        start._listen(path)
+        process._listen(path)
 
 
 def test_who_has_a_port_is_told_as_far_as_it_is_known() -> None:
-    assert start._told("heat", {"pid": 7, "state_dir": "/srv/a"}) == (
+    assert process._told("heat", {"pid": 7, "state_dir": "/srv/a"}) == (
         "port heat is in use on this machine: process 7, lab with its state in /srv/a"
     )
-    assert "process of another account, lab with its state in unknown" in start._told("heat", {})
+    assert "process of another account, lab with its state in unknown" in process._told("heat", {})
 
 
 def test_the_guard_asks_for_the_lowest_place_before_all_ordinary_work(
@@ -222,5 +222,5 @@ def test_the_guard_asks_for_the_lowest_place_before_all_ordinary_work(
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "sched_setscheduler", ask)
-    start._go_first()
+    process._go_first()
     assert asked == [(0, os.SCHED_FIFO, 1)] * (sys.platform == "linux")

@@ -18,9 +18,9 @@ from labharness.safety.guard import harness, latch, messages, service
 from labharness.safety.guard.harness import OfflineLog
 from labharness.safety.guard.latch import ArmedMarker
 from labharness.safety.guard.messages import SocketLines, line_of
+from labharness.safety.guard.remote import SplitGuard
 from labharness.safety.guard.remote_parts import GuardedLink, SeenLatch
 from labharness.safety.guard.service import Door, DoorPaths, Notifier
-from labharness.safety.guard.split import SplitGuard
 from platforms import unix
 
 pytestmark = unix

@@ -13,8 +13,7 @@ from labharness.core.vocabulary import Command
 from labharness.work.capability import Planned
 from labharness.work.capability.cvd import CAPABILITY
 from labharness.work.capability.cvd.planner import plan_growth
-from labharness.work.capability.cvd.recipe import Recipe
-from labharness.work.capability.cvd.settings import GrowthFacts
+from labharness.work.capability.cvd.recipe import GrowthFacts, Recipe
 from labharness.work.plan import stated_commands
 
 ENVELOPE = loads(

@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 from labharness.work.admission.schemas import caller_schema_fault, input_fault
 from labharness.work.capability import CannotDo
 from labharness.work.capability.cvd.declaration import DECLARATION
-from labharness.work.capability.cvd.recipe import GROWTH_DEFAULTS, Recipe, growth_facts, make_recipe
-from labharness.work.capability.cvd.settings import GrowthFacts
+from labharness.work.capability.cvd.recipe import (
+    GROWTH_DEFAULTS,
+    GrowthFacts,
+    Recipe,
+    growth_facts,
+    make_recipe,
+)
 
 FACTS = GrowthFacts(
     limits={

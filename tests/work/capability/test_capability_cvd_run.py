@@ -16,7 +16,7 @@ from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.work.admission.schemas import output_fault
 from labharness.work.capability import Answer, LineFacts, NoAnswer, Planned
 from labharness.work.capability.cvd import CAPABILITY
-from labharness.work.capability.cvd.settings import CvdSettings
+from labharness.work.capability.cvd.recipe import CvdSettings
 from labharness.work.plan import Executor, Progress, StepFailed, StepRecord
 from labharness_simulators.plant import CvdTube
 

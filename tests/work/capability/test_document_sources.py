@@ -17,15 +17,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from labharness.journal.artifacts import Artifacts
 from labharness.work.capability import CannotDo, Surroundings
-from labharness.work.capability.document_analysis.fetching import (
-    NotFetched,
-    OriginForbidden,
-    fetch,
-)
 from labharness.work.capability.document_analysis.settings import DocumentSettings, origin_of
 from labharness.work.capability.document_analysis.source import (
     DocumentRefused,
+    NotFetched,
+    OriginForbidden,
     document_of,
+    fetch,
     source_fault,
 )
 

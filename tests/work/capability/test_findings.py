@@ -14,8 +14,8 @@ from labharness.work.capability.document_analysis.findings import (
     MARKS,
     confidence_of,
     findings,
+    growth_of,
 )
-from labharness.work.capability.document_analysis.growth import growth_of
 from labharness.work.capability.document_analysis.quantities import quantities
 from labharness.work.capability.document_analysis.sections import (
     sections_of_markdown,

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labharness.analysis.layers import POSTERIOR_MIN
-from labharness.analysis.shares import SHARE_CLAIMED
-from labharness.work.capability.cvd.intent import SURE, WHOLE, met, named
+from labharness.analysis.layers import POSTERIOR_MIN, SHARE_CLAIMED
+from labharness.work.capability.cvd.answer import SURE, WHOLE, met, named
 
 FILM: dict[str, Any] = {
     "claim": "film",

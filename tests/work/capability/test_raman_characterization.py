@@ -17,7 +17,7 @@ from labharness.journal.access_log import accesses
 from labharness.journal.artifacts import Artifacts
 from labharness.lab import read_lab
 from labharness.lab.wiring.tasks import TaskRun, lab_facts_without_line
-from labharness.work.capability.raman_characterization.spectra import spectrum_fault
+from labharness.work.capability.raman_characterization.stored import spectrum_fault
 from labharness.work.capability.raman_verdict import raman_shift
 from labharness_simulators.plant import Sample, Spectrometer
 from labharness_simulators.plant.spectrum import Light, light_of

@@ -13,7 +13,7 @@ import pytest
 from commands import wrote
 from labharness.core.vocabulary import Command
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.energy import energy_sources
+from labharness.lab.config.lab_facts import energy_sources
 from labharness.work.capability import CannotDo, LineFacts, Planned
 from labharness.work.capability.cvd import CvdSynthesis
 from labharness.work.desk.energised import BadPlan, energised, scope, stated

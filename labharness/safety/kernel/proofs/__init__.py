@@ -4,15 +4,3 @@
 rise in a shut tube, and ``proofs`` takes both back as soon as what was driven out may be in again.
 Both are made by measured flow and measured pressure, never by a timer.
 """
-
-from labharness.safety.kernel.proofs.proofs import Proofs
-from labharness.safety.kernel.proofs.rows import (
-    Backfill,
-    LeakCheck,
-    LeakTight,
-    Proof,
-    Purge,
-    PurgedOf,
-)
-
-__all__ = ["Backfill", "LeakCheck", "LeakTight", "Proof", "Proofs", "Purge", "PurgedOf"]

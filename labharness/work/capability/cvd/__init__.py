@@ -16,10 +16,14 @@ from labharness.work.capability import (
 from labharness.work.capability.cvd.answer import compose, growth_log
 from labharness.work.capability.cvd.declaration import DECLARATION
 from labharness.work.capability.cvd.planner import plan_growth
-from labharness.work.capability.cvd.recipe import growth_misfits, make_recipe
-from labharness.work.capability.cvd.settings import CvdSettings, growth_line
+from labharness.work.capability.cvd.recipe import (
+    CvdSettings,
+    growth_line,
+    growth_misfits,
+    make_recipe,
+)
 from labharness.work.capability.cvd.ways_out import ways_out
-from labharness.work.capability.raman_partial import spectra_so_far
+from labharness.work.capability.raman_answer import spectra_so_far
 from labharness.work.capability.raman_verbs import RAMAN_VERBS
 from labharness.work.plan import PHYSICAL_VERBS, StepRecord, Verb
 

@@ -1,12 +1,18 @@
-"""From the record of a growth to its outputs: those of its film, and the growth log."""
+"""From the record of a growth to its outputs: those of its film, and the growth log.
 
-from collections.abc import Iterator, Sequence
+The thickness that a caller's words name, compared with the film. Words are never obeyed: they
+choose no recipe and fail no task. They are read so that a caller who wrote "monolayer" does not
+take another film for one.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Answer, NoAnswer
-from labharness.work.capability.cvd.intent import met
 from labharness.work.capability.raman_answer import film_answer
 from labharness.work.plan import StepRecord
 
@@ -80,3 +86,78 @@ def _measured(record: StepRecord) -> Iterator[tuple[str, Any]]:
             yield f"{asked['channel']} rise per minute", record.result["per_minute"]
         case "purge":
             yield f"volumes purged of {asked['contaminant']}", record.result["volumes"]
+
+
+FEW: tuple[int, ...] = (2, 3, 4, 5)
+"""Few-layer."""
+
+WORDS: tuple[tuple[str, tuple[int, ...]], ...] = (
+    (r"mono-?layers?|single[- ]layers?(?:ed)?|one[- ]layer|\b1L\b|单层", (1,)),
+    (r"bi-?layers?|double[- ]layers?|two[- ]layers?|\b2L\b|双层", (2,)),
+    (r"tri-?layers?|three[- ]layers?|\b3L\b|三层", (3,)),
+    (r"few-?[ ]?layers?(?:ed)?|少层", FEW),
+)
+"""English and Chinese; a word that is not here is not read."""
+
+DENIED = re.compile(
+    r"\b(?:no|not|non|without|avoid\w*|never|prevent\w*|suppress\w*|except|than|instead of|from)"
+    r"[\s-]+(?:\w+[\s-]+){0,2}$|(?:不|无|避免)\s*$",
+    re.IGNORECASE,
+)
+"""Words before a thickness that is not wanted, or that another one is compared with."""
+
+
+WHOLE = SURE = 0.75
+"""Share of a film that a claim on all of it needs, and probability that a claim needs
+(`analysis.shares`, which is not imported to read words)."""
+
+NONE: Mapping[str, float] = {"high": 0.0}
+
+
+def named(text: str) -> tuple[str, tuple[int, ...]] | None:
+    """Return the words that name a thickness and the classes they mean; None where none does.
+
+    Several are each as good as the other ("monolayer or bilayer"). Where one is denied nothing is
+    read at all: a sentence like that is not for a program.
+    """
+    said: list[str] = []
+    named: set[int] = set()
+    for pattern, classes in WORDS:
+        for found in re.finditer(rf"(?<![A-Za-z-])(?:{pattern})", text, re.IGNORECASE):
+            if DENIED.search(text[max(0, found.start() - 40) : found.start()]):
+                return None
+            said.append(found.group())
+            named.update(classes)
+    if not said:
+        return None
+    return " / ".join(dict.fromkeys(each.lower() for each in said)), tuple(sorted(named))
+
+
+def met(
+    text: str, film: Mapping[str, Any], layer_count: int | None, confidence: float
+) -> dict[str, Any]:
+    """Compare the thickness in the words with the film.
+
+    Args:
+        text: The intent.
+        film: Of the outputs: headline, kind of claim, and share of each class.
+        layer_count: The predominant class.
+        confidence: Probability that the claim is right.
+
+    Returns:
+        ``words`` that name a thickness, ``met``, and ``said``: a sentence, empty where it was met.
+        Where no thickness is named ``words`` is empty and ``met`` None; it is None as well where
+        the film was neither shown to be so nor not to be. A mixed film meets no word.
+    """
+    wish = named(text)
+    if wish is None:
+        return {"words": "", "met": None, "said": ""}
+    words, classes = wish
+    if film["claim"] in ("film", "place") and layer_count in classes:
+        return {"words": words, "met": True, "said": ""}
+    most = sum(film["of_film"].get(str(each), NONE)["high"] for each in classes)
+    other = layer_count not in classes and confidence >= SURE
+    not_met = film["claim"] == "mixed" or other or most < WHOLE
+    code = "film.not_as_intended" if not_met else "film.not_shown"
+    said = Text(code, words=words, headline=film["headline"])
+    return {"words": words, "met": False if not_met else None, "said": said}

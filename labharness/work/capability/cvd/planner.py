@@ -6,8 +6,7 @@ from dataclasses import asdict
 
 from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Planned
-from labharness.work.capability.cvd.recipe import Recipe, growth_facts
-from labharness.work.capability.cvd.settings import GrowthFacts
+from labharness.work.capability.cvd.recipe import GrowthFacts, Recipe, growth_facts
 from labharness.work.capability.raman_map import add_look
 from labharness.work.capability.steps import Steps
 from labharness.work.plan import InstructionKind

@@ -22,26 +22,18 @@ from labharness.work.capability import (
     Planned,
     Surroundings,
 )
-from labharness.work.capability.channels import number
-from labharness.work.capability.document_analysis.fetching import NotFetched
+from labharness.work.capability.channels import WithoutLine, number
 from labharness.work.capability.document_analysis.reading import MEDIA_TYPES
 from labharness.work.capability.document_analysis.settings import DocumentSettings
 from labharness.work.capability.document_analysis.source import (
     Document,
+    NotFetched,
     document_of,
     source_fault,
 )
 from labharness.work.capability.document_analysis.supervised import DocumentUnreadable, read_apart
-from labharness.work.capability.form_without_line import WithoutLine
-from labharness.work.plan import (
-    FailureKind,
-    Instruction,
-    InstructionKind,
-    InstructionSet,
-    RunningStep,
-    StepRecord,
-    Verb,
-)
+from labharness.work.capability.steps import Steps
+from labharness.work.plan import FailureKind, InstructionKind, RunningStep, StepRecord, Verb
 
 __all__ = ["CAPABILITY", "DocumentAnalysis"]
 
@@ -146,31 +138,15 @@ class DocumentAnalysis(WithoutLine):
         if fault is not None:
             return fault
         most_s = settings.wall_s + SPARE_S
-        get = Instruction(
-            instruction_id="get",
-            action="get",
-            kind=InstructionKind.QUERY,
-            timeout_s=most_s,
-            expected_s=0.1,
-            stage="document",
-            description=Text("document.get"),
-        )
-        read = Instruction(
-            instruction_id="read",
-            action="read",
-            kind=InstructionKind.ANALYSIS,
-            dependencies=("get",),
-            timeout_s=most_s,
-            expected_s=0.8,
-            stage="analysis",
-            description=Text("document.read"),
-        )
-        return Planned(
-            instructions=InstructionSet((get, read)),
-            duration_s=get.expected_s + read.expected_s,
-            process_gases=(),
-            temperature_c_max=None,
-            recipe={"analysis_type": inputs.get("analysis_type", "key_findings_extraction")},
+        steps = Steps(slack=1.0, spare_s=0.0, switch_s=0.0)
+        steps.stage, kind = "document", InstructionKind.QUERY
+        what = Text("document.get")
+        steps.add("get", "get", what, {}, expected_s=0.1, timeout_s=most_s, kind=kind)
+        steps.stage, kind = "analysis", InstructionKind.ANALYSIS
+        what = Text("document.read")
+        steps.add("read", "read", what, {}, expected_s=0.8, timeout_s=most_s, kind=kind)
+        return steps.planned(
+            {"analysis_type": inputs.get("analysis_type", "key_findings_extraction")}
         )
 
     def bound(self, inputs: Mapping[str, Any], around: Surroundings) -> Mapping[str, Verb]:

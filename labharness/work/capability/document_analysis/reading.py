@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from labharness.work.capability.document_analysis.findings import findings
-from labharness.work.capability.document_analysis.growth import growth_of
+from labharness.work.capability.document_analysis.findings import findings, growth_of
 from labharness.work.capability.document_analysis.sections import (
     Section,
     heading_of,

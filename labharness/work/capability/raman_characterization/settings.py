@@ -1,6 +1,6 @@
 """The table ``[capability.raman-characterization]`` of a lab file."""
 
-from labharness.work.capability.raman_settings import MicroscopeSettings
+from labharness.work.capability.raman_map import MicroscopeSettings
 
 
 class RamanSettings(MicroscopeSettings):

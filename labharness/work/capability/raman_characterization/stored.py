@@ -1,10 +1,22 @@
-"""Raman characterisation from stored spectra: those of the task, or of an earlier run."""
+"""Raman characterisation from stored spectra: those of the task, or of an earlier run.
+
+Stored Raman spectra as a task brings them: from its inputs, or from an artifact of a run.
+
+The declaration of ``raman-characterization``: stored spectra, or a map by the line's microscope.
+One capability, two forms (`form_of`): what a caller reads is that of the form on the line.
+"""
 
 import asyncio
+import json
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Final
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
+from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
 from labharness.work.capability import (
     Answer,
     CannotDo,
@@ -13,23 +25,218 @@ from labharness.work.capability import (
     Planned,
     Surroundings,
 )
-from labharness.work.capability.form_without_line import WithoutLine
+from labharness.work.capability.channels import WithoutLine, number
 from labharness.work.capability.raman_answer import raman_analysis, why_not
-from labharness.work.capability.raman_characterization.declaration import (
-    BY_STORED_SPECTRA,
-    MEASURE,
-    origin_of,
-)
 from labharness.work.capability.raman_characterization.settings import RamanSettings
-from labharness.work.capability.raman_characterization.spectra import (
-    BadSpectra,
-    spectra_of,
-    spectrum_fault,
-)
 from labharness.work.capability.raman_verdict import distribution, judge, sees_film
-from labharness.work.capability.referred_inputs import refers
 from labharness.work.capability.steps import Steps
+from labharness.work.capability.stored import artifact_of_caller, refers
 from labharness.work.plan import FailureKind, InstructionKind, RunningStep, StepRecord, Verb
+
+SPECTRA_MAX: Final = 400
+POINTS_MAX: Final = 8_192
+"""Of one spectrum; a camera has 1,024 to 2,048 columns."""
+BYTES_MAX: Final = 64 * 1024 * 1024
+BESIDE: Final = ("x_um", "y_um", "exposure_s")
+"""Fields of a spectrum that may be left out."""
+
+
+class BadSpectra(LabError, ValueError, code="bad_spectra"):
+    """Spectra that cannot be judged; the message says which and why."""
+
+
+def spectrum_fault(spectra: Sequence[Any]) -> str:
+    """Return what is wrong with the first bad spectrum; ``""`` where all can be read."""
+    if not 0 < len(spectra) <= SPECTRA_MAX:
+        return Text("spectra.count", count=len(spectra), most=SPECTRA_MAX)
+    for place, each in enumerate(spectra):
+        axis, counts = each.get("raman_shift"), each.get("intensity", each.get("counts"))
+        if not (isinstance(axis, list) and isinstance(counts, list)):
+            return Text("spectra.fields", number=place)
+        if not len(axis) == len(counts) <= POINTS_MAX:
+            return Text(
+                "spectra.lengths",
+                number=place,
+                axis=len(axis),
+                counts=len(counts),
+                most=POINTS_MAX,
+            )
+        beside = [each[name] for name in BESIDE if name in each]
+        if not all(_finite(value) for value in (*axis, *counts, *beside)):
+            return Text("spectra.numbers", number=place)
+        if each.get("exposure_s", 1.0) <= 0:  # intensities are divided by it
+            return Text("spectra.exposure", number=place)
+        if any(above <= below for below, above in pairwise(axis)):
+            return Text("spectra.order", number=place)
+    return ""
+
+
+def _finite(value: object) -> bool:
+    try:
+        return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]  # a number
+    except OverflowError:  # an integer beyond every float
+        return False
+
+
+def spectra_of(inputs: Mapping[str, Any], around: Surroundings) -> tuple[list[Any], float]:
+    """Return the spectra of a task as `judge` takes them, and the counts of a dark camera.
+
+    Raises:
+        BadSpectra: They are not there, or cannot be judged.
+    """
+    dark_counts = inputs.get("dark_counts")
+    if "spectra" in inputs:
+        found = inputs["spectra"]
+    else:
+        kept = _of_run(inputs["spectra_uri"], around)
+        found = kept.get("raman")
+        dark_counts = kept.get("dark_counts") if dark_counts is None else dark_counts
+    well = isinstance(found, list) and all(isinstance(each, dict) for each in found)
+    well = well and _finite(dark_counts or 0.0)
+    fault = spectrum_fault(found) if well else Text("spectra.none")
+    if fault:
+        raise BadSpectra(fault)
+    return [_spot(number, each) for number, each in enumerate(found)], float(dark_counts or 0.0)
+
+
+def _of_run(uri: str, around: Surroundings) -> Mapping[str, Any]:
+    artifact = artifact_of_caller(uri, around, "raman-characterization", BYTES_MAX)
+    if artifact is None:
+        raise BadSpectra(Text("spectra.no_artifact"))
+    try:
+        found = json.loads(artifact[1])
+    except (ValueError, RecursionError):
+        raise BadSpectra(Text("spectra.none")) from None
+    return found if isinstance(found, dict) else {}
+
+
+def _spot(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one spectrum with its place; those that state none stand side by side."""
+    return {
+        "x_um": float(given.get("x_um", number)),
+        "y_um": float(given.get("y_um", 0.0)),
+        "exposure_s": float(given.get("exposure_s", 1.0)),
+        "raman_shift": given["raman_shift"],
+        "counts": given.get("intensity", given.get("counts")),
+    }
+
+
+MEASURE: Final = "measure"
+"""The input that asks for the microscope."""
+
+ORIGIN: Final = "origin"
+ORIGINS: Final = ("cvd", "exfoliated", "transferred", "unknown")
+"""The input that says how the film was made; the strain that it may have follows from it."""
+
+NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": POINTS_MAX}
+SOME_NUMBERS = {"type": "array", "items": {"type": "number"}}
+
+SPECTRUM = {
+    "type": "object",
+    "required": ["raman_shift", "intensity"],
+    "additionalProperties": False,
+    "properties": {
+        "raman_shift": {**NUMBERS, "description": "cm^-1, ascending"},
+        "intensity": {**NUMBERS, "description": "Counts"},
+        "x_um": number("Place, um"),
+        "y_um": number("Place, um"),
+        "exposure_s": number("Exposure, s", exclusiveMinimum=0),
+    },
+}
+
+DECLARATION = Declaration(
+    name="raman-characterization",
+    version="1.0.0",
+    description=(
+        "Judge the layers of an MoS2 film by Raman spectra: stored ones (R1), or a map that the "
+        "line's microscope takes (R3)"
+    ),
+    input_schema={
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            MEASURE: {
+                "type": "object",
+                "description": "The sample that is put under the microscope, and mapped",
+                "required": ["sample_id"],
+                "additionalProperties": False,
+                "properties": {
+                    "sample_id": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"}
+                },
+            },
+            "spectra": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": SPECTRA_MAX,
+                "items": SPECTRUM,
+            },
+            "spectra_uri": {
+                "type": "string",
+                "maxLength": 2_000,
+                "description": "hcp:// address of raw_spectrum of an earlier run",
+            },
+            ORIGIN: {
+                "type": "string",
+                "enum": list(ORIGINS),
+                "description": "How the film was made; unknown if left out",
+            },
+            "dark_counts": number(
+                "Counts of the camera without light, of stored spectra; 0 if left out", minimum=0
+            ),
+        },
+    },
+    output_schema={
+        "type": "object",
+        "required": ["peak_distance", "layer_count", "confidence", "film", "raman_analysis"],
+        "properties": {
+            "peak_distance": number("A1g-E2g peak distance in cm^-1"),
+            "layer_count": {"type": "integer", "minimum": 1, "maximum": 6},
+            "confidence": number("Probability that film.headline is right", minimum=0, maximum=1),
+            "film": {"type": "object"},
+            "raman_analysis": {"type": "object"},
+            "spectrum_data": {
+                "type": "object",
+                "description": "The clearest spectrum of a map",
+                "properties": {"raman_shift": SOME_NUMBERS, "intensity": SOME_NUMBERS},
+                "additionalProperties": False,
+            },
+        },
+    },
+    safety=Safety(
+        risk_ceiling="R4",
+        requires_human_approval=True,
+        involves_physical_resources=True,
+        resource_types=("raman_microscope",),
+        hazards_by=(("laser", f"inputs.{MEASURE}"),),
+    ),
+    constraints=DeclaredConstraints(max_duration="PT24H"),
+    references=("spectra_uri",),
+)
+
+BY_STORED_SPECTRA = replace(
+    DECLARATION,
+    output_schema={
+        **DECLARATION.output_schema,
+        "properties": {
+            name: each
+            for name, each in DECLARATION.output_schema["properties"].items()
+            if name != "spectrum_data"
+        },
+    },
+    safety=Safety(
+        risk_ceiling="R1",
+        requires_human_approval=False,
+        involves_physical_resources=False,
+        side_effects="none",
+    ),
+    constraints=DeclaredConstraints(max_duration="PT30M", concurrent_limit=2),
+)
+
+
+def origin_of(inputs: Mapping[str, Any]) -> str:
+    """Return how the film was made, as far as the caller says."""
+    return str(inputs.get(ORIGIN, "unknown"))
+
 
 SPECTRUM_S = 0.05
 """Usual time (s) to judge one spectrum."""

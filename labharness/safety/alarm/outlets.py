@@ -1,0 +1,365 @@
+"""The outlets of a board: the file that other terminals share, and the channels that call people.
+
+Of the file each line is a fact, appended and never changed. The process that owns the line appends
+its observations, and people at other terminals their actions; each reads the facts of the others. A
+line that the board refuses changes nothing, so there is no lock, and a terminal that is stopped in
+the middle of writing blocks no other.
+
+Each channel has a worker, so that none waits for another. Its address may hold a secret: only
+apprise gets it, and every message shows the channel's name instead.
+"""
+
+import errno
+import json
+import logging
+import os
+import queue
+import stat
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final, Protocol
+
+from labharness.core.clock import utc_text
+from labharness.core.errors import LabError
+from labharness.core.files.durable import sync_folder
+from labharness.core.languages import ENGLISH
+from labharness.core.vocabulary.extras import EXTRAS
+from labharness.core.vocabulary.texts import Text, coded, revived
+from labharness.safety.alarm.board import (
+    LEVEL_MAX,
+    Actor,
+    AlarmEvent,
+    AlarmGroup,
+    Board,
+    Fact,
+    Severity,
+)
+
+LOOK_BYTES_MAX: Final = 1 << 20
+"""Bytes that one look reads; what is left is for the next."""
+
+LINE_BYTES_MAX: Final = 16_384
+"""A longer line is not a fact, and is skipped."""
+
+YEARS: Final = range(2000, 3000)
+"""A fact of another year is not ours, and its times could not be computed with."""
+
+TEXT_MAX: Final = 500
+"""Characters kept of a name, a reason or an observation."""
+
+
+FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  # Windows has it
+
+NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
+"""A pipe in the file's place is not waited for; Windows has none."""
+
+
+class AlarmFile:
+    """Appends facts and reads those that it has not read yet.
+
+    Args:
+        path: The file; its folder must exist when something is appended.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.damaged = 0
+        self._read_to = 0
+        self._which = (0, 0)
+
+    def append(self, facts: Sequence[Fact]) -> None:
+        """Add facts; on return they survive a power cut.
+
+        Raises:
+            OSError: The disk does not take them.
+        """
+        text = "".join(_line(fact) + "\n" for fact in facts)
+        fresh = not self.path.exists()
+        handle = os.open(self.path, FLAGS | NO_WAIT, 0o600)
+        try:
+            _must_be_file(self.path, os.fstat(handle))
+            _share(handle, self.path.parent)
+            size = os.fstat(handle).st_size
+            if size and not self._ends_well(handle, size):
+                text = "\n" + text  # a power cut left half a line; ours begins on its own
+            data = text.encode()
+            if os.write(handle, data) != len(data):
+                raise OSError(28, "only a part could be written")
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        if fresh:
+            sync_folder(self.path.parent)
+
+    def look(self) -> tuple[Fact, ...]:
+        """Return the facts that any process appended since the last look; cheap without news.
+
+        A file that was cut short, or another of its name, is read from its beginning: what was
+        read already may come again.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
+        try:
+            now = os.stat(self.path)
+        except FileNotFoundError:
+            self._read_to = 0
+            return ()
+        _must_be_file(self.path, now)
+        which = (now.st_dev, now.st_ino)
+        if which != self._which or now.st_size < self._read_to:
+            self._which, self._read_to = which, 0
+        if now.st_size == self._read_to:
+            return ()
+        with open(
+            self.path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT)
+        ) as file:
+            file.seek(self._read_to)
+            data = file.read(LOOK_BYTES_MAX)
+        end = data.rfind(b"\n") + 1
+        if not end and len(data) > LINE_BYTES_MAX:
+            end = len(data)
+        self._read_to += end
+        facts = []
+        for line in data[:end].splitlines():
+            fact = _fact(line)
+            if fact is not None:
+                facts.append(fact)
+            elif line.strip():
+                self.damaged += 1
+        return tuple(facts)
+
+    def look_at_all(self) -> tuple[Fact, ...]:
+        """Return every fact since the last look, in as many looks as it takes."""
+        facts: list[Fact] = []
+        read_to = -1
+        while read_to < self._read_to:  # each look moves on, or was the last
+            read_to = self._read_to
+            facts += self.look()
+        return tuple(facts)
+
+    @staticmethod
+    def _ends_well(handle: int, size: int) -> bool:
+        os.lseek(handle, size - 1, os.SEEK_SET)
+        return os.read(handle, 1) == b"\n"
+
+
+def _must_be_file(path: Path, status: os.stat_result) -> None:
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))
+
+
+def _share(handle: int, folder: Path) -> None:
+    """Let the group write if it may make files in this folder: it shares the lab."""
+    if os.name == "posix" and folder.stat().st_mode & stat.S_IWGRP:
+        with suppress(PermissionError):  # it is of another account, which has done so
+            os.fchmod(handle, 0o660)
+
+
+def _line(fact: Fact) -> str:
+    body = {
+        "event": fact.event.value,
+        "alarm": fact.alarm,
+        "at": utc_text(fact.at),
+        "role": fact.role.value,
+        "who": fact.who[:TEXT_MAX],
+        "why": coded(fact.why if len(fact.why) <= TEXT_MAX else fact.why[:TEXT_MAX]),
+        "severity": fact.severity.value,
+        "source": fact.source,
+        "rank": fact.rank,
+        "shelve_s": fact.shelve_s,
+    }
+    return json.dumps(body, ensure_ascii=True, sort_keys=True)
+
+
+def _fact(line: bytes) -> Fact | None:
+    if len(line) > LINE_BYTES_MAX:
+        return None
+    try:
+        body = json.loads(line, object_hook=revived)
+        at = datetime.fromisoformat(body["at"].replace("Z", "+00:00"))
+        if at.tzinfo is None or at.year not in YEARS:
+            return None
+        return Fact(
+            event=AlarmEvent(body["event"]),
+            alarm=str(body["alarm"]),
+            at=at,
+            role=Actor(body["role"]),
+            who=str(body["who"]),
+            why=str(body["why"]),
+            severity=Severity(body["severity"]),
+            source=str(body["source"]),
+            rank=int(body["rank"]),
+            shelve_s=float(body["shelve_s"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        return None  # written by hand or by a broken disk: not a fact
+
+
+ALERT_S_MAX: Final = 10.0
+"""Real time (s) from a call to its end on each channel, delivered or known not to be."""
+
+SERVICE_S_MAX: Final = 2.0
+"""Time (s) to connect, and again to be answered; with two tries that stays below ALERT_S_MAX."""
+
+TRIES_MAX: Final = 2
+
+QUEUE_MAX: Final = 32
+"""Calls that wait for one channel; one more and the channel counts as dead."""
+
+Done = Callable[[str], None]
+"""Called with the error; ``""`` when the channel took the message."""
+
+
+class BadAddress(LabError, ValueError, code="bad_address"):
+    """The address of a channel cannot be used; the message names the channel, never the address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertChannel:
+    """One way to reach a person.
+
+    Attributes:
+        name: Its name in every message.
+        severities: The severities that it is called for.
+        level: 0 is called at once; each further level five unacknowledged minutes later.
+        language: Language of its messages, one of `LANGUAGES`.
+    """
+
+    name: str
+    severities: frozenset[Severity] = frozenset(Severity)
+    level: int = 0
+    language: str = ENGLISH
+
+
+def recipients(
+    channels: Sequence[AlertChannel], severities: Iterable[Severity], level: int, dead: str = ""
+) -> tuple[AlertChannel, ...]:
+    """Return the channels of one level that a call goes to.
+
+    Args:
+        channels: All channels.
+        severities: Severities of the alarms that call.
+        level: Level of recipients.
+        dead: The dead channel that the call is about; all others of the level are called.
+    """
+    return tuple(
+        each
+        for each in channels
+        if each.level == level
+        and each.name != dead
+        and (dead or not each.severities.isdisjoint(severities))
+    )
+
+
+def strange_addresses(addresses: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the channels whose address apprise does not know; none without apprise."""
+    if not addresses:
+        return ()
+    try:
+        import apprise
+    except ImportError:
+        return ()  # `AppriseChannels` reports that
+    logging.getLogger("apprise").disabled = True  # it writes parts of addresses to its log
+    return tuple(
+        name
+        for name, address in addresses.items()
+        if apprise.Apprise.instantiate(address, suppress_exceptions=True) is None
+    )
+
+
+class Channels(Protocol):
+    """Takes messages; never blocks and never raises."""
+
+    def send(self, channel: str, title: str, text: str, done: Done) -> None:
+        """Send, and call ``done`` once, from whatever thread."""
+
+
+class NullSenders:
+    """Sends nothing: in virtual time no person is called, and no seed decides an answer."""
+
+    def send(self, channel: str, title: str, text: str, done: Done) -> None:
+        """Count it as sent."""
+        done("")
+
+
+class AppriseChannels:
+    """Sends by apprise, which knows mail, chat, text messages and a hundred services more.
+
+    Args:
+        addresses: An apprise address by channel name.
+
+    Raises:
+        BadAddress: apprise is not installed, or does not know an address.
+    """
+
+    def __init__(self, addresses: Mapping[str, str]) -> None:
+        try:
+            import apprise
+        except ImportError:
+            raise BadAddress(f"alerts take apprise: {EXTRAS['apprise'].command}") from None
+        logging.getLogger("apprise").disabled = True  # it writes parts of addresses to its log
+        self._queues: dict[str, queue.Queue[tuple[str, str, Done]]] = {}
+        for name, address in addresses.items():
+            service = apprise.Apprise.instantiate(address, suppress_exceptions=True)
+            if service is None:
+                raise BadAddress(f"alert {name!r}: apprise does not know an address like its url")
+            service.socket_connect_timeout = SERVICE_S_MAX
+            service.socket_read_timeout = SERVICE_S_MAX
+            waiting: queue.Queue[tuple[str, str, Done]] = queue.Queue(QUEUE_MAX)
+            self._queues[name] = waiting
+            # a daemon: what hangs in a foreign library must not keep the harness from ending
+            threading.Thread(
+                target=_work, args=(service.notify, waiting), name=f"alert {name}", daemon=True
+            ).start()
+
+    def send(self, channel: str, title: str, text: str, done: Done) -> None:
+        """Queue a message for its channel's worker."""
+        try:
+            self._queues[channel].put_nowait((title, text, done))
+        except queue.Full:
+            done(Text("alarm.channel_queue", count=QUEUE_MAX))
+
+
+def _work(notify: Callable[..., object], waiting: "queue.Queue[tuple[str, str, Done]]") -> None:
+    while True:  # for as long as the process lives
+        title, text, done = waiting.get()
+        for _ in range(TRIES_MAX):
+            why = _sent(notify, title, text)
+            if not why:
+                break
+        done(why)
+
+
+def _sent(notify: Callable[..., object], title: str, text: str) -> str:
+    try:
+        return "" if notify(title=title, body=text) else Text("alarm.channel_refuses")
+    except Exception as why:  # noqa: BLE001 - whatever breaks a channel, it is dead, and told so
+        return Text("alarm.channel_breaks", error=type(why).__name__)
+
+
+GRAVE: Final = frozenset({Severity.CRITICAL, Severity.TRIP})
+"""The line is latched or not verified safe, so a person has to know, even after it was left."""
+
+
+def still_to_call(
+    board: Board, channels: Sequence[AlertChannel], told: Mapping[int, int]
+) -> tuple[AlarmGroup, int] | None:
+    """Return a grave unacknowledged group and the next level to call for it.
+
+    Args:
+        board: All alarms.
+        channels: All channels.
+        told: The last level that was called for each group.
+    """
+    for group in board.groups:
+        called = [board.alarms[name].severity for _, name in board.calling(group)]
+        if not GRAVE.isdisjoint(called):
+            for level in range(told[group.number] + 1, LEVEL_MAX + 1):
+                if recipients(channels, called, level):
+                    return group, level
+    return None
