@@ -13,7 +13,7 @@ from labharness.analysis.analysed import Analysed
 from labharness.analysis.line_table import ratio_of
 from labharness.analysis.measured import FittedRange, MeasuredLine
 from labharness.analysis.photoluminescence import PlBand
-from labharness.analysis.table import place_columns
+from labharness.analysis.measured import place_columns
 from labharness.faces.report import svg
 from labharness.faces.report.cvd.shares import LAYER_COLOURS
 from labharness.faces.report.document import style

@@ -141,7 +141,7 @@ def _bare(template: str) -> str:
 
 READS_CHINESE = {  # headings of tables, sentences of documents, words of an intent
     *(f"labharness/analysis/formats/{name}.py" for name in ("jasco", "table")),
-    "labharness/work/capability/cvd/intent.py",
+    "labharness/work/capability/cvd/answer.py",
     *(
         f"labharness/work/capability/document_analysis/{name}.py"
         for name in ("findings", "growth", "quantities", "sections")
