@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from labharness.analysis.analysed import Analysed
 from labharness.analysis.line_table import ratio_of
-from labharness.analysis.measured import FittedRange, MeasuredLine
+from labharness.analysis.measured import FittedRange, MeasuredLine, place_columns
 from labharness.analysis.photoluminescence import PlBand
-from labharness.analysis.measured import place_columns
 from labharness.faces.report import svg
 from labharness.faces.report.cvd.shares import LAYER_COLOURS
 from labharness.faces.report.document import style
