@@ -12,8 +12,8 @@ from labharness.core.clock import Clock
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.core.vocabulary.texts import Text
 from labharness.line import Line
-from labharness.line.escalation import Hold
 from labharness.line.events import Events
+from labharness.line.trip_response import Hold
 from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.kernel import Envelope, Memory, Purge
 from labharness.work.admission.approval import Approved

@@ -144,7 +144,7 @@ READS_CHINESE = {  # headings of tables, sentences of documents, words of an int
     "labharness/work/capability/cvd/answer.py",
     *(
         f"labharness/work/capability/document_analysis/{name}.py"
-        for name in ("findings", "growth", "quantities", "sections")
+        for name in ("findings", "quantities", "sections")
     ),
 }
 
