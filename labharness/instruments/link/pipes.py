@@ -41,10 +41,18 @@ class LinesIn:
     def _read(self) -> None:
         try:
             for line in self._split():
-                asyncio.run_coroutine_threadsafe(self._lines.put(line), self._loop).result()
-            asyncio.run_coroutine_threadsafe(self._lines.put(None), self._loop).result()
+                self._give(line)
+            self._give(None)
         except (RuntimeError, CancelledError):  # the loop has ended
             return
+
+    def _give(self, line: bytes | None) -> None:
+        giving = self._lines.put(line)
+        try:
+            asyncio.run_coroutine_threadsafe(giving, self._loop).result()
+        except RuntimeError:
+            giving.close()  # nothing takes it any more
+            raise
 
     def _split(self) -> Iterator[bytes]:
         rest, most = b"", self._bytes_max + 1

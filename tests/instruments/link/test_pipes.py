@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+import threading
+import warnings
 from contextlib import suppress
-from threading import Thread
 
 import pytest
 from hypothesis import given, settings
@@ -25,7 +26,7 @@ def received(chunks: list[bytes]) -> list[bytes]:
         os.close(writes)
 
     async def receive() -> list[bytes]:
-        sending = Thread(target=send, daemon=True)
+        sending = threading.Thread(target=send, daemon=True)
         sending.start()
         found = [line async for line in LinesIn(reads, MOST).lines()]
         sending.join()
@@ -90,6 +91,25 @@ def test_neither_a_silent_writer_nor_a_slow_reader_holds_up_the_end() -> None:
                 await asyncio.gather(out.put(b"a" * 10_000_000), anext(lines.lines()))
 
     asyncio.run(begin())  # it ends
+
+
+def test_a_line_that_comes_after_the_loop_has_ended_leaves_nothing_behind() -> None:
+    """A coroutine that nobody awaits is warned of, wherever it is thrown away."""
+    reads, writes = os.pipe()
+    before = set(threading.enumerate())
+
+    async def begin() -> None:
+        LinesIn(reads, MOST)
+
+    asyncio.run(begin())
+    (reader,) = set(threading.enumerate()) - before
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        os.write(writes, b"late\n")
+        reader.join()
+    assert [str(each.message) for each in told] == []
+    os.close(writes)
+    os.close(reads)
 
 
 def test_more_lines_than_are_taken_wait_at_the_writer() -> None:
