@@ -11,12 +11,12 @@ from labharness.lab.doctor.findings import (
     Check,
     ClockFacts,
     FolderFacts,
-    LatchFacts,
     MachineFacts,
     OwnerFacts,
     SerialFacts,
     examine,
 )
+from labharness.lab.doctor.latch import LatchFacts
 from labharness.work.admission.approval import read_approval
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -417,7 +417,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "safe refused while somebody looks",
-        "labharness.faces.cli.hand:_made_safe",
+        "labharness.faces.cli.owner:_made_safe",
         "waited_s >= TAKEN_S_MAX",
         "True",
         "tests/lab/operate/test_line_taken.py::"

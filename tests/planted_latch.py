@@ -72,9 +72,9 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "safe by a copy of the file sent to nobody",
-        "labharness.faces.cli.hand:_made_safe",
-        "_owner(plan, late) or owner_abroad(plan, late)",
-        "_owner(plan, late)",
+        "labharness.faces.cli.owner:_made_safe",
+        "owner_of(place, late) or owner_abroad(place, late)",
+        "owner_of(place, late)",
         "tests/lab/operate/test_line_elsewhere.py::"
         "test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner",
         promise=36,
@@ -83,7 +83,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "ports of a guard not asked for safe by a copy of its file",
-        "labharness.faces.cli.elsewhere:guarded_by",
+        "labharness.faces.cli.owner:guarded_by",
         "other is None",
         "True",
         "tests/lab/operate/test_line_elsewhere.py::"
@@ -216,8 +216,8 @@ IN_LATCH_AND_LOCK = (
     PlantedBug(
         "state of a real line looked for wherever a shell says",
         "labharness.lab.config.lab_plan:_state_dir",
-        "must_be_stated(file.lab.id, file.lab.state_dir)",
-        "pass",
+        "file.real_addresses and (named is None or not Path(named).is_absolute())",
+        "False",
         "tests/safety/guard/test_port_latch.py::test_a_lab_with_a_real_port_states_one_place_for_all_accounts",
         promise=14,
         detector="verdict",

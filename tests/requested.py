@@ -3,7 +3,7 @@
 from typing import Any
 
 from commands import payload, say
-from labharness.work.desk import ApprovalRequest
+from labharness.work.admission.approval import ApprovalRequest
 from rig import SHORT_LINE
 
 HOT: dict[str, Any] = {"min": 820, "max": 830, "unit": "celsius"}  # R4: no standing approval

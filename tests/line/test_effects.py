@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-import labharness.faces.cli.hand as hand
-import labharness.faces.cli.rising as rising
+import labharness.faces.cli.owner as owner_asked
 from alarmed import Watched, watch
 from commands import say
 from labharness.core.clock import Chance, Clock, VirtualLoop, run
@@ -19,6 +18,7 @@ from labharness.instruments.driver import Cools
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.lock import LineBusy
+from labharness.lab.operate import idle_line
 from labharness.line import NotArmed
 from labharness.line.effects import Effects, warmer
 from labharness.work.desk import ByHand, Nobody
@@ -359,9 +359,9 @@ def test_safe_waits_to_see_that_nothing_rises_and_says_so_with_its_exit_code(
             raise LineBusy("another process has it", None)
         return [{"ok": True, "value": value, "unit": "degC"}]
 
-    monkeypatch.setattr(hand, "make_safe", lambda plan, by, reason, tell: ANSWER)
-    monkeypatch.setattr(rising, "read_now", read_now)
-    monkeypatch.setattr(rising, "pause", waited.append)
+    monkeypatch.setattr(idle_line, "make_safe", lambda plan, by, reason, tell: ANSWER)
+    monkeypatch.setattr(idle_line, "read_now", read_now)
+    monkeypatch.setattr(owner_asked, "pause", waited.append)
     monkeypatch.setattr(LabPlan, "real_ports", ("heat",))
     said = say("safe", "--lab", SHORT_LINE)
     assert said.code == code, said
@@ -386,8 +386,8 @@ def test_who_drives_the_line_is_asked_until_it_knows(monkeypatch: pytest.MonkeyP
             return {"ok": True, "known": next(answers), "contradicted": ["it rises"]}
 
     waited: list[float] = []
-    monkeypatch.setattr(rising, "pause", waited.append)
+    monkeypatch.setattr(owner_asked, "pause", waited.append)
     owner: Any = Reached
-    found = rising.still_rising(SHORT, ["furnace.temperature"], owner, lambda text: None)
+    found = owner_asked.still_rising(SHORT, ["furnace.temperature"], owner, lambda text: None)
     assert found == ["it rises"]
-    assert waited == [rising.ASK_S] * 2
+    assert waited == [owner_asked.ASK_S] * 2

@@ -1,7 +1,6 @@
 """Which link may energise, the control loop's heartbeats, and flights that touch no real port."""
 
 import asyncio
-from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
@@ -90,7 +89,7 @@ def test_a_flight_opens_no_real_port(short_plan: LabPlan) -> None:
         row.model_copy(update={"link": "serial", "path": f"/dev/{row.name}", "baud": 9600})
         for row in short_plan.file.port
     )
-    plan = replace(short_plan, file=short_plan.file.model_copy(update={"port": rows}))
+    plan = short_plan.with_file(short_plan.file.model_copy(update={"port": rows}))
 
     async def main() -> tuple[set[str], set[str]]:
         def lab(**options: Any) -> Lab:

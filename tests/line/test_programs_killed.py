@@ -13,8 +13,8 @@ import pytest
 from pymodbus.client import ModbusSerialClient
 
 from commands import COMMAND, say, spawn
+from labharness.instruments.link.conversation import LineControl, NoOwner
 from labharness.lab import read_lab
-from labharness.lab.wiring.control import LineControl, NoOwner
 from platforms import unix
 from programmed import programmed
 from real_wires import quick

@@ -26,12 +26,13 @@ MODULES: dict[str, tuple[str, ...]] = {
     "doctor": ("doctor",),
     "example": ("example",),
     "guard": ("guard",),
-    "hand": ("read", "set", "watch", "hold", "resume", "stop", "safe"),
+    "hand": ("read", "set"),
     "hazards": ("hazards",),
     "house": ("up", "down", "status", "house", "line-owner"),
     "jobs": ("jobs",),
     "labs": ("lab", "envelope", "reset"),
     "offers": ("drivers", "capabilities"),
+    "owner": ("hold", "resume", "stop", "safe"),
     "plan": ("plan",),
     "policy": ("policy",),
     "program": ("program",),
@@ -43,12 +44,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     "serve": ("serve",),
     "simulate": ("simulate", "simulated"),
     "tasks": ("tasks", "submit"),
+    "watching": ("watch",),
 }
 """The commands of each module; its function has the module's name."""
 
-
-BEYOND = ("callee", "broker", "ca", "cert", "file", "within")
-"""The options of commands about a lab behind a broker."""
 
 USAGE_CODES = frozenset(
     {
@@ -77,14 +76,14 @@ USAGE_CODES = frozenset(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; return its exit code."""
-    from labharness.faces.cli.commands import COMMANDS
-    from labharness.faces.cli.line_writer import TERMINAL, is_live
-    from labharness.faces.cli.options import EVERY
+    from labharness.core.operations import operations
     from labharness.faces.cli.parser import parse
     from labharness.faces.cli.streams import settle_streams
 
     settle_streams()
-    chosen = parse(COMMANDS, sys.argv[1:] if arguments is None else arguments, EVERY)
+    chosen = parse(operations(), sys.argv[1:] if arguments is None else arguments)
+    from labharness.faces.cli.line_writer import TERMINAL, is_live  # help needs no thread
+
     TERMINAL.command, TERMINAL.language = chosen.command, chosen.lang
     try:
         if chosen.command == "run" and is_live():  # its imports take most of a second
@@ -122,8 +121,11 @@ def _ended_by(why: BaseException) -> int:
 
 
 def _carry_out(chosen: argparse.Namespace) -> int:
+    from labharness.core.operations import BEYOND
+
     module = next(name for name, commands in MODULES.items() if chosen.command in commands)
-    if "callee" in chosen and any(getattr(chosen, each) for each in BEYOND):
+    beyond = ("callee", *(each.name.removeprefix("--") for each in BEYOND))
+    if "callee" in chosen and any(getattr(chosen, each) for each in beyond):
         module = "calls"  # of a lab behind a broker, whatever the command
     work: Callable[[argparse.Namespace], int]
     work = getattr(import_module(f"labharness.faces.cli.{module}"), module)

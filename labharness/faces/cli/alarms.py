@@ -3,16 +3,20 @@
 import argparse
 import threading
 from functools import partial
+from typing import TYPE_CHECKING
 
 from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
-from labharness.faces.cli.show import chosen_lab, latched, say, warn
-from labharness.lab import LabPlan
-from labharness.lab.doctor.machine import seen_latch
+from labharness.faces.cli.show import chosen_address, chosen_lab, latched, say, warn
+from labharness.lab.config.address import LabAddress
+from labharness.lab.doctor.latch import is_owned, seen_latch
 from labharness.lab.wiring.alarms import channel_answers, channels, do, listed, senders
 from labharness.safety.alarm.board import Actor, Alarm, AlarmEvent, Board, Severity, described
 from labharness.safety.alarm.outlets import ALERT_S_MAX
+
+if TYPE_CHECKING:
+    from labharness.lab import LabPlan
 
 EVENTS = {
     "ack": AlarmEvent.ACKNOWLEDGE,
@@ -27,23 +31,21 @@ EVENTS = {
 
 def alarms(chosen: argparse.Namespace) -> int:
     """List alarms, act on one, or test the alert channels."""
-    plan = chosen_lab(chosen.lab)
-    if chosen.verb == "list":
-        return _list(plan)
     if chosen.verb == "test":
-        return _test(plan)
-    return _act(plan, chosen)
+        return _test(chosen_lab(chosen.lab))
+    place = chosen_address(chosen.lab)
+    return _list(place) if chosen.verb == "list" else _act(place, chosen)
 
 
-def _list(plan: LabPlan) -> int:
-    board, found, damaged = listed(plan, wall_clock_utc())
+def _list(place: LabAddress) -> int:
+    board, found, damaged = listed(place, wall_clock_utc())
     for alarm in found:
         say(_row(board, alarm))
     if not found:
         say(Text("cli.no_alarms"))
-    latch = seen_latch(plan)
+    latch = seen_latch(place, owned=is_owned(place))
     if latch.trip is not None:
-        say(latched(plan, latch.trip.detail))
+        say(latched(place, latch.trip.detail))
     elif latch.trouble:
         warn(latch.trouble)
     if damaged:
@@ -64,7 +66,7 @@ def _row(board: Board, alarm: Alarm) -> str:
     return Text("pair", what=what, why=alarm.detail)
 
 
-def _act(plan: LabPlan, chosen: argparse.Namespace) -> int:
+def _act(place: LabAddress, chosen: argparse.Namespace) -> int:
     event = EVENTS[chosen.verb]
     minutes = 0.0
     if event is AlarmEvent.TIMED_SHELVE:
@@ -72,7 +74,7 @@ def _act(plan: LabPlan, chosen: argparse.Namespace) -> int:
         if chosen.once:
             event = AlarmEvent.ONE_SHOT_SHELVE
     changed = do(
-        plan,
+        place,
         event,
         chosen.alarm,
         now=wall_clock_utc(),
@@ -86,7 +88,7 @@ def _act(plan: LabPlan, chosen: argparse.Namespace) -> int:
     return EXIT_COMPLETED
 
 
-def _test(plan: LabPlan) -> int:
+def _test(plan: "LabPlan") -> int:
     """Send one message on every channel: each needs a proof test like any other safeguard."""
     found: dict[str, str] = {}
     told = channels(plan)

@@ -15,12 +15,11 @@ from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.plan import prediction_lines
-from labharness.faces.cli.show import BadUse, CommandFailed, chosen_lab, looking, say
+from labharness.faces.cli.show import BadUse, CommandFailed, chosen_address, looking, say
 from labharness.journal.access_log import log_access
 from labharness.journal.encryption import stated_class
 from labharness.lab.config.account import account
-from labharness.lab.config.lab_facts import approvers_of
+from labharness.lab.config.approvers import approvers_of
 from labharness.lab.wiring.approvals import ApprovalFolder
 from labharness.lab.wiring.decisions import BadDecision, Pending
 
@@ -33,9 +32,9 @@ def approvals(chosen: argparse.Namespace) -> int:
     """List, show, approve or reject; return the exit code."""
     if chosen.verb == "key":
         return _make_key(chosen.name, Path(chosen.out))
-    plan = chosen_lab(chosen.lab)
-    folder = ApprovalFolder(plan.state_dir, approvers=approvers_of(plan))
-    with looking(plan.state_dir, CommandFailed):
+    place = chosen_address(chosen.lab)
+    folder = ApprovalFolder(place.state_dir, approvers=approvers_of(place))
+    with looking(place.state_dir, CommandFailed):
         if chosen.verb == "list":
             lines = _listed(folder.pending())
         elif chosen.verb == "show":
@@ -160,6 +159,8 @@ def _shown(pending: Pending) -> Iterator[str]:
     if asked.prediction is None:
         yield Text("cli.no_flight", took=clock_text(asked.duration_s))
     else:
+        from labharness.faces.cli.plan import prediction_lines
+
         yield from prediction_lines(asked.prediction)
     for one in pending.decisions:
         by = Text(VERBS[one.agrees], name=one.name)

@@ -16,8 +16,8 @@ from labharness.faces.cli.answer_said import EXITS, print_message
 from labharness.faces.cli.brokers import broker_of
 from labharness.faces.cli.show import BadUse, complain, say
 from labharness.faces.cli.submission import read_submit
+from labharness.lab.config.address import account_home
 from labharness.protocols.hcp.codec import HcpMessage, encode
-from labharness.safety.guard.armed import account_home
 
 LOCAL: Final = ("after", "seed", "lab")
 """Options for the house of a lab on this machine."""

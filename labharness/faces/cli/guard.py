@@ -3,9 +3,8 @@
 import argparse
 from pathlib import Path
 
-from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED
-from labharness.safety.guard.armed import BadArming, lab_home
+from labharness.lab.config.address import read_address
 from labharness.safety.guard.process import serve
 
 
@@ -13,13 +12,8 @@ def guard(chosen: argparse.Namespace) -> int:
     """Serve until a signal ends it.
 
     Raises:
-        BadArming: The argument is not a lab file, or its state directory is unknown.
+        BadLabFile: The argument is not a lab file, or its state directory is unknown.
     """
-    try:
-        home = lab_home(Path(chosen.lab))
-    except RuntimeError as why:  # this account has no home
-        raise BadArming(Text("cli.state_dir", lab=chosen.lab, why=str(why))) from None
-    if "\0" in str(home):
-        raise BadArming(Text("cli.state_dir", lab=chosen.lab, why=Text("cli.null_byte")))
+    home = read_address(Path(chosen.lab)).state_dir
     serve(home, once=chosen.once, lab=str(Path(chosen.lab).resolve()))
     return EXIT_COMPLETED

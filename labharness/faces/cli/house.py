@@ -6,32 +6,35 @@ from pathlib import Path
 
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
-from labharness.faces.cli.show import chosen_lab, looking, say, warn
-from labharness.lab import LabPlan
-from labharness.lab.house.house_process import HouseProcess, house_door
-from labharness.lab.house.line_owner import LineOwnerProcess
-from labharness.lab.house.owner_client import owner_door
+from labharness.faces.cli.show import chosen_address, chosen_lab, looking, say, warn
+from labharness.instruments.link.conversation import house_door, owner_door
+from labharness.lab import LabAddress
 from labharness.lab.house.start import bring_up, state_of, take_down
 
 
 def house(chosen: argparse.Namespace) -> int:
     """Carry out one of the commands; return its exit code."""
     if chosen.command == "line-owner":
+        from labharness.lab.house.line_owner import LineOwnerProcess
+
         LineOwnerProcess(Path(chosen.lab), chosen.speed).run()
         return EXIT_COMPLETED
     if chosen.command == "house":
+        from labharness.lab.house.house_process import HouseProcess
+
         HouseProcess(Path(chosen.lab), Path(chosen.runs)).run()
         return EXIT_COMPLETED
-    plan = chosen_lab(chosen.lab)
-    with looking(plan.state_dir):
+    place = chosen_address(chosen.lab)
+    with looking(place.state_dir):
         if chosen.command == "up":
-            return _up(plan, chosen)
+            return _up(chosen)
         if chosen.command == "down":
-            return _down(plan, chosen.stop)
-        return _status(plan, chosen.json)
+            return _down(place, chosen.stop)
+        return _status(place, chosen.json)
 
 
-def _up(plan: LabPlan, chosen: argparse.Namespace) -> int:
+def _up(chosen: argparse.Namespace) -> int:
+    plan = chosen_lab(chosen.lab)
     plan.must_hold()
     owned, housed = bring_up(plan, chosen.speed, Path(chosen.runs))
     owner = state_of(owner_door, plan.state_dir) or {}
@@ -44,8 +47,8 @@ def _up(plan: LabPlan, chosen: argparse.Namespace) -> int:
     return EXIT_COMPLETED
 
 
-def _down(plan: LabPlan, stop: bool) -> int:
-    if run_id := take_down(plan, stop):
+def _down(place: LabAddress, stop: bool) -> int:
+    if run_id := take_down(place, stop):
         say(Text("house.goes_on", run_id=run_id))
     else:
         for what in ("house", "line owner"):
@@ -53,8 +56,8 @@ def _down(plan: LabPlan, stop: bool) -> int:
     return EXIT_COMPLETED
 
 
-def _status(plan: LabPlan, as_json: bool) -> int:
-    owner, kept = state_of(owner_door, plan.state_dir), state_of(house_door, plan.state_dir)
+def _status(place: LabAddress, as_json: bool) -> int:
+    owner, kept = state_of(owner_door, place.state_dir), state_of(house_door, place.state_dir)
     code = EXIT_COMPLETED if owner and kept and not kept["failure"] else EXIT_FAILED
     if as_json:
         say(json.dumps({"line_owner": owner, "house": kept}))

@@ -8,12 +8,16 @@ from typing import Any
 
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED
-from labharness.faces.cli.show import BadUse, aligned, chosen_lab, looking, say
-from labharness.faces.cli.submission import read_submit
-from labharness.faces.cli.tasks import ID_CHARACTERS, ask_house, kept_tasks, task_lines
-from labharness.lab import LabPlan
+from labharness.faces.cli.show import BadUse, aligned, chosen_address, looking, say
+from labharness.faces.cli.tasks import (
+    ID_CHARACTERS,
+    ask_house,
+    ask_of_file,
+    kept_tasks,
+    task_lines,
+)
 from labharness.lab.config.account import account
-from labharness.protocols.hcp.codec import encode
+from labharness.lab.config.address import LabAddress
 from labharness.work.task.jobs import schedule_of, standing
 from labharness.work.task.record import Job, Tasks
 from labharness.work.task.snapshot import utc
@@ -21,24 +25,23 @@ from labharness.work.task.snapshot import utc
 
 def jobs(chosen: argparse.Namespace) -> int:
     """Carry out one of the commands; return its exit code."""
-    plan = chosen_lab(chosen.lab)
-    with looking(plan.state_dir):
+    place = chosen_address(chosen.lab)
+    with looking(place.state_dir):
         if chosen.verb == "create":
-            return _create(plan, chosen)
-        kept = kept_tasks(plan)
+            return _create(place, chosen)
+        kept = kept_tasks(place)
         if chosen.verb == "list":
             return _list(kept, chosen.json)
         job = _named(kept, chosen.id)
-        return _show(kept, job, chosen.json) if chosen.verb == "show" else _end(plan, job, chosen)
+        return _show(kept, job, chosen.json) if chosen.verb == "show" else _end(place, job, chosen)
 
 
-def _create(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    message, _ = read_submit(Path(chosen.task))
-    answer = ask_house(
-        plan,
+def _create(place: LabAddress, chosen: argparse.Namespace) -> int:
+    answer = ask_of_file(
+        place,
+        Path(chosen.task),
         do="create_job",
         by=account(),
-        message=encode(message).decode(),
         vary=_vary(chosen.vary or ()),
         every=chosen.every or "",
         title=chosen.title or "",
@@ -46,7 +49,7 @@ def _create(plan: LabPlan, chosen: argparse.Namespace) -> int:
         key=chosen.key or "",
     )
     job_id = answer["job_id"]
-    job = kept_tasks(plan).jobs[job_id]
+    job = kept_tasks(place).jobs[job_id]
     if chosen.json:
         say(json.dumps({"job_id": job_id, "task_ids": job.task_ids}))
     else:
@@ -150,8 +153,8 @@ def _show(kept: Tasks, job: Job, as_json: bool) -> int:
     return EXIT_COMPLETED
 
 
-def _end(plan: LabPlan, job: Job, chosen: argparse.Namespace) -> int:
-    ask_house(plan, do="end_job", by=account(), job_id=job.job_id, reason=chosen.reason)
+def _end(place: LabAddress, job: Job, chosen: argparse.Namespace) -> int:
+    ask_house(place, do="end_job", by=account(), job_id=job.job_id, reason=chosen.reason)
     if chosen.json:
         say(json.dumps({"job_id": job.job_id}))
     else:

@@ -1,12 +1,15 @@
-"""Read the words of the command line by a table of commands, with the standard argparse."""
+"""Read the words of the command line by the table of operations, with the standard argparse."""
 
 import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from shutil import get_terminal_size
+from textwrap import fill, wrap
+from typing import Any, Final, NoReturn
 
 from labharness.core.languages import ENGLISH, LANGUAGES
+from labharness.core.operations import GROUPS, Argument, Operation, choice, row
 from labharness.faces.cli import EXIT_USAGE
 
 NEGATIVE = re.compile(r"-(\.?[0-9].*|inf|nan)", re.IGNORECASE)
@@ -28,49 +31,44 @@ EPILOG = (
 )
 
 
-class Argument(NamedTuple):
-    """One argument or option: name and settings of argparse's ``add_argument``."""
+PROGRAM: Final = row("", "run laboratory instruments behind a safety envelope")
+NAMES_CELLS: Final = 18
+"""Where the sentences of the first page begin."""
 
-    name: str
-    settings: Mapping[str, Any]
-
-    def add_by(self, add: Callable[..., object]) -> None:
-        """Add it by a parser's or a group's method; its type gets each word as it was written."""
-        settings = dict(self.settings)
-        if settings.get("action", "append") == "append":
-            kind: Callable[[str], object] = settings.get("type", str)
-            settings["type"] = lambda word: kind(word.removeprefix(MARK))
-        add(self.name, **settings)
+LANG: Final = choice("--lang", LANGUAGES, "language of messages and pages (default en)", ENGLISH)
+"""The option of every command."""
 
 
-class Usage:
-    """A command: one sentence about it, without a capital and a full stop, and its arguments.
+def add_by(add: Callable[..., object], one: Argument) -> None:
+    """Add a parameter by a parser's or a group's method; each word is read as it was written."""
+    if one.name.startswith("--") and not one.shown:
+        add(one.name, action="store_true", help=one.told)
+        return
+    settings: dict[str, Any] = {"help": one.told or None, "default": one.default}
+    if one.required:
+        settings["required"] = True
+    if one.stored:
+        settings["dest"] = one.stored
+    if one.many:
+        settings["action" if one.many == "append" else "nargs"] = one.many
 
-    At most one argument of a list of them may be used.
-    """
+    def value(word: str) -> object:
+        from labharness.faces.cli import values  # help needs none
 
-    def __init__(self, told: str, *arguments: Argument | list[Argument]) -> None:
-        """Keep both; a dataclass would cost each start 10 ms."""
-        self.help, self.arguments = told, arguments
+        read = values.one_of(one.allowed) if one.allowed else getattr(values, one.value)
+        return read(word.removeprefix(MARK))
 
-    def options(self) -> list[str]:
-        """Return the name of each option."""
-        groups = (each if isinstance(each, list) else [each] for each in self.arguments)
-        names = ["-h", "--help", *(one.name for group in groups for one in group)]
-        return [name for name in names if name.startswith("-")]
+    add(one.name, metavar=one.shown, type=value, **settings)
 
 
-def parse(
-    commands: Mapping[str, Usage], words: Sequence[str], every: Sequence[Argument] = ()
-) -> argparse.Namespace:
+def parse(commands: Mapping[str, Operation], words: Sequence[str]) -> argparse.Namespace:
     """Return the chosen command and its arguments; leave with 64 if a word is wrong.
 
     Only the parser of the chosen command is made: all sixty would take 20 ms at each start.
 
     Args:
-        commands: Each command by its words; ``""`` is the program.
+        commands: The table of operations.
         words: The words behind the program's name.
-        every: The options that each command takes besides its own.
 
     Returns:
         ``command``, ``verb`` if it has commands below it, and each argument.
@@ -83,54 +81,75 @@ def parse(
                 _leave(commands, path, rest)
             setattr(found, dest, rest[0])
             path = f"{path} {rest.pop(0)}".strip()
-    command = Usage(commands[path].help, *commands[path].arguments, *every)
-    parser = _Parser(path, command, rest)
+    parser = _Parser(path, commands[path], rest)
+    add_by(parser.add_argument, LANG)
     left = parser.read([MARK + word if NEGATIVE.fullmatch(word) else word for word in rest], found)
     if left:
         parser.refuse(left[0].removeprefix(MARK))
     return found
 
 
-def _below(commands: Mapping[str, Usage], path: str) -> list[str]:
+def _below(commands: Mapping[str, Operation], path: str) -> list[str]:
     """Return the names of the commands one level below another."""
     above = path.split()
     rows = [key.split() for key in commands]
     return [row[-1] for row in rows if row and row[:-1] == above]
 
 
-def _leave(commands: Mapping[str, Usage], path: str, rest: Sequence[str]) -> NoReturn:
+def _leave(commands: Mapping[str, Operation], path: str, rest: Sequence[str]) -> NoReturn:
     """Print the help that was asked for, or that a command is missing or unknown."""
-    parser, names = _Parser(path, commands[path], rest), _below(commands, path)
+    above = commands[path] if path else PROGRAM
+    parser, names = _Parser(path, above, rest), _below(commands, path)
     shown = "|".join(names if len(names) <= VERBS_SHOWN else [*names[:4], "..."])
     below = parser.add_subparsers(
-        required=True, metavar=shown if path else "COMMAND", parser_class=argparse.ArgumentParser
+        required=True,
+        metavar=shown if path else "COMMAND",
+        parser_class=argparse.ArgumentParser,
+        help=None if path else argparse.SUPPRESS,
     )
-    for name in names:
-        below.add_parser(name, help=commands[f"{path} {name}".strip()].help, add_help=False)
-    if not rest or rest[0] in ("--", *commands[path].options()):
+    for name in names if path else ():
+        below.add_parser(name, help=commands[f"{path} {name}"].told, add_help=False)
+    if not path:
+        parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+        _group(parser, commands)
+    if not rest or rest[0] in ("--", "-h", "--help", "--version"):
         parser.read(rest[:1], argparse.Namespace())  # leaves
     if rest[0].startswith("-"):
         parser.refuse(rest[0])
     parser.wrong("usage.command", name=repr(rest[0]), hint=_near(rest[0], names), names=names)
 
 
+def _group(parser: argparse.ArgumentParser, commands: Mapping[str, Operation]) -> None:
+    """Have the first page show every command by what a person wants."""
+    width = get_terminal_size().columns - 2
+    lines = [str(parser.description)]
+    for group, title in GROUPS.items():
+        lines += ["", f"{title}:"]
+        for each in commands.values():
+            if each.group == group:
+                first, *more = wrap(each.told, width - NAMES_CELLS)
+                lines.append(f"    {each.name}".ljust(NAMES_CELLS) + first)
+                lines += [" " * NAMES_CELLS + line for line in more]
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.usage = "labharness [-h] [--version] COMMAND ..."
+    parser.description, parser.epilog = "\n".join(lines), fill(EPILOG, width)
+
+
 class _Parser(argparse.ArgumentParser):
     """argparse with our exit code for wrong usage (its own, 2, means rejected) and our texts."""
 
-    def __init__(self, path: str, command: Usage, words: Sequence[str]) -> None:
+    def __init__(self, path: str, command: Operation, words: Sequence[str]) -> None:
         """Make the parser of one command, which is to read these words."""
-        text = f"{command.help[:1].upper()}{command.help[1:]}."
-        prog = f"labharness {path}".strip()
-        epilog = None if path else EPILOG
-        super().__init__(prog=prog, description=text, epilog=epilog, exit_on_error=False)
-        self._options, self._words = command.options(), words
-        for each in command.arguments:
+        text = f"{command.told[:1].upper()}{command.told[1:]}."
+        super().__init__(prog=f"labharness {path}".strip(), description=text, exit_on_error=False)
+        self._words = words
+        for each in command.parameters:
             if isinstance(each, Argument):
-                each.add_by(self.add_argument)
+                add_by(self.add_argument, each)
             else:
                 group = self.add_mutually_exclusive_group()
                 for one in each:
-                    one.add_by(group.add_argument)
+                    add_by(group.add_argument, one)
 
     def read(self, words: Sequence[str], found: argparse.Namespace) -> list[str]:
         """Put the arguments into a namespace; return the words that are left over."""
@@ -146,9 +165,10 @@ class _Parser(argparse.ArgumentParser):
         name, _, _ = word.partition("=")
         if not name.startswith("-"):
             self.wrong("usage.word", word=repr(word))
-        if name in self._options:
+        known = list(self._option_string_actions)
+        if name in known:
             self.wrong("usage.behind", name=repr(name))
-        self.wrong("usage.option", name=repr(name), hint=_near(name, self._options))
+        self.wrong("usage.option", name=repr(name), hint=_near(name, known))
 
     def error(self, message: str) -> NoReturn:
         """Print one line, and leave."""
@@ -177,7 +197,7 @@ def _coded(message: str) -> str:
     return message
 
 
-class Version(argparse.Action):
+class _Version(argparse.Action):
     """Print the version, which is looked up only on request."""
 
     def __call__(self, parser: argparse.ArgumentParser, *asked: object) -> None:

@@ -7,11 +7,11 @@ from labharness.core.vocabulary import Program
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
-from labharness.faces.cli.elsewhere import answer_of, signature
+from labharness.faces.cli.owner import answer_of, signature
 from labharness.faces.cli.show import BadUse, CommandFailed, chosen_lab, looking, say, warn
+from labharness.instruments.link.conversation import LineControl, NoOwner
 from labharness.lab import LabPlan
 from labharness.lab.config.programs import examine, read_program_file
-from labharness.lab.wiring.control import LineControl, NoOwner
 from labharness.line import Instrument, programmer_of
 
 ROOM_C = 20.0  # temperature at which a program is assumed to begin

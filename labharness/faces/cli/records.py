@@ -39,8 +39,8 @@ from labharness.journal.heads import HEADS_NAME, verify_with_heads
 from labharness.journal.parquet import export_parquet
 from labharness.journal.reading import about, export_jsonl, read, run_header, verify_file
 from labharness.lab.config.account import account
-from labharness.lab.config.lab_facts import approvers_of
-from labharness.safety.guard.armed import account_home, state_home
+from labharness.lab.config.address import account_home, state_home
+from labharness.lab.config.approvers import approvers_of
 from labharness.work.admission.approvers import Approver, decision_bytes, why_not_by
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 

@@ -9,7 +9,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.show import BadUse, CommandFailed, chosen_lab, looking, say
 from labharness.lab import LabPlan
-from labharness.lab.house.house_process import HOUSE_JOURNAL
 from labharness.lab.house.submissions import forget
 from labharness.lab.operate.retention import (
     KeptRun,
@@ -20,7 +19,7 @@ from labharness.lab.operate.retention import (
     why_clock_is_doubted,
 )
 from labharness.protocols.hcp.terms import CONFIDENTIAL
-from labharness.work.task.house import read_tasks
+from labharness.work.task.kept import HOUSE_JOURNAL, read_tasks
 
 
 def retention(chosen: argparse.Namespace) -> int:

@@ -35,9 +35,9 @@ from labharness.faces.cli.stopping import stoppable
 from labharness.faces.cli.submission import read_submit
 from labharness.faces.cli.tasks import follow, submit_to_house
 from labharness.faces.report.words import phase_text
+from labharness.instruments.link.conversation import is_up
 from labharness.journal.reading import run_header
 from labharness.lab import LabPlan
-from labharness.lab.wiring.control import is_up
 from labharness.lab.wiring.operators import TerminalOperator
 from labharness.lab.wiring.tasks import RunResult, TaskRun, lab_facts_without_line
 from labharness.protocols.hcp import answers

@@ -31,7 +31,8 @@ from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lease import Leased
 from labharness.lab.house.access import Face, HouseAccess
 from labharness.lab.house.house_process import HouseProcess
-from labharness.lab.house.start import NotUp, bring_up_owner, line_state
+from labharness.lab.house.owner_client import line_state
+from labharness.lab.house.start import NotUp, bring_up_owner
 
 BROKERS: Final = ("broker", "ca", "cert", "http")
 """Options that are for a broker."""

@@ -13,7 +13,7 @@ from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli.line_writer import TERMINAL
 
 if TYPE_CHECKING:
-    from labharness.lab import LabPlan
+    from labharness.lab import LabAddress, LabPlan
 
 
 class OutputLost(LabError, OSError, code="output_lost"):
@@ -77,9 +77,9 @@ def pin_reading(path: str) -> None:
     TERMINAL.pin(sys.stderr, in_language(Text("cli.reading", path=path), TERMINAL.language))
 
 
-def latched(plan: "LabPlan", why: str) -> str:
+def latched(place: "LabAddress", why: str) -> str:
     """Return that a line is latched, and the command that resets it."""
-    return Text("cli.latched", why=why, command=plan.reset_command)
+    return Text("cli.latched", why=why, command=place.reset_command)
 
 
 def counted(findings: int) -> str:
@@ -172,3 +172,10 @@ def chosen_lab(path: str | None) -> "LabPlan":
     from labharness.lab import default_lab_path, read_lab
 
     return read_lab(default_lab_path() if path is None else Path(path))
+
+
+def chosen_address(path: str | None) -> "LabAddress":
+    """Read where the lab is whose file was named, or the one that ships, and no more of it."""
+    from labharness.lab.config.address import default_lab_path, read_address
+
+    return read_address(default_lab_path() if path is None else Path(path))

@@ -85,7 +85,7 @@ def lasting(unit_s: float) -> Callable[[str], float]:
     return duration
 
 
-hours = lasting(3600.0)
+seconds, minutes, hours = lasting(1.0), lasting(60.0), lasting(3600.0)
 
 
 def _up_to(text: str, most: float, refusal: str) -> float:
@@ -145,3 +145,6 @@ def words(text: str) -> str:
     if not text.isprintable():  # such as text that came by a terminal of another encoding
         raise _wrong("value.unprintable", word=repr(text))
     return text
+
+
+text = str

@@ -3,8 +3,10 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,17 +17,25 @@ from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.keys import Keys
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.show import BadUse, latched, say, warn
-from labharness.journal.encryption import KeyMissing, kept
-from labharness.lab import LabPlan
-from labharness.lab.config.lock import read_owner
-from labharness.lab.operate.idle_line import watch
-from labharness.lab.wiring.control import LineControl, NoOwner
-from labharness.safety.kernel import Envelope
-from labharness.work.desk.folder import ANSWER_NAME, SUBMIT_NAME
+from labharness.faces.cli.owner import idle_text, owner_of, running_beside, whole
+from labharness.faces.cli.show import (
+    BadUse,
+    CommandFailed,
+    chosen_address,
+    latched,
+    looking,
+    say,
+    warn,
+)
+from labharness.instruments.link.conversation import LineControl, NoOwner
+from labharness.lab.config.address import LabAddress
+from labharness.lab.config.lock import LineBusy, read_owner
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from labharness.lab import LabPlan
+    from labharness.safety.kernel import Envelope
 
 WATCH_S = 1.0  # between two looks at what a line says
 ANSWER_TRIES, ANSWER_TRY_S = 25, 0.2  # an owner's socket ends before its answer is on the disk
@@ -33,43 +43,71 @@ COLUMNS = ("watch.channel", "watch.value", "watch.unit", "watch.age", "watch.wit
 STYLES = {"trip": "bold white on red", "warn": "black on yellow", "unknown": "magenta"}
 
 
-def watch_line(
-    plan: LabPlan, chosen: argparse.Namespace, owner: LineControl | None, beside: Callable[[], str]
-) -> int:
+def watching(chosen: argparse.Namespace) -> int:
+    """Show a line's readings once a second; return the exit code."""
+    place = chosen_address(chosen.lab)
+    with looking(place.state_dir):
+        return watch_line(place, chosen, owner_of(place))
+
+
+def watch_line(place: LabAddress, chosen: argparse.Namespace, owner: LineControl | None) -> int:
     """Show a line's readings once a second.
 
     Args:
-        plan: The lab's files.
+        place: Where the lab is.
         chosen: The arguments.
         owner: The process that drives the line; without one this process reads it.
-        beside: Returns which other labs are driven, if this one is not.
     """
-    if wrong := unknown_name(plan, chosen.names):
-        raise BadUse(wrong)
     looks = None if chosen.for_s is None else max(1, round(chosen.for_s / WATCH_S))
-    with Screen(plan, chosen.names, as_json=chosen.json, looks=looks) as screen:
+    if owner is None:
+        return _watch_alone(whole(place), chosen, looks)
+    with owner, Screen(place, chosen.names, as_json=chosen.json, looks=looks) as screen:
+        found = read_owner(place.state_dir)
+        folder = "" if found is None else found.folder
         try:
-            if owner is None:
-                if said := beside():
-                    warn(said)
-                watch(plan, screen.show)
-                return EXIT_COMPLETED
-            found = read_owner(plan.state_dir)
-            folder = "" if found is None else found.folder
-            with owner:
-                try:
-                    while screen.show(owner.ask(do="status")):
-                        pause(WATCH_S)
-                except NoOwner:
-                    if _drives_still(plan):
-                        raise
-                    screen.stay(Text("watch.owner_ended", how=how_it_ended(folder)))
+            status = owner.ask(do="status")
+            known = (*status.get("readings", ()), *status.get("unknown", ()))
+            if not all(any(_named(each, (name,)) for each in known) for name in chosen.names):
+                _must_be_known(whole(place), chosen.names)
+            while screen.show(status):
+                pause(WATCH_S)
+                status = owner.ask(do="status")
+        except NoOwner:
+            if _drives_still(place):
+                raise
+            with suppress(KeyboardInterrupt):
+                screen.stay(Text("watch.owner_ended", how=how_it_ended(folder)))
         except KeyboardInterrupt:  # the way to end a watch
             pass
     return EXIT_COMPLETED
 
 
-def unknown_name(plan: LabPlan, names: Sequence[str]) -> str:
+def _watch_alone(plan: "LabPlan", chosen: argparse.Namespace, looks: int | None) -> int:
+    """Poll a line without an owner."""
+    from labharness.lab.operate.idle_line import watch
+
+    _must_be_known(plan, chosen.names)
+    with Screen(plan, chosen.names, as_json=chosen.json, looks=looks) as screen:
+        if running_beside(plan.state_dir):  # one of those may have been meant
+            warn(idle_text(plan))
+        try:
+            watch(plan, screen.show)
+        except KeyboardInterrupt:  # the way to end a watch
+            pass
+        except LineBusy as why:
+            if why.owner is None or why.owner.does or plan.real_ports:
+                raise
+            who = str(why.owner)
+            raise CommandFailed(Text("watch.fast", owner=who, lab=plan.option)) from None
+    return EXIT_COMPLETED
+
+
+def _must_be_known(plan: "LabPlan", names: Sequence[str]) -> None:
+    if wrong := unknown_name(plan, names):
+        raise BadUse(wrong)
+
+
+def unknown_name(plan: "LabPlan", names: Sequence[str]) -> str:
     """Return the complaint about a name that matches no instrument or channel; ``""`` for none."""
     channels = [f"{each.name}.{own}" for each in plan.instruments for own in each.driver.channels]
     for name in names:
@@ -89,10 +127,10 @@ def _named(channel: str, names: Sequence[str]) -> bool:
     )
 
 
-def _drives_still(plan: LabPlan) -> bool:
+def _drives_still(place: LabAddress) -> bool:
     """Return whether the owner of the line is still there, and only silent."""
     try:
-        LineControl(plan.state_dir).close()
+        LineControl(place.state_dir).close()
     except NoOwner:
         return False
     return True
@@ -100,6 +138,9 @@ def _drives_still(plan: LabPlan) -> bool:
 
 def how_it_ended(folder: str) -> str:
     """Return how a run ended, by the answer in its folder, which may come a moment later."""
+    from labharness.journal.encryption import KeyMissing, kept
+    from labharness.work.desk.folder import ANSWER_NAME, SUBMIT_NAME
+
     if not folder:
         return Text("watch.drove_nothing")
     if not (Path(folder) / SUBMIT_NAME).exists():
@@ -122,7 +163,7 @@ def how_it_ended(folder: str) -> str:
         return Text("watch.no_answer", folder=folder)
 
 
-def level(envelope: Envelope, channel: str, value: float | None) -> str:
+def level(envelope: "Envelope", channel: str, value: float | None) -> str:
     """Return how a reading stands to the line's rules: ``trip``, ``warn``, ``unknown`` or ``""``.
 
     It is the colour of its row. The kernel alone decides about a trip, because it knows for how
@@ -143,7 +184,7 @@ def level(envelope: Envelope, channel: str, value: float | None) -> str:
     return "warn" if beyond or outside else ""
 
 
-def bounds_text(envelope: Envelope, channel: str) -> str:
+def bounds_text(envelope: "Envelope", channel: str) -> str:
     """Return the values that a channel may be set to, and those beyond which it warns or trips."""
     said: list[str] = [
         Text("watch.settable", low=row.low, high=row.high)
@@ -162,16 +203,17 @@ class Screen:
     """Shows the status of a line repeatedly: as a live table, plain lines, or JSON lines.
 
     Args:
-        plan: The lab's files.
+        place: Where the lab is; its files are read for the bounds that a live table shows.
         names: Instruments, channels or patterns of them; all if there are none.
         as_json: Print one JSON object a look.
         looks: Number of looks; ``None`` is without end.
     """
 
     def __init__(
-        self, plan: LabPlan, names: Sequence[str], *, as_json: bool, looks: int | None
+        self, place: LabAddress, names: Sequence[str], *, as_json: bool, looks: int | None
     ) -> None:
-        self._plan = plan
+        self._place = place
+        self._plan = cache(partial(whole, place))
         self._names = names
         self._as_json = as_json
         self._left = looks
@@ -237,7 +279,7 @@ class Screen:
 
     def _head(self) -> list[str]:
         """Return the lines above the readings."""
-        status, plan = self._status, self._plan
+        status = self._status
         parts = [status["state"], Text("watch.line", mode=status["mode"])]
         parts += [status["step"]] if status["step"] else []
         if status.get("left_s"):
@@ -246,7 +288,11 @@ class Screen:
             parts.append(Text("watch.tripped", why=status["trip"]))
         why = status.get("latched")
         lost = [Text("watch.alarm", what=each) for each in status.get("lost", ())]
-        return [Text("watch.head", parts=parts), *([latched(plan, why)] if why else []), *lost]
+        return [
+            Text("watch.head", parts=parts),
+            *([latched(self._place, why)] if why else []),
+            *lost,
+        ]
 
     def _rows(self) -> Iterator[tuple[str, str, str, str]]:
         """Return channel, value, unit and age (s) of each reading."""
@@ -275,7 +321,7 @@ class Screen:
         from rich.console import Group
         from rich.table import Table
 
-        envelope, language = self._plan.envelope, TERMINAL.language
+        envelope, language = self._plan().envelope, TERMINAL.language
 
         def shown(each: str) -> rich_text.Text:
             return rich_text.Text(in_language(each, language))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from labharness.core.clock import pause, steady_s
-from labharness.lab.house.house_process import house_door
+from labharness.instruments.link.conversation import house_door
 from labharness.work.task.states import TERMINAL
 
 LOOK_S_MIN: Final = 0.5

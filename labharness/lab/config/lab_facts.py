@@ -12,6 +12,7 @@ from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text, several
 from labharness.core.vocabulary.units import ATMOSPHERE_TORR, CELSIUS, TEMPERATURES, temperature_in
 from labharness.instruments.driver import Adds
+from labharness.lab.config.approvers import approvers_of
 from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.consistency import channels_of
 from labharness.lab.config.kinds import capabilities, shipped_file
@@ -25,7 +26,6 @@ from labharness.work.admission.approval import (
     public_key_of,
     read_approval,
 )
-from labharness.work.admission.approvers import Approver, BadApprovers, read_approvers
 from labharness.work.admission.callers import BadCallers, Caller, read_callers
 from labharness.work.capability import Capability, LineFacts, Settings
 from labharness.work.desk import EnergySource, LabFacts
@@ -64,20 +64,6 @@ def lab_facts_of(plan: LabPlan) -> LabFacts:
         encrypts=plan.data_key is not None,
         begins_anew=plan.begins_anew,
     )
-
-
-def approvers_of(plan: LabPlan) -> Mapping[str, Approver] | None:
-    """Read the persons who may approve; ``None`` where a lab takes names on trust.
-
-    Raises:
-        BadLabFile: The approvers file cannot be honoured.
-    """
-    if plan.file.lab.approvers is None:
-        return None
-    try:
-        return read_approvers(read_text(plan.beside(plan.file.lab.approvers)))
-    except BadApprovers as why:
-        raise BadLabFile(str(why)) from None
 
 
 def _asked_for(

@@ -19,29 +19,24 @@ from pydantic import (
     model_validator,
 )
 
-from labharness.core.errors import LabError
-from labharness.core.files.named import open_named
 from labharness.core.files.tables import BadTable, read_table
 from labharness.core.vocabulary.digests import digest_of, joined
 from labharness.core.vocabulary.hours import Hours, NoHours, read_hours
 from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.link.identity import LinkAddress, network_host
+from labharness.lab.config.address import LAB_ID
+from labharness.lab.config.address import BadLabFile as BadLabFile
+from labharness.lab.config.address import read_text as read_text
 from labharness.safety.alarm.board import LEVEL_MAX, Severity
 
 AMBIENT_TORR_MIN, AMBIENT_TORR_MAX = 450.0, 800.0
 """The standard atmosphere (ISO 2533) has 462 Torr at 4,000 m and 798 at -400 m, the weather a few
 per cent beside that; a value beyond is a typing error, or in another unit."""
 
-TEXT_BYTES_MAX = 4 * 1024 * 1024  # a lab file has a few kB; the log of proof tests grows by a line
-
 PLACEHOLDER = "NAME"  # in the line that the doctor prints
 
 T = TypeVar("T", bound=BaseModel)
-
-
-class BadLabFile(LabError, ValueError, code="bad_lab_file"):
-    """A file of the lab cannot be honoured as it stands; the message says where and why."""
 
 
 class Strict(BaseModel):
@@ -83,7 +78,7 @@ class LabHead(Strict):
         attempts_max: Most attempts of one task, those included that an operator asks for.
     """
 
-    id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")
+    id: str = Field(pattern=LAB_ID)
     title: str
     line: str = MEASURES
     attended: Annotated[Hours, PlainValidator(_hours), PlainSerializer(str)]
@@ -370,6 +365,11 @@ class LabFile(Strict):
                 yield Text("lab.loopback", name=row.name)
 
     @property
+    def real_addresses(self) -> tuple[LinkAddress, ...]:
+        """The addresses of the ports that lead to a real instrument."""
+        return tuple(row.address for row in self.port if row.link != "loopback")
+
+    @property
     def has_a_plant(self) -> bool:
         """Whether every instrument has a place in a simulated plant too."""
         return self.plant is not None and all(row.part is not None for row in self.instrument)
@@ -402,24 +402,6 @@ def read_lab_file(path: Path) -> tuple[LabFile, str]:
         from labharness.lab.config.capability_tables import moved_tables
 
         raise BadLabFile(several(str(why), *moved_tables(text))) from None
-
-
-def read_text(path: Path) -> str:
-    """Read a text file of the lab.
-
-    Raises:
-        BadLabFile: It cannot be read as UTF-8 text, or is too large for a file of a lab.
-    """
-    try:
-        with open_named(path) as file:
-            data = file.read(TEXT_BYTES_MAX + 1)
-        if len(data) > TEXT_BYTES_MAX:
-            raise BadLabFile(Text("lab.too_large", path=str(path), text_bytes_max=TEXT_BYTES_MAX))
-        return data.decode("utf-8")
-    except OSError as why:
-        raise BadLabFile(Text("pair", what=str(path), why=why.strerror)) from None
-    except UnicodeDecodeError as why:
-        raise BadLabFile(Text("lab.not_utf8", path=str(path), reason=why.reason)) from None
 
 
 def parse(model: type[T], text: str, where: str) -> T:

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
@@ -13,9 +13,10 @@ from labharness.core.vocabulary.extras import all_to_install
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.driver import Driver
-from labharness.instruments.link.identity import LinkAddress, LinkIdentity, identify, network_host
+from labharness.instruments.link.identity import network_host
 from labharness.lab.config import consistency
 from labharness.lab.config.account import account
+from labharness.lab.config.address import BadLabFile, LabAddress, default_lab_path, state_home
 from labharness.lab.config.ambient import in_the_room, room_of, unknown_room
 from labharness.lab.config.envelope_patch import base_of, patch_line
 from labharness.lab.config.envelopes import (
@@ -33,11 +34,9 @@ from labharness.lab.config.kinds import (
     load_driver,
     load_simulator,
     plant_kinds,
-    shipped_file,
     shipped_line,
 )
 from labharness.lab.config.lab_file import (
-    BadLabFile,
     InstrumentRow,
     LabFile,
     digest,
@@ -50,24 +49,20 @@ from labharness.lab.config.proven import harmful, unproven, unproven_reads
 from labharness.lab.config.wires import Finding, check_wires
 from labharness.line import Contact, Instrument, PortTiming, Room, compile_procedures
 from labharness.safety.guard import SafeFrame
-from labharness.safety.guard.armed import BadArming, must_be_stated, state_home
-from labharness.safety.guard.port_records import PortLatch
 from labharness.safety.kernel import Envelope, EnvelopeInvalid
 
 T = TypeVar("T")
 
-DEFAULT_LAB = "labs/cvd_mos2/lab.toml"
 SHARED_MODE = 0o2770
 """Mode of the state directory of real ports: each account of its group drives and resets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabPlan:
+class LabPlan(LabAddress):
     """A lab's files, read and checked; no port is opened.
 
     Attributes:
-        path: The lab file.
-        file: Its tables.
+        file: The tables of the lab file.
         envelope: The line's rules.
         safety_envelope: The same in the words of HCP L3, as callers are told.
         instruments: The line's instruments, with their drivers.
@@ -75,14 +70,12 @@ class LabPlan:
         envelope_digest: Over the line's envelope file, the one it is based on, and those of its
             kinds.
         hazards: The hazard table.
-        state_dir: The folder of latch and approvals.
         room: The room whose pressure the envelope's pressures refer to.
         safe_procedure: The procedure that every run begins and ends with.
         contacts: The channels that its relays feed.
         cold: For each watched temperature, in its unit, below what it is cold.
     """
 
-    path: Path
     file: LabFile
     envelope: Envelope
     safety_envelope: Mapping[str, Any]
@@ -90,7 +83,6 @@ class LabPlan:
     lab_digest: str
     envelope_digest: str
     hazards: HazardTable
-    state_dir: Path
     room: Room
     safe_procedure: str
     contacts: tuple[Contact, ...] = ()
@@ -121,11 +113,6 @@ class LabPlan:
         return all_to_install(absent(self.links, alerts=bool(self.file.alert)))
 
     @property
-    def real_ports(self) -> tuple[str, ...]:
-        """The ports that lead to a real instrument."""
-        return tuple(row.name for row in self.file.port if row.link != "loopback")
-
-    @property
     def names_on_trust(self) -> bool:
         """Whether an approver is only a name although real instruments are driven."""
         return bool(self.real_ports) and self.file.lab.approvers is None
@@ -140,12 +127,9 @@ class LabPlan:
         """Whether a simulated plant is made for each run, and no sample is left in it."""
         return any(row.link == "loopback" for row in self.file.port)
 
-    @property
-    def option(self) -> str:
-        """The option of a command for this lab: `` --lab FILE``, quoted; empty if the lab ships."""
-        if self.path == default_lab_path():
-            return ""
-        return f" --lab {shlex.quote(str(self.path))}"
+    def with_file(self, file: LabFile) -> "LabPlan":
+        """Return the plan of the same lab with other tables."""
+        return replace(self, file=file, ports=file.real_addresses)
 
     def owner(self, folder: Path) -> LockOwner:
         """Return this process as the owner that drives the line, with its folder."""
@@ -169,33 +153,6 @@ class LabPlan:
         drives = not owner.does  # a look and a safe procedure wait for no other machine
         leases = [row.lease for row in self.file.port if row.lease and drives]
         return LineLock(self.state_dir, owner, self.identities(), leases)
-
-    @property
-    def addresses(self) -> tuple[LinkAddress, ...]:
-        """The names of the real ports; empty where a system has no such locks (Windows)."""
-        if os.name != "posix":
-            return ()
-        return tuple(row.address for row in self.file.port if row.link != "loopback")
-
-    def identities(self) -> tuple[LinkIdentity, ...]:
-        """Return the names of the real ports on this machine."""
-        return tuple(identify(each) for each in self.addresses)
-
-    def port_latch(self, ports: Container[str] | None = None) -> PortLatch | None:
-        """Return the latch of the real ports on this machine: of all, or of the named ones."""
-        addresses = [each for each in self.addresses if ports is None or each.port in ports]
-        reset = f"labharness reset --name NAME --reason REASON{self.option_anywhere}"
-        return PortLatch(addresses, self.state_dir, reset) if addresses else None
-
-    @property
-    def reset_command(self) -> str:
-        """The command that opens this lab's latch, once the cause is gone."""
-        return f"labharness reset --name NAME --reason REASON{self.option}"
-
-    @property
-    def option_anywhere(self) -> str:
-        """The option of a command for this lab that works in any folder."""
-        return self.option and f" --lab {shlex.quote(str(self.path.resolve()))}"
 
     @property
     def sign_again(self) -> str:
@@ -287,14 +244,6 @@ class LabPlan:
             )
 
 
-def default_lab_path() -> Path:
-    """Return the path of the simulated lab that ships."""
-    try:
-        return Path(str(shipped_file(DEFAULT_LAB)))
-    except LookupError as why:
-        raise BadLabFile(Text("lab.no_shipped", why=str(why))) from None
-
-
 def read_lab(path: Path) -> LabPlan:
     """Read a lab file and the files that it names.
 
@@ -362,6 +311,9 @@ def read_lab(path: Path) -> LabPlan:
     )
     return LabPlan(
         path=path,
+        lab_id=file.lab.id,
+        ports=file.real_addresses,
+        approvers_file=None if file.lab.approvers is None else path.parent / file.lab.approvers,
         file=file,
         envelope=envelope,
         room=room,
@@ -414,12 +366,15 @@ def _kinds(instruments: Sequence[Instrument]) -> tuple[dict[str, KindLimits], di
 
 def _state_dir(file: LabFile, path: Path) -> Path:
     """Return the folder of the latch: one place, from any working folder."""
+    lab, named = file.lab.id, file.lab.state_dir
+    if file.real_addresses and (named is None or not Path(named).is_absolute()):
+        given = "is not stated" if named is None else f"is {named!r}"
+        raise BadLabFile(
+            f"state_dir in [lab] {given}: on real ports it takes one place for all accounts, by "
+            f'its whole path: state_dir = "/var/lib/labharness/{lab}"'
+        )
     try:
-        if any(row.link != "loopback" for row in file.port):
-            must_be_stated(file.lab.id, file.lab.state_dir)
-        found = state_home(file.lab.id, file.lab.state_dir, path)
-    except BadArming as why:
-        raise BadLabFile(str(why)) from None
+        found = state_home(lab, named, path)
     except RuntimeError as why:  # an account without a home
         raise BadLabFile(Text("lab.no_home", why=str(why))) from None
     if not found.is_absolute():

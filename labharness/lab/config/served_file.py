@@ -9,9 +9,9 @@ from typing import Any
 import tomli_w
 
 from labharness.core.vocabulary.texts import Text
+from labharness.lab.config.address import state_home
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.safety.guard.armed import state_home
 
 FIRST_LINE = "# Written by `labharness simulate`; it is written again at its next start.\n"
 ID_CHARACTERS_MAX = 63

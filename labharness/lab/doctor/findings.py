@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
-from labharness.core.vocabulary import Trip
 from labharness.core.vocabulary.extras import ALERT_NEEDS, EXTRAS, LINK_NEEDS
 from labharness.core.vocabulary.hours import ALWAYS
 from labharness.core.vocabulary.texts import Text
@@ -21,6 +20,7 @@ from labharness.lab.config.lab_facts import repository_key
 from labharness.lab.config.lab_file import PLACEHOLDER, AcceptedRow, PortRow
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.wires import Finding
+from labharness.lab.doctor.latch import LatchFacts
 from labharness.lab.wiring.arming import GUARDED
 from labharness.safety.alarm.board import Severity
 from labharness.safety.guard.port_records import KEPT_PLACE
@@ -109,19 +109,6 @@ class OwnerFacts:
     by: str = ""
     left_behind: bool = False
     trouble: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LatchFacts:
-    """The trip that latched the line and its time, or the reason that the latch cannot be read.
-
-    ``hidden`` where this user may not even see whether there is one.
-    """
-
-    trip: Trip | None = None
-    since: datetime | None = None
-    trouble: str = ""
-    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,14 +33,13 @@ from labharness.lab.config.usable import unsigned, unusable
 from labharness.lab.doctor.findings import (
     ClockFacts,
     FolderFacts,
-    LatchFacts,
     MachineFacts,
     OwnerFacts,
     SerialFacts,
 )
-from labharness.safety.guard import Latch, LatchUnreadable, port_records
+from labharness.lab.doctor.latch import seen_latch
+from labharness.safety.guard import port_records
 from labharness.safety.guard.harness import LOG_FILE, not_safe
-from labharness.safety.guard.latch import MARKER_FILE
 from labharness.safety.guard.process import REPEAT_S, is_at_work
 from labharness.work.admission.approval import BadApproval, StandingApproval, read_approval
 from labharness.work.admission.callers import BadCallers, read_callers
@@ -68,7 +67,7 @@ def look(plan: LabPlan, runs: Path) -> MachineFacts:
         runs: The folder that takes the folders of runs.
     """
     owner = _owner(plan)
-    latch = _latch(plan, owned=owner.held)
+    latch = seen_latch(plan, owned=owner.held)
     paths = [str(row.path) for row in plan.file.port if row.link == "serial"]
     unreached, clock = run_on(_in_time(plan, owner), PacedLoop(1.0))
     return MachineFacts(
@@ -322,28 +321,6 @@ def _owner(plan: LabPlan) -> OwnerFacts:
     except OSError as why:
         return OwnerFacts(held=False, trouble=Text("pair", what=str(lock), why=why.strerror))
     return OwnerFacts(held=False, left_behind=True)
-
-
-def seen_latch(plan: LabPlan) -> LatchFacts:
-    """Look whether a line is latched; nothing is opened or changed."""
-    return _latch(plan, owned=_owner(plan).held)
-
-
-def _latch(plan: LabPlan, *, owned: bool) -> LatchFacts:
-    path = plan.state_dir / "latch.json"
-    try:
-        latch = Latch(path, plan.port_latch())
-        if latch.trip is None or (latch.write_error and owned):  # the mark of a line in use
-            return LatchFacts()
-        marked = latch.write_error and latch.marker is not None
-        if latch.write_error and not marked:  # a port's record is all there is of it
-            return LatchFacts(latch.trip)
-        file = path.with_name(MARKER_FILE) if marked else path
-        return LatchFacts(latch.trip, datetime.fromtimestamp(file.stat().st_mtime, UTC))
-    except LatchUnreadable as why:
-        return LatchFacts(trouble=str(why))
-    except OSError as why:
-        return LatchFacts(trouble=Text("pair", what=str(path), why=why.strerror), hidden=True)
 
 
 def _not_safe(plan: LabPlan) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -36,16 +37,16 @@ from labharness.lab.house.needs import needs_of
 from labharness.lab.house.orders import HOUSE_FILE, RunFolders
 from labharness.lab.house.owner_client import OwnerClient
 from labharness.lab.house.spoken import COMMANDS_BY_WORD
-from labharness.lab.wiring.control import ControlSocket, LineControl
-from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX
+from labharness.lab.wiring.control import ControlSocket
+from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, decode, encode
 from labharness.work.task.commands import TaskActor
 from labharness.work.task.house import HouseJournal
+from labharness.work.task.kept import HOUSE_JOURNAL
 from labharness.work.task.record import RetryPolicy
 
 LOG = logging.getLogger(__name__)
 
 HOUSE_LOCK: Final = "house.lock"
-HOUSE_JOURNAL: Final = "house.sqlite"
 TURN_S: Final = 0.25
 """World time (s) between two turns of the house."""
 
@@ -68,11 +69,6 @@ WORDS: Final = ("status", "task", "submit", "create_job", "retry", "confirm", "l
 """Of the requests that are not commands on a task (`spoken`)."""
 
 T = TypeVar("T")
-
-
-def house_door(home: Path) -> LineControl:
-    """Return a conversation with a lab's house; raises `NoOwner` where none is up."""
-    return LineControl(home, (), local.HOUSE, "house.not_up")
 
 
 def salvage_house(plan: LabPlan) -> VerifyReport | None:
@@ -327,7 +323,10 @@ class HouseProcess:
             raise TaskRefused(Text("order.wrong", name="seed"))
         if not isinstance(after, list) or not all(isinstance(each, str) for each in after):
             raise TaskRefused(Text("order.wrong", name="after"))
-        kept = self._house.submit(message.encode(), seed=seed, links=after)
+        data = message.encode()
+        if key := words_of(asked, "message_id"):
+            data = encode(replace(decode(data), message_id=key))
+        kept = self._house.submit(data, seed=seed, links=after)
         self._wake()
         return {"task_id": kept.task_id, "fresh": kept.fresh, "rejected": kept.rejected}
 

@@ -1,25 +1,16 @@
 """The line owner as the house reaches it: by its socket, and by the latch of its line."""
 
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
-from labharness.instruments.link import local
+from labharness.instruments.link.conversation import owner_door
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.house.house_commands import TaskRefused
 from labharness.lab.house.orders import OwnerStatus, RunOrder
-from labharness.lab.wiring.control import LineControl
+from labharness.lab.house.start import state_of
 from labharness.safety.guard import Latch, LatchUnreadable
-
-OWNER_S_MAX: Final = 15.0
-"""Longest wait (s) for an answer of the line owner; a hold takes some seconds."""
-
-
-def owner_door(home: Path) -> LineControl:
-    """Return a conversation with a lab's line owner; raises `NoOwner` where there is none."""
-    return LineControl(home, (), local.OWNER, "house.no_owner", OWNER_S_MAX)
 
 
 class OwnerClient:
@@ -87,3 +78,19 @@ class OwnerClient:
         if not answer["ok"]:
             raise TaskRefused(answer["error"])
         return answer
+
+
+def line_state(plan: LabPlan) -> str:
+    """Return the state of a lab's line: ``idle``, ``running``, ``latched`` or ``down``."""
+    try:
+        owner = state_of(owner_door, plan.state_dir)
+        if owner is None:
+            return "down"
+        if owner["run_id"]:
+            return "running"
+        latch = Latch(plan.state_dir / "latch.json", plan.port_latch())
+    except LatchUnreadable:
+        return "latched"
+    except (LabError, OSError):
+        return "down"
+    return "idle" if latch.trip is None else "latched"

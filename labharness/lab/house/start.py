@@ -5,17 +5,17 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from labharness.core.clock import pause, steady_s
 from labharness.core.errors import LabError
 from labharness.core.files.named import open_own
 from labharness.core.vocabulary.texts import Text
-from labharness.lab.config.lab_plan import LabPlan
-from labharness.lab.house.house_process import house_door
-from labharness.lab.house.owner_client import owner_door
-from labharness.lab.wiring.control import LineControl, NoOwner
-from labharness.safety.guard import Latch, LatchUnreadable
+from labharness.instruments.link.conversation import LineControl, NoOwner, house_door, owner_door
+
+if TYPE_CHECKING:
+    from labharness.lab.config.address import LabAddress
+    from labharness.lab.config.lab_plan import LabPlan
 
 START_S_MAX: Final = 30.0
 """Longest time (s) from a process's start until its socket answers."""
@@ -43,23 +43,7 @@ def state_of(door: Door, home: Path) -> dict[str, Any] | None:
         return None
 
 
-def line_state(plan: LabPlan) -> str:
-    """Return the state of a lab's line: ``idle``, ``running``, ``latched`` or ``down``."""
-    try:
-        owner = state_of(owner_door, plan.state_dir)
-        if owner is None:
-            return "down"
-        if owner["run_id"]:
-            return "running"
-        latch = Latch(plan.state_dir / "latch.json", plan.port_latch())
-    except LatchUnreadable:
-        return "latched"
-    except (LabError, OSError):
-        return "down"
-    return "idle" if latch.trip is None else "latched"
-
-
-def bring_up(plan: LabPlan, speed: float | None, runs: Path) -> tuple[bool, bool]:
+def bring_up(plan: "LabPlan", speed: float | None, runs: Path) -> tuple[bool, bool]:
     """Start what is not up yet; return whether line owner and house were started now.
 
     Args:
@@ -76,7 +60,7 @@ def bring_up(plan: LabPlan, speed: float | None, runs: Path) -> tuple[bool, bool
     return bring_up_owner(plan, speed), _started(house_door, plan, house, lambda house: None)
 
 
-def bring_up_owner(plan: LabPlan, speed: float | None) -> bool:
+def bring_up_owner(plan: "LabPlan", speed: float | None) -> bool:
     """Start the line owner if it is not up; return whether it was. Arguments as `bring_up`.
 
     Raises:
@@ -103,7 +87,7 @@ def bring_up_owner(plan: LabPlan, speed: float | None) -> bool:
 
 
 def _started(
-    door: Door, plan: LabPlan, words: Sequence[str], check: Callable[[Mapping[str, Any]], None]
+    door: Door, plan: "LabPlan", words: Sequence[str], check: Callable[[Mapping[str, Any]], None]
 ) -> bool:
     """Return whether a process had to be started; one that leaves is asked to stay."""
     home = plan.state_dir
@@ -151,11 +135,11 @@ def _end_of(log: Path) -> str:
         return str(why)
 
 
-def take_down(plan: LabPlan, stop: bool) -> str:
+def take_down(plan: "LabAddress", stop: bool) -> str:
     """End the house, then the line owner once its line is free; return the run that goes on.
 
     Args:
-        plan: The lab's files.
+        plan: Where the lab is.
         stop: Stop what runs, as a stop request; without it a run goes on to its end.
 
     Raises:

@@ -4,18 +4,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labharness.core.clock import Clock, wall_clock_utc
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
-from labharness.lab.config.lab_file import BadLabFile
-from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.config.address import BadLabFile, LabAddress
 from labharness.lab.config.lock import LineBusy, LineLock
-from labharness.lab.wiring.lab import Lab
-from labharness.line import LineAlarms
-from labharness.line.alarms import CHANNEL, UNVERIFIED
 from labharness.safety.alarm.board import Actor, Alarm, AlarmEvent, Board, Fact, expired, take
 from labharness.safety.alarm.outlets import (
     AlarmFile,
@@ -26,6 +23,11 @@ from labharness.safety.alarm.outlets import (
     NullSenders,
 )
 
+if TYPE_CHECKING:
+    from labharness.lab.config.lab_plan import LabPlan
+    from labharness.lab.wiring.lab import Lab
+    from labharness.line import LineAlarms
+
 FILE_NAME = "alarms.jsonl"
 ALL = "all"
 
@@ -34,12 +36,14 @@ class NotDone(LabError, RuntimeError, code="alarm_not_changed"):
     """The alarms were not changed; the message says why."""
 
 
-def line_alarms(lab: Lab) -> LineAlarms:
+def line_alarms(lab: "Lab") -> "LineAlarms":
     """Wire the alarms of an opened lab.
 
     Raises:
         BadLabFile: An alert cannot be sent as the lab file has it.
     """
+    from labharness.line import LineAlarms
+
     plan, virtual = lab.plan, lab.clock.virtual
     return LineAlarms(
         line=lab.line,
@@ -52,7 +56,7 @@ def line_alarms(lab: Lab) -> LineAlarms:
     )
 
 
-async def somebody_knows(alarms: LineAlarms, clock: Clock, tell: Callable[[str], None]) -> None:
+async def somebody_knows(alarms: "LineAlarms", clock: Clock, tell: Callable[[str], None]) -> None:
     """Go on calling people for a line left latched or not verified, until one acknowledges.
 
     The line has no owner meanwhile. At another speed than the real one it does not wait.
@@ -61,7 +65,7 @@ async def somebody_knows(alarms: LineAlarms, clock: Clock, tell: Callable[[str],
         await alarms.answered(tell)
 
 
-def channels(plan: LabPlan) -> tuple[AlertChannel, ...]:
+def channels(plan: "LabPlan") -> tuple[AlertChannel, ...]:
     """Return the recipients of alerts in the lab file."""
     return tuple(
         AlertChannel(
@@ -74,7 +78,7 @@ def channels(plan: LabPlan) -> tuple[AlertChannel, ...]:
     )
 
 
-def senders(plan: LabPlan) -> Channels:
+def senders(plan: "LabPlan") -> Channels:
     """Return the senders of the recipients' messages.
 
     Raises:
@@ -88,20 +92,20 @@ def senders(plan: LabPlan) -> Channels:
         raise BadLabFile(Text("pair", what=str(plan.path), why=str(why))) from None
 
 
-def listed(plan: LabPlan, now: datetime) -> tuple[Board, tuple[Alarm, ...], int]:
+def listed(place: LabAddress, now: datetime) -> tuple[Board, tuple[Alarm, ...], int]:
     """Return the board, the alarms that are still of interest, and how many lines are damaged.
 
     Raises:
         NotDone: The file cannot be read.
     """
-    file = AlarmFile(_path(plan))
+    file = AlarmFile(_path(place))
     board, _ = _board(file, now)
     kept = [alarm for alarm in board.alarms.values() if alarm.state.retained]
     return board, tuple(sorted(kept, key=lambda alarm: alarm.gravity)), file.damaged
 
 
 def do(
-    plan: LabPlan,
+    place: LabAddress,
     event: AlarmEvent,
     name: str,
     *,
@@ -122,7 +126,7 @@ def do(
     """
     if misleads := bad_name(who):
         raise NotDone(misleads)
-    file = AlarmFile(_path(plan))
+    file = AlarmFile(_path(place))
     board, ended = _board(file, now)
     names: Sequence[str] = (name,)
     if event is AlarmEvent.ACKNOWLEDGE:
@@ -146,13 +150,13 @@ def do(
     return tuple(names)
 
 
-def reset_alarms(plan: LabPlan, *, now: datetime, who: str, why: str) -> None:
+def reset_alarms(place: LabAddress, *, now: datetime, who: str, why: str) -> None:
     """Reset every latched alarm: the cause is gone, and a person resets the line.
 
     Raises:
         NotDone: The file cannot be read or written.
     """
-    file = AlarmFile(_path(plan))
+    file = AlarmFile(_path(place))
     board, _ = _board(file, now)
     facts = []
     for alarm in board.alarms.values():
@@ -173,23 +177,27 @@ def reset_alarms(plan: LabPlan, *, now: datetime, who: str, why: str) -> None:
         _append(file, facts)
 
 
-def channel_answers(plan: LabPlan, channel: str) -> None:
+def channel_answers(place: LabAddress, channel: str) -> None:
     """Record that a channel of alert takes messages; an owner of the line finds that by itself."""
-    with suppress(LineBusy, OSError), LineLock(plan.state_dir):
-        _end(plan, CHANNEL + channel, "it takes messages")
+    from labharness.line.alarms import CHANNEL
+
+    with suppress(LineBusy, OSError), LineLock(place.state_dir):
+        _end(place, CHANNEL + channel, "it takes messages")
 
 
-def line_is_verified(plan: LabPlan, procedure: str) -> None:
+def line_is_verified(place: LabAddress, procedure: str) -> None:
     """Record that a line without an owner was made safe, and every step was verified."""
-    _end(plan, UNVERIFIED, f"{procedure} is verified")
+    from labharness.line.alarms import UNVERIFIED
+
+    _end(place, UNVERIFIED, f"{procedure} is verified")
 
 
-def _end(plan: LabPlan, prefix: str, why: str) -> None:
+def _end(place: LabAddress, prefix: str, why: str) -> None:
     """Record that alarms are no longer active: an action has ended their cause.
 
     The line has no owner meanwhile. A file that cannot be written stays the same.
     """
-    file, now = AlarmFile(_path(plan)), wall_clock_utc()
+    file, now = AlarmFile(_path(place)), wall_clock_utc()
     with suppress(NotDone):
         board, ended = _board(file, now)
         facts = [
@@ -205,8 +213,8 @@ def _begins(name: str, prefix: str) -> bool:
     return name == prefix or (prefix.endswith("/") and name.startswith(prefix))
 
 
-def _path(plan: LabPlan) -> Path:
-    return plan.state_dir / FILE_NAME
+def _path(place: LabAddress) -> Path:
+    return place.state_dir / FILE_NAME
 
 
 def _board(file: AlarmFile, now: datetime) -> tuple[Board, tuple[Fact, ...]]:

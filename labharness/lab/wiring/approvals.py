@@ -29,9 +29,13 @@ from labharness.lab.wiring.approval_log import ASKED, ApprovalLog, BadLog, Entry
 from labharness.lab.wiring.decisions import BadDecision, Decision, Pending
 from labharness.lab.wiring.used_agreements import used_by
 from labharness.protocols.hcp.terms import ReasonCode, Rejected
-from labharness.work.admission.approval import Approved, PersonalApproval, verify_personal
+from labharness.work.admission.approval import (
+    ApprovalRequest,
+    Approved,
+    PersonalApproval,
+    verify_personal,
+)
 from labharness.work.admission.approvers import Approver, decision_bytes, why_not_by
-from labharness.work.desk import ApprovalRequest
 
 LOOK_S = 1.0  # world time between two looks at what persons have said
 VALID_S = 24 * 3600.0  # how long a request stands, and an agreement counts

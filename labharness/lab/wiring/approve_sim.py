@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from labharness.core.vocabulary.texts import Text
+from labharness.lab.config.address import default_lab_path
 from labharness.lab.config.lab_facts import repository_key
 from labharness.lab.config.lab_file import BadLabFile, read_text
-from labharness.lab.config.lab_plan import LabPlan, default_lab_path, read_lab
+from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.work.admission.approval import StandingApproval, read_approval, sign, write_approval
 
 

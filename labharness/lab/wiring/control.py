@@ -7,39 +7,25 @@ there a run is stopped at its own terminal.
 """
 
 import asyncio
-import select
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from itertools import islice
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from labharness.core.clock import Clock
-from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text, from_json, to_json
+from labharness.core.vocabulary.texts import from_json
 from labharness.instruments.link import local
-from labharness.lab.config.lock import read_owner
+from labharness.instruments.link.conversation import LINE_BYTES_MAX, line_of
 from labharness.safety.guard.service import LOOK_S, DoorPaths
 
-NO_OPTION = "no --lab"  # how a command names the lab that ships
-LINE_BYTES_MAX = 64 * 1024
-LABS_MAX = 1000  # state directories that are looked at
 CLIENTS_MAX = 8
 IDLE_S_MAX = 600.0  # a terminal that is silent for so long is disconnected
 WRITE_S_MAX = 10.0  # and so is one that does not take its answer
 LAST_S_MAX = 2.0  # for answers on their way when the line's owner ends
-CONNECT_S_MAX = 2.0
-LATE_S = 3.0  # a person who waits longer for an answer is told so
-ANSWER_S_MAX = 120.0  # the longest a command may take to settle, be read back, and be told
 
 QUESTIONS = ("read", "status")  # any other request is carried out without a listener too
 
 Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
-Late = Sequence[tuple[float, Callable[[], None]]]
-
-
-class NoOwner(LabError, ConnectionError, code="no_owner"):
-    """No process owns the line, or it does not answer; the message says which."""
 
 
 class ControlSocket:
@@ -110,11 +96,11 @@ class ControlSocket:
                 if answer is None:
                     return
                 async with asyncio.timeout(WRITE_S_MAX * self._speed):
-                    writer.write(_line(answer))
+                    writer.write(line_of(answer))
                     await writer.drain()
         except asyncio.LimitOverrunError:
             said = {"ok": False, "error": f"a request has at most {self._line_bytes_max} bytes"}
-            writer.write(_line(said))
+            writer.write(line_of(said))
         except (asyncio.IncompleteReadError, TimeoutError, ConnectionError):
             pass  # it hung up, or was asleep
         finally:
@@ -191,120 +177,3 @@ async def _watch(places: DoorPaths, lost: Callable[[str], None], speed: float) -
     while not (why := places.lost()):  # noqa: ASYNC110 - a folder tells of nothing by itself
         await asyncio.sleep(LOOK_S * speed)
     lost(why)
-
-
-class LineControl:
-    """One conversation with the owner of a line, for a terminal.
-
-    Args:
-        state_dir: The lab's state directory.
-        late: Functions to call after so many seconds without an answer, the soonest first: a
-            person may know why.
-        name: Of the socket's file.
-        absent: Code of the text for a socket without a process.
-        answer_s_max: Longest time (s) to wait for an answer.
-
-    Raises:
-        NoOwner: No process serves the socket.
-        PermissionError: This account may not know whether one does.
-    """
-
-    def __init__(
-        self,
-        state_dir: Path,
-        late: Late = (),
-        name: str = local.CONTROL,
-        absent: str = "control.nobody",
-        answer_s_max: float = ANSWER_S_MAX,
-    ) -> None:
-        self._late = late
-        self._answer_s_max = answer_s_max
-        path = state_dir / name
-        if not local.SUPPORTED:
-            raise NoOwner(Text("control.unsupported"))
-        try:
-            self._socket = local.connected_to(path, CONNECT_S_MAX)
-        except PermissionError as why:
-            text = f"{why.strerror}: the line is driven by the account that this folder belongs to"
-            raise PermissionError(why.errno, text, str(path)) from None
-        except OSError as why:
-            text = Text(absent, path=str(path), why=why.strerror or str(why))
-            raise NoOwner(text) from None
-        self._socket.settimeout(answer_s_max)
-        self._lines = self._socket.makefile("rb")
-
-    def ask(self, **asked: object) -> dict[str, Any]:
-        """Send one request and return the answer.
-
-        Raises:
-            NoOwner: The owner went away, or takes too long.
-        """
-        try:
-            self._socket.sendall(_line(asked))
-            waited_s = 0.0
-            for at_s, tell in self._late:
-                if select.select([self._socket], [], [], at_s - waited_s)[0]:
-                    break
-                waited_s = at_s
-                tell()
-            text = self._lines.readline(16 * LINE_BYTES_MAX)
-        except TimeoutError:
-            raise NoOwner(Text("control.slow", most_s=self._answer_s_max)) from None
-        except OSError as why:
-            raise NoOwner(Text("control.gone_why", why=why.strerror)) from None
-        if not text.endswith(b"\n"):
-            raise NoOwner(Text("control.gone"))
-        return cast("dict[str, Any]", from_json(text))
-
-    def close(self) -> None:
-        """Close the connection."""
-        with suppress(OSError):
-            self._lines.close()
-        self._socket.close()
-
-    def __enter__(self) -> "LineControl":
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        self.close()
-
-
-def is_up(state_dir: Path) -> bool:
-    """Return whether a house answers for a lab."""
-    return is_served(state_dir, local.HOUSE)
-
-
-def is_served(state_dir: Path, name: str = local.CONTROL) -> bool:
-    """Return whether a process answers for a lab: the one that drives its line, or another."""
-    if not (state_dir / name).exists():
-        return False
-    try:
-        LineControl(state_dir, (), name).close()
-    except (NoOwner, PermissionError):
-        return False
-    return True
-
-
-def running_beside(state_dir: Path) -> dict[str, str]:
-    """Return the other labs of this account that are served now, and how a command names each.
-
-    Returns:
-        By the name of their state directories: ``--lab FILE``; "no --lab" for the shipped one.
-    """
-    found = {}
-    for path in sorted(islice(state_dir.parent.glob(f"*/{local.CONTROL}"), LABS_MAX)):
-        if path.parent == state_dir:
-            continue
-        try:
-            LineControl(path.parent).close()
-        except (NoOwner, PermissionError):
-            continue
-        owner = read_owner(path.parent)
-        option = "--lab FILE" if owner is None else owner.lab_option.strip()
-        found[path.parent.name] = option or NO_OPTION
-    return found
-
-
-def _line(body: Mapping[str, Any]) -> bytes:
-    """Write an object as one line, in ASCII: every text can be encoded."""
-    return to_json(body) + b"\n"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from labharness.core.errors import LabError
-from labharness.work.desk import ApprovalRequest
+from labharness.work.admission.approval import ApprovalRequest
 
 
 class BadDecision(LabError, ValueError, code="bad_decision"):

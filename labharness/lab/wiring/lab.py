@@ -1,7 +1,6 @@
 """The composition root: wires a lab's line behind its gate, over real links or a simulated lab."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from labharness.core.clock import Chance, Clock
 from labharness.core.vocabulary.hours import ALWAYS
@@ -54,7 +53,7 @@ class Lab:
         sim_lab: SimulatedLab | None = None,
         latch: Callable[..., Latch] = Latch,
     ) -> None:
-        plan = replace(plan, file=plan.file.on_loopbacks()) if nominal else plan
+        plan = plan.with_file(plan.file.on_loopbacks()) if nominal else plan
         file = plan.file
         self.plan = plan
         self.clock = clock

@@ -15,16 +15,18 @@ from labharness.core.clock import run as run_on
 from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_own
 from labharness.core.vocabulary.texts import Text
+from labharness.instruments.link.conversation import is_served
 from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.encryption import in_use
-from labharness.lab.config.lab_facts import approvers_of, lab_facts_of
+from labharness.lab.config.approvers import approvers_of
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LOCK_NAME, LineBusy, LineLock
 from labharness.lab.wiring.alarms import line_alarms, somebody_knows
 from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, Persons
-from labharness.lab.wiring.control import is_served, served
+from labharness.lab.wiring.control import served
 from labharness.lab.wiring.heads import head_keeper
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.operators import RemoteOperator

@@ -4,10 +4,15 @@ The shells are imported where they are used: ``shell`` and ``remote`` need async
 not import it.
 """
 
-from labharness.safety.guard.contract import Done, Guard, LatchView, PortBusy
-from labharness.safety.guard.core import GuardCore, NotPermitted, Permit, Sent, Source
-from labharness.safety.guard.latch import Latch, LatchUnreadable, not_tried
-from labharness.safety.guard.port import Finished, Port, PortState, SafeFrame
+from typing import TYPE_CHECKING
+
+from labharness.core.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from labharness.safety.guard.contract import Done, Guard, LatchView, PortBusy
+    from labharness.safety.guard.core import GuardCore, NotPermitted, Permit, Sent, Source
+    from labharness.safety.guard.latch import Latch, LatchUnreadable, not_tried
+    from labharness.safety.guard.port import Finished, Port, PortState, SafeFrame
 
 __all__ = [
     "Done",
@@ -27,3 +32,5 @@ __all__ = [
     "Source",
     "not_tried",
 ]
+
+__getattr__ = on_demand(__name__, "port", "core", "latch", "contract")

@@ -8,8 +8,6 @@ as the lab file.
 
 import hashlib
 import json
-import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,9 +35,6 @@ ARMED_FILE = "armed.json"
 FILE_BYTES_MAX = 16 * 1024 * 1024  # a thousand times what a lab file has
 FORMAT = 3
 SILENCE_S_RANGE = (0.2, 5.0)
-PLACE_DIGITS = (
-    6  # of a digest: few labs of one account share a name, and the path of a socket must be short
-)
 PROCEDURE_FRAMES_MAX = 256
 PARITIES, STOP_BITS = ("N", "E", "O"), (1, 2)
 LINKS = {
@@ -209,69 +204,6 @@ def read_whole(path: Path) -> str:
         return data.decode()
     except UnicodeDecodeError as why:
         raise BadArming(f"it is not text in UTF-8: {why.reason} at byte {why.start}") from None
-
-
-def lab_home(lab_file: Path) -> Path:
-    """Find the state directory of a lab file, and read nothing else in it.
-
-    Raises:
-        BadArming: The file is not a lab file.
-    """
-    try:
-        said = tomllib.loads(read_whole(lab_file))
-        head = Fields(said, str(lab_file)).inside("lab")
-        named = head.text("state_dir") if head.has("state_dir") else None
-        lab = head.text("id")
-        if _has_real_ports(said.get("port")):
-            must_be_stated(lab, named)
-        return state_home(lab, named, lab_file)
-    except OSError as why:
-        raise BadArming(f"{lab_file}: {why.strerror}") from None
-    except (BadFields, BadArming, tomllib.TOMLDecodeError) as why:
-        raise BadArming(f"{lab_file} is not a lab file: {why}") from None
-
-
-def _has_real_ports(rows: object) -> bool:
-    links = [row.get("link") for row in rows if isinstance(row, dict)] if type(rows) is list else []
-    return any(link != "loopback" for link in links)
-
-
-def must_be_stated(lab: str, named: str | None) -> None:
-    """Refuse a state directory that another account would look for elsewhere.
-
-    Raises:
-        BadArming: It is missing or not an absolute path; the message holds the line to paste.
-    """
-    if named is None or not Path(named).is_absolute():
-        given = "is not stated" if named is None else f"is {named!r}"
-        raise BadArming(
-            f"state_dir in [lab] {given}: on real ports it takes one place for all accounts, by "
-            f'its whole path: state_dir = "/var/lib/labharness/{lab}"'
-        )
-
-
-def state_home(lab: str, named: str | None, lab_file: Path) -> Path:
-    """Return the directory where a lab's latch, arming and socket live.
-
-    Two files of simulated labs are two labs, even with one id: two checkouts, or two environments,
-    run the same example side by side.
-
-    Args:
-        lab: The lab's id.
-        named: Its ``state_dir``.
-        lab_file: The lab file.
-    """
-    if named is not None:
-        return Path(named).expanduser()
-    place = hashlib.sha256(os.fsencode(os.path.realpath(lab_file))).hexdigest()[:PLACE_DIGITS]
-    return account_home() / f"{lab}-{place}"
-
-
-def account_home() -> Path:
-    """Return the directory where labharness keeps what belongs to this account."""
-    base = os.environ.get("LABHARNESS_STATE") or os.environ.get("XDG_STATE_HOME")
-    home = Path(base) if base else Path.home() / ".local" / "state"
-    return home / "labharness"
 
 
 def _only_reads(

@@ -279,3 +279,44 @@ def _until(approval: StandingApproval) -> datetime:
     if until.utcoffset() is None:
         raise BadApproval(f"approval {approval.id}: until {approval.until!r} has no time zone")
     return until.astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest:
+    """A plan that waits for the agreement of persons, as it is shown to them.
+
+    Attributes:
+        session_id: Session of the run.
+        requester: The person who submitted it, and may not approve it.
+        risk_reasons: Reasons of the level.
+        hazards: Hazard categories, as declared and as the plan shows.
+        intent: The caller's words: text, never obeyed.
+        instructions: The compiled plan, as JSON.
+        duration_s: By pre-flight, or as planned.
+        prediction: The pre-flight, as JSON; ``None`` where the lab has no simulated plant.
+        why: Why no standing approval covers it.
+        expired: One would, had it not expired.
+        edited: One would, had the lab's files not been edited since.
+    """
+
+    session_id: str
+    requester: str
+    capability: str
+    risk_level: RiskLevel
+    risk_reasons: tuple[str, ...]
+    intent: str
+    inputs: Mapping[str, Any]
+    instructions: Mapping[str, Any]
+    duration_s: float
+    prediction: Mapping[str, Any] | None
+    envelope_digest: str
+    lab_digest: str
+    why: str
+    expired: bool
+    edited: bool = False
+    hazards: tuple[str, ...] = ()
+
+    def digest(self) -> str:
+        """Return the digest over plan, envelope and lab file that an agreement is bound to."""
+        plan = json.dumps(self.instructions, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return plan_digest(plan.encode(), self.envelope_digest.encode(), self.lab_digest.encode())

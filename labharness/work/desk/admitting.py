@@ -26,6 +26,7 @@ from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.kernel import Envelope
 from labharness.work.admission import approval as approvals
+from labharness.work.admission.approval import ApprovalRequest
 from labharness.work.admission.audit import Admitted, Screened, screen, weigh
 from labharness.work.admission.callers import Caller, anybody
 from labharness.work.admission.policy import refused_by_policy
@@ -38,7 +39,7 @@ from labharness.work.admission.risk import (
 )
 from labharness.work.capability import CannotDo, Capability, Planned, form_of
 from labharness.work.desk.energised import BadPlan, energised, least_duration_s, stated
-from labharness.work.desk.facts import ApprovalRequest, LabFacts
+from labharness.work.desk.facts import LabFacts
 from labharness.work.plan import Prediction
 
 ADVISED = frozenset({"safety_violation", "risk_too_high", "approval_denied", "approval_expired"})

@@ -16,8 +16,7 @@ from labharness.line.events import Events
 from labharness.line.trip_response import Hold
 from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.kernel import Envelope, Memory, Purge
-from labharness.work.admission.approval import Approved
-from labharness.work.desk.facts import ApprovalRequest
+from labharness.work.admission.approval import ApprovalRequest, Approved
 
 T = TypeVar("T")
 

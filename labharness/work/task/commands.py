@@ -1,9 +1,11 @@
 """The commands of the control plane of tasks and jobs, their actors, and who may give which."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from labharness.core.operations import Operation
+from labharness.work.task.operations import OPERATIONS
 from labharness.work.task.record import JobFields, ProgressFields, TaskFields
 
 ActorRole = Literal["caller", "operator", "runtime"]
@@ -236,38 +238,46 @@ class EndJob(JobCommand):
     reason: str = ""
 
 
-_ALL: Final = frozenset({"caller", "operator", "runtime"})
-_STAFF: Final = frozenset({"operator", "runtime"})
-_RUNTIME: Final = frozenset({"runtime"})
-_OPERATOR: Final = frozenset({"operator"})
-
-# An HCP caller creates tasks, reads and cancels its own, and pauses none. Only the runtime reports
-# work, because a person's word about an instrument is not a fact of the instrument.
-_ROWS: Final[dict[type[TaskCommand], tuple[str, frozenset[str]]]] = {
-    CreateTask: ("create_task", _ALL),
-    UpdateTask: ("update_task", _STAFF),
-    ReportStatus: ("report_status", _RUNTIME),
-    StartTask: ("start_task", _RUNTIME),
-    AppendProgress: ("append_task_progress", _RUNTIME),
-    PauseTask: ("pause_task", _STAFF),
-    ResumeTask: ("resume_task", _STAFF),
-    CancelTask: ("cancel_task", _ALL),
-    RetryTask: ("retry_task", _STAFF),
-    CompleteTask: ("complete_task", _RUNTIME),
-    FailTask: ("fail_task", _STAFF),
-    LinkTasks: ("link_tasks", _STAFF),
-    UnlinkTasks: ("unlink_tasks", _STAFF),
-    ArchiveTask: ("archive_task", _STAFF),
-    LeaseInstruments: ("lease_instruments", _RUNTIME),
-    ReleaseInstruments: ("release_instruments", _RUNTIME),
-    ListTasks: ("list_tasks", _ALL),
-    GetTask: ("get_task", _ALL),
-    CreateJob: ("create_job", _OPERATOR),
-    TickJob: ("tick_job", _RUNTIME),
-    MissRuns: ("miss_runs", _RUNTIME),
-    DropRun: ("drop_run", _RUNTIME),
-    TellJob: ("tell_job", _RUNTIME),
-    EndJob: ("end_job", _OPERATOR),
+COMMANDS: Final[dict[type[TaskCommand], str]] = {
+    CreateTask: "create_task",
+    UpdateTask: "update_task",
+    ReportStatus: "report_status",
+    StartTask: "start_task",
+    AppendProgress: "append_task_progress",
+    PauseTask: "pause_task",
+    ResumeTask: "resume_task",
+    CancelTask: "cancel_task",
+    RetryTask: "retry_task",
+    CompleteTask: "complete_task",
+    FailTask: "fail_task",
+    LinkTasks: "link_tasks",
+    UnlinkTasks: "unlink_tasks",
+    ArchiveTask: "archive_task",
+    LeaseInstruments: "lease_instruments",
+    ReleaseInstruments: "release_instruments",
+    ListTasks: "list_tasks",
+    GetTask: "get_task",
+    CreateJob: "create_job",
+    TickJob: "tick_job",
+    MissRuns: "miss_runs",
+    DropRun: "drop_run",
+    TellJob: "tell_job",
+    EndJob: "end_job",
 }
-COMMANDS: Final = {kind: name for kind, (name, _) in _ROWS.items()}
-MAY: Final = {kind: roles for kind, (_, roles) in _ROWS.items()}
+
+BESIDE: Final = {"fail_task": ("operator", "runtime")}
+"""The roles that may give a command without a row of its own."""
+
+
+def rights(rows: Iterable[Operation]) -> dict[type[TaskCommand], frozenset[str]]:
+    """Return the roles that may give each command, as the rows of the table of operations say.
+
+    An HCP caller creates tasks, reads and cancels its own, and pauses none. Only the runtime
+    reports work, because a person's word about an instrument is not a fact of the instrument.
+    """
+    asked = {row.request: row.right for row in rows if row.request}
+    said = {**BESIDE, **asked}
+    return {kind: frozenset(said.get(name, ("runtime",))) for kind, name in COMMANDS.items()}
+
+
+MAY: Final = rights(OPERATIONS)

@@ -1,48 +1,19 @@
 """The house's journal: writes the facts of tasks durably, and keeps the state that they make."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.chain import Sealed, VerifyReport, record_bytes, unseal
-from labharness.journal.reading import read
 from labharness.journal.salvage import salvage
 from labharness.work.task.commands import TaskActor, TaskCommand
 from labharness.work.task.deciding import decide, expired
 from labharness.work.task.facts import TaskFact, fact_from_json, fact_to_json
 from labharness.work.task.fold import folded
+from labharness.work.task.kept import KIND, read_tasks
 from labharness.work.task.record import Tasks
-
-KIND: Final = "task_facts"
-"""Kind of a record: all facts of one command, so that a cut never leaves a part of them."""
-
-
-def _facts(path: Path) -> Iterator[tuple[str, TaskFact]]:
-    """Return each fact with its id: the number of its record, and its place in it."""
-    for record in read(path):
-        if record.kind == KIND:
-            for number, body in enumerate(record.body["facts"]):
-                yield f"{record.seq}.{number}", fact_from_json(body)
-
-
-def read_tasks(path: Path) -> Tasks:
-    """Return the tasks of a house journal, whether its house is up or not.
-
-    Raises:
-        JournalFailed: The file cannot be opened or read.
-        UnknownFact: A newer version wrote it.
-    """
-    return folded(fact for _, fact in _facts(path))
-
-
-def read_history(path: Path) -> Iterator[tuple[str, TaskFact, Tasks, Tasks]]:
-    """Return each fact with its id, and the state before and after it; raises as `read_tasks`."""
-    tasks = Tasks()
-    for fact_id, fact in _facts(path):
-        before, tasks = tasks, folded((fact,), tasks)
-        yield fact_id, fact, before, tasks
 
 
 class Draft:

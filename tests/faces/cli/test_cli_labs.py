@@ -149,13 +149,12 @@ def test_a_latch_that_cannot_be_read_stays_shut_and_is_told_in_one_line(tmp_path
 
 @pytest.mark.parametrize(
     ("state_dir", "words"),
-    [("~nobody-of-this-name/x", "home directory"), ("\\u0000", "null byte")],
+    [("~nobody-of-this-name/x", "home directory"), ("\\u0000", "the character 0")],
 )
 def test_a_guard_of_a_lab_whose_state_can_be_nowhere_is_one_plain_error(
     tmp_path: Path, state_dir: str, words: str
 ) -> None:
-    lab = tmp_path / "lab.toml"
-    lab.write_text(f'[lab]\nid = "x"\nstate_dir = "{state_dir}"\n', "utf-8")
+    lab = edited_lab(tmp_path, "[lab]\n", f'[lab]\nstate_dir = "{state_dir}"\n')
     say("guard", lab).is_one_plain_error("labharness guard: ", str(lab), words)
 
 

@@ -6,9 +6,10 @@ from commands import say
 from journal_rows import replaced
 from labharness.lab import read_lab
 from labharness.lab.config.lease import Lease
-from labharness.lab.house.house_process import HOUSE_JOURNAL, HOUSE_LOCK
+from labharness.lab.house.house_process import HOUSE_LOCK
 from labharness.work.task.commands import CreateTask
 from labharness.work.task.house import HouseJournal
+from labharness.work.task.kept import HOUSE_JOURNAL
 from tasks_alone import ANA
 from up_lab import IV
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from commands import COMMAND, TIMEOUT_S, say, spawn
+from labharness.instruments.link.conversation import LINE_BYTES_MAX, LineControl, NoOwner
 from labharness.journal.reading import read
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.wiring.control import CLIENTS_MAX, LINE_BYTES_MAX, LineControl, NoOwner
+from labharness.lab.wiring.control import CLIENTS_MAX
 from platforms import unix
 from rig import EXAMPLE, SHORT_LINE
 

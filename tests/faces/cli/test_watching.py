@@ -20,8 +20,8 @@ from labharness.faces.cli import watching
 from labharness.faces.cli.keys import Keys, rows_of
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.watching import bounds_text, how_it_ended, level, watch_line
+from labharness.instruments.link.conversation import LineControl, NoOwner
 from labharness.lab import LabPlan
-from labharness.lab.wiring.control import LineControl, NoOwner
 from labharness.work.desk.folder import ANSWER_NAME, SUBMIT_NAME
 from platforms import has_terminals
 from rig import SHORT_LINE
@@ -147,7 +147,7 @@ def test_a_watch_says_that_the_run_has_ended_and_how(
     monkeypatch.setattr(watching, "WATCH_S", 0.01)
     monkeypatch.setattr(TERMINAL, "command", "watch")
     chosen = argparse.Namespace(names=[], json=False, for_s=None)
-    assert watch_line(short_plan, chosen, cast("LineControl", Gone()), lambda: "") == 0
+    assert watch_line(short_plan, chosen, cast("LineControl", Gone())) == 0
     TERMINAL.flush()
     out, err = capfd.readouterr()
     assert "argon.flow" in out

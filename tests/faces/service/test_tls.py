@@ -18,8 +18,8 @@ import pytest
 from broker import PASSWORD, Broker, broker_program, free_port
 from certificates import Authority, Pair
 from commands import COMMAND, ROOT, say
+from labharness.core.operations import operations
 from labharness.faces.cli.brokers import broker_of
-from labharness.faces.cli.commands import COMMANDS
 from labharness.faces.cli.parser import parse
 from labharness.faces.service.amqp import AmqpFace
 from labharness.work.task.record import Tasks
@@ -146,7 +146,7 @@ def test_each_refusal_is_one_plain_line(
 
 async def lines_of(options: tuple[str, ...]) -> list[str]:
     """The first two lines that the service says of a broker; it is at its second try then."""
-    chosen = parse(COMMANDS, ["serve", *options])
+    chosen = parse(operations(), ["serve", *options])
     lines: list[str] = []
     twice = asyncio.Event()
 

@@ -8,7 +8,7 @@ import pytest
 from commands import edited_lab
 from labharness.core.clock import wall_clock_utc
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.config.lab_plan import default_lab_path
+from labharness.lab.config.address import default_lab_path
 from labharness.lab.config.served_file import (
     ServedLinks,
     served_hazards,

@@ -13,8 +13,7 @@ import pytest
 from commands import COMMAND, ROOT, say
 from labharness.core.clock import pause, steady_s
 from labharness.lab import read_lab
-from labharness.lab.house.house_process import HOUSE_JOURNAL
-from labharness.work.task.house import read_tasks
+from labharness.work.task.kept import HOUSE_JOURNAL, read_tasks
 from postgres import postgresql
 from up_lab import IV, Up, until
 

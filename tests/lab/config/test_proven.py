@@ -9,7 +9,7 @@ import pytest
 from commands import say
 from labharness.instruments.driver import Adds, Off
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.config.lab_plan import default_lab_path
+from labharness.lab.config.address import default_lab_path
 from labharness.lab.config.proven import unproven
 from labharness.lab.config.wires import Finding
 from labharness.line import Contact

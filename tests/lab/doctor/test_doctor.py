@@ -11,8 +11,8 @@ import pytest
 
 from commands import ROOT, edited_lab, say, wrote
 from examined import APPROVAL, NODE, NOON, STEADY, alert, findings, serial_lab, the_finding, well
+from labharness.core.operations import operations
 from labharness.core.vocabulary import Cause, Trip
-from labharness.faces.cli.commands import COMMANDS
 from labharness.faces.cli.parser import parse
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.hazards import HazardRow, HazardTable
@@ -20,11 +20,11 @@ from labharness.lab.config.lock import LineLock
 from labharness.lab.doctor.findings import (
     ClockFacts,
     FolderFacts,
-    LatchFacts,
     OwnerFacts,
     SerialFacts,
     examine,
 )
+from labharness.lab.doctor.latch import LatchFacts
 from labharness.lab.doctor.machine import look
 from labharness.safety.guard import Latch
 from labharness.work.admission.approval import read_approval
@@ -267,7 +267,7 @@ def test_the_command_that_records_a_proof_test_can_be_given_as_it_is_told(
         "labharness hazards proof 'hydrogen leak' --name NAME --reason HOW"
         f" --lab {shlex.quote(str(SHORT_LINE))}"
     )
-    assert parse(COMMANDS, shlex.split(told)[1:]).hazard == "hydrogen leak"
+    assert parse(operations(), shlex.split(told)[1:]).hazard == "hydrogen leak"
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from commands import ROOT, say
 from labharness.core.clock import pause
 from labharness.journal.reading import read, verify_file
 from labharness.lab import read_lab
-from labharness.lab.house.house_process import HOUSE_JOURNAL
 from labharness.work.task import facts as f
-from labharness.work.task.house import read_history
+from labharness.work.task.kept import HOUSE_JOURNAL, read_history
 from labharness.work.task.queue import PRIORITIES
 from task_history import faults_of
 from up_lab import IV, Up, until

@@ -15,7 +15,8 @@ from labharness.lab.house.house_commands import Submitted
 from labharness.lab.house.intake import ReceivedSubmission
 from labharness.lab.house.message_store import MESSAGES_MAX
 from labharness.protocols.hcp.codec import decode
-from labharness.work.task.house import HouseJournal, read_tasks
+from labharness.work.task.house import HouseJournal
+from labharness.work.task.kept import read_tasks
 from line_world import LineWorld, message
 
 WAIT_S_MAX = 5.0

@@ -12,7 +12,8 @@ from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.house import House
 from labharness.lab.house.house_commands import TaskRefused
 from labharness.work.task.commands import CancelTask, TaskActor
-from labharness.work.task.house import HouseJournal, read_tasks
+from labharness.work.task.house import HouseJournal
+from labharness.work.task.kept import read_tasks
 from labharness.work.task.queue import PRIORITIES
 from line_world import message
 from tasks_alone import OLGA

@@ -32,7 +32,8 @@ from labharness.work.task.commands import (
 from labharness.work.task.events import events_of
 from labharness.work.task.facts import TaskFact
 from labharness.work.task.following import read_up_to
-from labharness.work.task.house import Draft, HouseJournal, read_history
+from labharness.work.task.house import Draft, HouseJournal
+from labharness.work.task.kept import read_history
 from labharness.work.task.queue import QUEUED_MAX
 from line_world import message
 from tasks_alone import OLGA

@@ -8,7 +8,8 @@ import pytest
 
 from labharness.lab.house.house import House
 from labharness.work.task import facts as f
-from labharness.work.task.house import HouseJournal, read_history
+from labharness.work.task.house import HouseJournal
+from labharness.work.task.kept import read_history
 from line_world import LineWorld, message
 from task_history import faults_of
 

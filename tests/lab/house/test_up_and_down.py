@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from labharness.instruments.link.conversation import NoOwner
 from labharness.lab import read_lab
 from labharness.lab.house import start
 from labharness.lab.house.line_owner import LineOwnerProcess
 from labharness.lab.house.orders import RunOrder
 from labharness.lab.house.start import NotUp, bring_up, take_down
-from labharness.lab.wiring.control import NoOwner
 from rig import SHORT_LINE
 
 OWNER, HOUSE = "line-owner", "house"

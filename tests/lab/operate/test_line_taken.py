@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from commands import COMMAND, TIMEOUT_S, say
-from labharness.faces.cli import hand
+from labharness.faces.cli import owner
+from labharness.instruments.link.conversation import LineControl
 from labharness.instruments.link.identity import LinkIdentity
 from labharness.lab import LabPlan
 from labharness.lab.config.lock import LineLock, LockOwner
-from labharness.lab.wiring.control import LineControl
 from platforms import unix
 from rig import EXAMPLE, SHORT_LINE
 
@@ -86,7 +86,7 @@ def test_safe_says_nothing_of_who_is_gone_within_a_second(short_plan: LabPlan) -
 def test_a_safe_that_waits_in_vain_says_that_nothing_was_sent_and_who_holds_the_line(
     short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch, wires: list[Any]
 ) -> None:
-    monkeypatch.setattr(hand, "TAKEN_S_MAX", 1.5)
+    monkeypatch.setattr(owner, "TAKEN_S_MAX", 1.5)
     with held(short_plan, looks("checks the line"), TIMEOUT_S):
         said = say("safe", *LAB)
     assert (said.code, said.out, wires) == (1, "", [])
@@ -212,11 +212,12 @@ def test_who_waits_for_an_answer_is_told_more_the_longer_it_takes(tmp_path: Path
 def test_nobody_is_told_to_end_who_may_still_verify(
     short_plan: LabPlan, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    late = hand.late_of_safe(short_plan)
     longest_s = max(each.verify_s_max for each in short_plan.envelope.procedures.values())
-    assert late[0][0] < longest_s < late[-1][0]
     with held(short_plan, LockOwner(NOBODY, "", "runs/mine"), TIMEOUT_S):
-        said = [_told(tell, capsys) for _, tell in late]
+        late = [(at_s, _told(tell, capsys)) for at_s, tell in owner.late_of_safe(short_plan)]
+    (first_s, _), (last_s, _) = late
+    assert first_s < longest_s < last_s
+    said = [text for _, text in late]
     assert f"process {NOBODY}" in said[0]
     assert "to verify every step may take" in said[0]
     assert "kill" not in said[0]

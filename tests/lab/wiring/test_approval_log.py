@@ -17,8 +17,7 @@ from labharness.lab import Lab, LabPlan
 from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, Persons
 from labharness.lab.wiring.decisions import BadDecision, Decision
 from labharness.protocols.hcp.terms import Rejected
-from labharness.work.admission.approval import Approved
-from labharness.work.desk import ApprovalRequest
+from labharness.work.admission.approval import ApprovalRequest, Approved
 from requested import LAB, hot, request, waiting
 from rig import SHORT_LINE
 

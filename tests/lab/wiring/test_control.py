@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from labharness.core.vocabulary.texts import Text
-from labharness.lab.wiring.control import ControlSocket, LineControl
+from labharness.instruments.link.conversation import LineControl
+from labharness.lab.wiring.control import ControlSocket
 
 
 async def asked_through(

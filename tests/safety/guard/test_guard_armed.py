@@ -30,7 +30,7 @@ from labharness.lab import LabPlan
 from labharness.lab.wiring.arming import armed_of
 from labharness.line import compile_procedures
 from labharness.safety.guard import Permit, SafeFrame
-from labharness.safety.guard.armed import Armed, ArmedPort, BadArming, lab_home, read_armed
+from labharness.safety.guard.armed import Armed, ArmedPort, BadArming, read_armed
 from labharness.safety.guard.harness import HarnessWatch, OfflineLog
 from labharness.safety.guard.messages import (
     LINE_BYTES_MAX,
@@ -110,7 +110,7 @@ def test_the_arming_of_a_real_lab_is_complete(short_plan: LabPlan) -> None:
         row.model_copy(update={"link": "serial", "path": f"/dev/{row.name}", "baud": 9600})
         for row in short_plan.file.port
     )
-    plan = replace(short_plan, file=short_plan.file.model_copy(update={"port": rows}))
+    plan = short_plan.with_file(short_plan.file.model_copy(update={"port": rows}))
     procedures = compile_procedures(plan.envelope, {each.name: each for each in plan.instruments})
     armed = armed_of(plan, procedures, "immediate_shutdown")
     assert armed is not None
@@ -222,17 +222,6 @@ def test_a_transaction_field_lies_inside_its_frame() -> None:
     written = write_request(replace(SAFE.request, transaction=Transaction(3, 2)))
     with pytest.raises(BadFields, match="not inside the frame"):
         read_request(Fields(written, "request"))
-
-
-def test_the_guard_finds_the_state_directory_where_the_lab_does(
-    short_plan: LabPlan, tmp_path: Path
-) -> None:
-    assert lab_home(short_plan.path) == short_plan.state_dir
-    (tmp_path / "lab.toml").write_text('[lab]\nid = "x"\nstate_dir = "~/there"\n', "utf-8")
-    assert lab_home(tmp_path / "lab.toml") == Path.home() / "there"
-    (tmp_path / "lab.toml").write_text("[lab\n", "utf-8")
-    with pytest.raises(BadArming, match="is not a lab file"):
-        lab_home(tmp_path / "lab.toml")
 
 
 # ---- the seal of a permit

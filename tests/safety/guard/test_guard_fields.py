@@ -1,7 +1,6 @@
 """What crosses to the guard process is read strictly: each kind of field at its bounds."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,7 @@ from guard_stubs import ARMED, LAST, ON, READ, SAFE
 from labharness.core.vocabulary import LengthAt, Quiet, Request, Transaction
 from labharness.safety.guard.armed import (
     BadArming,
-    lab_home,
-    must_be_stated,
     read_whole,
-    state_home,
 )
 from labharness.safety.guard.messages import (
     WHOLE_MAX,
@@ -166,76 +162,6 @@ def test_a_trip_may_have_its_procedure_taken_already() -> None:
     for wrong in ({**written, "more": 1}, {**written, "procedure": "stop"}):
         with pytest.raises(BadFields, match="unknown"):
             read_trip(Fields(wrong, "here"), "vent")
-
-
-# ---- where a lab is at home
-
-
-def test_a_state_directory_is_where_it_is_said_or_where_the_environment_says(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("LABHARNESS_STATE", raising=False)
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    lab = Path("/one/lab.toml")
-    assert state_home("bench", "/srv/bench", lab) == Path("/srv/bench")
-    assert state_home("bench", "~/bench", lab) == Path.home() / "bench"
-    found = state_home("bench", None, lab)
-    assert found.parent == Path.home() / ".local" / "state" / "labharness"
-    assert re.fullmatch("bench-[0-9a-f]{6}", found.name)
-    monkeypatch.setenv("XDG_STATE_HOME", "/xdg")
-    assert state_home("bench", None, lab) == Path("/xdg/labharness") / found.name
-    monkeypatch.setenv("LABHARNESS_STATE", "/ours")
-    assert state_home("bench", None, lab) == Path("/ours/labharness") / found.name
-
-
-def test_two_files_of_one_simulated_lab_are_two_labs_by_whatever_way_each_is_named(
-    tmp_path: Path,
-) -> None:
-    here, there = tmp_path / "one" / "lab.toml", tmp_path / "two" / "lab.toml"
-    here.parent.mkdir()
-    link = tmp_path / "link"
-    link.symlink_to(here.parent, target_is_directory=True)
-    assert state_home("bench", None, here) != state_home("bench", None, there)
-    assert state_home("bench", None, here) == state_home("bench", None, link / "lab.toml")
-    assert state_home("bench", None, here) == state_home(
-        "bench", None, tmp_path / "two" / ".." / "one" / "lab.toml"
-    )
-
-
-@pytest.mark.parametrize(
-    ("named", "says"), [(None, "is not stated"), ("~/x", "is '~/x'"), ("x", "is 'x'"), ("/x", "")]
-)
-def test_on_real_ports_a_state_directory_is_stated_by_its_whole_path(
-    tmp_path: Path, named: str | None, says: str
-) -> None:
-    line = "" if named is None else f'state_dir = "{named}"\n'
-    ports = '[[port]]\nname = "a"\nlink = "loopback"\n[[port]]\nname = "b"\nlink = "serial"\n'
-    lab = tmp_path / "lab.toml"
-    lab.write_text(f'[lab]\nid = "bench"\n{line}{ports}', encoding="utf-8")
-    if not says:
-        must_be_stated("bench", named)
-        assert lab_home(lab) == Path("/x")
-        return
-    says = rf'state_dir in \[lab\] {says}: .*: state_dir = "/var/lib/labharness/bench"$'
-    with pytest.raises(BadArming, match=says):
-        must_be_stated("bench", named)
-    with pytest.raises(BadArming, match=f"is not a lab file: {says}"):
-        lab_home(lab)
-
-
-@pytest.mark.parametrize(
-    "ports", ["", '[[port]]\nlink = "loopback"\n', "port = 1\n", "port = [1]\n"], ids=str
-)
-def test_a_lab_without_real_ports_may_leave_its_place_to_the_environment(
-    tmp_path: Path, ports: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LABHARNESS_STATE", str(tmp_path))
-    text = '[lab]\nid = "bench"\n'
-    text = ports + text if ports.startswith("port") else text + ports
-    (tmp_path / "lab.toml").write_text(text, encoding="utf-8")
-    home = lab_home(tmp_path / "lab.toml")
-    assert home.parent == tmp_path / "labharness"
-    assert home.name.startswith("bench-")
 
 
 def test_a_file_that_is_too_long_is_not_read_to_its_end(

@@ -13,8 +13,7 @@ from labharness.lab.wiring import approvals
 from labharness.lab.wiring.approvals import ApprovalFolder, Persons
 from labharness.lab.wiring.decisions import BadDecision
 from labharness.protocols.hcp.terms import Rejected
-from labharness.work.admission.approval import Approved
-from labharness.work.desk import ApprovalRequest
+from labharness.work.admission.approval import ApprovalRequest, Approved
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

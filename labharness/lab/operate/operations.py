@@ -1,0 +1,163 @@
+"""The operations on a line by hand, and how long its runs are kept."""
+
+from labharness.core.operations import (
+    BEYOND,
+    CALLEE,
+    JSON,
+    LAB,
+    NAME,
+    RUNS,
+    SIGNED,
+    flag,
+    heading,
+    option,
+    read,
+    row,
+    steer,
+    word,
+)
+
+INSTRUMENT = word("instrument", "INSTRUMENT")
+SEGMENTS = word("file", "FILE.toml")
+FOR = option("--for", "SECONDS", "end after this time", value="seconds", stored="for_s")
+CHECKED = flag("--clock-checked", "you have compared this computer's clock with another one")
+BY = (
+    NAME,
+    option("--reason", "TEXT", "why; it is recorded", default=""),
+)
+
+OPERATIONS = (
+    steer(
+        "reset",
+        "open the latch after a trip, when its cause is gone",
+        *SIGNED,
+        LAB,
+        right="person",
+        group="line",
+        where="guard",
+    ),
+    read(
+        "read",
+        "read channels now",
+        LAB,
+        JSON,
+        word("channels", "CHANNEL", many="+"),
+        where="line owner",
+        group="line",
+    ),
+    steer(
+        "set",
+        "set one channel; the command is judged and read back",
+        word("channel", "CHANNEL"),
+        word("value", "VALUE", value="number"),
+        word("unit", "UNIT", many="?", default=""),
+        LAB,
+        *BY,
+        FOR,
+        flag("--attend", "open the line, watch it, and leave it safe at the end"),
+        option("--out", "DIR", "with --attend: folder of the journal"),
+        option(
+            "--speed",
+            "fast|real|N",
+            "lab seconds per second of a simulated lab",
+            value="speed",
+            default=1.0,
+        ),
+        where="line owner",
+        group="line",
+    ),
+    read(
+        "watch",
+        "show the readings of a line, live; or what a task of a lab behind a broker tells",
+        word(
+            "names",
+            "NAME",
+            many="*",
+            told="instruments, channels or patterns, such as furnace or '*.flow'; "
+            "with --callee: a task",
+        ),
+        LAB,
+        FOR,
+        JSON,
+        option("--callee", "ID", CALLEE),
+        *BEYOND,
+        where="line owner",
+        group="line",
+    ),
+    steer(
+        "hold",
+        "pause a run: it sends no further command",
+        LAB,
+        *BY,
+        where="line owner",
+        group="line",
+    ),
+    steer("resume", "resume a held run", LAB, *BY, where="line owner", group="line"),
+    row(
+        "stop",
+        "end the run, and make the line safe",
+        LAB,
+        *BY,
+        where="line owner",
+        group="line",
+        kind="safe",
+    ),
+    row(
+        "safe",
+        "run the safe procedure now",
+        LAB,
+        *BY,
+        where="line owner",
+        group="line",
+        kind="safe",
+    ),
+    heading("program", "run a program of segments in an instrument", group="line"),
+    read(
+        "program check",
+        "print a program and what the envelope refuses of it; nothing is sent",
+        *(INSTRUMENT, SEGMENTS, LAB, *BY),
+    ),
+    steer(
+        "program upload",
+        "store it in the instrument; each segment is judged and read back",
+        *(INSTRUMENT, SEGMENTS, LAB, *BY),
+        where="line owner",
+    ),
+    steer(
+        "program start",
+        "start the uploaded program, or resume a held one",
+        INSTRUMENT,
+        LAB,
+        *BY,
+        where="line owner",
+    ),
+    steer(
+        "program hold",
+        "hold it at its present value; the heat stays on",
+        INSTRUMENT,
+        LAB,
+        *BY,
+        where="line owner",
+    ),
+    steer(
+        "program reset",
+        "end it; the instrument returns to its own setpoint",
+        INSTRUMENT,
+        LAB,
+        *BY,
+        where="line owner",
+    ),
+    heading(
+        "retention", "list how long runs are kept, or remove those that are over", group="records"
+    ),
+    read("retention list", "print one line for each run", RUNS, LAB),
+    steer(
+        "retention apply",
+        "remove and log the runs that are over",
+        RUNS,
+        LAB,
+        *SIGNED,
+        CHECKED,
+        right="person",
+    ),
+)
