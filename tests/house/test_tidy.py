@@ -576,3 +576,27 @@ def test_a_message_is_read_also_where_values_are_put_into_it(tmp_path: Path) -> 
     path.write_text('"""It is no text."""\n\nraise ValueError(f"{1} is no " f"text: {2}")\n')
     (text,) = (text for _, text in literals_of(path) if re.search(RIDDLES_IN_TEXTS[0][0], text))
     assert text == " is no text: "
+
+
+OF_THE_SERVICE = re.compile(r"^\s*(?:import|from) (?:starlette|uvicorn|prometheus_client)\b", re.M)
+
+
+def test_the_service_alone_imports_what_serves_http() -> None:
+    known = [
+        path
+        for path in sorted((ROOT / "labharness").rglob("*.py"))
+        if OF_THE_SERVICE.search(path.read_text("utf-8"))
+    ]
+    assert {path.parent for path in known} == {ROOT / "labharness" / "faces" / "service"}
+
+
+LOCAL_SOCKETS = re.compile(r"AF_UNIX|unix_server|unix_connection|SO_PEERCRED|\.sock\b[\"']")
+
+
+def test_one_module_alone_knows_how_this_system_has_local_sockets() -> None:
+    known = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "labharness").rglob("*.py"))
+        if LOCAL_SOCKETS.search(path.read_text("utf-8"))
+    ]
+    assert known == ["labharness/instruments/link/local.py"]
