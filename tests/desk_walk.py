@@ -17,16 +17,21 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 from attempts import Attempts, going_on
 from commands import ROOT
 from labharness.core.clock.loops import finish
 from labharness.core.vocabulary import Cause
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, coded
 from labharness.core.vocabulary.trips import Trip
 from labharness.journal.reading import read
 from labharness.lab import Lab, read_lab
+from labharness.lab.wiring.run_without_line import RunWithoutLine, lab_facts_without_line
 from labharness.lab.wiring.tasks import TaskRun
+from labharness.work.capability import document_analysis
+from labharness.work.capability.document_analysis.fetching import NotFetched
+from labharness.work.capability.document_analysis.source import document_of
 from labharness.work.desk import ByHand
 from rig import SHORT_LINE, Injection, as_submit, cut, submission
 from task_walk import line
@@ -36,7 +41,13 @@ LABS = ROOT / "envelopes" / "labharness_envelopes" / "labs"
 FURNACE = LABS / "annealing_furnace" / "lab.toml"
 TASKS = {"annealing": FURNACE, "mos2-monolayer": SHORT_LINE}
 SHORT: Mapping[str, Any] = {"temperature_c": 120, "duration_s": 120}
-WALKS = (*(f"annealing-{seed}" for seed in range(7)), "mos2-monolayer-0", "otherwise", "resumed")
+WALKS = (
+    *(f"annealing-{seed}" for seed in range(7)),
+    "mos2-monolayer-0",
+    "otherwise",
+    "resumed",
+    "documents",
+)
 CUT = cut("spectrometer")
 DIGEST = re.compile("[0-9a-f]{64}")  # of files that may be edited for other reasons
 AT_S = (1.0, 4.0, 60.0, 300.0)
@@ -104,6 +115,26 @@ OTHERWISE: tuple[Mapping[str, Any], ...] = (
     {"resume_from": {"session_id": "s", "checkpoint_id": "c"}},
 )
 """What is asked otherwise than in the example, most of it in vain."""
+
+CLOSED = {"properties": {"findings": {"type": "array"}}, "additionalProperties": False}
+DOCUMENTS: tuple[tuple[Mapping[str, Any], Exception | None], ...] = (
+    ({}, None),
+    ({"x_mood": "calm"}, None),
+    ({"caller_id": "nobody"}, None),
+    ({"inputs": {}}, None),
+    ({"capability_version": "2.x"}, None),
+    ({"resume_from": {"session_id": "s", "checkpoint_id": "c"}}, None),
+    ({"constraints": {"data_classification": "T3"}}, None),
+    ({"expected_output": {"schema": {"properties": {"findings": {"minItems": 1}}}}}, None),
+    ({"expected_output": {"schema": CLOSED}}, None),
+    ({}, NotFetched("the server is away")),
+    ({}, ZeroDivisionError("ours")),
+    ({"context": "it is aborted"}, None),
+)
+"""What is asked of a desk without a line, and what fails then."""
+
+OF_NOW = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|20[0-9T:.-]{15,}Z|PT[0-9.]+S")
+"""Ids, times and durations of a run in real time."""
 
 
 class DeskWalk:
@@ -192,6 +223,8 @@ def transcript(folder: Path, walk: str) -> list[tuple[str, list[Any]]]:
     """Carry a walk out; return its lines, each with all that its digest is of."""
     if walk == "otherwise":
         return [each for number, _ in enumerate(OTHERWISE) for each in otherwise(folder, number)]
+    if walk == "documents":
+        return [each for number, _ in enumerate(DOCUMENTS) for each in document(folder, number)]
     if walk == "resumed":
         return list(resumed(folder))
     task, _, seed = walk.rpartition("-")
@@ -223,11 +256,47 @@ def resumed(folder: Path) -> Iterator[tuple[str, list[Any]]]:
         yield from recorded(folder / name, folder)
 
 
+def document(folder: Path, number: int) -> Iterator[tuple[str, list[Any]]]:
+    """Have a document analysed by a desk without a line, in real time, or fail."""
+
+    async def found(*given: object) -> Mapping[str, Any]:
+        await asyncio.sleep(60.0 if "context" in changes else 0.0)
+        return {"findings": [], "growth": None, "sections": 1}
+
+    changes, fault = DOCUMENTS[number]
+    asked = json.loads((ROOT / "examples" / "document-analysis.json").read_text("utf-8"))
+    asked["payload"] |= changes
+    asked["hcp_version"] = "1.7" if "x_mood" in changes else "1.0"
+    plan = replace(read_lab(LABS / "cvd_mos2" / "lab.toml"), state_dir=folder / "state")
+    out, facts, told = folder / f"run-{number}", lab_facts_without_line(plan), list[Any]()
+    given = (plan, facts, *as_submit(asked))
+
+    def tell(*said: Any) -> None:
+        told.append(said)
+        if said[0] == "task_accepted" and "context" in changes:
+            run.abort("enough")
+
+    run = RunWithoutLine(*given, out=out, tell=tell)
+    patched: Any = {"side_effect": fault} if fault else {"wraps": document_of}
+    with (
+        patch.object(document_analysis, "read_apart", found),
+        patch.object(document_analysis, "document_of", **patched),
+    ):
+        run.execute()
+    for name, body in [*_records(out), *told]:
+        plain = json.loads(OF_NOW.sub("now", json.dumps(coded(_rounded(body)))))
+        yield line(f"{name} {_name(plain)}", [plain], folder)
+
+
+def _records(out: Path) -> list[tuple[str, Any]]:
+    records = read(out / "journal.sqlite")
+    return [(each.kind, each.body) for each in records if each.kind not in OF_THE_LINE]
+
+
 def recorded(out: Path, home: Path) -> Iterator[tuple[str, list[Any]]]:
     """Return a line for each record of the desk in the journal of a run."""
-    for record in read(out / "journal.sqlite"):
-        if record.kind not in OF_THE_LINE:
-            yield line(f"{record.kind} {_name(record.body)}", [_rounded(record.body)], home)
+    for kind, body in _records(out):
+        yield line(f"{kind} {_name(body)}", [_rounded(body)], home)
 
 
 def transcript_of(walk: str) -> Path:
