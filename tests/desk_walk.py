@@ -27,8 +27,7 @@ from labharness.core.vocabulary.texts import Text, coded
 from labharness.core.vocabulary.trips import Trip
 from labharness.journal.reading import read
 from labharness.lab import Lab, read_lab
-from labharness.lab.wiring.run_without_line import RunWithoutLine, lab_facts_without_line
-from labharness.lab.wiring.tasks import TaskRun
+from labharness.lab.wiring.tasks import TaskRun, lab_facts_without_line
 from labharness.work.capability import document_analysis
 from labharness.work.capability.document_analysis.fetching import NotFetched
 from labharness.work.capability.document_analysis.source import document_of
@@ -269,14 +268,13 @@ def document(folder: Path, number: int) -> Iterator[tuple[str, list[Any]]]:
     asked["hcp_version"] = "1.7" if "x_mood" in changes else "1.0"
     plan = replace(read_lab(LABS / "cvd_mos2" / "lab.toml"), state_dir=folder / "state")
     out, facts, told = folder / f"run-{number}", lab_facts_without_line(plan), list[Any]()
-    given = (plan, facts, *as_submit(asked))
 
     def tell(*said: Any) -> None:
         told.append(said)
         if said[0] == "task_accepted" and "context" in changes:
             run.abort("enough")
 
-    run = RunWithoutLine(*given, out=out, tell=tell)
+    run = TaskRun(plan, *as_submit(asked), without_line=facts, out=out, tell=tell)
     patched: Any = {"side_effect": fault} if fault else {"wraps": document_of}
     with (
         patch.object(document_analysis, "read_apart", found),
