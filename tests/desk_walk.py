@@ -29,8 +29,7 @@ from labharness.journal.reading import read
 from labharness.lab import Lab, read_lab
 from labharness.lab.wiring.tasks import TaskRun, lab_facts_without_line
 from labharness.work.capability import document_analysis
-from labharness.work.capability.document_analysis.fetching import NotFetched
-from labharness.work.capability.document_analysis.source import document_of
+from labharness.work.capability.document_analysis.source import NotFetched, document_of
 from labharness.work.desk import ByHand
 from rig import SHORT_LINE, Injection, as_submit, cut, submission
 from task_walk import line
