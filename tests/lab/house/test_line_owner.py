@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -111,3 +113,67 @@ def test_nothing_is_asked_of_a_run_that_is_not_the_one_at_work(owner: Owner, do:
     found = owner.ask(do, run_id=OTHER, reason="token_refused", by="Olga", step="load")
     assert (found["ok"], found["code"]) == (False, "bad_order")
     assert OTHER in found["error"]
+
+
+WARNED = "token_refused"
+WORDS = {
+    "abort": {"reason": "enough"},
+    "time_out": {},
+    "warn": {"reason": WARNED},
+    "hold": {"by": "Olga", "reason": "a look"},
+    "resume": {"by": "Olga", "reason": "seen"},
+    "confirm": {"by": "Olga", "step": "load"},
+}
+
+
+class Heard:
+    """A run that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[object, ...]] = []
+
+    def __getattr__(self, word: str) -> Any:
+        def take(*said: object) -> object:
+            self.heard.append((word, *said))
+            if word != "ask":
+                return None
+            answer: Future[dict[str, Any]] = Future()
+            answer.set_result({"ok": True, "said": "done"})
+            return answer
+
+        return take
+
+
+@pytest.mark.parametrize("do", WORDS)
+def test_each_word_reaches_the_run_and_before_there_is_one_it_is_no_error_of_ours(
+    owner: Owner, do: str
+) -> None:
+    owner.begin(ONE)
+    early = owner.ask(do, run_id=ONE, **WORDS[do])
+    by_hand = do in ("hold", "resume", "confirm")
+    assert early == {"ok": True} if not by_hand else early["code"] == "bad_order"
+    run = Heard()
+    owner.process._task = run  # type: ignore[assignment]  # stands in
+    assert owner.ask(do, run_id=ONE, **WORDS[do])["ok"]
+    told = {"do": do, "by": "", "reason": "", **WORDS[do]}
+    expected = {
+        "abort": ("abort", "enough"),
+        "time_out": ("time_out",),
+        "warn": ("warn", WARNED),
+        "confirm": ("ask", {"do": do, **WORDS[do]}),
+    }
+    assert run.heard == [expected.get(do, ("ask", told))]
+    if do == "warn":
+        assert owner.ask(do, run_id=ONE, reason="odd")["code"] == "bad_order"
+        assert len(run.heard) == 1
+
+
+def test_an_owner_that_leaves_may_stay_for_a_run_and_says_what_it_does(owner: Owner) -> None:
+    assert owner.ask("stay")["code"] == "bad_order"
+    owner.begin(ONE)
+    assert owner.ask("leave") == {"ok": True, "run_id": ONE}
+    state = owner.ask("status")
+    assert (state["run_id"], state["leaving"], state["pid"]) == (ONE, True, os.getpid())
+    assert owner.ask("stay") == {"ok": True}
+    assert not owner.ask("status")["leaving"]
+    assert owner.ask("odd")["code"] == "bad_order"

@@ -17,6 +17,7 @@ from labharness.protocols.hcp.codec import decode, encode, submission_of
 from labharness.work.capability import document_analysis
 from labharness.work.capability.document_analysis import supervised
 from labharness.work.capability.document_analysis.source import NotFetched
+from labharness.work.desk import Admitting
 from labharness.work.desk.closing import unfit
 from rig import HERE, as_submit
 
@@ -267,3 +268,18 @@ def test_a_closed_schema_gets_the_outputs_that_it_names_and_an_artifact_has_all(
     stored = (run.folder / "artifacts" / kept["uri"].rpartition("/")[2]).read_text("utf-8")
     assert json.loads(stored) == whole["outputs"]
     assert "all_outputs" not in [each["name"] for each in whole["artifacts"]]
+
+
+def test_an_error_of_ours_before_it_is_accepted_rejects_it_and_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(*given: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(Admitting, "weigh", failing)
+    message = run_of(tmp_path).execute().message
+    assert message.type == "task_rejected"
+    payload = message.payload.model_dump()
+    assert payload["reason_code"] == "resource_unavailable"
+    assert "ZeroDivisionError" in payload["reason_message"]
+    assert any(each.exc_info and each.exc_info[0] is ZeroDivisionError for each in caplog.records)
