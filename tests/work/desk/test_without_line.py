@@ -3,13 +3,16 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from errno import ENOSPC
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
 
+from confidential import PAPER, confidential_lab, confidential_task
 from labharness.core.files.named import is_there
+from labharness.journal.artifacts import Artifacts
 from labharness.journal.reading import read, verify_file
 from labharness.lab import read_lab
 from labharness.lab.wiring.tasks import TaskRun, lab_facts_without_line
@@ -283,3 +286,30 @@ def test_an_error_of_ours_before_it_is_accepted_rejects_it_and_is_logged(
     assert payload["reason_code"] == "resource_unavailable"
     assert "ZeroDivisionError" in payload["reason_message"]
     assert any(each.exc_info and each.exc_info[0] is ZeroDivisionError for each in caplog.records)
+
+
+@pytest.mark.usefixtures("quick")
+def test_where_the_disk_takes_no_result_of_a_confidential_task_nothing_is_referred_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*given: object) -> None:
+        raise OSError(ENOSPC, "no space is left")
+
+    monkeypatch.setattr(Artifacts, "put", full)
+    wanted = {"schema": {"properties": {"findings": {"minItems": 1}}}}
+    asked = confidential_task({"document": PAPER}, expected_output=wanted)
+    body = {**json.loads(EXAMPLE.read_text("utf-8")), "payload": asked}
+    plan = read_lab(confidential_lab(tmp_path / "lab"))
+    told: list[Any] = []
+    run = TaskRun(
+        plan,
+        *as_submit(body),
+        without_line=lab_facts_without_line(plan),
+        out=tmp_path / "run",
+        tell=lambda kind, data: told.append((kind, dict(data))),
+    )
+    message = run.execute().message
+    assert message.type == "task_failed"
+    assert not message.payload.model_dump()["partial_outputs"]
+    lost = [data for kind, data in told if kind == "warning" and data["code"] == "artifact_lost"]
+    assert len(lost) == 3, "of the reason, the outputs, and the remarks"
