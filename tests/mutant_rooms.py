@@ -152,7 +152,7 @@ ROOMS = (
             "labharness/safety/guard/core.py",
             "labharness/safety/guard/port.py",
         ),
-        (*PURE, "test_guard_core", "test_guard_ports"),
+        (*PURE, "test_guard_core", "test_guard_ports", "test_echoes"),
         killed_min=0.95,
         branches=True,
     ),
