@@ -427,3 +427,16 @@ def test_an_ascii_transaction_id_stays_json_and_differs_each_time(start: int) ->
     assert len(set(seen)) == 3
     if start == 1_000_000_000:
         assert seen == [start + 1, start + 2, start + 3]
+
+
+def test_a_port_whose_replies_are_numbered_goes_on_at_once_after_bytes_that_nobody_asked_for() -> (
+    None
+):
+    core = GuardCore({"p": {MBAP.frame}}, {})
+    port = core.ports["p"]
+    assert port.give_way(0.0) is None, "nothing waits"
+    whole_reply = core.send("p", MBAP, 0.0, None)[:2] + b"\0\0\0\x05\x01\x03\x02\0\x09"
+    assert whole(port.feed(whole_reply + b"noise", 0.1)) == (whole_reply, "")
+    assert port.feed(b"more", 0.2) is None
+    assert (port.discarded, state_of(port)) == (9, PortState.IDLE)
+    assert port.give_way(0.3) is None
