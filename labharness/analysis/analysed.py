@@ -123,10 +123,7 @@ def analysed(
     """
     found = assess(recording, rows=rows, reference=reference)
     if len(bands) not in (0, 1, len(found.spectra)):
-        raise ValueError(
-            f"{len(bands)} spectra of photoluminescence for {len(found.spectra)} of Raman; "
-            "give one, or one for each"
-        )
+        raise ValueError(Text("glow.count", bands=len(bands), spectra=len(found.spectra)))
     material = wanted.material or found.material
     seen = [
         each.lines for each in found.named if each is not None and each.material.name == material

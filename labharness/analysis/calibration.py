@@ -8,7 +8,7 @@ import numpy as np
 
 from labharness.analysis.film import peak_height
 from labharness.analysis.layers import SpotEvidence, judge_layers
-from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import CodedError
 
 REPEAT_LN = 0.1
 """Day-to-day scatter of a ratio on one microscope, by focus and alignment. Judgement."""
@@ -18,7 +18,7 @@ SEPARATION_MAX_CM1 = 21.0
 """A strained monolayer stays below (CVD row, two standard deviations); two layers lie above."""
 
 
-class NotOneLayer(LabError, ValueError, code="not_one_layer"):
+class NotOneLayer(CodedError, ValueError, code="not_one_layer"):
     """The spectra cannot calibrate; the message says why."""
 
 
@@ -57,8 +57,7 @@ def a1g_si_of(spots: Sequence[SpotEvidence]) -> Calibration:
     thick = [spot for spot in good if spot.fit.separation_cm1 > SEPARATION_MAX_CM1]
     if thick:
         raise NotOneLayer(
-            f"A1g - E2g is above {SEPARATION_MAX_CM1:g} cm⁻¹ at {len(thick)} of {len(good)} spots: "
-            "a monolayer has less, so the sample is not one layer everywhere"
+            "calibration.thick", most=SEPARATION_MAX_CM1, thick=len(thick), good=len(good)
         )
     ratios = [
         spot.fit.a_height_counts / spot.silicon.height_counts
@@ -66,7 +65,7 @@ def a1g_si_of(spots: Sequence[SpotEvidence]) -> Calibration:
         if spot.silicon is not None
     ]
     if len(ratios) < SPOTS_MIN:
-        raise NotOneLayer("the spectra show no silicon: A1g/silicon needs 520.7 cm⁻¹ on the axis")
+        raise NotOneLayer("calibration.no_silicon")
     return _calibration(ratios)
 
 

@@ -106,16 +106,14 @@ def _must_be_light(recording: Recording, axis_nm: Array, laser_nm: float | None)
         shift_cm1 = NM_TO_CM1 / laser_nm - NM_TO_CM1 / axis_nm
         if float(shift_cm1.max()) < BAND_SHIFT_CM1_MIN:
             raise BadFile(
-                f"{recording.format}: its axis ends {shift_cm1.max():.0f} cm⁻¹ from the laser: "
-                "that is a Raman spectrum; photoluminescence begins beyond "
-                f"{BAND_SHIFT_CM1_MIN:g}"
+                "glow.raman",
+                format=recording.format,
+                ends=shift_cm1.max(),
+                least=BAND_SHIFT_CM1_MIN,
             )
         axes.append(np.sort(shift_cm1))
     if any(_has_silicon_on_top(axis, recording.intensity) for axis in axes):
-        raise BadFile(
-            f"{recording.format}: its highest line is silicon's at 520.7 cm⁻¹: that is a Raman "
-            "spectrum, and no photoluminescence"
-        )
+        raise BadFile("glow.silicon", format=recording.format)
 
 
 def _has_silicon_on_top(shift_cm1: Array, intensity: Array) -> bool:
@@ -145,14 +143,9 @@ def wavelengths_nm(recording: Recording, laser_nm: float | None) -> Array:
             return axis
     laser = laser_nm if recording.laser_nm is None else recording.laser_nm
     if laser is None:
-        raise BadFile(
-            f"{recording.format}: the axis of the photoluminescence is a Raman shift "
-            f"({low:g} to {high:g}) and nobody names the laser; say it with --laser-nm"
-        )
+        raise BadFile("glow.no_laser", format=recording.format, low=low, high=high)
     if high >= NM_TO_CM1 / laser:
-        raise BadFile(
-            f"{recording.format}: no light is shifted by {high:g} cm⁻¹ from a laser of {laser:g} nm"
-        )
+        raise BadFile("glow.shift", format=recording.format, high=high, laser=laser)
     shifted: Array = NM_TO_CM1 / (NM_TO_CM1 / laser - axis)
     return shifted
 

@@ -16,7 +16,7 @@ from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.errors import LabError
 from labharness.core.files.chained import BrokenChain, append_chained, read_chained
 from labharness.core.vocabulary.persons import bad_name
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.journal.chain import ENCRYPTED
 from labharness.journal.layout import JournalFailed
 from labharness.journal.reading import read, run_header
@@ -32,7 +32,7 @@ BEGINNING: Final = 20
 """Records in which a submission is looked for."""
 
 
-class AccessNotLogged(LabError, OSError, code="access_not_logged"):
+class AccessNotLogged(CodedError, OSError, code="access_not_logged"):
     """A read of results cannot be logged, and so is not allowed."""
 
 
@@ -186,4 +186,4 @@ def data_class_of(journal: Path) -> str:
 
 def _not_logged(folder: Path, why: OSError) -> AccessNotLogged:
     said = why.strerror or str(why)
-    return AccessNotLogged(Text("access.not_logged", path=str(folder / ACCESS_NAME), why=said))
+    return AccessNotLogged("access.not_logged", path=str(folder / ACCESS_NAME), why=said)

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from labharness.core.errors import LabError
 from labharness.core.files.durable import sync_folder
 from labharness.core.vocabulary.digests import digest_of
+from labharness.core.vocabulary.texts import CodedError
 from labharness.journal.encryption import KeyMissing, RunKey, kept
 
 INDEX: Final = "index.json"
@@ -20,7 +20,7 @@ _SESSION: Final = r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}"
 _URI: Final = re.compile(rf"hcp://session-({_SESSION})/artifacts/({_FILENAME})")
 
 
-class ArtifactRefused(LabError, ValueError, code="artifact_refused"):
+class ArtifactRefused(CodedError, ValueError, code="artifact_refused"):
     """A file name that may not be written, or an address without an artifact."""
 
 
@@ -51,7 +51,7 @@ class Artifacts:
 
     def __init__(self, directory: Path, session_id: str, key: RunKey | None = None) -> None:
         if not re.fullmatch(_SESSION, session_id):
-            raise ArtifactRefused(f"{session_id!r} is not a session id (letters, digits, - and _)")
+            raise ArtifactRefused("artifact.session", session_id=session_id)
         self.directory = directory
         self.session_id = session_id
         self._key = key
@@ -60,7 +60,9 @@ class Artifacts:
             _read_index(directory) if (directory / INDEX).exists() else (session_id, [])
         )
         if session != session_id:
-            raise ArtifactRefused(f"{directory} holds the artifacts of session {session}")
+            raise ArtifactRefused(
+                "artifact.other_session", directory=str(directory), session=session
+            )
 
     def put(self, name: str, filename: str, mime: str, data: bytes) -> Artifact:
         """Write a file completely or not at all, and return its reference.
@@ -72,9 +74,7 @@ class Artifacts:
             OSError: The disk refused; the file is not listed.
         """
         if not re.fullmatch(_FILENAME, filename) or filename == INDEX:
-            raise ArtifactRefused(
-                f"{filename!r} is not an artifact name: letters, digits, '.', '_', '-', not {INDEX}"
-            )
+            raise ArtifactRefused("artifact.name", filename=filename, index=INDEX)
         artifact = Artifact(
             name=name,
             type=mime,
@@ -85,7 +85,7 @@ class Artifacts:
         for known in self._artifacts:
             if known.uri == artifact.uri:
                 if known != artifact:
-                    raise ArtifactRefused(f"{known.uri} exists with other contents")
+                    raise ArtifactRefused("artifact.exists", uri=known.uri)
                 return known
         self._write(filename, data)
         listed = [*self._artifacts, artifact]
@@ -136,13 +136,13 @@ def resolve_all(uri: str, roots: Iterable[Path]) -> dict[Path, str]:
 
 
 def _nowhere(uri: str) -> ArtifactRefused:
-    return ArtifactRefused(f"no artifact {uri} in the directories that may be read")
+    return ArtifactRefused("artifact.none", uri=uri)
 
 
 def _found(uri: str, roots: Iterable[Path]) -> Iterator[tuple[Path, str]]:
     match = _URI.fullmatch(uri)
     if match is None:
-        raise ArtifactRefused(f"{uri!r} is not an address hcp://session-<id>/artifacts/<file>")
+        raise ArtifactRefused("artifact.address", uri=uri)
     hidden: KeyMissing | None = None
     found = False
     for root in roots:
@@ -159,7 +159,7 @@ def _found(uri: str, roots: Iterable[Path]) -> Iterator[tuple[Path, str]]:
         file = root / match[2]
         # A link planted in the directory would lead anywhere.
         if file.is_symlink() or not file.is_file():
-            raise ArtifactRefused(f"{uri} is listed, but its file is missing or a link")
+            raise ArtifactRefused("artifact.missing", uri=uri)
         found = True
         yield file, str(listed.checksum)
     if hidden is not None and not found:
@@ -171,7 +171,9 @@ def _read_index(directory: Path) -> tuple[str, list[Artifact]]:
         index = json.loads(kept(directory / INDEX))
         return str(index["session_id"]), [Artifact(**one) for one in index["artifacts"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise ArtifactRefused(f"{directory / INDEX} cannot be read: {error}") from error
+        raise ArtifactRefused(
+            "artifact.unread", path=str(directory / INDEX), error=str(error)
+        ) from error
 
 
 def _write_whole(file: Path, data: bytes) -> None:

@@ -58,14 +58,14 @@ def read_spectra(data: bytes) -> Recording:
     if data.startswith(GZIP):
         data = _unzip(data)
     if len(data) > BYTES_MAX:
-        raise BadFile(f"it has {len(data)} bytes; at most {BYTES_MAX} are read")
+        raise BadFile("spectra.bytes", bytes=len(data), most=BYTES_MAX)
     if data.startswith(MAGIC):
         return parse_wdf(data)
     if data.startswith(HDF5):
         try:
             return parse_nexus(data)
         except ModuleNotFoundError:
-            raise BadFile(f"reading HDF5 needs h5py: {EXTRAS['h5py'].command}") from None
+            raise BadFile("spectra.h5py", command=EXTRAS["h5py"].command) from None
     other = known_other(data)
     if other is not None:
         raise BadFile(other)
@@ -79,7 +79,7 @@ def read_spectra(data: bytes) -> Recording:
 def _parse_text(text: str) -> Recording:
     head = text[:HEAD_BYTES].lstrip()
     if not head:
-        raise BadFile("it is empty")
+        raise BadFile("spectra.empty")
     if head.startswith("{"):
         return parse_own(text)
     if is_jcamp(text):
@@ -113,9 +113,9 @@ def _unzip(data: bytes) -> bytes:
     try:
         plain = unzip.decompress(data, BYTES_MAX + 1)
     except zlib.error:
-        raise BadFile("gzip: its content is damaged") from None
+        raise BadFile("spectra.gzip_damaged") from None
     if not unzip.eof and len(plain) <= BYTES_MAX:
-        raise BadFile("gzip: the file ends too early")
+        raise BadFile("spectra.gzip_short")
     return plain
 
 
@@ -130,10 +130,7 @@ def _text(data: bytes) -> str:
             return data.decode("utf-16-le", "replace")
         if not any(head[0::2]):
             return data.decode("utf-16-be", "replace")
-        raise BadFile(
-            "it is neither text nor a binary format that is read here (SPC, WDF, HDF5); save its "
-            "spectra as text or CSV"
-        )
+        raise BadFile("spectra.unknown")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:  # LabSpec and WiRE write µ and ° in the Windows code page

@@ -28,14 +28,14 @@ def parse_bwtek(text: str) -> Recording:
     lines = text.splitlines()
     start = next((n for n, line in enumerate(lines[:HEADER_LINES_MAX]) if _is_head(line)), None)
     if start is None:
-        raise BadFile(f"{NAME}: no heading line that begins with Pixel")
+        raise BadFile("spectra.no_pixel_heading", format=NAME)
     mark = lines[start][len("Pixel")]
     columns = [title.strip() for title in lines[start].split(mark)]
     axis, unit = next((each for each in AXES if each[0] in columns), ("", ""))
     counts = next((title for title in COUNTS if title in columns), "")
     if not axis or not counts:
         wanted = f"{AXES[0][0]} and {COUNTS[0]}"
-        raise BadFile(f"{NAME}: the columns {wanted} are missing")
+        raise BadFile("spectra.columns_missing", format=NAME, wanted=wanted)
     axis_at, counts_at = columns.index(axis), columns.index(counts)
     rows: list[tuple[float, float]] = []
     bad: list[int] = []
@@ -50,9 +50,9 @@ def parse_bwtek(text: str) -> Recording:
         except (ValueError, IndexError):
             bad.append(number)
     if not rows:
-        raise BadFile(f"{NAME}: no pixel has a {axis}")
+        raise BadFile("spectra.no_axis_value", format=NAME, axis=axis)
     if len(bad) > max(1, BAD_SHARE_MAX * len(rows)):
-        raise BadFile(f"{NAME}: line {bad[0]} is not numbers: {lines[bad[0] - 1][:60]!r}")
+        raise BadFile("spectra.line", format=NAME, line=bad[0], found=lines[bad[0] - 1][:60])
     pairs = dict(_entry(line, mark) for line in lines[:start])
     notes = [left_out("line", bad, wanted="numbers")] if bad else []
     if counts != COUNTS[0]:

@@ -86,10 +86,7 @@ def parse_columns(text: str) -> Recording:
     title = titles[at] if titles else heading.lower()
     values, unit, stated = axis_under(name, title, table.values[:, at])
     if not stated and set(re.findall(r"[a-z]+", title)) & PIXEL_WORDS:
-        raise BadFile(
-            f"{name}: the axis is headed {title.strip()!r}, which only numbers the pixels; "
-            "export the spectrum against Raman shift (cm-1), wavelength (nm) or energy (eV)"
-        )
+        raise BadFile("spectra.pixels", format=name, title=title.strip())
     axis, rows, notes = _split_runs(name, values, table.values[:, columns].T)
     return table.recording(axis, unit, rows, stated=stated, notes=notes, name=name)
 
@@ -152,8 +149,8 @@ def first_row(name: str, lines: Sequence[str]) -> int:
     if alone is not None:
         return alone
     if len(lines) > HEADER_LINES_MAX:
-        raise NoTable(f"{name}: no row of numbers within the first {HEADER_LINES_MAX} lines")
-    raise NoTable(f"{name}: no line holds two numbers, an axis and an intensity")
+        raise NoTable("spectra.no_row_early", format=name, most=HEADER_LINES_MAX)
+    raise NoTable("spectra.no_pairs", format=name)
 
 
 def _with_bad_rows(lines: Sequence[str], at: int, width: int) -> int:
@@ -216,10 +213,7 @@ def _spectra(values: Array, titles: Sequence[str], at: int, own: bool) -> list[i
             return found
     elif len(values) >= ROWS_TO_TELL and not any(_runs_one_way(values[:, n]) for n in others):
         return others
-    raise BadFile(
-        f"text in two columns: it has {values.shape[1]} columns, and no heading says which hold "
-        "spectra; give one as shift,spot1,spot2 or a file of two columns, axis and intensity"
-    )
+    raise BadFile("spectra.two_columns", columns=values.shape[1])
 
 
 def _runs_one_way(column: Array) -> bool:

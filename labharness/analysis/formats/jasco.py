@@ -48,7 +48,7 @@ def parse_jasco(text: str) -> Recording:
     lines = text.splitlines()
     plain = [line.strip() for line in lines]
     if DATA not in plain:
-        raise BadFile(f"{NAME}: there is no line {DATA}")
+        raise BadFile("spectra.no_line", format=NAME, line=DATA)
     start = plain.index(DATA)
     stop = next((n for n in range(start, len(plain)) if plain[n].startswith("#####")), len(plain))
     # In some exports only a blank line stands before the footer.
@@ -56,13 +56,13 @@ def parse_jasco(text: str) -> Recording:
     header = dict(_entry(line) for line in [*lines[:start], *lines[stop:]] if line.strip())
     kind = header.get("DATA TYPE", "").upper()
     if kind and "RAMAN" not in kind:
-        raise BadFile(f"{NAME}: DATA TYPE is {kind[:60]!r}, not RAMAN SPECTRUM")
+        raise BadFile("spectra.data_type", format=NAME, found=kind[:60])
     stated = header.get("XUNITS", "").upper()
     if stated not in UNITS:
-        raise BadFile(f"{NAME}: XUNITS is {stated[:60]!r}; known are {', '.join(UNITS)}")
+        raise BadFile("spectra.xunits", format=NAME, found=stated[:60], known=", ".join(UNITS))
     table = table_of(NAME, lines[start + 1 : stop], start + 2, header)
     if table.values.shape[1] < 2:
-        raise BadFile(f"{NAME}: one column below {DATA}; pairs of axis and intensity are needed")
+        raise BadFile("spectra.one_below", format=NAME, line=DATA)
     axis, rows, notes = split_runs(NAME, table.values[:, 0], table.values[:, 1])
     notes = (*notes, *_point_count_note(header, len(axis)))
     laser_nm = laser_of(next((header[key] for key in LASERS if key in header), ""))

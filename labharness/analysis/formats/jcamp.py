@@ -62,14 +62,14 @@ def parse_jcamp(text: str) -> Recording:
     records = _records(text)
     kind = records.get("DATATYPE", "RAMAN SPECTRUM").upper()
     if "RAMAN" not in kind:
-        raise BadFile(f"{NAME}: DATA TYPE is {kind[:60]!r}, not RAMAN SPECTRUM")
+        raise BadFile("spectra.data_type", format=NAME, found=kind[:60])
     unit = _unit(records.get("XUNITS", "1/CM"))
     x_factor, y_factor = _number(records, "XFACTOR", 1.0), _number(records, "YFACTOR", 1.0)
     for label in ("XYPOINTS", "XYDATA", "PEAKTABLE"):
         if label in records:
             break
     else:
-        raise BadFile(f"{NAME}: neither XYDATA nor XYPOINTS")
+        raise BadFile("spectra.no_xy", format=NAME)
     form, *lines = records[label].splitlines() or [""]
     points = int(_number(records, "NPOINTS", 0.0))
     notes: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ def _unit(stated: str) -> str:
         return "nm"
     if "CM" in plain or "WAVENUMBER" in plain or "SHIFT" in plain:
         return "1/cm"
-    raise BadFile(f"{NAME}: XUNITS is {stated[:60]!r}; known are 1/CM and NANOMETERS")
+    raise BadFile("spectra.jcamp_units", format=NAME, found=stated[:60])
 
 
 def _last(records: dict[str, str], first: float, points: int) -> float:
@@ -195,7 +195,7 @@ def _number(records: dict[str, str], key: str, otherwise: float | None) -> float
     if not abs(found) <= NUMBER_MAX:
         stated = records.get(key)
         stated = "missing" if stated is None else repr(stated[:60])
-        raise BadFile(f"{NAME}: {key} is {stated}, not a number")
+        raise BadFile("spectra.key", format=NAME, key=key, found=stated)
     return found
 
 
@@ -203,9 +203,9 @@ def _pairs(lines: Sequence[str]) -> tuple[Array, Array]:
     try:
         flat = np.array([float(n) for n in re.split(r"[\s,;]+", " ".join(lines).strip()) if n])
     except ValueError as why:
-        raise BadFile(f"{NAME}: XYPOINTS: {why}") from None
+        raise BadFile("spectra.xy_why", format=NAME, why=str(why)) from None
     if flat.size % 2 or not flat.size:
-        raise BadFile(f"{NAME}: XYPOINTS has {flat.size} numbers, not pairs")
+        raise BadFile("spectra.xy_odd", format=NAME, count=flat.size)
     return flat[::2], flat[1::2]
 
 
@@ -233,7 +233,7 @@ def _packed(lines: Sequence[str]) -> tuple[list[Row], list[int], str]:
         rows.append(row)
         total += len(row[1])
         if total > POINTS_MAX:
-            raise BadFile(f"{NAME}: more than {POINTS_MAX} points")
+            raise BadFile("spectra.points_most", format=NAME, most=POINTS_MAX)
         before = check
     if total < 2:
         raise BadFile(why or f"{NAME}: XYDATA holds no two points")
@@ -244,18 +244,16 @@ def _unpack(line: str, before: float | None) -> tuple[Row, float | None]:
     """Return X and the values of one line, and the value that the next line repeats as a check."""
     tokens = [token for token in TOKEN.findall(line) if token]
     if not tokens or "".join(tokens) != re.sub(r"[\s,;]", "", line):
-        raise BadFile(f"{NAME}: {line[:60]!r} is not a row of packed numbers")
+        raise BadFile("spectra.packed", format=NAME, line=line[:60])
     try:
         at = _values(tokens[:1])[0][0]
         values, step = _values(tokens[1:])
     except (ValueError, IndexError):
-        raise BadFile(f"{NAME}: {line[:60]!r} is not a row of packed numbers") from None
+        raise BadFile("spectra.packed", format=NAME, line=line[:60]) from None
     check = values[-1] if values and step is not None else None
     if before is not None and values:
         if not abs(values[0] - before) <= CHECK_TOLERANCE:
-            raise BadFile(
-                f"{NAME}: a line begins with {values[0]:g}, the one before ended with {before:g}"
-            )
+            raise BadFile("spectra.jump", format=NAME, first=values[0], before=before)
         values = values[1:]
     return (at, values), check
 

@@ -42,7 +42,7 @@ def parse_labspec(text: str) -> Recording:
     spectral = next((k[9:-1] for k, v in header.items() if v.startswith("Spectr")), None)
     stated = header.get(f"AxisUnit[{spectral}]", "")
     if stated and stated not in UNITS:
-        raise BadFile(f"{NAME}: the axis is in {stated!r}, not in 1/cm, nm or eV")
+        raise BadFile("spectra.axis_unit", format=NAME, unit=stated)
     if body and MAP_ROW.match(body[0]):
         columns = len(body[0]) - len(body[0].lstrip(body[0][0]))
         # Axis 0 is the intensity and 1 the spectrum; a row begins with the slowest of the others.
@@ -57,7 +57,7 @@ def parse_labspec(text: str) -> Recording:
         )
     table = table_of(NAME, body, count + 1, header)
     if table.values.shape[1] != 2:
-        raise BadFile(f"{NAME}: {table.values.shape[1]} columns where a single spectrum has two")
+        raise BadFile("spectra.columns_single", format=NAME, columns=table.values.shape[1])
     axis, counts = table.values.T
     axis, rows, notes = split_runs(NAME, axis, counts)
     unit = UNITS.get(stated, "1/cm")

@@ -35,19 +35,23 @@ def parse_labspec_xml(text: str) -> Recording:
     tree = root.find("LSX_Tree")
     matrix = root.find("LSX_Matrix")
     if tree is None or matrix is None:
-        raise BadFile(f"{NAME}: {'LSX_Tree' if tree is None else 'LSX_Matrix'} is missing")
+        raise BadFile(
+            "spectra.lacks", format=NAME, what="LSX_Tree" if tree is None else "LSX_Matrix"
+        )
     axes = [each for holder in _all(tree, AXES) for each in holder]
     spectral = next((axis for axis in axes if _text(axis, TYPE).startswith("Spectr")), None)
     values = None if spectral is None else numbers_in(_text(spectral, VALUES))
     if spectral is None or values is None or values.size < 2:
-        raise BadFile(f"{NAME}: there is no axis of type Spectr")
+        raise BadFile("spectra.no_spectr", format=NAME)
     wave, unit = _in_known_unit(values, _text(spectral, UNIT))
     header, laser_nm = _settings(tree)
     rows = [numbers_in(row.text) for row in matrix.iter("LSX_Row")]
     kept = [n for n, row in enumerate(rows) if row is not None and row.size == wave.size]
     gone = [n + 1 for n in range(len(rows)) if n not in set(kept)]
     if not kept or len(gone) > max(1, len(kept)):
-        raise BadFile(f"{NAME}: {len(gone)} of {len(rows)} rows are not {wave.size} numbers")
+        raise BadFile(
+            "spectra.rows_odd", format=NAME, gone=len(gone), rows=len(rows), points=wave.size
+        )
     places = _places([axis for axis in axes if axis is not spectral], len(rows))
     return Recording(
         NAME,
@@ -68,7 +72,7 @@ def _in_known_unit(values: Array, unit: str) -> tuple[Array, str]:
         return values, unit
     if unit == "1/cm abs" and (values > 0).all():
         return NM_TO_CM1 / values, "nm"
-    raise BadFile(f"{NAME}: the axis is in {unit[:30]!r}; known are 1/cm, 1/cm abs, nm and eV")
+    raise BadFile("spectra.labspec_units", format=NAME, unit=unit[:30])
 
 
 def _places(axes: list[Element], spectra: int) -> dict[str, Array]:

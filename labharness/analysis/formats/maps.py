@@ -122,7 +122,7 @@ def parse_grid(
     lines, first_line = lines[above:], first_line + above
     found = first_cells(lines[0]) if lines else None
     if found is None:
-        raise BadFile(f"{name}: line {first_line} is not an axis: numbers that run one way")
+        raise BadFile("spectra.no_axis_line", format=name, line=first_line)
     words, axis = found
     rows = _without_names(lines[1:], len(words))
     table = table_of(name, rows, first_line + 1, header)
@@ -131,8 +131,11 @@ def parse_grid(
         before = max(table.values.shape[1] - axis.size, 0)
     if table.values.shape[1] != before + axis.size:
         raise BadFile(
-            f"{name}: rows of {table.values.shape[1]} numbers under an axis of {axis.size} points "
-            f"and {before} columns of places"
+            "spectra.map_rows",
+            format=name,
+            found=table.values.shape[1],
+            points=axis.size,
+            places=before,
         )
     places: dict[str, Array] = {}
     for index in range(before):
@@ -211,11 +214,11 @@ def parse_wire_text(text: str) -> Recording:
     lines = text.splitlines()
     columns = [part.strip("# ") for part in lines[0].split("\t") if part.strip("# ")]
     if columns[-2:] != ["Wave", "Intensity"]:
-        raise BadFile(f"{WIRE}: the columns are {columns}, the last two must be Wave, Intensity")
+        raise BadFile("spectra.wire_columns", format=WIRE, columns=columns)
     table = table_of(WIRE, lines[1:], 2)
     if table.values.shape[1] != len(columns):
         raise BadFile(
-            f"{WIRE}: {table.values.shape[1]} columns of numbers under {len(columns)} headings"
+            "spectra.headings", format=WIRE, found=table.values.shape[1], named=len(columns)
         )
     return parse_long(columns, table, WIRE)
 
@@ -241,13 +244,13 @@ def parse_long(titles: Sequence[str], table: Table, name: str) -> Recording:
     wave, unit, _ = axis_under(name, titles[-2].lower(), wave)
     if times == 1 and len(runs) > 1:
         if len(titles) > 2:
-            raise BadFile(f"{name}: the spectra of this map do not share one axis")
+            raise BadFile("spectra.map_axes", format=name)
         axis, rows, notes = on_one_axis(name, [(wave[run], counts[run]) for run in runs])
         return table.recording(axis, unit, rows, notes=notes, name=name)
     kept = [n for n, axis in enumerate(axes) if axis == common]
     gone = [n + 1 for n, axis in enumerate(axes) if axis != common]
     if len(gone) > max(1, len(kept)):
-        raise BadFile(f"{name}: the spectra of this map do not share one axis")
+        raise BadFile("spectra.map_axes", format=name)
     starts = [runs[n].start for n in kept]
     places = {
         PLACES.get(title.strip("# "), title.strip("# ")): table.values[starts, column]

@@ -203,13 +203,13 @@ def parse_nexus(data: bytes) -> Recording:
     except BadFile:
         raise
     except BROKEN:
-        raise BadFile(f"{NAME}: the HDF5 file is damaged or cut short") from None
+        raise BadFile("spectra.hdf5_damaged", format=NAME) from None
 
 
 def _recording(file: "h5py.File") -> Recording:
     entry = _default(file, "NXentry")
     if entry is None:
-        raise BadFile(f"{NAME}: it is HDF5, and holds no NeXus entry with spectra")
+        raise BadFile("spectra.no_nexus", format=NAME)
     raw = _found(entry, "instrument/detector_raman/raw_data")
     shown = _default(entry, "NXdata")
     if raw is not None and {"raw", "axis_in_file"} <= set(raw):
@@ -217,18 +217,15 @@ def _recording(file: "h5py.File") -> Recording:
     elif shown is not None:
         axis, rows = _plotted(shown)
     else:
-        raise BadFile(f"{NAME}: the entry has no data to plot")
+        raise BadFile("spectra.no_plot", format=NAME)
     unit = UNITS.get(_attribute(axis, "units").lower())
     if unit is None:
-        raise BadFile(
-            f"{NAME}: the axis is in {_attribute(axis, 'units')[:30]!r}; known are 1/cm and nm"
-        )
+        raise BadFile("spectra.nexus_units", format=NAME, unit=_attribute(axis, "units")[:30])
     counts = _numbers(rows)
     points = _numbers(axis)
     if points.ndim != 1 or counts.size == 0 or counts.shape[-1] != points.size:
         raise BadFile(
-            f"{NAME}: {points.size} points of an axis do not fit intensities of shape "
-            f"{'x'.join(map(str, counts.shape))}"
+            "spectra.shape", format=NAME, points=points.size, shape="x".join(map(str, counts.shape))
         )
     places = {} if shown is None else _places(shown, counts.size // points.size)
     title = entry.get("title")
@@ -263,7 +260,7 @@ def _plotted(data: "h5py.Group") -> "tuple[h5py.Dataset, h5py.Dataset]":
     axes = [axes] if isinstance(axes, str | bytes) else list(axes)
     axis = data.get(_text(axes[-1])) if axes else None
     if signal is None or axis is None or not (hasattr(signal, "shape") and hasattr(axis, "shape")):
-        raise BadFile(f"{NAME}: the default plot names no signal on an axis")
+        raise BadFile("spectra.no_signal", format=NAME)
     return axis, signal
 
 
@@ -274,9 +271,9 @@ def _numbers(stored: "h5py.Dataset") -> Array:
         BadFile: When it is too large, or does not hold real numbers.
     """
     if stored.shape is None or int(np.prod(stored.shape, dtype=object)) > ELEMENTS_MAX:
-        raise BadFile(f"{NAME}: {stored.name} states a shape of {stored.shape}")
+        raise BadFile("spectra.states_shape", format=NAME, name=stored.name, shape=stored.shape)
     if stored.dtype.kind not in "fiu":
-        raise BadFile(f"{NAME}: {stored.name} holds {stored.dtype}, not numbers")
+        raise BadFile("spectra.no_numbers", format=NAME, name=stored.name, found=stored.dtype)
     return np.asarray(stored[()], dtype=np.float64)
 
 

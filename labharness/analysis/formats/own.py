@@ -21,15 +21,12 @@ def parse_own(text: str) -> Recording:
         spots = found["raman"]
         axis = np.array(spots[0]["raman_shift"], dtype=np.float64)
         if any(spot["raman_shift"] != spots[0]["raman_shift"] for spot in spots):
-            raise BadFile(f"{NAME}: the spectra do not share one axis")
+            raise BadFile("spectra.axes", format=NAME)
         dark, laser_nm = float(found["dark_counts"]), float(found["laser_nm"])
         counts = np.array([spot["counts"] for spot in spots], dtype=np.float64) - dark
         places = {name: np.array([float(spot[name]) for spot in spots]) for name in PLACES}
     except BadFile:
         raise
     except (ValueError, LookupError, TypeError, RecursionError):
-        raise BadFile(
-            f"{NAME}: it is JSON, and not the raw_spectrum.json of a run; of a run's files only "
-            "that one is read"
-        ) from None
+        raise BadFile("spectra.json", format=NAME) from None
     return Recording(NAME, axis, "1/cm", counts, laser_nm=laser_nm, places=places)

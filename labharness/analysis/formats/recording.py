@@ -8,7 +8,7 @@ import numpy as np
 
 from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.spectrum import EV_NM, shift_from_wavelength
-from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import CodedError, Param
 
 AXIS_UNITS = ("1/cm", "nm", "eV")
 LASER_NM_MIN, LASER_NM_MAX = 200.0, 1200.0
@@ -38,15 +38,23 @@ NUMBER_MAX = 1e30
 damaged."""
 
 
-class BadFile(LabError, ValueError, code="bad_file"):
+class BadFile(CodedError, ValueError, code="bad_file"):
     """A file that cannot be read; the message says in one line what was expected where.
 
     Args:
-        said: The message. It may quote the file: unprintable characters become blanks.
+        said: The code of the message, or the message.
+        params: Of a code. They may quote the file: unprintable characters become blanks.
     """
 
-    def __init__(self, said: str) -> None:
-        super().__init__("".join(each if each.isprintable() else " " for each in said))
+    def __init__(self, said: str, /, **params: Param) -> None:
+        super().__init__(said, **params)
+        if not str(self).isprintable():
+            plain = {key: _plain(each) for key, each in params.items() if isinstance(each, str)}
+            super().__init__(_plain(said), **{**params, **plain})
+
+
+def _plain(text: str) -> str:
+    return "".join(each if each.isprintable() else " " for each in text)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,22 +97,26 @@ class Recording:
         rows = np.atleast_2d(np.array(self.intensity, dtype=np.float64))
         if axis.ndim != 1 or rows.ndim != 2 or rows.shape[1] != axis.size or rows.size == 0:
             raise BadFile(
-                f"{self.format}: {axis.size} points of an axis do not fit intensities of shape "
-                f"{'x'.join(map(str, rows.shape))}"
+                "spectra.shape",
+                format=self.format,
+                points=axis.size,
+                shape="x".join(map(str, rows.shape)),
             )
         if self.axis_unit not in AXIS_UNITS:
-            raise BadFile(
-                f"{self.format}: the axis is in {self.axis_unit!r}, not in 1/cm, nm or eV"
-            )
+            raise BadFile("spectra.axis_unit", format=self.format, unit=self.axis_unit)
         for name, column in self.places.items():
             if len(column) != len(rows):
                 raise BadFile(
-                    f"{self.format}: {len(column)} values of {name} for {len(rows)} spectra"
+                    "spectra.column",
+                    format=self.format,
+                    count=len(column),
+                    name=name,
+                    spectra=len(rows),
                 )
         axis, rows, kept, notes = self._numbers_alone(axis, rows)
         if self.axis_unit == "eV":
             if not (axis > 0).all():
-                raise BadFile(f"{self.format}: a photon of {axis.min():g} eV; all are above 0")
+                raise BadFile("spectra.photon", format=self.format, found=axis.min())
             axis = EV_NM / axis
             object.__setattr__(self, "axis_unit", "nm")
             object.__setattr__(self, "in_ev", True)
@@ -115,8 +127,11 @@ class Recording:
             notes = (*notes, turned)
         if self.laser_nm is not None and not LASER_NM_MIN <= self.laser_nm <= LASER_NM_MAX:
             raise BadFile(
-                f"{self.format}: a laser of {self.laser_nm:g} nm; "
-                f"allowed are {LASER_NM_MIN:g}–{LASER_NM_MAX:g} nm"
+                "spectra.laser",
+                format=self.format,
+                laser=self.laser_nm,
+                low=LASER_NM_MIN,
+                high=LASER_NM_MAX,
             )
         axis.setflags(write=False)
         rows.setflags(write=False)
@@ -163,8 +178,7 @@ class Recording:
         if gone.size > allowed or len(kept) < POINTS_MIN:
             at = int(np.argmin(np.diff(axis) > 0))
             raise BadFile(
-                f"{self.format}: the axis turns or stands at point {at + 1} "
-                f"({axis[at]:g}, then {axis[at + 1]:g}); it must run one way"
+                "spectra.turns", format=self.format, point=at + 1, here=axis[at], then=axis[at + 1]
             )
         note = left_out("point", (gone + 1).tolist(), "the axis turns or stands there")
         return axis[kept], rows[:, kept], note
@@ -210,12 +224,9 @@ class Recording:
             return self.axis
         if self.laser_nm is None:
             what = "an energy in eV" if self.in_ev else "a wavelength in nm"
-            raise BadFile(
-                f"{self.format}: the axis is {what} and the file names no laser; "
-                "say it with --laser-nm"
-            )
+            raise BadFile("spectra.no_laser", format=self.format, what=what)
         if self.axis[0] <= 0:
-            raise BadFile(f"{self.format}: a wavelength of {self.axis[0]:g} nm; all are above 0")
+            raise BadFile("spectra.wavelength", format=self.format, found=self.axis[0])
         return shift_from_wavelength(self.laser_nm, self.axis)
 
 

@@ -20,7 +20,7 @@ def parse_rod(text: str) -> Recording:
     lines = text.splitlines()
     tags = [line.strip() for line in lines]
     if SHIFT not in tags or INTENSITY not in tags:
-        raise BadFile(f"{NAME}: no loop of {SHIFT} and {INTENSITY}")
+        raise BadFile("spectra.no_loop", format=NAME, shift=SHIFT, intensity=INTENSITY)
     first = tags.index(SHIFT)
     while first > 0 and tags[first - 1].startswith("_"):
         first -= 1
@@ -35,6 +35,6 @@ def parse_rod(text: str) -> Recording:
     table = table_of(NAME, lines[end:stop], end + 1, header)
     values = table.values
     if values.shape[1] != len(columns):
-        raise BadFile(f"{NAME}: {values.shape[1]} numbers a row under {len(columns)} names")
+        raise BadFile("spectra.row_names", format=NAME, found=values.shape[1], named=len(columns))
     axis, rows = values[:, columns.index(SHIFT)], values[:, columns.index(INTENSITY)]
     return table.recording(axis, "1/cm", rows, laser_nm=laser_of(header.get(LASER, "")))

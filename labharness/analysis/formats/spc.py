@@ -88,7 +88,7 @@ def parse_spc(data: bytes) -> Recording:
         BadFile: On an unknown unit, or a file that ends too early.
     """
     if data[1] != OLD and len(data) < HEADER_BYTES:
-        raise BadFile(f"{NAME}: {len(data)} bytes; the header alone has {HEADER_BYTES}")
+        raise BadFile("spectra.header", format=NAME, bytes=len(data), header=HEADER_BYTES)
     head = _head(data)
     if head.flags & AXIS_EACH:
         pieces = _pairs(data, head)
@@ -114,7 +114,7 @@ def _head(data: bytes) -> _Head:
     found = header_at(data, 0, HEADERS[OLD if data[1] == OLD else NEW], order)
     points, first, last = found["points"], found["first"], found["last"]
     if not all(abs(each) <= AXIS_MAX for each in (points, first, last)):
-        raise BadFile(f"{NAME}: the header states {points:g} points from {first:g} to {last:g}")
+        raise BadFile("spectra.header_axis", format=NAME, points=points, first=first, last=last)
     if data[1] != OLD and not found["flags"] & (MANY_SPECTRA | AXIS_EACH):
         found["spectra"] = 1
     return _Head(**{**found, "order": order, "points": int(points)})
@@ -126,7 +126,9 @@ def _spectra(data: bytes, head: _Head) -> tuple[Array, Array]:
         and 1 <= head.spectra <= SPECTRA_MAX
         and head.points * head.spectra <= NUMBERS_MAX
     ):
-        raise BadFile(f"{NAME}: the header states {head.spectra} spectra of {head.points} points")
+        raise BadFile(
+            "spectra.header_spectra", format=NAME, spectra=head.spectra, points=head.points
+        )
     at = HEADER_BYTES
     if head.flags & AXIS_LISTED:
         axis = _take(data, at, head.points, f"{head.order}f4")
@@ -146,7 +148,7 @@ def _spectra(data: bytes, head: _Head) -> tuple[Array, Array]:
 def _pairs(data: bytes, head: _Head) -> list[tuple[Array, Array]]:
     """Read spectra that each have an axis, in sequence or at the places in a directory."""
     if not 1 <= head.spectra <= SPECTRA_MAX:
-        raise BadFile(f"{NAME}: the header states {head.spectra} spectra")
+        raise BadFile("spectra.header_count", format=NAME, spectra=head.spectra)
     places = [HEADER_BYTES]
     # The number of points is the start of the directory; some programs leave the points there.
     if HEADER_BYTES < head.points <= len(data) - ENTRY_BYTES * head.spectra and head.spectra > 1:
@@ -165,7 +167,7 @@ def _pairs(data: bytes, head: _Head) -> list[tuple[Array, Array]]:
         points = points if points > 0 else head.points
         total += max(points, 0)
         if not 1 <= points <= POINTS_MAX or total > NUMBERS_MAX:
-            raise BadFile(f"{NAME}: spectrum {index + 1} states {points} points")
+            raise BadFile("spectra.spc_points", format=NAME, number=index + 1, points=points)
         at += SUBHEADER_BYTES
         axis = _take(data, at, points, f"{head.order}f4")
         power = own if head.flags & MANY_SPECTRA else head.exponent
@@ -177,7 +179,7 @@ def _pairs(data: bytes, head: _Head) -> list[tuple[Array, Array]]:
 def _old_spectra(data: bytes, head: _Head) -> tuple[Array, Array]:
     """Read spectra until the file ends; integers have their high 16 bits first."""
     if not 2 <= head.points <= POINTS_MAX:
-        raise BadFile(f"{NAME}: the header states {head.points} points")
+        raise BadFile("spectra.header_points", format=NAME, points=head.points)
     axis = np.linspace(head.first, head.last, head.points)
     size = 2 if head.flags & INTEGERS_16_BIT else 4
     rows: list[Array] = []
@@ -198,16 +200,16 @@ def _old_spectra(data: bytes, head: _Head) -> tuple[Array, Array]:
             rows.append(whole.astype(np.float64) * _scale(power, 32))
         at += size * head.points
         if len(rows) * head.points > NUMBERS_MAX:
-            raise BadFile(f"{NAME}: it holds more than {NUMBERS_MAX} numbers")
+            raise BadFile("spectra.numbers_most", format=NAME, most=NUMBERS_MAX)
     if not rows:
         needed = at + SUBHEADER_BYTES + size * head.points
-        raise BadFile(f"{NAME}: the file ends at byte {len(data)}, the header promises {needed}")
+        raise BadFile("spectra.short", format=NAME, bytes=len(data), needed=needed)
     return axis, np.stack(rows)
 
 
 def _subheader(data: bytes, at: int, head: _Head) -> tuple[int, int]:
     if len(data) < at + SUBHEADER_BYTES:
-        raise BadFile(f"{NAME}: the file ends within a subheader, at byte {len(data)}")
+        raise BadFile("spectra.short_subheader", format=NAME, bytes=len(data))
     found = header_at(data, at, SUBHEADER, head.order)
     return found["exponent"], found["points"]
 
@@ -228,7 +230,7 @@ def _take(data: bytes, at: int, count: int, kind: str) -> Array:
     found = array_at(data, at, count, kind)
     if found is None:
         needed = at + count * np.dtype(kind).itemsize
-        raise BadFile(f"{NAME}: the file ends at byte {len(data)}, the header promises {needed}")
+        raise BadFile("spectra.short", format=NAME, bytes=len(data), needed=needed)
     return found
 
 
@@ -246,10 +248,7 @@ def _in_known_unit(axis: Array, kind: int) -> tuple[Array, str, bool, tuple[str,
     numbers = axis[np.isfinite(axis)]
     farthest = float(np.abs(numbers).max()) if numbers.size else 0.0
     if not SHIFT_REACHED_CM1 <= farthest <= SHIFT_MAX_CM1:
-        raise BadFile(
-            f"{NAME}: the file says that its axis is in {stated}, and it reaches {farthest:g}: "
-            "no Raman shift (axis type 13, 1) and no wavelength (3)"
-        )
+        raise BadFile("spectra.spc_axis", format=NAME, stated=stated, farthest=farthest)
     note = () if kind == 0 else (f"the file says that its axis is in {stated}; taken for cm⁻¹",)
     return axis, "1/cm", False, note
 

@@ -168,7 +168,7 @@ def table_of(
         rows.pop()
     lengths = Counter(len(row) for _, _, row in rows if row)
     if not lengths:
-        raise BadFile(f"{name}: it holds no row of numbers")
+        raise BadFile("spectra.no_row", format=name)
     length = lengths.most_common(1)[0][0]
     good = [row for _, _, row in rows if row is not None and len(row) == length]
     bad = [(number, line) for number, line, row in rows if row is None or len(row) != length]
@@ -269,9 +269,7 @@ def _in_other_unit(name: str, title: str, axis: Array) -> tuple[Array, str] | No
         return axis * 1000, "nm"
     if "abs" in title and words & {"cm", "wavenumber", "wavenumbers"} and not is_shift:
         if not (axis > 0).all():
-            raise BadFile(
-                f"{name}: an absolute wave number of {axis.min():g} cm⁻¹; all are above 0"
-            )
+            raise BadFile("spectra.wave_number", format=name, found=axis.min())
         return NM_TO_CM1 / axis, "nm"
     return None
 

@@ -29,14 +29,14 @@ def parse_trivista(text: str) -> Recording:
     root = root_of(NAME, text)
     documents = [each for each in root.iter("Document") if each.find("Data/Frame") is not None]
     if not documents:
-        raise BadFile(f"{NAME}: there is no document with a frame")
+        raise BadFile("spectra.no_frame", format=NAME)
     notes: tuple[str, ...] = ()
     if len(documents) > 1:
         notes = (f"of {len(documents)} documents the first is read",)
     document = documents[0]
     calibration = document.find("xDim/Calibration")
     if calibration is None:
-        raise BadFile(f"{NAME}: xDim has no Calibration")
+        raise BadFile("spectra.no_calibration", format=NAME)
     axis = _values(calibration.get("ValueArray", ""))
     unit = _unit(calibration.get("Unit", ""))
     laser = laser_of(calibration.get("LaserWave", ""))
@@ -54,7 +54,9 @@ def parse_trivista(text: str) -> Recording:
             rows.append(row)
             frame_of.append(index)
     if not rows or len(gone) > max(1, len(frames) - len(gone)):
-        raise BadFile(f"{NAME}: {len(gone)} of {len(frames)} frames do not fit {axis.size} points")
+        raise BadFile(
+            "spectra.frames_odd", format=NAME, gone=len(gone), frames=len(frames), points=axis.size
+        )
     if gone:
         notes = (*notes, left_out("spectrum", gone, wanted=f"{axis.size} numbers"))
     axis, stacked, _ = on_one_axis(NAME, [(axis, np.stack(rows))])
@@ -74,7 +76,7 @@ def _values(text: str) -> Array:
     """Unpack ``count|value|value``."""
     numbers = numbers_in(text, "|")
     if numbers is None or numbers.size < 3 or numbers[0] != numbers.size - 1:
-        raise BadFile(f"{NAME}: ValueArray of xDim is not a count and as many numbers")
+        raise BadFile("spectra.value_array", format=NAME)
     return numbers[1:]
 
 
@@ -84,7 +86,7 @@ def _unit(stated: str) -> str:
         return "nm"
     if any(mark in plain for mark in SHIFT_MARKS):
         return "1/cm"
-    raise BadFile(f"{NAME}: the axis is in {stated[:30]!r}; known are Nanometer and Raman shift")
+    raise BadFile("spectra.trivista_units", format=NAME, unit=stated[:30])
 
 
 def _places(frames: list[Element]) -> dict[str, Array]:

@@ -31,19 +31,21 @@ def parse_wdf(data: bytes) -> Recording:
             wavelength.
     """
     if len(data) < HEADER_BYTES:
-        raise BadFile(f"{NAME}: {len(data)} bytes; the header alone has {HEADER_BYTES}")
+        raise BadFile("spectra.header", format=NAME, bytes=len(data), header=HEADER_BYTES)
     head = header_at(data, 0, HEADER)
     points, capacity, count = head["points"], head["capacity"], head["count"]
     if not (2 <= points <= POINTS_MAX and 1 <= count <= capacity <= SPECTRA_MAX):
-        raise BadFile(f"{NAME}: the header states {count} of {capacity} spectra of {points} points")
+        raise BadFile(
+            "spectra.wdf_spectra", format=NAME, count=count, capacity=capacity, points=points
+        )
     blocks = _blocks(data)
     for wanted in (b"DATA", b"XLST"):
         if wanted not in blocks:
-            raise BadFile(f"{NAME}: there is no block {wanted.decode()}")
+            raise BadFile("spectra.no_block", format=NAME, block=wanted.decode())
     axis_at = blocks[b"XLST"]
     unit = header_at(data, axis_at, Layout("4x i", "unit"))["unit"]
     if unit not in UNITS:
-        raise BadFile(f"{NAME}: the axis has unit {unit}, not Raman shift (1) or nm (3)")
+        raise BadFile("spectra.wdf_unit", format=NAME, unit=unit)
     axis = _take(data, axis_at + 8, points, "<f4", "XLST")
     counts = _take(data, blocks[b"DATA"], count * points, "<f4", "DATA").reshape(count, points)
     places = {}
@@ -69,7 +71,7 @@ def _blocks(data: bytes) -> dict[bytes, int]:
             break
         block = header_at(data, at, BLOCK)
         if block["size"] < BLOCK_HEADER_BYTES:
-            raise BadFile(f"{NAME}: the block at byte {at} states a size of {block['size']}")
+            raise BadFile("spectra.block_size", format=NAME, at=at, size=block["size"])
         found.setdefault(block["name"], at + BLOCK_HEADER_BYTES)
         at += block["size"]
     return found
@@ -90,5 +92,5 @@ def _places(data: bytes, at: int, lists: int, capacity: int, count: int) -> dict
 def _take(data: bytes, at: int, count: int, kind: str, block: str) -> Array:
     found = array_at(data, at, count, kind)
     if found is None:
-        raise BadFile(f"{NAME}: the file ends within the block {block}, at byte {len(data)}")
+        raise BadFile("spectra.short_block", format=NAME, block=block, bytes=len(data))
     return found

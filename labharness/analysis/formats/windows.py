@@ -78,7 +78,7 @@ def on_one_axis(format_name: str, pieces: Sequence[Piece]) -> tuple[Array, Array
     """
     pieces = [_ascending(piece) for piece in pieces if piece[0].size >= 2]
     if not pieces:
-        raise BadFile(f"{format_name}: it holds no spectrum of two points or more")
+        raise BadFile("spectra.no_spectrum", format=format_name)
     first, _ = pieces[0]
     if all(_same(axis, first) for axis, _ in pieces):
         return first, np.concatenate([rows for _, rows in pieces]), ()
@@ -88,7 +88,7 @@ def on_one_axis(format_name: str, pieces: Sequence[Piece]) -> tuple[Array, Array
     high = min(float(axis[-1]) for axis, _ in pieces)
     kept = first[(first >= low) & (first <= high)]
     if kept.size < 2 or any((np.diff(axis) <= 0).any() for axis, _ in pieces):
-        raise BadFile(f"{format_name}: each spectrum has an axis of its own; save them one by one")
+        raise BadFile("spectra.own_axes", format=format_name)
     rows = [np.interp(kept, axis, row) for axis, several in pieces for row in several]
     note = (
         f"{len(rows)} spectra had axes of their own and are interpolated onto that of the first, "
@@ -106,7 +106,7 @@ def joined(format_name: str, pieces: Sequence[Piece]) -> tuple[Array, Array, tup
         BadFile: When the windows hold different numbers of spectra.
     """
     if len({len(rows) for _, rows in pieces}) != 1:
-        raise BadFile(f"{format_name}: its windows hold different numbers of spectra")
+        raise BadFile("spectra.windows", format=format_name)
     ordered = sorted((_ascending(piece) for piece in pieces), key=lambda piece: float(piece[0][0]))
     kept: list[Piece] = []
     inside = 0

@@ -19,12 +19,12 @@ def parse_witec(text: str) -> Recording:
     lines = text.splitlines()
     marks = [line.strip() for line in lines]
     if "[Data]" not in marks:
-        raise BadFile(f"{NAME}: there is no [Data]")
+        raise BadFile("spectra.no_data", format=NAME)
     start = marks.index("[Data]")
     header = dict(entry_of(line) for line in lines[:start] if "=" in line)
     unit = header.get("XAxisUnit", "")
     if unit not in UNITS:
-        raise BadFile(f"{NAME}: XAxisUnit is {unit!r}; known are {', '.join(UNITS)}")
+        raise BadFile("spectra.witec_unit", format=NAME, unit=unit, known=", ".join(UNITS))
     first = start + 1
     # Two headings, names and units, come before the table.
     while first < len(lines) and not lines[first].strip()[:1].lstrip("-").isdigit():
@@ -32,5 +32,5 @@ def parse_witec(text: str) -> Recording:
     table = table_of(NAME, lines[first:], first + 1, header)
     values = table.values
     if values.shape[1] < 2:
-        raise BadFile(f"{NAME}: one column; an axis and intensities are needed")
+        raise BadFile("spectra.one_column", format=NAME)
     return table.recording(values[:, 0], UNITS[unit], values[:, 1:].T)

@@ -17,16 +17,14 @@ def root_of(format_name: str, text: str) -> ElementTree.Element:
         BadFile: When the XML is broken or ends too early.
     """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise BadFile(f"{format_name}: it declares a document type or entities; no such file does")
+        raise BadFile("spectra.xml_entities", format=format_name)
     try:
         return ElementTree.fromstring(text)
     except ElementTree.ParseError as why:
         line = getattr(why, "position", (0, 0))[0]
-        raise BadFile(
-            f"{format_name}: the XML breaks at line {line}: cut short or damaged"
-        ) from None
+        raise BadFile("spectra.xml_line", format=format_name, line=line) from None
     except ValueError:  # a null character, a lone surrogate
-        raise BadFile(f"{format_name}: it holds characters that XML does not allow") from None
+        raise BadFile("spectra.xml_characters", format=format_name) from None
 
 
 def numbers_in(text: str | None, mark: str | None = None) -> Array | None:

@@ -8,7 +8,6 @@ from typing import Final
 from labharness.core.clock import Chance
 from labharness.core.files.named import open_named
 from labharness.core.files.signing_key import BadKey
-from labharness.core.vocabulary.texts import Text
 
 KEY_BYTES: Final = 32
 """Of AES-256 (FIPS 197)."""
@@ -30,7 +29,7 @@ def make_data_key(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as why:
-        raise BadKey(Text("key.file", path=str(path), why=why.strerror)) from None
+        raise BadKey("key.file", path=str(path), why=why.strerror) from None
 
 
 def read_data_key(path: Path) -> bytes:
@@ -43,13 +42,13 @@ def read_data_key(path: Path) -> bytes:
         with open_named(path) as file:
             mode, text = os.fstat(file.fileno()).st_mode, file.read(FILE_BYTES_MAX)
     except OSError as why:
-        raise BadKey(Text("key.file", path=str(path), why=why.strerror)) from None
+        raise BadKey("key.file", path=str(path), why=why.strerror) from None
     if os.name == "posix" and mode & OTHERS:
-        raise BadKey(Text("key.shared", path=str(path), mode=f"{stat.S_IMODE(mode):o}"))
+        raise BadKey("key.shared", path=str(path), mode=f"{stat.S_IMODE(mode):o}")
     try:
         key = bytes.fromhex(text.decode("ascii").strip())
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
-        raise BadKey(Text("key.no_data_key", path=str(path)))
+        raise BadKey("key.no_data_key", path=str(path))
     return key

@@ -4,8 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -15,7 +14,7 @@ PASSPHRASE_MIN = 8
 KEY_FILE_BYTES_MAX = 4096
 
 
-class BadKey(LabError, ValueError, code="bad_key"):
+class BadKey(CodedError, ValueError, code="bad_key"):
     """A key file cannot be made or used; the message says why."""
 
 
@@ -29,7 +28,7 @@ def make_key(path: Path, passphrase: str) -> bytes:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     if len(passphrase) < PASSPHRASE_MIN:
-        raise BadKey(Text("key.short", least=PASSPHRASE_MIN))
+        raise BadKey("key.short", least=PASSPHRASE_MIN)
     key = Ed25519PrivateKey.generate()
     encrypted = key.private_bytes(
         forms.Encoding.PEM,
@@ -41,7 +40,7 @@ def make_key(path: Path, passphrase: str) -> bytes:
         with os.fdopen(descriptor, "wb") as file:
             file.write(encrypted)
     except OSError as why:
-        raise BadKey(Text("key.file", path=str(path), why=why.strerror)) from None
+        raise BadKey("key.file", path=str(path), why=why.strerror) from None
     return key.public_key().public_bytes_raw()
 
 
@@ -59,11 +58,11 @@ def read_key(path: Path, passphrase: str) -> "Ed25519PrivateKey":
         with path.open("rb") as file:
             data = file.read(KEY_FILE_BYTES_MAX)
     except OSError as why:
-        raise BadKey(Text("key.file", path=str(path), why=why.strerror)) from None
+        raise BadKey("key.file", path=str(path), why=why.strerror) from None
     try:
         key = load_pem_private_key(data, passphrase.encode())
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise BadKey(Text("key.wrong", path=str(path))) from None
+        raise BadKey("key.wrong", path=str(path)) from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise BadKey(Text("key.kind", path=str(path)))
+        raise BadKey("key.kind", path=str(path))
     return key

@@ -4,7 +4,7 @@ import math
 import re
 from functools import lru_cache
 
-from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import CodedError
 
 DURATION_CHARACTERS_MAX = 64
 """Longest text (characters) that is parsed as a duration."""
@@ -24,7 +24,7 @@ _FRACTION_INSIDE = re.compile(r"[.,][0-9]+[A-Z].*[0-9]")
 _CALENDAR = re.compile(r"P[0-9.,YMWD]*[YM]")
 
 
-class NotADuration(LabError, ValueError, code="not_a_duration"):
+class NotADuration(CodedError, ValueError, code="not_a_duration"):
     """A text that states no definite length of time."""
 
 
@@ -40,16 +40,16 @@ def parse_duration(text: str) -> float:
     """
     asked = repr(text[:DURATION_CHARACTERS_MAX])
     if len(text) > DURATION_CHARACTERS_MAX:
-        raise NotADuration(f"{asked}... is longer than {DURATION_CHARACTERS_MAX} characters")
+        raise NotADuration("duration.long", asked=asked, most=DURATION_CHARACTERS_MAX)
     if text.startswith(("-", "P-", "PT-")):
-        raise NotADuration(f"{asked} is negative; a duration is at least PT0S")
+        raise NotADuration("duration.negative", asked=asked)
     if _CALENDAR.match(text):
-        raise NotADuration(f"{asked} has years or months, which have no fixed length; use days")
+        raise NotADuration("duration.calendar", asked=asked)
     match = _DURATION.fullmatch(text)
     parts = {} if match is None else {k: v for k, v in match.groupdict().items() if v is not None}
     designator = parts.pop("T", None)
     if not parts or designator == "T" or _FRACTION_INSIDE.search(text):
-        raise NotADuration(f"{asked} is not an ISO 8601 duration; write for example PT2H15M or P3D")
+        raise NotADuration("duration.iso", asked=asked)
     return float(sum(float(n.replace(",", ".")) * SECONDS_PER[unit] for unit, n in parts.items()))
 
 
@@ -68,7 +68,7 @@ def read_duration(text: str, bare_s: float = 1.0) -> float:
     match = re.fullmatch(rf"({_NUMBER}) ?({'|'.join(TYPED_S)})?", text)
     if match is None:
         asked, allowed = repr(text[:DURATION_CHARACTERS_MAX]), ", ".join(TYPED_S)
-        raise NotADuration(f"{asked} cannot be read; write a number and {allowed}, or PT2H15M")
+        raise NotADuration("duration.typed", asked=asked, allowed=allowed)
     number, unit = match.groups()
     return float(number.replace(",", ".")) * (TYPED_S[unit] if unit else bare_s)
 
@@ -82,7 +82,7 @@ def format_duration(seconds: float) -> str:
         NotADuration: The number is negative, NaN or infinite.
     """
     if not (math.isfinite(seconds) and seconds >= 0):
-        raise NotADuration(f"{seconds} s is not a duration; it must be finite and at least 0 s")
+        raise NotADuration("duration.finite", seconds=seconds)
     hours, rest = divmod(round(seconds), SECONDS_PER["H"])
     minutes, whole_s = divmod(rest, SECONDS_PER["M"])
     text = "".join(f"{n}{unit}" for n, unit in ((hours, "H"), (minutes, "M"), (whole_s, "S")) if n)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from labharness.core.errors import LabError
 from labharness.core.vocabulary.spelling import did_you_mean
+from labharness.core.vocabulary.texts import CodedError
 
 SEGMENTS_MAX = 200  # more than any instrument stores; the driver states its own limit
 VALUE_MAX = 1e6  # above any temperature, rate or dwell of a furnace
@@ -15,7 +15,7 @@ KEYS = ("title", "holdback_c", "segment")
 TITLE_MAX = 200  # characters
 
 
-class BadProgram(LabError, ValueError, code="bad_program"):
+class BadProgram(CodedError, ValueError, code="bad_program"):
     """A program that is not valid; the message names the place and the allowed values."""
 
 
@@ -99,33 +99,33 @@ def read_program(table: object) -> Program:
         BadProgram: Part of it is not valid; the message names the segment and the allowed values.
     """
     if not isinstance(table, Mapping):
-        raise BadProgram("a program is a table with [[segment]] rows")
+        raise BadProgram("segments.table")
     _refuse_unknown(table, KEYS, "a program")
     title = table.get("title", "")
     if not isinstance(title, str) or len(title) > TITLE_MAX:
-        raise BadProgram(f"title is a text of at most {TITLE_MAX} characters")
+        raise BadProgram("segments.title", most=TITLE_MAX)
     rows = table.get("segment", [])
     if not isinstance(rows, list) or not 1 <= len(rows) <= SEGMENTS_MAX:
-        raise BadProgram(f"a program has 1 to {SEGMENTS_MAX} [[segment]] rows")
+        raise BadProgram("segments.count", most=SEGMENTS_MAX)
     holdback_c = _number(table, "holdback_c", "holdback_c") if "holdback_c" in table else 0.0
     if holdback_c < 0:
-        raise BadProgram(f"holdback_c is {holdback_c:g}, at least 0 (0: it never waits)")
+        raise BadProgram("segments.holdback", holdback_c=holdback_c)
     segments = tuple(_segment(row, f"segment {n}") for n, row in enumerate(rows, 1))
     if segments[0].target_c is None:
-        raise BadProgram("segment 1 is a dwell: say where, by a ramp before it")
+        raise BadProgram("segments.first")
     return Program(segments, holdback_c)
 
 
 def _segment(row: object, where: str) -> Segment:
     if not isinstance(row, Mapping):
-        raise BadProgram(f"{where} is not a table")
+        raise BadProgram("segments.row", where=where)
     _refuse_unknown(row, SEGMENT_KEYS, where)
     kinds = [each for each in ("ramp_to_c", "dwell_min", "step_to_c") if each in row]
     if len(kinds) != 1:
-        raise BadProgram(f"{where} has one of ramp_to_c, dwell_min, step_to_c; it has {len(kinds)}")
+        raise BadProgram("segments.kinds", where=where, count=len(kinds))
     value = _number(row, kinds[0], where)
     if kinds[0] != "ramp_to_c" and "at_c_per_min" in row:
-        raise BadProgram(f"{where}: at_c_per_min goes with ramp_to_c only")
+        raise BadProgram("segments.rate_only", where=where)
     if kinds[0] == "step_to_c":
         return Segment(value)
     if kinds[0] == "dwell_min":
@@ -133,22 +133,22 @@ def _segment(row: object, where: str) -> Segment:
         # dwell.
         dwell_s = round(value * 60, 6)
         if dwell_s <= 0:
-            raise BadProgram(f"{where}: dwell_min is {value:g}, more than 0 is needed")
+            raise BadProgram("segments.dwell", where=where, value=value)
         return Segment(None, 0.0, dwell_s)
     if "at_c_per_min" not in row:
-        raise BadProgram(f"{where}: ramp_to_c takes at_c_per_min, the rate")
+        raise BadProgram("segments.no_rate", where=where)
     rate_c_per_min = _number(row, "at_c_per_min", where)
     if rate_c_per_min <= 0:
-        raise BadProgram(f"{where}: at_c_per_min is {rate_c_per_min:g}, more than 0 is needed")
+        raise BadProgram("segments.rate", where=where, rate=rate_c_per_min)
     return Segment(value, rate_c_per_min)
 
 
 def _number(row: Mapping[str, object], name: str, where: str) -> float:
     value = row[name]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadProgram(f"{where}: {name} is {str(value)[:40]!r}, which is not a number")
+        raise BadProgram("segments.number", where=where, name=name, found=str(value)[:40])
     if not abs(value) <= VALUE_MAX or not math.isfinite(value):  # also refuses NaN
-        raise BadProgram(f"{where}: {name} is a number up to {VALUE_MAX:g}")
+        raise BadProgram("segments.up_to", where=where, name=name, most=VALUE_MAX)
     return float(value)
 
 
@@ -157,4 +157,6 @@ def _refuse_unknown(row: Mapping[Any, object], allowed: tuple[str, ...], where: 
         if name not in allowed:
             what = str(name)[:40]
             near = did_you_mean(what, allowed)
-            raise BadProgram(f"{where}: no {what!r} here{near}; there are {', '.join(allowed)}")
+            raise BadProgram(
+                "segments.unknown", where=where, what=what, near=near, known=", ".join(allowed)
+            )

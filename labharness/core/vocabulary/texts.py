@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from labharness.core.errors import LabError
 from labharness.core.languages import ENGLISH, LANGUAGES
 from labharness.core.texts import shipped, templates, words
 
@@ -86,6 +87,19 @@ def _sentence(value: object) -> Any:  # noqa: ANN401 - a parameter of a text
     if isinstance(value, list | tuple):
         return [_sentence(each) for each in value]
     return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+class CodedError(LabError):
+    """An error whose sentence is a text.
+
+    Args:
+        said: The code of the text, or a text, or the words of somebody else.
+        params: The parameters of a code.
+    """
+
+    def __init__(self, said: str, /, **params: Param) -> None:
+        coded = bool(params) or (not isinstance(said, Text) and templates(said) is not None)
+        super().__init__(Text(said, **params) if coded else said)
 
 
 def _made(code: str, params: Mapping[str, Param]) -> Text:

@@ -12,7 +12,7 @@ from typing import Any, Final, Self, TypeVar
 
 from labharness.core.clock import Chance, steady_s, utc_text, wall_clock_utc
 from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.faces.broker import Broker, cancelled
 from labharness.faces.caller.caller_file import CallerFile
 from labharness.faces.caller.connection import CallerConnection, NoCallee
@@ -47,15 +47,15 @@ RESUBMIT_S: Final = (30.0, 600.0)
 """Shortest and longest wait (s) before a submission without any answer is sent again."""
 
 
-class AnswerLate(LabError, TimeoutError, code="no_answer"):
+class AnswerLate(CodedError, TimeoutError, code="no_answer"):
     """A lab, or its broker, has not answered within the time that was given."""
 
 
-class NotOurs(LabError, ValueError, code="other_caller"):
+class NotOurs(CodedError, ValueError, code="other_caller"):
     """A submission names another caller than the account that would send it."""
 
 
-class NotSecured(LabError, ValueError, code="not_secured"):
+class NotSecured(CodedError, ValueError, code="not_secured"):
     """Confidential data are not sent where others may read them on the way."""
 
 
@@ -145,7 +145,7 @@ class AsyncCaller:
         message = self._message("task_submit", None, payload, message_id)
         if isinstance(message.payload, TaskSubmit) and message.payload.caller_id != self.caller_id:
             named = message.payload.caller_id
-            raise NotOurs(Text("call.other", named=named, account=self.caller_id))
+            raise NotOurs("call.other", named=named, account=self.caller_id)
         if isinstance(message.payload, TaskSubmit) and not self._secured:
             _must_be_open(message.payload)
         fresh = await asyncio.to_thread(self.file.submit, callee_id, message)
@@ -299,7 +299,7 @@ class AsyncCaller:
                 if each.done():
                     each.result()  # a fault ends the wait, and not only its job
             if steady_s() >= end_s:
-                late = AnswerLate(Text("call.no_answer", message_id=message_id, within_s=within_s))
+                late = AnswerLate("call.no_answer", message_id=message_id, within_s=within_s)
                 raise connection.away or connection.taken or late
             if message_id and steady_s() >= again_s:
                 await self._resubmit(message_id, end_s - steady_s())
@@ -324,4 +324,4 @@ class AsyncCaller:
 
 def _must_be_open(payload: TaskSubmit) -> None:
     if is_confidential(payload):
-        raise NotSecured(Text("call.plain", found=declared_class(payload)))
+        raise NotSecured("call.plain", found=declared_class(payload))

@@ -13,8 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, Self
 
-from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError
 from labharness.faces.caller.task_state import (
     Gap,
     KnownTask,
@@ -56,15 +55,15 @@ READ_AT_ONCE: Final = 100
 """Most messages that are read from the file at once."""
 
 
-class CallerFileFailed(LabError, OSError, code="caller_file_failed"):
+class CallerFileFailed(CodedError, OSError, code="caller_file_failed"):
     """The file of a caller cannot be read or written; the message says which and why."""
 
 
-class KeyReused(LabError, ValueError, code="key_reused"):
+class KeyReused(CodedError, ValueError, code="key_reused"):
     """A message_id was used before, for another submission."""
 
 
-class UnknownTask(LabError, KeyError, code="unknown_task"):
+class UnknownTask(CodedError, KeyError, code="unknown_task"):
     """The file of the caller has no such task."""
 
     def __str__(self) -> str:
@@ -94,9 +93,7 @@ class CallerFile:
                 self._database.execute("PRAGMA synchronous=FULL")
                 self._database.executescript(TABLES)
         except OSError as why:
-            raise CallerFileFailed(
-                Text("pair", what=str(path), why=why.strerror or str(why))
-            ) from None
+            raise CallerFileFailed("pair", what=str(path), why=why.strerror or str(why)) from None
 
     def hear(self) -> bool:
         """Return whether this program is the one that hears the queue for all; it stays so.
@@ -141,7 +138,7 @@ class CallerFile:
                 known = from_json(json.loads(row[1]))
                 before = decode(row[0])
                 if (known.callee_id, before.payload) != (callee_id, message.payload):
-                    raise KeyReused(Text("call.key_reused", message_id=message_id))
+                    raise KeyReused("call.key_reused", message_id=message_id)
                 self._know(again(known))
                 return False
             known = KnownTask(message_id, callee_id)
@@ -179,7 +176,7 @@ class CallerFile:
         with self._read():
             row = self._row(message_id)
         if row is None or row[0] is None:
-            raise UnknownTask(Text("call.unknown", name=message_id, path=str(self.path)))
+            raise UnknownTask("call.unknown", name=message_id, path=str(self.path))
         return decode(row[0])
 
     # ---- what was heard
@@ -211,7 +208,7 @@ class CallerFile:
         with self._read():
             row = self._row(message_id)
         if row is None:
-            raise UnknownTask(Text("call.unknown", name=message_id, path=str(self.path)))
+            raise UnknownTask("call.unknown", name=message_id, path=str(self.path))
         return from_json(json.loads(row[1]))
 
     def named(self, name: str) -> KnownTask:
@@ -231,7 +228,7 @@ class CallerFile:
         whole = [each for each in found if each.message_id == name]
         if len(whole or found) != 1:
             code = "call.ambiguous" if found else "call.unknown"
-            raise UnknownTask(Text(code, name=name, path=str(self.path), count=len(found)))
+            raise UnknownTask(code, name=name, path=str(self.path), count=len(found))
         return (whole or found)[0]
 
     def tasks(self) -> list[KnownTask]:
@@ -251,7 +248,7 @@ class CallerFile:
                 "SELECT body FROM told WHERE message_id = ?", (message_id,)
             ).fetchone()
         if row is None:
-            raise UnknownTask(Text("call.unknown", name=message_id, path=str(self.path)))
+            raise UnknownTask("call.unknown", name=message_id, path=str(self.path))
         return decode(row[0])
 
     # ---- how far it was read
@@ -397,4 +394,4 @@ def _named(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as why:
-        raise CallerFileFailed(Text("pair", what=str(path), why=str(why))) from why
+        raise CallerFileFailed("pair", what=str(path), why=str(why)) from why

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from labharness.core.clock import steady_s
 from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.faces.broker import (
     CONFIRM_S_MAX,
     Broker,
@@ -51,19 +51,19 @@ RESEND_S: Final = 0.2
 """Wait (s) before a message is sent again that the broker has not confirmed."""
 
 
-class BrokerAway(LabError, ConnectionError, code="broker_away"):
+class BrokerAway(CodedError, ConnectionError, code="broker_away"):
     """The broker did not answer within the time that was given; the message says where and why."""
 
 
-class BrokerRefused(LabError, PermissionError, code="broker_refused"):
+class BrokerRefused(CodedError, PermissionError, code="broker_refused"):
     """The broker refuses the account, its password, or a right that a caller needs."""
 
 
-class NoCallee(LabError, LookupError, code="no_callee"):
+class NoCallee(CodedError, LookupError, code="no_callee"):
     """The broker has no queue for this lab, so the message has reached no lab."""
 
 
-class QueueTaken(LabError, RuntimeError, code="queue_taken"):
+class QueueTaken(CodedError, RuntimeError, code="queue_taken"):
     """Another program, with another file, hears the queue of this account."""
 
 
@@ -138,7 +138,7 @@ class CallerConnection:
                 await asyncio.sleep(back_off.longer())
 
     def _away(self, why: str) -> BrokerAway:
-        return BrokerAway(Text("call.away", place=self._broker.place, why=why))
+        return BrokerAway("call.away", place=self._broker.place, why=why)
 
     def _refusal(self, error: BaseException, why: str) -> "BrokerRefused | None":
         """Return the error of an account that the broker has never let in."""
@@ -154,9 +154,7 @@ class CallerConnection:
         if self._known or not isinstance(error, kinds):
             return None
         account = self._broker.account
-        return BrokerRefused(
-            Text("call.refused", account=account, place=self._broker.place, why=why)
-        )
+        return BrokerRefused("call.refused", account=account, place=self._broker.place, why=why)
 
     async def follow(self) -> None:
         """Tell the news that another program writes into the file."""
@@ -186,7 +184,7 @@ class CallerConnection:
                 await commands.publish(body, callee_id, mandatory=True, timeout=CONFIRM_S_MAX)
             except PublishError:
                 place = self._broker.place
-                raise NoCallee(Text("call.no_callee", callee=callee_id, place=place)) from None
+                raise NoCallee("call.no_callee", callee=callee_id, place=place) from None
             except (*CONNECTION_EXCEPTIONS, AMQPError, TimeoutError) as why:
                 LOG.info("%s is sent again: %s", message.message_id, why)
                 await asyncio.sleep(RESEND_S)
@@ -282,7 +280,7 @@ class CallerConnection:
                         break
         except ChannelAccessRefused as why:
             name = wire.event_queue(self._broker.account)
-            self.taken = QueueTaken(Text("call.queue_taken", queue=name, why=str(why)))
+            self.taken = QueueTaken("call.queue_taken", queue=name, why=str(why))
             return False
         return True
 

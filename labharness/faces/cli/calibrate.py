@@ -77,7 +77,7 @@ def _spots(path: Path, data: bytes, laser_nm: float | None) -> "dict[int, SpotEv
         if fit is not None
     }
     if not spots:
-        raise NotOneLayer(Text("calibrate.other", path=str(path), material=found.material))
+        raise NotOneLayer("calibrate.other", path=str(path), material=found.material)
     return spots
 
 

@@ -70,7 +70,7 @@ def _must_be_open(payload: Mapping[str, Any]) -> None:
     """Refuse a campaign of confidential tasks: its course is kept in clear."""
     declared = (payload.get("constraints") or {}).get("data_classification")
     if declared not in (None, *OPEN):
-        raise BadCampaign(Text("data.campaign", found=str(declared)))
+        raise BadCampaign("data.campaign", found=str(declared))
 
 
 def _doing(found: Campaign, folder: Path, seed: int | None) -> Any:  # noqa: ANN401 - for DBOS

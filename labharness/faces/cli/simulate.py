@@ -50,11 +50,11 @@ def _numbers(words: Sequence[str]) -> Mapping[str, int]:
     for word in words:
         name, _, number = word.partition("=")
         if not name or not number.isascii() or not number.isdecimal():
-            raise BadRequest(Text("cli.tcp", word=repr(word)))
+            raise BadRequest("cli.tcp", word=repr(word))
         if not 1 <= int(number) <= TCP_MAX:
-            raise BadRequest(Text("cli.tcp_range", word=repr(word), most=TCP_MAX))
+            raise BadRequest("cli.tcp_range", word=repr(word), most=TCP_MAX)
         if name in found:
-            raise BadRequest(Text("cli.tcp_twice", name=repr(name)))
+            raise BadRequest("cli.tcp_twice", name=repr(name))
         found[name] = int(number)
     return found
 
@@ -63,12 +63,12 @@ def _address(folder: Path) -> str:
     try:
         return (folder / CONTROL_NAME).read_text("utf-8").strip()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as why:
-        raise NoSimulatedLab(Text("cli.unserved", folder=str(folder), why=why.strerror)) from None
+        raise NoSimulatedLab("cli.unserved", folder=str(folder), why=why.strerror) from None
     except OSError as why:  # a lab may well be served there
         raise BadPath(Text("pair", what=str(folder), why=why.strerror)) from None
     except UnicodeDecodeError:
         binary = Text("cli.control_binary")
-        raise NoSimulatedLab(Text("cli.unserved", folder=str(folder), why=binary)) from None
+        raise NoSimulatedLab("cli.unserved", folder=str(folder), why=binary) from None
 
 
 def _request(asked: str, details: Sequence[str]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _request(asked: str, details: Sequence[str]) -> dict[str, Any]:
     if asked == "operate":
         return {"ask": asked, "action": first, "details": _pairs(pairs)}
     if details:
-        raise BadRequest(Text("cli.nothing_more", word=repr(asked), got=repr(" ".join(details))))
+        raise BadRequest("cli.nothing_more", word=repr(asked), got=repr(" ".join(details)))
     return {"ask": asked}
 
 
@@ -95,7 +95,7 @@ def _pairs(words: Sequence[str]) -> Mapping[str, Any]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise BadRequest(Text("cli.name_value", word=repr(word)))
+            raise BadRequest("cli.name_value", word=repr(word))
         try:
             found[name] = json.loads(value)
         except ValueError:

@@ -20,7 +20,7 @@ def read_submit(path: Path) -> tuple[HcpMessage, TaskSubmit]:
     """
     message = _read(path)
     if not isinstance(message.payload, TaskSubmit):
-        raise NotHcp(Text("cli.no_submit", path=str(path), type=repr(message.type)))
+        raise NotHcp("cli.no_submit", path=str(path), type=repr(message.type))
     return message, message.payload
 
 
@@ -34,4 +34,4 @@ def _read(path: Path) -> HcpMessage:
         except NotHcp as refused:
             is_json = data.lstrip().startswith(b"{")
             why = str(refused) if is_json else Text("cli.task", why=str(refused), path=A_TASK)
-    raise NotHcp(Text("cli.not_hcp", path=str(path), why=why))
+    raise NotHcp("cli.not_hcp", path=str(path), why=why)

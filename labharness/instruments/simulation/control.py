@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any, Protocol
 
-from labharness.core.errors import LabError
 from labharness.core.vocabulary.spelling import did_you_mean
+from labharness.core.vocabulary.texts import CodedError
 from labharness.instruments.simulation.bus import LoopEnvironment, SimulatedBus
 from labharness.instruments.simulation.conversation import ByteLog
 from labharness.instruments.simulation.served import HOST, CannotServe
@@ -34,11 +34,11 @@ INTERNAL = frozenset({"injected"})  # a bus's memory of its faults; not a fault 
 Answer = Mapping[str, Any]
 
 
-class BadRequest(LabError, ValueError, code="bad_simulation_request"):
+class BadRequest(CodedError, ValueError, code="bad_simulation_request"):
     """The simulated lab refuses a request; the message says what it allows."""
 
 
-class NoSimulatedLab(LabError, ConnectionError, code="no_simulated_lab"):
+class NoSimulatedLab(CodedError, ConnectionError, code="no_simulated_lab"):
     """No served lab answers at this address."""
 
 
@@ -146,7 +146,7 @@ class SimulationControl:
             else:
                 known = [*self._does, "operate", "quit"]
                 near = did_you_mean(str(asked), known)
-                raise BadRequest(f"nothing is called {asked!r}{near}; ask {', '.join(known)}")
+                raise BadRequest("simulated.word", asked=asked, near=near, known=", ".join(known))
         except BadRequest as why:
             reply({"error": str(why)})
         except Exception as why:  # noqa: BLE001 - no request may end a shared lab
@@ -165,7 +165,7 @@ class SimulationControl:
         port = request.get("port")
         if not isinstance(port, str) or port not in buses:
             near = did_you_mean(str(port), list(buses))
-            raise BadRequest(f"no port {port!r}{near}; there are {', '.join(buses)}")
+            raise BadRequest("simulated.port", port=port, near=near, known=", ".join(buses))
         set_faults(buses[port].faults, _object(request, "set"), "fault of a bus")
         return self._faults()
 
@@ -174,7 +174,7 @@ class SimulationControl:
         name = request.get("instrument")
         if not isinstance(name, str) or name not in faces:
             near = did_you_mean(str(name), list(faces))
-            raise BadRequest(f"no instrument {name!r}{near}; there are {', '.join(faces)}")
+            raise BadRequest("simulated.instrument", name=name, near=near, known=", ".join(faces))
         face = faces[name]
         try:
             face.turn(_object(request, "set"))
@@ -197,10 +197,10 @@ class SimulationControl:
 
     def _bytes(self, request: Answer) -> Answer:
         for name in request.keys() - {"ask", "since"}:
-            raise BadRequest(f"bytes takes since=ROW, the first row to give; got {name!r}")
+            raise BadRequest("simulated.since", name=name)
         since = request.get("since", 0)
         if isinstance(since, bool) or not isinstance(since, int) or since < 0:
-            raise BadRequest(f"since is {since!r}; it is the number of a row, from 0")
+            raise BadRequest("simulated.row", since=since)
         rows = self._log.since(since, LOG_ROWS_AT_ONCE)
         listed = [[r.number, r.monotonic_ns, r.port, r.client, r.event, r.data.hex()] for r in rows]
         following = rows[-1].number + 1 if rows else max(since, self._log.count)
@@ -256,22 +256,20 @@ def ask(address: str, request: Answer, timeout_s: float) -> dict[str, Any]:
             while not data.endswith(b"\n"):
                 piece = link.recv(LINE_BYTES_MAX)
                 if not piece:
-                    raise NoSimulatedLab(f"the served lab at {address} hung up")
+                    raise NoSimulatedLab("simulated.hung_up", address=address)
                 data += piece
     except NoSimulatedLab:
         raise
     except TimeoutError:
-        raise NoSimulatedLab(
-            f"the served lab at {address} gave no answer in {timeout_s:g} s"
-        ) from None
+        raise NoSimulatedLab("simulated.silent", address=address, timeout_s=timeout_s) from None
     except (OSError, ValueError) as why:
-        raise NoSimulatedLab(f"no served lab at {address}: {why}") from None
+        raise NoSimulatedLab("simulated.none", address=address, why=str(why)) from None
     try:
         answer = json.loads(data)
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
-        raise NoSimulatedLab(f"what answers at {address} is not a served lab")
+        raise NoSimulatedLab("simulated.other", address=address)
     if "error" in answer:
         raise BadRequest(str(answer["error"]))
     return answer
@@ -287,7 +285,9 @@ def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 
     for name, value in values.items():
         if name not in known:
             near = did_you_mean(name, list(known))
-            raise BadRequest(f"no {what} is called {name!r}{near}; there are {', '.join(known)}")
+            raise BadRequest(
+                "simulated.no_such", what=what, name=name, near=near, known=", ".join(known)
+            )
         now = known[name]
         if isinstance(now, bool):
             fits, allowed = isinstance(value, bool), "true or false"
@@ -299,7 +299,7 @@ def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 
             number = isinstance(value, int | float) and not isinstance(value, bool)
             fits, allowed = number and low <= value <= high, f"a number from {low:g} to {high:g}"
         if not fits:
-            raise BadRequest(f"{what} {name!r} is set to {value!r}; allowed is {allowed}")
+            raise BadRequest("simulated.value", what=what, name=name, value=value, allowed=allowed)
     for name, value in values.items():
         setattr(faults, name, float(value) if isinstance(known[name], float) else value)
 
@@ -333,5 +333,5 @@ def _values_of(faults: Any) -> dict[str, bool | int | float]:  # noqa: ANN401 - 
 def _object(request: Answer, name: str) -> dict[str, Any]:
     value = request.get(name, {})
     if not isinstance(value, dict):
-        raise BadRequest(f"{name} is {value!r}; it is a JSON object")
+        raise BadRequest("simulated.object", name=name, value=value)
     return value

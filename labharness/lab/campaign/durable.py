@@ -13,7 +13,6 @@ from labharness.core.clock import Chance
 from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.digests import digest_of
-from labharness.core.vocabulary.texts import Text
 from labharness.lab.campaign.course import Course, Look, Outcome, SubmitPoint, fold
 from labharness.lab.campaign.plan import BadCampaign, Campaign
 from labharness.lab.config.lease import Lease
@@ -46,7 +45,7 @@ def campaign_id(campaign: Campaign, folder: Path) -> str:
     with open_named(path) as file:
         found = json.loads(file.read(IDENTITY_BYTES_MAX))
     if found["digest"] != digest:
-        raise BadCampaign(Text("campaign.changed", name=campaign.name))
+        raise BadCampaign("campaign.changed", name=campaign.name)
     return str(found["id"])
 
 
@@ -114,7 +113,7 @@ def course_so_far(campaign: Campaign, folder: Path) -> Course:
     from dbos import DBOSClient
 
     if not (folder / "campaign.json").exists():
-        raise BadCampaign(Text("campaign.not_begun", name=campaign.name))
+        raise BadCampaign("campaign.not_begun", name=campaign.name)
     name = campaign_id(campaign, folder)
     client = DBOSClient(
         system_database_url=_database(campaign, folder), serializer=_json_serializer()

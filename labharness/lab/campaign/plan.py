@@ -7,10 +7,9 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from labharness.core.errors import LabError
 from labharness.core.files.tables import read_table
 from labharness.core.vocabulary.durations import parse_duration
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError
 from labharness.lab.campaign.course import Course, Point
 from labharness.lab.config.lab_plan import read_lab
 from labharness.work.task.jobs import points
@@ -21,7 +20,7 @@ POINTS_MAX: Final = 1_000
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,47}")
 
 
-class BadCampaign(LabError, ValueError, code="bad_campaign"):
+class BadCampaign(CodedError, ValueError, code="bad_campaign"):
     """A campaign that cannot be carried out as its file says; the message says why."""
 
 
@@ -76,18 +75,18 @@ def read_campaign(path: Path, text: str) -> Campaign:
     """
     file = read_table(_CampaignFile, text, str(path))
     if not NAME.fullmatch(file.name):
-        raise BadCampaign(Text("campaign.name", name=file.name))
+        raise BadCampaign("campaign.name", name=file.name)
     rows = [Point(0, each) for each in points(file.vary)] if file.vary else []
     rows += [Point(0, each.values, each.lab) for each in file.point]
     if not rows or len(rows) > POINTS_MAX:
-        raise BadCampaign(Text("campaign.points", count=len(rows), most=POINTS_MAX))
+        raise BadCampaign("campaign.points", count=len(rows), most=POINTS_MAX)
     for each in rows:
         if each.lab and each.lab not in file.labs:
-            raise BadCampaign(Text("campaign.lab", lab=each.lab, labs=", ".join(file.labs)))
+            raise BadCampaign("campaign.lab", lab=each.lab, labs=", ".join(file.labs))
     try:
         away_s = parse_duration(file.house_away)
     except ValueError as why:
-        raise BadCampaign(Text("pair", what="house_away", why=str(why))) from None
+        raise BadCampaign("pair", what="house_away", why=str(why)) from None
     numbered = [Point(number, each.values, each.lab) for number, each in enumerate(rows, 1)]
     course = Course(
         points=tuple(numbered),

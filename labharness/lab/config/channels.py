@@ -3,10 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from labharness.core.errors import LabError
 from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.spelling import did_you_mean
-from labharness.core.vocabulary.texts import Text, texts_in
+from labharness.core.vocabulary.texts import CodedError, Text, texts_in
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.line import Instrument
 from labharness.safety.kernel import Bound
@@ -16,7 +15,7 @@ PROCESS = ("temperature", "flow", "pressure")
 """The quantity that a channel called ``setpoint`` sets."""
 
 
-class BadChannel(LabError, ValueError, code="bad_channel"):
+class BadChannel(CodedError, ValueError, code="bad_channel"):
     """A name or a unit is not valid here; the message lists the valid ones."""
 
 
@@ -30,7 +29,7 @@ def check_readable(plan: LabPlan, channel: str) -> None:
     instrument = _instrument(plan, name)
     if not dot:
         there = _full(name, list(instrument.driver.channels))
-        raise BadChannel(Text("channel.of", name=name, channels=there))
+        raise BadChannel("channel.of", name=name, channels=there)
     _known(instrument, channel)
 
 
@@ -44,22 +43,22 @@ def check_settable(plan: LabPlan, channel: str, value: float, unit: str) -> None
     instrument = _instrument(plan, name)
     settable = [each for each, spec in instrument.driver.channels.items() if spec.settable]
     if not settable:
-        raise BadChannel(Text("channel.none_settable", name=name))
+        raise BadChannel("channel.none_settable", name=name)
     if not dot:
-        raise BadChannel(Text("channel.name_it", name=name, channels=_full(name, settable)))
+        raise BadChannel("channel.name_it", name=name, channels=_full(name, settable))
     _known(instrument, channel)
     spec = instrument.driver.channels[own]
     if not spec.settable:
         what = Text("channel.settable", channels=_full(name, settable))
         if own in PROCESS and "setpoint" in settable:
             what = Text("channel.set_by", own=own, name=name)
-        raise BadChannel(Text("channel.read_only", channel=channel, what=what))
+        raise BadChannel("channel.read_only", channel=channel, what=what)
     if unit == spec.unit:
         return
     if not unit:
-        raise BadChannel(Text("channel.no_unit", value=value, unit=spec.unit))
+        raise BadChannel("channel.no_unit", value=value, unit=spec.unit)
     code = "channel.in_unit" if spec.unit else "channel.unitless"
-    raise BadChannel(Text(code, channel=channel, unit=spec.unit, asked=unit))
+    raise BadChannel(code, channel=channel, unit=spec.unit, asked=unit)
 
 
 def needed_first(plan: LabPlan, channel: str, refusal: str) -> str:
@@ -99,7 +98,7 @@ def _instrument(plan: LabPlan, name: str) -> Instrument:
     if name not in by_name:
         there = ", ".join(by_name)
         near = did_you_mean(name, by_name.keys())
-        raise BadChannel(Text("channel.nowhere", name=name, hint=near, there=there))
+        raise BadChannel("channel.nowhere", name=name, hint=near, there=there)
     return by_name[name]
 
 
@@ -108,14 +107,12 @@ def _known(instrument: Instrument, channel: str) -> None:
     there = instrument.driver.channels
     if own not in there:
         raise BadChannel(
-            Text(
-                "channel.unknown",
-                name=instrument.name,
-                kind=instrument.kind,
-                own=own,
-                hint=did_you_mean(own, there.keys()),
-                there=", ".join(there),
-            )
+            "channel.unknown",
+            name=instrument.name,
+            kind=instrument.kind,
+            own=own,
+            hint=did_you_mean(own, there.keys()),
+            there=", ".join(there),
         )
 
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from threading import Thread
 
 from labharness.core.clock import pause, steady_s
-from labharness.core.errors import LabError
 from labharness.core.files.named import open_named, open_own
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError
 
 if os.name == "posix":
     import fcntl
@@ -29,7 +28,7 @@ WHO_BYTES_MAX = 4096
 LOOK_S = 0.1  # between two tries
 
 
-class Leased(LabError, RuntimeError, code="line_leased"):
+class Leased(CodedError, RuntimeError, code="line_leased"):
     """Another process, maybe on another machine, has the lease; the message says which."""
 
 
@@ -94,7 +93,7 @@ class Lease:
         except OSError as why:
             os.close(handle)
             if why.errno in (errno.EAGAIN, errno.EACCES):
-                raise Leased(Text("lease.taken", path=str(path), who=_who(path))) from None
+                raise Leased("lease.taken", path=str(path), who=_who(path)) from None
             raise
         with suppress(OSError):  # its text is for people only
             os.ftruncate(handle, 0)

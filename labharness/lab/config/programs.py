@@ -24,7 +24,7 @@ def read_program_file(path: Path) -> Program:
     except (BadLabFile, BadTable) as why:  # each names the file
         raise BadProgram(str(why)) from None
     except BadProgram as why:
-        raise BadProgram(Text("pair", what=str(path), why=str(why))) from None
+        raise BadProgram("pair", what=str(path), why=str(why)) from None
 
 
 def examine(envelope: Envelope, instrument: Instrument, program: Program) -> tuple[str, ...]:

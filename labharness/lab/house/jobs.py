@@ -13,7 +13,6 @@ from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.digests import digest_of
-from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.confidential import declared_class, is_confidential
@@ -105,10 +104,10 @@ class HouseJobs:
         """
         message = decode(data)
         if not isinstance(message.payload, TaskSubmit):
-            raise BadJob(Text("house.no_submit", type=message.type))
+            raise BadJob("house.no_submit", type=message.type)
         _must_be_open(message)
         if bool(vary) == bool(every):
-            raise BadJob(Text("job.one_of"))
+            raise BadJob("job.one_of")
         runs = points(vary) if vary else ()
         if every:
             schedule_of(every, self._now_s())
@@ -131,7 +130,7 @@ class HouseJobs:
     def _placed(self, data: bytes, count: int) -> str:
         """Return the id of a new job, with its message on the disk."""
         if count + len(waiting(self._journal.tasks)) > QUEUED_MAX:
-            raise BadJob(Text("job.no_room", count=count, most=QUEUED_MAX))
+            raise BadJob("job.no_room", count=count, most=QUEUED_MAX)
         job_id = self._new_id()
         write_durably(job_file(self._home, job_id), data)
         return job_id
@@ -168,7 +167,7 @@ class HouseJobs:
         with open_named(job_file(self._home, job.job_id)) as file:
             data = file.read(MESSAGE_BYTES_MAX)
         if digest_of(data) != job.digest:
-            raise BadJob(Text("job.changed"))
+            raise BadJob("job.changed")
         return data
 
     def _tell_of(self, job_id: str) -> None:
@@ -184,7 +183,7 @@ class HouseJobs:
 def _must_be_open(message: HcpMessage) -> None:
     """Refuse a job of confidential tasks: its message is kept in clear."""
     if isinstance(message.payload, TaskSubmit) and is_confidential(message.payload):
-        raise BadJob(Text("data.job", found=declared_class(message.payload)))
+        raise BadJob("data.job", found=declared_class(message.payload))
 
 
 def _message(data: bytes, key: str, point: Mapping[str, Any]) -> bytes:

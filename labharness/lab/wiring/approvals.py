@@ -344,7 +344,7 @@ class ApprovalFolder:
 
     def _unknown(self, name: str) -> str:
         waiting = ", ".join(path.stem for path in self._requests())
-        return f"no request {name!r} waits for approval; there are: {waiting or 'none'}"
+        return Text("approvals.none_waits", name=name, waiting=waiting or "none")
 
 
 class Persons:

@@ -6,15 +6,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Thread
 
-from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text, words_of
+from labharness.core.vocabulary.texts import CodedError, Text, words_of
 from labharness.instruments.link import LinkLost
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 
 STEP_S_MAX = 3_600.0  # a manual step in a served lab
 
 
-class NothingAsked(LabError, LookupError, code="nothing_asked"):
+class NothingAsked(CodedError, LookupError, code="nothing_asked"):
     """No manual step waits for a person."""
 
 
@@ -139,7 +138,7 @@ class RemoteOperator:
             NothingAsked: No step waits for it.
         """
         if self._asked is None or self._asked.done():
-            raise NothingAsked(Text("operator.not_asked"))
+            raise NothingAsked("operator.not_asked")
         self._asked.set_result(by)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from labharness.core.clock import Chance, Clock, PacedLoop, wall_clock_utc
 from labharness.core.clock import run as run_on
-from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.instruments.link.identity import LinkAddress
 from labharness.instruments.simulation import JsonFace
 from labharness.instruments.simulation.control import SimulationControl
@@ -41,7 +40,7 @@ STOP_SIGNALS = tuple(
 Tell = Callable[[Mapping[str, Any]], None]
 
 
-class BadFolder(LabError, ValueError, code="bad_served_folder"):
+class BadFolder(CodedError, ValueError, code="bad_served_folder"):
     """The folder cannot be served from; the message says why."""
 
 
@@ -81,7 +80,7 @@ def serve(
         folder.mkdir(parents=True, exist_ok=True)
         lock = LineLock(folder)
     except LineBusy:
-        raise BadFolder(Text("simulate.another", folder=str(folder))) from None
+        raise BadFolder("simulate.another", folder=str(folder)) from None
     except OSError as why:
         text = Text("simulate.folder", folder=str(folder), why=why.strerror)
         raise BadFolder(text) from None
@@ -215,4 +214,4 @@ class _Serving:
             path.touch(mode=0o600)  # an alert's address may hold a secret
             path.write_text(text, "utf-8")
         except OSError as why:
-            raise BadFolder(Text("pair", what=str(path), why=why.strerror)) from None
+            raise BadFolder("pair", what=str(path), why=why.strerror) from None

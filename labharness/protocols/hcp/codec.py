@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.protocols.hcp.messages import CALLERS, PAYLOADS, Payload, TaskSubmit
 from labharness.protocols.hcp.numbers import value_fault
 from labharness.protocols.hcp.terms import Rejected, Submission
@@ -70,7 +70,7 @@ _CALLER: Final = re.compile(CALLERS)
 _BRACKETS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
-class NotHcp(LabError, ValueError, code="not_hcp"):
+class NotHcp(CodedError, ValueError, code="not_hcp"):
     """Bytes that are not an HCP message.
 
     They have no sender to answer, so they go to the dead letters.
@@ -178,7 +178,7 @@ def _encoded(message: HcpMessage) -> bytes:
     try:
         data = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     except (ValueError, TypeError, RecursionError) as error:
-        raise NotHcp(f"{message.type} cannot be written as JSON: {error}") from error
+        raise NotHcp("message.unwritten", type=message.type, error=str(error)) from error
     _bounded(data)
     _envelope(whole)
     return data
@@ -222,7 +222,7 @@ def submission_of(payload: TaskSubmit) -> Submission:
 
 def _bounded(data: bytes) -> None:
     if len(data) > MESSAGE_BYTES_MAX:
-        raise NotHcp(f"the message has {len(data)} bytes; at most {MESSAGE_BYTES_MAX}")
+        raise NotHcp("message.bytes", bytes=len(data), most=MESSAGE_BYTES_MAX)
     if data.count(b"[") + data.count(b"{") <= DEPTH_MAX:
         return
     depth = 0
@@ -231,7 +231,7 @@ def _bounded(data: bytes) -> None:
         if first in b"[{":
             depth += 1
             if depth > DEPTH_MAX:
-                raise NotHcp(f"the message is nested more than {DEPTH_MAX} deep")
+                raise NotHcp("message.deep", most=DEPTH_MAX)
         elif first in b"]}":
             depth -= 1
 
@@ -248,9 +248,9 @@ def _object(data: bytes) -> dict[str, Any]:
     except NotHcp:
         raise
     except ValueError as error:
-        raise NotHcp(f"the message is not JSON in UTF-8: {error}") from error
+        raise NotHcp("message.json", error=str(error)) from error
     if not isinstance(body, dict):
-        raise NotHcp(f"the message is a JSON {type(body).__name__}, not an object")
+        raise NotHcp("message.object", found=type(body).__name__)
     return body
 
 
@@ -260,7 +260,7 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise NotHcp(f"the key {name[:80]!r} stands twice in one object")
+                raise NotHcp("message.twice", name=name[:80])
             seen.add(name)
     return found
 
@@ -331,4 +331,4 @@ def _in_words(fault: ErrorDetails) -> str:
 
 
 def _refuse(name: str, value: object, allowed: str) -> NoReturn:
-    raise NotHcp(f"{name} is {str(value)[:80]!r}; it must be {allowed}")
+    raise NotHcp("message.must", name=name, found=str(value)[:80], allowed=allowed)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from labharness.core.errors import LabError
 from labharness.core.vocabulary import Request, Trip
+from labharness.core.vocabulary.texts import CodedError
 from labharness.safety.guard.core import Permit
 from labharness.safety.guard.port import SafeFrame
 
@@ -14,7 +14,7 @@ Done = Callable[[bytes | None, str], None]
 Log = Sequence[Mapping[str, object]]
 
 
-class PortBusy(LabError, RuntimeError, code="port_busy"):
+class PortBusy(CodedError, RuntimeError, code="port_busy"):
     """Too many users wait for a port."""
 
 

@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, Literal
 
-from labharness.core.errors import LabError
 from labharness.core.vocabulary.digests import digest_of, joined
 from labharness.core.vocabulary.persons import bad_name, same_person
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.protocols.hcp.terms import RiskLevel
 from labharness.work.admission.callers import STRICT
 from labharness.work.admission.risk import points_of
@@ -22,7 +21,7 @@ _SIGNED_AS: Final = b"labharness standing approval, version 1\n"
 _BOUND_AS: Final = b"labharness approved plan, version 1\n"
 
 
-class BadApproval(LabError, ValueError, code="bad_approval"):
+class BadApproval(CodedError, ValueError, code="bad_approval"):
     """An approval file that cannot be honoured as it stands."""
 
 
@@ -275,9 +274,9 @@ def _until(approval: StandingApproval) -> datetime:
     try:
         until = datetime.fromisoformat(approval.until)
     except ValueError as error:
-        raise BadApproval(f"approval {approval.id}: until: {error}") from error
+        raise BadApproval("approval.until", id=approval.id, error=str(error)) from error
     if until.utcoffset() is None:
-        raise BadApproval(f"approval {approval.id}: until {approval.until!r} has no time zone")
+        raise BadApproval("approval.no_zone", id=approval.id, until=approval.until)
     return until.astimezone(UTC)
 
 

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from labharness.core.errors import LabError
 from labharness.core.vocabulary.persons import bad_name
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.protocols.hcp.terms import RiskLevel
 from labharness.work.admission.callers import STRICT
 from labharness.work.admission.risk import points_of
@@ -16,7 +15,7 @@ KEY_BYTES: Final = 32
 _SIGNED_AS: Final = b"labharness decision on a request, version 1\n"
 
 
-class BadApprovers(LabError, ValueError, code="bad_approvers"):
+class BadApprovers(CodedError, ValueError, code="bad_approvers"):
     """An approvers file that cannot be honoured as it stands."""
 
 
@@ -70,20 +69,20 @@ def read_approvers(text: str) -> dict[str, Approver]:
         raise BadApprovers(str(why)) from None
     found = {name: _approver(name, entry) for name, entry in file.approvers.items()}
     if len({each.key for each in found.values()}) < len(found):
-        raise BadApprovers(Text("approvers.one_key"))
+        raise BadApprovers("approvers.one_key")
     return found
 
 
 def _approver(name: str, entry: _Entry) -> Approver:
     where = f"approvers file: [approvers.{name!a}]"
     if why := bad_name(name):
-        raise BadApprovers(Text("pair", what=where, why=why))
+        raise BadApprovers("pair", what=where, why=why)
     try:
         key = bytes.fromhex(entry.key)
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
-        raise BadApprovers(Text("approvers.key", where=where))
+        raise BadApprovers("approvers.key", where=where)
     return Approver(name, key, entry.risk_max, entry.account)
 
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from labharness.core.errors import LabError
 from labharness.core.vocabulary.hours import ALWAYS, Hours, NoHours, read_hours
 from labharness.core.vocabulary.persons import bad_name
+from labharness.core.vocabulary.texts import CodedError
 from labharness.protocols.hcp.terms import DataClass, RiskLevel
 
 STRICT: Final = {"extra": "forbid", "strict": True}
@@ -17,7 +17,7 @@ HARMLESS_RISK: RiskLevel = "R3"
 HARMLESS_DATA: DataClass = "T2"
 
 
-class BadCallers(LabError, ValueError, code="bad_callers"):
+class BadCallers(CodedError, ValueError, code="bad_callers"):
     """A callers file that cannot be honoured as it stands."""
 
 
@@ -89,7 +89,7 @@ def read_callers(text: str) -> dict[str, Caller]:
         raise BadCallers(str(why)) from None
     for name in file.callers:
         if why_not := bad_name(name):
-            raise BadCallers(f"callers file: [callers.{name!a}]: {why_not}")
+            raise BadCallers("callers.name", name=name, why=why_not)
     return {name: _caller(name, entry) for name, entry in file.callers.items()}
 
 
@@ -97,7 +97,7 @@ def _caller(name: str, entry: _Entry) -> Caller:
     try:
         hours = read_hours(entry.hours)
     except NoHours as why:
-        raise BadCallers(f"callers file: [callers.{name}].hours: {why}") from None
+        raise BadCallers("callers.hours", name=name, why=str(why)) from None
     return Caller(
         name, entry.capabilities, entry.risk_max, entry.data_class_max, hours, entry.instruments
     )

@@ -11,9 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
-from labharness.core.errors import LabError
 from labharness.core.vocabulary import BadProgram, Cause, Command, Ending, Trip, read_program
-from labharness.core.vocabulary.texts import Text, several, words_of
+from labharness.core.vocabulary.texts import CodedError, Text, several, words_of
 from labharness.journal import JournalFailed
 from labharness.line import Line, NoReply, NotArmed, Tripped
 from labharness.line.hindrances import lost_states, stop_procedure
@@ -28,7 +27,7 @@ FAILURES = (NotArmed, NoReply, PortBusy, Tripped, LookupError)  # of the line
 SHOWN = ("temperature", "flow", "pressure", "concentration", "setpoint", "output")
 
 
-class NotUnderstood(LabError, ValueError, code="not_understood"):
+class NotUnderstood(CodedError, ValueError, code="not_understood"):
     """A request that is not understood; the message says which ones are."""
 
 
@@ -108,7 +107,7 @@ class ByHand:
         work = self._words.get(word) if isinstance(word, str) else None
         try:
             if work is None:
-                raise NotUnderstood(Text("by_hand.word", word=word, words=", ".join(self._words)))
+                raise NotUnderstood("by_hand.word", word=word, words=", ".join(self._words))
             with self._line.clock.answered():
                 return {"ok": True, **await work(asked)}
         except (NotUnderstood, BadProgram, *FAILURES) as why:
@@ -147,7 +146,7 @@ class ByHand:
     async def _read(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         channel = _text(asked, "channel")
         if self._reads >= READS_MAX:
-            raise PortBusy(Text("by_hand.too_many", count=READS_MAX))
+            raise PortBusy("by_hand.too_many", count=READS_MAX)
         self._reads += 1
         try:  # the line's own polls and commands come first
             value = await self._line.read(channel, patient=True)
@@ -160,11 +159,11 @@ class ByHand:
         channel, unit = _text(asked, "channel"), asked.get("unit", "")
         value = asked.get("value")
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise NotUnderstood(Text("by_hand.no_number", value=str(value)[:40]))
+            raise NotUnderstood("by_hand.no_number", value=str(value)[:40])
         if isinstance(value, int) and abs(value) > VALUE_MAX:  # of any length it passes as JSON
-            raise NotUnderstood(Text("by_hand.too_great", most=VALUE_MAX))
+            raise NotUnderstood("by_hand.too_great", most=VALUE_MAX)
         if not isinstance(unit, str) or not unit.isprintable():
-            raise NotUnderstood(Text("by_hand.unit", unit=unit))
+            raise NotUnderstood("by_hand.unit", unit=unit)
         self._line.check()
         command = Command(channel, float(value), unit)
         self._wished(asked, Text("by_hand.set", asked=command.text))
@@ -198,7 +197,7 @@ class ByHand:
             outcome = await acts[act](name)
             ending, detail, more = outcome.ending, outcome.detail, {}
         else:
-            raise NotUnderstood(Text("by_hand.program_act", acts=", ".join(acts), act=act))
+            raise NotUnderstood("by_hand.program_act", acts=", ".join(acts), act=act)
         what = Text("by_hand.of_program", instrument=name, act=str(act))
         self._ended(asked, what, _shown(ending), detail)
         return {"instrument": name, "act": act, "ending": ending.value, "detail": detail, **more}
@@ -216,10 +215,10 @@ class ByHand:
         by, step = _text(asked, "by"), _text(asked, "step")
         waits = self._active.about().get("asked_step", "")
         if self._step_done is None:
-            raise NotUnderstood(Text("by_hand.confirms_there"))
+            raise NotUnderstood("by_hand.confirms_there")
         self._line.check()
         if step != waits:
-            raise NotUnderstood(Text("by_hand.other_step", step=step, waits=waits or "-"))
+            raise NotUnderstood("by_hand.other_step", step=step, waits=waits or "-")
         if self._line.holding.on:
             raise NotArmed(Text("by_hand.held"))
         self._wished(asked, Text("by_hand.confirm", step=step))
@@ -314,7 +313,7 @@ class ByHand:
         _text(asked, "by")
         reason = asked.get("reason") or ""
         if not isinstance(reason, str) or len(reason) > TEXT_MAX:
-            raise NotUnderstood(Text("by_hand.reason", most=TEXT_MAX))
+            raise NotUnderstood("by_hand.reason", most=TEXT_MAX)
         text = _said(what, asked)
         self._note(text)
         return text
@@ -348,7 +347,7 @@ def _after(*said: str) -> str:
 def _text(asked: Mapping[str, Any], name: str) -> str:
     value = asked.get(name)
     if not isinstance(value, str) or not value.strip() or len(value) > TEXT_MAX:
-        raise NotUnderstood(Text("by_hand.text", name=name, most=TEXT_MAX))
+        raise NotUnderstood("by_hand.text", name=name, most=TEXT_MAX)
     if not value.isprintable():
-        raise NotUnderstood(Text("by_hand.unreadable", name=name, value=value))
+        raise NotUnderstood("by_hand.unreadable", name=name, value=value)
     return value

@@ -9,9 +9,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from labharness.core.errors import LabError
 from labharness.core.vocabulary import Command
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.core.vocabulary.units import CELSIUS, TEMPERATURES, temperature_in
 from labharness.instruments.driver import Adds
 from labharness.work.admission.risk import categories_of_gas, common_name
@@ -29,7 +28,7 @@ CATEGORIES: Mapping[Adds, tuple[str, ...]] = {
 MEASURES = {"hold": ("duration_s",), "rate_of_rise": ("settle_s", "duration_s")}
 
 
-class BadPlan(LabError, ValueError, code="bad_plan"):
+class BadPlan(CodedError, ValueError, code="bad_plan"):
     """A plan that cannot be weighed; the message names the step."""
 
 
@@ -119,7 +118,7 @@ def stated(
                 found.append((each.instruction_id, command))
         except (KeyError, TypeError, ValueError) as why:
             raise BadPlan(
-                Text("plan.unsaid", step=each.instruction_id, action=each.action, why=str(why))
+                "plan.unsaid", step=each.instruction_id, action=each.action, why=str(why)
             ) from None
     return tuple(found)
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text, several
+from labharness.core.vocabulary.texts import CodedError, Text, several
 from labharness.journal import JournalFailed
 from labharness.journal.reading import read, run_header, verify_file
 from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
@@ -21,7 +20,7 @@ OF_THE_TASK: Final = ("submitted", "planned")
 """Records of a journal that say what was asked for, and what was made of it."""
 
 
-class NotResumable(LabError, RuntimeError, code="not_resumable"):
+class NotResumable(CodedError, RuntimeError, code="not_resumable"):
     """The line is no longer as the checkpoint needs it; the message names each difference."""
 
 
@@ -93,7 +92,7 @@ class Resumption:
     def compare(self, readings: Mapping[str, float]) -> None:
         """Raise `NotResumable` if the line is not as the checkpoint needs it."""
         if wrong := self.differences(readings):
-            raise NotResumable(Text("resume.changed", name=self.asked.checkpoint_id, why=wrong))
+            raise NotResumable("resume.changed", name=self.asked.checkpoint_id, why=wrong)
 
     def to_json(self) -> dict[str, Any]:
         """Return the reference to the earlier run, with the head of its journal."""

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from labharness.core.errors import LabError
 from labharness.core.vocabulary.durations import NotADuration, read_duration
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.work.task.commands import JobCommand, MissRuns, TickJob
 from labharness.work.task.record import ABSENCE, Job, MissedRuns, Task, Tasks
 from labharness.work.task.states import TERMINAL
@@ -44,7 +43,7 @@ Vary = Mapping[str, Sequence[Any]]
 """The values of each varied place, by its path in the payload of the task."""
 
 
-class BadJob(LabError, ValueError, code="bad_job"):
+class BadJob(CodedError, ValueError, code="bad_job"):
     """A job cannot be made as it is asked for; the message says why."""
 
 
@@ -98,10 +97,8 @@ def schedule_of(every: str, created_at_s: float) -> Schedule:
     elif period_s := _period_s(every):
         if EVERY_S_MIN <= period_s <= EVERY_S_MAX:
             return Schedule(period_s, math.floor(created_at_s))
-        raise BadJob(
-            Text("job.period", every=every, least_s=EVERY_S_MIN, most_d=EVERY_S_MAX // _DAY_S)
-        )
-    raise BadJob(Text("job.no_schedule", every=every))
+        raise BadJob("job.period", every=every, least_s=EVERY_S_MIN, most_d=EVERY_S_MAX // _DAY_S)
+    raise BadJob("job.no_schedule", every=every)
 
 
 def due(tasks: Tasks, job: Job, now_s: float, *, full: bool) -> Iterator[JobCommand]:
@@ -187,10 +184,10 @@ def points(vary: Vary) -> tuple[dict[str, Any], ...]:
     """
     for path, values in vary.items():
         if not values or any(a == b for a, b in itertools.combinations(values, 2)):
-            raise BadJob(Text("job.values", path=path))
+            raise BadJob("job.values", path=path)
     count = math.prod(len(values) for values in vary.values())
     if count > BATCH_MAX:
-        raise BadJob(Text("job.too_many", count=count, most=BATCH_MAX))
+        raise BadJob("job.too_many", count=count, most=BATCH_MAX)
     return tuple(dict(zip(vary, each, strict=True)) for each in itertools.product(*vary.values()))
 
 
@@ -207,6 +204,6 @@ def varied(payload: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, An
         for name in before:
             here = here.get(name) if isinstance(here, dict) else None
         if not isinstance(here, dict) or last not in here:
-            raise BadJob(Text("job.no_place", path=path))
+            raise BadJob("job.no_place", path=path)
         here[last] = value
     return made

@@ -76,9 +76,9 @@ def growth_line(facts: LineFacts) -> GrowthFacts:
         ValueError: The lab file lacks entries that every growth needs.
     """
     if not isinstance(facts.settings, CvdSettings):
-        raise ValueError("the lab states nothing of its growths")
+        raise ValueError(Text("growths.none"))
     if facts.tube_volume_cm3 is None:
-        raise ValueError("a growth purges the tube: give [tube] volume_cm3 in the lab file")
+        raise ValueError(Text("growths.volume"))
     return GrowthFacts(
         limits=facts.limits,
         tube_volume_cm3=facts.tube_volume_cm3,

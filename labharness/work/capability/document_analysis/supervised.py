@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from labharness.core.errors import LabError
 from labharness.core.vocabulary.extras import EXTRAS, all_to_install
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.work.capability.document_analysis.reading import Limits
 
 READER: Final = "labharness.work.capability.document_analysis.reading"
@@ -42,11 +41,11 @@ REASONS: Final = {
 """The words by which the reader says why a document cannot be read."""
 
 
-class DocumentUnreadable(LabError, ValueError, code="document_unreadable"):
+class DocumentUnreadable(CodedError, ValueError, code="document_unreadable"):
     """The document cannot be read within the limits; the message says why."""
 
 
-class ReaderLost(LabError, RuntimeError, code="reader_lost"):
+class ReaderLost(CodedError, RuntimeError, code="reader_lost"):
     """The reader ended without an answer, and not by a limit."""
 
 
@@ -67,13 +66,13 @@ async def read_apart(data: bytes, media_type: str, limits: Limits) -> Mapping[st
             start_new_session=True,
         )
     except (OSError, NotImplementedError) as why:
-        raise ReaderLost(Text("document.no_reader", why=str(why))) from None
+        raise ReaderLost("document.no_reader", why=str(why)) from None
     try:
         async with asyncio.timeout(limits.wall_s):
             out = await _conversation(reader, data)
             code = await reader.wait()
     except TimeoutError:
-        raise DocumentUnreadable(Text("document.wall", most_s=limits.wall_s)) from None
+        raise DocumentUnreadable("document.wall", most_s=limits.wall_s) from None
     finally:
         await _ended(reader)
     return _answer(out, code, limits)
@@ -82,14 +81,14 @@ async def read_apart(data: bytes, media_type: str, limits: Limits) -> Mapping[st
 async def _conversation(reader: asyncio.subprocess.Process, data: bytes) -> bytes:
     """Pass the document on, and take the answer meanwhile, so that neither pipe is full."""
     if reader.stdin is None or reader.stdout is None:
-        raise ReaderLost(Text("document.no_reader", why="pipe"))
+        raise ReaderLost("document.no_reader", why="pipe")
     giving = asyncio.ensure_future(_give(reader.stdin, data))
     out = b""
     try:
         while chunk := await reader.stdout.read(65_536):
             out += chunk
             if len(out) > ANSWER_BYTES_MAX:
-                raise DocumentUnreadable(Text("document.answer", most=ANSWER_BYTES_MAX))
+                raise DocumentUnreadable("document.answer", most=ANSWER_BYTES_MAX)
         return out
     finally:
         giving.cancel()
@@ -118,20 +117,20 @@ async def _ended(reader: asyncio.subprocess.Process) -> None:
 
 def _answer(out: bytes, code: int, limits: Limits) -> Mapping[str, Any]:
     if code == -signal.SIGXCPU:
-        raise DocumentUnreadable(Text("document.cpu", most_s=limits.cpu_s))
+        raise DocumentUnreadable("document.cpu", most_s=limits.cpu_s)
     if code == -signal.SIGALRM:
-        raise DocumentUnreadable(Text("document.wall", most_s=limits.wall_s))
+        raise DocumentUnreadable("document.wall", most_s=limits.wall_s)
     try:
         found = json.loads(out) if code == 0 else None
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise ReaderLost(Text("document.lost", code=code))
+        raise ReaderLost("document.lost", code=code)
     if found.get("lacking") in EXTRAS:
         raise ReaderLost(all_to_install((found["lacking"],)))
     why = found.get("unreadable")
     if why == "memory":
-        raise DocumentUnreadable(Text("document.memory", most_mb=limits.memory_bytes // 1_000_000))
+        raise DocumentUnreadable("document.memory", most_mb=limits.memory_bytes // 1_000_000)
     if why is not None:
         raise DocumentUnreadable(REASONS.get(why, REASONS["damaged"]))
     return found
