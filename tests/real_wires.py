@@ -1,8 +1,10 @@
 """Simulated instruments on real wires, for lines whose ports belong to the guard process."""
 
 import asyncio
+import fcntl
 import os
 import re
+import termios
 import threading
 import tty
 from collections.abc import Iterator
@@ -52,6 +54,11 @@ class RemotePlant:
         for each in self._descriptors.pop(name):
             asyncio.get_running_loop().remove_reader(each)
             os.close(each)
+
+    def unlock(self) -> None:
+        """Let others than root open all ports after a kill, as real ones that nobody holds."""
+        for _, slave in self._descriptors.values():
+            fcntl.ioctl(slave, termios.TIOCNXCL)
 
     def close(self) -> None:
         for name in tuple(self._descriptors):

@@ -178,13 +178,14 @@ def test_a_blocked_loop_is_made_safe_by_the_guard_and_answers_for_it(
 
 @pytest.mark.promise(3)
 def test_a_guard_that_is_killed_trips_the_line_and_comes_back_with_the_safe_table(
-    on_real_ports: Callable[..., LabPlan],
+    on_real_ports: Callable[..., LabPlan], plants: list[RemotePlant]
 ) -> None:
     async def main(lab: Lab) -> None:
         await running(lab)
         assert (await lab.line.perform(ARGON)).ending is Ending.CONFIRMED
         first = guard_pid(lab)
         os.kill(first, signal.SIGKILL)
+        plants[0].unlock()
         trip = (await tripped(lab)).trip
         assert (trip.cause, trip.channel) == (Cause.COMMUNICATION, "guard")
         assert guard_pid(lab) != first
@@ -206,13 +207,14 @@ def test_a_guard_that_is_killed_trips_the_line_and_comes_back_with_the_safe_tabl
 
 @pytest.mark.promise(3)
 def test_a_guard_that_stands_still_is_replaced_by_one_that_makes_safe(
-    on_real_ports: Callable[..., LabPlan],
+    on_real_ports: Callable[..., LabPlan], plants: list[RemotePlant]
 ) -> None:
     async def main(lab: Lab) -> None:
         await running(lab)
         assert (await lab.line.perform(ARGON)).ending is Ending.CONFIRMED
         first = guard_pid(lab)
         os.kill(first, signal.SIGSTOP)
+        plants[0].unlock()
         try:
             trip = (await tripped(lab)).trip
             assert trip.cause is Cause.COMMUNICATION
