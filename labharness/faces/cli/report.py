@@ -175,7 +175,7 @@ def _answer(answer: Mapping[str, Any]) -> str:
 
 
 def _compare(one: Path, other: Path, out: str | None, language: str) -> int:
-    from labharness.faces.report.compare import differences
+    from labharness.faces.report.both_runs import differences
 
     both = read_run(results_in(one, "report")), read_run(results_in(other, "report"))
     page = None if out is None else Path(out)

@@ -1,21 +1,75 @@
-"""The display of an answer: plain, or by the face that its capability brings.
+"""The display of an answer, of one run or two: plain, or by the face of its capability.
 
 Entry points of the group ``labharness.reports`` are named like a capability and lead to its face.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from labharness.core.vocabulary import share_text
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.report.compared_run import ComparedRun
 from labharness.faces.report.document import section
 from labharness.faces.report.facts import RunFacts
-from labharness.faces.report.html import Html
-from labharness.faces.report.svg import exact
-from labharness.faces.report.values import data
+from labharness.faces.report.markup import COLOURS, Html, el, exact, joined, text
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """One of the two, with its place and its name on the page."""
+
+    at: int
+    name: str
+    facts: RunFacts
+
+    @property
+    def colour(self) -> str:
+        """Return the colour of its curves."""
+        return COLOURS[self.at]
+
+    @property
+    def trace(self) -> str:
+        """Return the class of a measured curve: the upper one lets the lower one through."""
+        return "trace over" if self.at else "trace"
+
+    @property
+    def label(self) -> Html:
+        """Return its name with its colour: the legend."""
+        return joined(el("i", "●", class_=f"c{self.at}"), f" {self.at + 1}: {self.name}")
+
+
+LINES_MAX: Final = 100
+LIST_SHOWN_MAX: Final = 20
+"""Lines of a JSON value, and items of a list of numbers or words, that the page shows."""
+
+
+def data(value: object) -> Html:
+    """Show a JSON value: a line for each scalar, what it is part of before it."""
+    if isinstance(value, str) or value in ({}, []):
+        return text(value or "–")
+    lines = islice(_lines(value, ""), LINES_MAX + 1)
+    return el("pre", "\n".join("…" if at == LINES_MAX else one for at, one in enumerate(lines)))
+
+
+def _lines(value: object, name: str) -> Iterator[str]:
+    if isinstance(value, Mapping) and value:
+        for each, part in value.items():
+            yield from _lines(part, f"{name}.{each}" if name else str(each))
+    elif isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
+        for index, part in enumerate(value):
+            yield from _lines(part, f"{name}[{index}]")
+    else:
+        yield f"{name}: {_scalar(value)}" if name else _scalar(value)
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, list):
+        more = [] if len(value) <= LIST_SHOWN_MAX else [f"… ({len(value)})"]
+        return ", ".join([*map(_scalar, value[:LIST_SHOWN_MAX]), *more])
+    return exact(value) if isinstance(value, float) else str(value)
 
 
 class AnswerFace:

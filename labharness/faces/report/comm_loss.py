@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from labharness.core.vocabulary.comm_loss import safe_within_s
-from labharness.faces.report.svg import exact
+from labharness.faces.report.markup import exact
 from labharness.faces.report.words import phrase
 
 

@@ -5,8 +5,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from labharness.core.languages import LANGUAGES
-from labharness.faces.report.html import Html, escaped, joined
-from labharness.faces.report.svg import clock
+from labharness.faces.report.markup import Html, clock, escaped, joined
 from labharness.faces.report.words import both, known, phrase, say
 
 if TYPE_CHECKING:

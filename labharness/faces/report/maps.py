@@ -1,19 +1,23 @@
-"""A quantity or a class of each spectrum, drawn where it was measured."""
+"""A quantity or a class of each spectrum, drawn where it was measured: grid, spots or profile."""
 
 import math
+import struct
+import zlib
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labharness.faces.report import svg
-from labharness.faces.report.html import Html, el, joined
-from labharness.faces.report.legend import LegendEntry, legend_parts
-from labharness.faces.report.places import Grid, SpotLayout, grid_of
-from labharness.faces.report.png import png_bytes
+from labharness.faces.report import markup
+from labharness.faces.report.figures import LegendEntry, legend_parts
+from labharness.faces.report.markup import Html, el, joined
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.uint8]
@@ -41,6 +45,40 @@ PICTURE_PX_MIN: Final = 400
 
 BAR_STEPS: Final = 48
 RADIUS_PX: Final = (2.0, 11.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpotLayout:
+    """The place of each spectrum.
+
+    Attributes:
+        x: One value a spectrum: a place, a time or its number.
+        y: The other coordinate; None where there is but one.
+        x_name: Name and unit of x.
+        y_name: Name and unit of y.
+    """
+
+    x: Array
+    y: Array | None
+    x_name: str
+    y_name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """Places in rows and columns at even steps.
+
+    Attributes:
+        columns: Column of each spectrum.
+        rows: Row of each spectrum, from low y to high.
+        x: Middle of each column.
+        y: Middle of each row.
+    """
+
+    columns: NDArray[np.intp]
+    rows: NDArray[np.intp]
+    x: Array
+    y: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +117,7 @@ def map_parts(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
 
     The parts of a drawing of ``MAP_WIDTH_PX`` by ``MAP_HEIGHT_PX``, without its ``svg``.
     """
-    title = svg.words_at(LEFT_PX, 16.0, shown.title, font_weight="bold")
+    title = markup.words_at(LEFT_PX, 16.0, shown.title, font_weight="bold")
     if places.y is None:
         return joined(title, _profile(places, shown))
     frame = _frame(places.x, places.y)
@@ -94,28 +132,28 @@ def map_parts(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
     else:
         cells = _raster(frame, grid, colours)
     ticks = (
-        svg.rounded_ticks(frame.x.low, frame.x.high, 4),
-        svg.rounded_ticks(frame.y.low, frame.y.high, 5),
+        markup.rounded_ticks(frame.x.low, frame.x.high, 4),
+        markup.rounded_ticks(frame.y.low, frame.y.high, 5),
     )
     names = (
-        svg.axis_name(places.x_name, (LEFT_PX + RIGHT_PX) / 2, FLOOR_PX + 33),
-        svg.upright_name(places.y_name, 12.0, (TOP_PX + FLOOR_PX) / 2),
+        markup.axis_name(places.x_name, (LEFT_PX + RIGHT_PX) / 2, FLOOR_PX + 33),
+        markup.upright_name(places.y_name, 12.0, (TOP_PX + FLOOR_PX) / 2),
     )
     return joined(title, frame.axes(*ticks), cells, *names, key)
 
 
-def _frame(x: Array, y: Array) -> svg.Frame:
+def _frame(x: Array, y: Array) -> markup.Frame:
     """Return both axes one scale: a micrometre is as long upwards as across."""
     margin = 0.5 * max(np.ptp(x), np.ptp(y)) / max(math.sqrt(x.size) - 1, 1.0)
     across, up = RIGHT_PX - LEFT_PX, FLOOR_PX - TOP_PX
     x_span, y_span = float(np.ptp(x)) + 2 * margin, float(np.ptp(y)) + 2 * margin
     per_px = max(x_span / across, y_span / up)
     x_middle, y_middle = float(x.min() + x.max()) / 2, float(y.min() + y.max()) / 2
-    return svg.Frame(
-        svg.Scale(
+    return markup.Frame(
+        markup.Scale(
             x_middle - per_px * across / 2, x_middle + per_px * across / 2, LEFT_PX, RIGHT_PX
         ),
-        svg.Scale(y_middle - per_px * up / 2, y_middle + per_px * up / 2, FLOOR_PX, TOP_PX),
+        markup.Scale(y_middle - per_px * up / 2, y_middle + per_px * up / 2, FLOOR_PX, TOP_PX),
     )
 
 
@@ -149,7 +187,7 @@ def _class_colours(shown: Classes) -> Cells:
     return colours
 
 
-def _raster(frame: svg.Frame, grid: Grid, colours: Cells) -> Html:
+def _raster(frame: markup.Frame, grid: Grid, colours: Cells) -> Html:
     """Draw a grid as one picture, and leave cells without a spectrum clear."""
     cells = np.zeros((grid.y.size, grid.x.size, 4), dtype=np.uint8)
     cells[grid.y.size - 1 - grid.rows, grid.columns, :3] = colours
@@ -172,7 +210,7 @@ def _raster(frame: svg.Frame, grid: Grid, colours: Cells) -> Html:
     )
 
 
-def _spots(frame: svg.Frame, x: Array, y: Array, colours: Cells) -> Html:
+def _spots(frame: markup.Frame, x: Array, y: Array, colours: Cells) -> Html:
     room = math.sqrt((RIGHT_PX - LEFT_PX) * (FLOOR_PX - TOP_PX) / x.size)
     radius = min(max(0.4 * room, RADIUS_PX[0]), RADIUS_PX[1])
     return joined(
@@ -185,17 +223,17 @@ def _spots(frame: svg.Frame, x: Array, y: Array, colours: Cells) -> Html:
 
 def _bar(low: float, high: float) -> Html:
     """Draw the key to the colours, with its numbers."""
-    scale = svg.Scale(low, high, FLOOR_PX, TOP_PX)
+    scale = markup.Scale(low, high, FLOOR_PX, TOP_PX)
     left, right = BAR_PX
     steps = np.linspace(low, high, BAR_STEPS + 1)
     colours = _value_colours((steps[1:] + steps[:-1]) / 2, low, high)
     edges = [scale(each) for each in steps.tolist()]
     parts = [
-        svg.box(left, top, right - left, bottom - top + 0.4, fill=_hex(colour))
+        markup.box(left, top, right - left, bottom - top + 0.4, fill=_hex(colour))
         for bottom, top, colour in zip(edges, edges[1:], colours, strict=False)
     ]
-    for value, label in svg.rounded_ticks(low, high, 4):
-        parts.append(svg.words_at(right + 4, scale(value) + 4, label, class_="small"))
+    for value, label in markup.rounded_ticks(low, high, 4):
+        parts.append(markup.words_at(right + 4, scale(value) + 4, label, class_="small"))
     return joined(*parts)
 
 
@@ -215,10 +253,12 @@ def _legend(shown: Classes) -> Html:
 def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
     x = places.x
     margin = 0.02 * float(np.ptp(x)) or 1.0
-    across = svg.Scale(float(x.min()) - margin, float(x.max()) + margin, LEFT_PX, MAP_WIDTH_PX - 10)
+    across = markup.Scale(
+        float(x.min()) - margin, float(x.max()) + margin, LEFT_PX, MAP_WIDTH_PX - 10
+    )
     if isinstance(shown, Classes):
         values = np.where(shown.index < 0, np.nan, shown.index.astype(np.float64))
-        frame = svg.Frame(across, svg.Scale(-0.6, len(shown.names) - 0.4, FLOOR_PX, TOP_PX))
+        frame = markup.Frame(across, markup.Scale(-0.6, len(shown.names) - 0.4, FLOOR_PX, TOP_PX))
         ticks = [(float(at), str(at + 1)) for at in range(len(shown.names))]
         colours, key = _class_colours(shown), _numbered(shown)
         bars: list[Html] = []
@@ -226,8 +266,8 @@ def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
         values = shown.values
         low, high = _span(values)
         room = 0.12 * (high - low)
-        frame = svg.Frame(across, svg.Scale(low - room, high + room, FLOOR_PX, TOP_PX))
-        ticks = svg.rounded_ticks(low - room, high + room, 5)
+        frame = markup.Frame(across, markup.Scale(low - room, high + room, FLOOR_PX, TOP_PX))
+        ticks = markup.rounded_ticks(low - room, high + room, 5)
         colours, key = np.full((x.size, 3), (0, 114, 178), dtype=np.uint8), Html("")
         bars = _error_bars(frame, x, shown)
     inside = np.isfinite(values) & (values >= frame.y.low) & (values <= frame.y.high)
@@ -236,10 +276,10 @@ def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
            fill=_hex(colours[at]))
         for at in np.nonzero(inside)[0]
     ]  # fmt: skip
-    axes = frame.axes(svg.rounded_ticks(across.low, across.high, 5), ticks)
-    name = svg.axis_name(places.x_name, (LEFT_PX + MAP_WIDTH_PX) / 2, FLOOR_PX + 33)
+    axes = frame.axes(markup.rounded_ticks(across.low, across.high, 5), ticks)
+    name = markup.axis_name(places.x_name, (LEFT_PX + MAP_WIDTH_PX) / 2, FLOOR_PX + 33)
     outside = int((np.isfinite(values) & ~inside).sum())
-    said = svg.words_at(LEFT_PX, FLOOR_PX + 50, f"{outside} beyond the edges", class_="small")
+    said = markup.words_at(LEFT_PX, FLOOR_PX + 50, f"{outside} beyond the edges", class_="small")
     return joined(axes, *bars, *dots, name, key, said if outside else Html(""))
 
 
@@ -252,7 +292,7 @@ def _numbered(shown: Classes) -> Html:
     return legend_parts(entries, 12.0, LEGEND_Y_PX, LEGEND_PX)
 
 
-def _error_bars(frame: svg.Frame, x: Array, shown: MappedQuantity) -> list[Html]:
+def _error_bars(frame: markup.Frame, x: Array, shown: MappedQuantity) -> list[Html]:
     if shown.sigma is None:
         return []
     found = []
@@ -261,9 +301,106 @@ def _error_bars(frame: svg.Frame, x: Array, shown: MappedQuantity) -> list[Html]
         across = frame.x(float(x[at]))
         low, high = max(value - sigma, frame.y.low), min(value + sigma, frame.y.high)
         if low < high:
-            found.append(svg.upright(across, frame.y(low), frame.y(high), "axis"))
+            found.append(markup.upright(across, frame.y(low), frame.y(high), "axis"))
     return found
 
 
 def _hex(colour: Cells) -> str:
     return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+APART_SHARE: Final = 0.25
+"""Of the widest step: places nearer than this are one column, for stages do not stop exactly."""
+
+UNEVEN_MAX: Final = 0.3
+"""Steps of a grid differ by no more than this share; a grid has no column left out."""
+
+UNITS: Final = {"um": "µm", "mm": "mm", "nm": "nm", "m": "m", "s": "s"}
+
+FILLED_MIN: Final = 0.5
+"""A round wafer fills π/4 of its square; scattered spots fill far fewer cells."""
+
+
+def places_of(columns: Mapping[str, Array], count: int) -> SpotLayout:
+    """Find the coordinates that vary, x and y before others; a series has its numbers.
+
+    Two columns without a name are taken as places in the order of the file.
+
+    Args:
+        columns: Values of each spectrum in the file, by names such as ``x_um``.
+        count: Number of spectra.
+    """
+    varying = [name for name, column in columns.items() if np.ptp(column) > 0]
+    varying.sort(key=lambda name: "xy".find(name.split("_")[0]) % 3)
+    plane = [name for name in varying if name.split("_")[0] in ("x", "y")]
+    plane = plane if len(plane) >= 2 else varying
+    if len(plane) >= 2:
+        x, y = plane[:2]
+        return SpotLayout(columns[x], columns[y], _titled(x), _titled(y))
+    if varying:
+        return SpotLayout(columns[varying[0]], None, _titled(varying[0]), "")
+    return SpotLayout(np.arange(1.0, count + 1), None, "spectrum", "")
+
+
+def grid_of(places: SpotLayout) -> Grid | None:
+    """Return rows and columns, where the places are a grid; else None."""
+    if places.y is None:
+        return None
+    columns, x = _levels(places.x)
+    rows, y = _levels(places.y)
+    cells = x.size * y.size
+    if min(x.size, y.size) < 2 or places.x.size < FILLED_MIN * cells:
+        return None
+    if not (_is_even(x) and _is_even(y)):
+        return None
+    if np.unique(rows * x.size + columns).size < places.x.size:
+        return None
+    return Grid(columns, rows, x, y)
+
+
+def _levels(values: Array) -> tuple[NDArray[np.intp], Array]:
+    order = np.argsort(values, kind="stable")
+    steps = np.diff(values[order])
+    new = steps > APART_SHARE * steps.max(initial=0.0)
+    level = np.concatenate([[0], np.cumsum(new)])
+    index = np.empty(values.size, dtype=np.intp)
+    index[order] = level
+    middle = np.bincount(index, weights=values) / np.bincount(index)
+    return index, middle
+
+
+def _is_even(levels: Array) -> bool:
+    steps = np.diff(levels)
+    return bool(np.ptp(steps) <= UNEVEN_MAX * steps.mean())
+
+
+def _titled(name: str) -> str:
+    quantity, _, unit = name.rpartition("_")
+    return f"{quantity}, {UNITS[unit]}" if quantity and unit in UNITS else name.replace("_", " ")
+
+
+SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
+EIGHT_BITS, RGBA, DEFLATE, NO_FILTER, PLAIN = 8, 6, 0, 0, 0
+"""PNG (third edition), 11.2.1: bits a channel, colour type, compression, filter, no interlace."""
+
+
+def png_bytes(cells: "NDArray[np.uint8]") -> bytes:
+    """Write cells as a PNG image.
+
+    Args:
+        cells: Red, green, blue and opacity of each, shape (height, width, 4), from the top.
+
+    Raises:
+        ValueError: When they have another shape.
+    """
+    if cells.ndim != 3 or cells.shape[2] != 4 or cells.size == 0:
+        raise ValueError(f"a picture has the shape (height, width, 4), got {cells.shape}")
+    height, width, _ = cells.shape
+    lines = b"".join(b"\0" + row.tobytes() for row in cells)  # each begins with its filter: none
+    header = struct.pack(">IIBBBBB", width, height, EIGHT_BITS, RGBA, DEFLATE, NO_FILTER, PLAIN)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
+    return SIGNATURE + b"".join(_chunk(kind, data) for kind, data in chunks)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

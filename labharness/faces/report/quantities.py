@@ -6,7 +6,7 @@ from typing import Final
 
 from labharness.core.vocabulary.channels import owner_of
 from labharness.faces.report.facts import RunFacts
-from labharness.faces.report.svg import COLOURS
+from labharness.faces.report.markup import COLOURS
 from labharness.faces.report.words import phrase
 from labharness.work.desk.rules_record import Bar
 

@@ -1,16 +1,22 @@
-"""Reads the facts of a run from its folder; no other file of the report opens files."""
+"""Reads the facts of a run from its folder; no other file of the report opens files.
+
+A confidential run is read as its key shows it: events and answer say what those of an open run say.
+"""
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.digests import digest_of
-from labharness.faces.report.confided import whole_answer, whole_events
+from labharness.core.vocabulary.texts import Text
 from labharness.faces.report.facts import (
     ArtifactState,
+    Happening,
     InstrumentFacts,
     Phase,
     Points,
@@ -20,14 +26,170 @@ from labharness.faces.report.facts import (
     StepRow,
     took_s,
 )
-from labharness.faces.report.happenings import happenings, unshown
 from labharness.journal import JournalFailed
 from labharness.journal.artifacts import ArtifactRefused, resolve
 from labharness.journal.chain import Record
 from labharness.journal.encryption import KeyMissing, kept, stated_class
 from labharness.journal.reading import about, read, run_header, samples, verify_file
+from labharness.work.desk.cooling import Cooled
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, SUBMIT_NAME
+from labharness.work.desk.referred import FAILURE, REMARKS, RESULTS
 from labharness.work.desk.rules_record import RecordedRules, read_rules
+from labharness.work.desk.session import WHOLE
+
+PARTS = ("outputs", "partial_outputs")
+
+
+def whole_events(records: Iterable[Record]) -> list[Record]:
+    """Return records whose events say all that was kept of them; of an open run as they are."""
+    found = list(records)
+    told = {each.body["sequence"]: each.body["data"] for each in found if each.kind == WHOLE}
+    return [_whole(each, told) for each in found if each.kind != WHOLE]
+
+
+def _whole(record: Record, told: Mapping[int, Any]) -> Record:
+    if record.kind != "event" or record.body.get("sequence") not in told:
+        return record
+    return replace(record, body={**record.body, "data": told[record.body["sequence"]]})
+
+
+def whole_answer(
+    answer: Mapping[str, Any], content: Callable[[str], bytes | None]
+) -> Mapping[str, Any]:
+    """Return the payload of a confidential answer with what its artifacts hold.
+
+    Args:
+        answer: The payload.
+        content: Returns the content of an address; ``None`` where it cannot be read.
+    """
+    held = {name: _json(answer, name, content) for name in (RESULTS, REMARKS, FAILURE)}
+    whole = {name: each for name, each in answer.items() if name not in PARTS}
+    for name in PARTS:
+        if name in answer:
+            whole[name] = {**answer[name], **held[RESULTS]}
+    if "execution_summary" in answer:
+        whole["execution_summary"] = {**answer["execution_summary"], **held[REMARKS]}
+    return {**whole, **held[FAILURE]}
+
+
+def _json(
+    answer: Mapping[str, Any], name: str, content: Callable[[str], bytes | None]
+) -> dict[str, Any]:
+    """Return what an artifact of an answer holds; nothing where it has none that can be read."""
+    uris = [each["uri"] for each in answer.get("artifacts", ()) if each["name"] == name]
+    data = content(uris[0]) if uris else None
+    try:
+        found = json.loads(data or b"{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+QUIET_ENDINGS: Final = {"confirmed", "unconfirmed"}  # the latter are counted: no read-back exists
+UNSHOWN: Final = Text("command.unshown")
+"""The line's detail of a command whose channel has no read-back."""
+
+
+def happenings(records: Iterable[Record], origin_s: float) -> Iterator[Happening]:
+    """Return the events in order; a setting by hand is told with its ending."""
+    intents: dict[int, Mapping[str, Any]] = {}
+    hand = ""
+    by_hand: set[int] = set()
+    for each in records:
+        at_s, body = each.at_s - origin_s, each.body
+        if each.kind == "intent":
+            intents[each.seq] = body
+            if _set_by(hand) == _asked(body):
+                by_hand.add(each.seq)
+                hand = ""
+        elif each.kind == "outcome":
+            quiet = body["ending"] in QUIET_ENDINGS and body["intent"] not in by_hand
+            if not quiet:
+                yield _sentence_of_end(at_s, body, intents.get(body["intent"], {}))
+        elif each.kind == "trip":
+            said = Text("trip.event", cause=body["cause"], why=body["detail"])
+            yield Happening(at_s, "trip", said, body["cause"])
+        elif each.kind == "approved":
+            who = ", ".join(body["by"])
+            yield Happening(at_s, "approved", Text("pair", what=who, why=body["reason"]))
+        elif each.kind == "by_hand":
+            hand = str(body["text"])
+            yield Happening(at_s, "by_hand", hand)
+        elif each.kind == "make_safe":
+            yield Happening(at_s, "make_safe", body["procedure"])
+        elif each.kind == "cooling":
+            yield Happening(at_s, "warning", str(body["warning"]))
+        elif each.kind == "cooled":
+            yield Happening(at_s, "cooled", Cooled.of(body).text)
+        elif each.kind == "verified":
+            yield Happening(at_s, "verified", _verified(body))
+        elif each.kind in ("mode", "armed", "disarmed"):
+            yield Happening(at_s, each.kind, str(body.get("mode", body.get("safe_table", ""))))
+        elif each.kind == "event":
+            told = list(_told(at_s, body["event_type"], body["data"]))
+            # what is done by hand is told as a warning too, in the same words
+            yield from (one for one in told if one.kind != "warning" or one.text != hand)
+
+
+def unshown(outcomes: Iterable[Record], intents: Iterable[Record]) -> dict[str, int]:
+    """Count by channel the commands that nothing could show."""
+    channels = {each.seq: str(each.body["channel"]) for each in intents}
+    found: dict[str, int] = {}
+    for each in outcomes:
+        if each.body["ending"] == "unconfirmed" and each.body["detail"] == UNSHOWN:
+            channel = channels.get(each.body["intent"], "?")
+            found[channel] = found.get(channel, 0) + 1
+    return found
+
+
+def _set_by(hand: str) -> object:
+    """Return the setting that a text on an act by hand names; None where it names none."""
+    what = hand.params.get("what") if isinstance(hand, Text) else None
+    return what.params.get("asked") if isinstance(what, Text) else None
+
+
+def _asked(intent: Mapping[str, Any]) -> Text:
+    return Command(
+        intent.get("channel", "?"), intent.get("value", "?"), intent.get("unit", "")
+    ).text
+
+
+def _sentence_of_end(
+    at_s: float, outcome: Mapping[str, Any], intent: Mapping[str, Any]
+) -> Happening:
+    ending = str(outcome["ending"])
+    shown = ending.upper() if ending not in QUIET_ENDINGS else ending
+    read_back, detail = outcome.get("read_back"), outcome["detail"]
+    said = Text(
+        "command.ended",
+        asked=_asked(intent),
+        ending=shown,
+        reads="" if read_back is None else Text("command.reads", value=read_back),
+        detail=Text("after", parts=[detail]) if detail else "",
+    )
+    return Happening(at_s, "command" if ending in QUIET_ENDINGS else "unconfirmed", said)
+
+
+def _verified(body: Mapping[str, Any]) -> Text:
+    missed = [
+        Text("pair", what=Command(row[0], row[1], "").text, why=row[3])
+        for row in body["steps"]
+        if row[3] != "verified"
+    ]
+    count = len(body["steps"])
+    shown = Text("verified.count", good=count - len(missed), count=count)
+    return Text("verified.steps", procedure=body["procedure"], parts=[shown, *missed])
+
+
+def _told(at_s: float, kind: str, data: Mapping[str, Any]) -> Iterable[Happening]:
+    if kind == "state_changed":
+        what = Text(
+            "session.became", before=data["from_state"], to=data["to_state"], why=data["reason"]
+        )
+        yield Happening(at_s, "state", what)
+    elif kind in ("warning", "error", "log"):
+        yield Happening(at_s, kind, str(data["message"]))
+
 
 SPECTRA: Final = "raw_spectrum"
 ENDINGS: Final = {

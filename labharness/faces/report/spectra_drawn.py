@@ -13,19 +13,19 @@ from labharness.analysis.analysed import Analysed
 from labharness.analysis.line_table import ratio_of
 from labharness.analysis.measured import FittedRange, MeasuredLine, place_columns
 from labharness.analysis.photoluminescence import PlBand
-from labharness.faces.report import svg
-from labharness.faces.report.cvd.shares import LAYER_COLOURS
+from labharness.faces.report import markup
+from labharness.faces.report.cvd.film import LAYER_COLOURS
 from labharness.faces.report.document import style
-from labharness.faces.report.fitted import FIT_PX, Fitted, fit_parts, pairs, span_of
-from labharness.faces.report.html import Html, el, joined
+from labharness.faces.report.figures import FIT_PX, Fitted, fit_parts, pairs, span_of
 from labharness.faces.report.maps import (
     MAP_HEIGHT_PX,
     MAP_WIDTH_PX,
     Classes,
     MappedQuantity,
     map_parts,
+    places_of,
 )
-from labharness.faces.report.places import places_of
+from labharness.faces.report.markup import Html, el, joined
 from labharness.faces.report.words import plain, say
 
 Array = NDArray[np.float64]
@@ -51,27 +51,29 @@ DIFFERENCE: Final = ("A1g", "E2g")
 
 def whole_drawn(shown: Analysed, words: In = BOTH) -> Html:
     """Draw the whole of the clearest spectrum, the fitted ranges shaded."""
-    return svg.drawing([_whole_parts(shown, words)], WHOLE_WIDTH, WHOLE_HEIGHT)
+    return markup.drawing([_whole_parts(shown, words)], WHOLE_WIDTH, WHOLE_HEIGHT)
 
 
 def fits_drawn(shown: Analysed, words: In = BOTH) -> list[Html]:
     """Draw each fitted range of the clearest spectrum, with its fit and residuals."""
     return [
-        svg.drawing([fit_parts(_fitted(each, shown.best), words, up="intensity")], FIT_PX, FIT_PX)
+        markup.drawing(
+            [fit_parts(_fitted(each, shown.best), words, up="intensity")], FIT_PX, FIT_PX
+        )
         for each in _drawn(shown)
     ]
 
 
 def pl_drawn(band: PlBand, words: In = BOTH) -> Html:
     """Draw photoluminescence with the fit of its band."""
-    return svg.drawing([_pl_parts(band, words)], FIT_PX, FIT_PX)
+    return markup.drawing([_pl_parts(band, words)], FIT_PX, FIT_PX)
 
 
 def maps_drawn(shown: Analysed) -> list[Html]:
     """Draw position, width, ratio and class of all spectra, each where it was measured."""
     places = places_of(place_columns(shown.recording.places), len(shown.found.spectra))
     return [
-        svg.drawing([map_parts(places, each)], MAP_WIDTH_PX, MAP_HEIGHT_PX)
+        markup.drawing([map_parts(places, each)], MAP_WIDTH_PX, MAP_HEIGHT_PX)
         for each in _quantities(shown)
     ]
 
@@ -133,9 +135,9 @@ def _own(parts: Sequence[Html], width: float, height: float, title: str, subtitl
     picture = el(
         "svg",
         el("style", Html("\n".join(RULE_OF_SVG.findall(style())))),  # rules for drawings alone
-        svg.box(0, 0, width, whole, fill="#fff"),
-        svg.words_at(12.0, 20.0, title, font_size=15, font_weight="bold"),
-        svg.words_at(12.0, 40.0, subtitle),
+        markup.box(0, 0, width, whole, fill="#fff"),
+        markup.words_at(12.0, 20.0, title, font_size=15, font_weight="bold"),
+        markup.words_at(12.0, 40.0, subtitle),
         *parts,
         id="labharness-analyse",  # by this it is known as one that may be drawn again
         xmlns="http://www.w3.org/2000/svg",
@@ -150,24 +152,24 @@ def _own(parts: Sequence[Html], width: float, height: float, title: str, subtitl
 def _whole_parts(shown: Analysed, words: In) -> Html:
     row = shown.recording.intensity[shown.best]
     x = shown.found.spectra[shown.best].shift_cm1
-    frame = svg.Frame(
-        svg.Scale(float(x[0]), float(x[-1]), 64.0, WHOLE_WIDTH - 8),
-        svg.Scale(*span_of([float(row.min()), float(row.max())]), WHOLE_HEIGHT - 42, 8.0),
+    frame = markup.Frame(
+        markup.Scale(float(x[0]), float(x[-1]), 64.0, WHOLE_WIDTH - 8),
+        markup.Scale(*span_of([float(row.min()), float(row.max())]), WHOLE_HEIGHT - 42, 8.0),
     )
     shaded = [
-        svg.box(low, 8.0, high - low, WHOLE_HEIGHT - 50, fill="#eef2f6")
+        markup.box(low, 8.0, high - low, WHOLE_HEIGHT - 50, fill="#eef2f6")
         for low, high in (map(frame.x, each.range_cm1) for each in _drawn(shown))
     ]
     points = pairs(x, row)
     return joined(
         *shaded,
         frame.axes(
-            svg.rounded_ticks(frame.x.low, frame.x.high, 10),
-            svg.rounded_ticks(frame.y.low, frame.y.high, 4),
+            markup.rounded_ticks(frame.x.low, frame.x.high, 10),
+            markup.rounded_ticks(frame.y.low, frame.y.high, 4),
         ),
-        svg.curve(frame, points, math.inf, stroke=svg.COLOURS[0], stroke_width=1.1),
-        svg.axis_name(words("shift_axis"), WHOLE_WIDTH / 2, WHOLE_HEIGHT - 6),
-        svg.upright_name(words("intensity"), 12.0, (WHOLE_HEIGHT - 42) / 2),
+        markup.curve(frame, points, math.inf, stroke=markup.COLOURS[0], stroke_width=1.1),
+        markup.axis_name(words("shift_axis"), WHOLE_WIDTH / 2, WHOLE_HEIGHT - 6),
+        markup.upright_name(words("intensity"), 12.0, (WHOLE_HEIGHT - 42) / 2),
     )
 
 
@@ -302,7 +304,7 @@ def _other_colour(name: str, at: int, judged: bool) -> str:
     """Return colours to films, and greys to bare substrate and to what is beside the layers."""
     if judged or name in BARE:
         return GREYS[at % len(GREYS)]
-    return svg.COLOURS[at % len(svg.COLOURS)]
+    return markup.COLOURS[at % len(markup.COLOURS)]
 
 
 def _layers_name(count: int) -> str:

@@ -9,8 +9,8 @@ from labharness.analysis.photoluminescence import PlBand
 from labharness.core.vocabulary import share_text
 from labharness.core.vocabulary.measured import measured_text
 from labharness.faces.report.document import document
-from labharness.faces.report.html import Html, joined
 from labharness.faces.report.line_texts import line_texts, times_of_line
+from labharness.faces.report.markup import Html, joined
 from labharness.faces.report.spectra_drawn import fits_drawn, maps_drawn, pl_drawn, whole_drawn
 from labharness.faces.report.words import both, plain, say
 

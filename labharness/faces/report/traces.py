@@ -1,17 +1,17 @@
-"""The charts of a run: one for each quantity that has a limit."""
+"""The charts of a run: one for each quantity that has a limit, with a label that names it."""
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
 from labharness.core.languages import LANGUAGES
 from labharness.core.vocabulary.channels import owner_of
-from labharness.faces.report import svg
+from labharness.faces.report import markup
 from labharness.faces.report.facts import Phase, Points, RunFacts
-from labharness.faces.report.html import Html, el, joined
-from labharness.faces.report.limits import label_px, limits, text_px
+from labharness.faces.report.markup import Frame, Html, el, exact, joined, level, words_at
 from labharness.faces.report.quantities import (
     ChartedQuantity,
     acting,
@@ -20,6 +20,109 @@ from labharness.faces.report.quantities import (
     unit_text,
 )
 from labharness.faces.report.words import known, phrase, plain, say
+from labharness.work.desk.rules_record import Bar
+
+CHARACTER_PX, CHINESE_PX = 6.6, 12.5
+CJK_FIRST: Final = "\u2e80"
+LINE_PX: Final = 13.0
+LABEL_PX_MAX: Final = 260.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line: its effect, its value and the instruments that it concerns."""
+
+    does: str
+    value: float
+    owners: tuple[str, ...]
+    whole: bool
+
+    @property
+    def key(self) -> str:
+        """The key of its label, which names no instrument where it concerns all of them."""
+        return f"limit.{self.does}.all" if self.whole else f"limit.{self.does}"
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The values of the blanks of its label."""
+        return {"who": ", ".join(self.owners), "value": exact(self.value)}
+
+
+def text_px(text: str) -> float:
+    """Estimate how wide a text is at 12 px."""
+    return sum(CHINESE_PX if each >= CJK_FIRST else CHARACTER_PX for each in text)
+
+
+def label_px(drawn: Iterable[ChartedQuantity]) -> float:
+    """Return the room that the longest label of some charts takes beside them."""
+    widths = [
+        text_px(plain(line.key, language, **line.fields))
+        for quantity in drawn
+        for line in _lines(quantity)
+        for language in LANGUAGES
+    ]
+    return min(max(widths, default=0.0), LABEL_PX_MAX)
+
+
+def limits(frame: Frame, quantity: ChartedQuantity, *, beside: bool) -> Html:
+    """Draw all lines with their labels.
+
+    Args:
+        frame: Of the chart.
+        quantity: The quantity of the chart.
+        beside: The labels have room to the right of the plot; else they stand within it.
+    """
+    lines = sorted(_lines(quantity), key=lambda line: -line.value)
+    left, right = frame.x.start_px, frame.x.end_px
+    offset = 4.0 if beside else -4.0  # a label within stands on its line, one outside beside it
+    wanted = [frame.y(each.value) + offset for each in lines]
+    places = apart(wanted, frame.y.end_px + offset, frame.y.start_px)
+    parts = []
+    for line, label_y in zip(lines, places, strict=True):
+        at = frame.y(line.value)
+        owner = line.owners[0] if len(line.owners) == 1 else ""
+        stroke = quantity.colour(owner) if line.does == "set" else None
+        parts.append(level(at, left, right, f"limit {line.does}", stroke=stroke))
+        index = quantity.colour_index(owner)
+        style = "halo" if index is None else f"halo c{index}"
+        said = say(line.key, tag="tspan", **line.fields)
+        if beside:
+            leader = {"x1": right, "x2": right + 6, "y1": at, "y2": label_y - 4}
+            parts.append(el("line", **leader, class_="leader"))
+            parts.append(words_at(right + 9, label_y, said, class_=style))
+        else:
+            parts.append(words_at(right - 3, label_y, said, anchor="end", class_=style))
+    return joined(*parts)
+
+
+def _lines(quantity: ChartedQuantity) -> Iterator[_Line]:
+    grouped: dict[tuple[str, float], list[Bar]] = {}
+    warns = (bar for bar in quantity.watched if not bar.trips)
+    for does, bars in (
+        ("trips", acting(quantity.watched)),
+        ("warns", warns),
+        ("set", quantity.settable),
+    ):
+        for bar in bars:
+            grouped.setdefault((does, bar.value), []).append(bar)
+    for (does, value), bars in grouped.items():
+        owners = tuple(dict.fromkeys(owner_of(bar.channel) for bar in bars))
+        whole = len(owners) > 1 and set(owners) == set(quantity.owners)
+        yield _Line(does, value, owners, whole)
+
+
+def apart(places: Sequence[float], top: float, bottom: float) -> list[float]:
+    """Move labels (the highest first) apart, so that none lies on another or below the plot."""
+    found: list[float] = []
+    for at in places:
+        wanted = max(at, top)
+        found.append(max(wanted, found[-1] + LINE_PX) if found else wanted)
+    floor = bottom
+    for index in reversed(range(len(found))):
+        found[index] = min(found[index], floor)
+        floor = found[index] - LINE_PX
+    return found
+
 
 WIDTHS: Final = {"wide": 1040.0, "narrow": 360.0}
 """A drawing for a screen or paper and one for a phone, so that letters keep their size."""
@@ -61,7 +164,7 @@ def charts(facts: RunFacts) -> list[Chart]:
     found = []
     for each in drawn:
         thin = {
-            name: tuple(svg.thinned(facts.traces[name], 0.0, _end_s(facts), COLUMNS))
+            name: tuple(markup.thinned(facts.traces[name], 0.0, _end_s(facts), COLUMNS))
             for name in (*each.measured, *each.set)
         }
         drawings = {
@@ -88,8 +191,8 @@ def key_samples(facts: RunFacts) -> list[tuple[str, Html]]:
 
 
 def _sample(class_: str) -> Html:
-    band = svg.box(0, 1, 34, 10, class_="band") if class_ == "predicted" else ""
-    return el("svg", band, svg.level(6, 0, 34, class_), viewBox="0 0 34 12", class_="sample")
+    band = markup.box(0, 1, 34, 10, class_="band") if class_ == "predicted" else ""
+    return el("svg", band, markup.level(6, 0, 34, class_), viewBox="0 0 34 12", class_="sample")
 
 
 def prediction_text(facts: RunFacts) -> Html:
@@ -97,8 +200,8 @@ def prediction_text(facts: RunFacts) -> Html:
     if facts.prediction is None:
         return say("no_forecast")
     used = facts.prediction.gas_used_cm3.items()
-    gas = ", ".join(f"{svg.number(volume / 1000)} L {name}" for name, volume in used if volume)
-    duration = svg.clock(facts.prediction.duration_s)
+    gas = ", ".join(f"{markup.number(volume / 1000)} L {name}" for name, volume in used if volume)
+    duration = markup.clock(facts.prediction.duration_s)
     return say("foreseen", duration=duration, gas=gas or say("no_gas"))
 
 
@@ -118,36 +221,38 @@ def _drawing(
     for points in everything:
         values += [value for _, value in points if not math.isnan(value)]
     end_s = _end_s(facts)
-    frame = svg.Frame(
-        svg.Scale(0.0, end_s, LEFT_PX, width - margin_px),
-        svg.Scale(min(values), max(values) * HEADROOM or 1.0, HEIGHT_PX - BOTTOM_PX, TOP_PX),
+    frame = markup.Frame(
+        markup.Scale(0.0, end_s, LEFT_PX, width - margin_px),
+        markup.Scale(min(values), max(values) * HEADROOM or 1.0, HEIGHT_PX - BOTTOM_PX, TOP_PX),
     )
     parts = [_shade(frame, facts.phases, width)]
-    y_ticks = svg.rounded_ticks(frame.y.low, frame.y.high, 5)
-    parts.append(frame.axes(svg.clock_ticks(end_s, int((width - margin_px) / 90)), y_ticks))
+    y_ticks = markup.rounded_ticks(frame.y.low, frame.y.high, 5)
+    parts.append(frame.axes(markup.clock_ticks(end_s, int((width - margin_px) / 90)), y_ticks))
     for name, each in forecast.items():
         colour = quantity.colour(name)
         band = [*each.low, *reversed(each.high)]
         outline = Html(" ".join(f"{frame.x(x):.1f},{frame.y(y):.1f}" for x, y in band))
         parts.append(el("polygon", points=outline, fill=colour, class_="band"))
-        parts.append(svg.curve(frame, each.points, math.inf, stroke=colour, class_="predicted"))
+        parts.append(markup.curve(frame, each.points, math.inf, stroke=colour, class_="predicted"))
     for name in quantity.set:
-        parts.append(svg.curve(frame, traces[name], stroke=quantity.colour(name), class_="set"))
+        parts.append(markup.curve(frame, traces[name], stroke=quantity.colour(name), class_="set"))
     for name in quantity.measured:
-        parts.append(svg.curve(frame, traces[name], stroke=quantity.colour(name), class_="trace"))
+        parts.append(
+            markup.curve(frame, traces[name], stroke=quantity.colour(name), class_="trace")
+        )
     beside = margin_px > RIGHT_PX
     if beside:  # on a phone the legend has to do
         measured = {name: traces[name] for name in quantity.measured}
         lines_px = [frame.y(bar.value) for bar in (*quantity.watched, *quantity.settable)]
         for name, x, y in curve_labels(frame, measured, lines_px):
             colour = f"halo c{quantity.colour_index(name)}"
-            parts.append(svg.words_at(x, y, owner_of(name), anchor="middle", class_=colour))
+            parts.append(markup.words_at(x, y, owner_of(name), anchor="middle", class_=colour))
     parts += [limits(frame, quantity, beside=beside), _marks(frame, facts)]
-    return svg.drawing(parts, width, HEIGHT_PX, aria_label=", ".join(quantity.measured))
+    return markup.drawing(parts, width, HEIGHT_PX, aria_label=", ".join(quantity.measured))
 
 
 def curve_labels(
-    frame: svg.Frame, traces: Mapping[str, Points], lines_px: Sequence[float] = ()
+    frame: markup.Frame, traces: Mapping[str, Points], lines_px: Sequence[float] = ()
 ) -> Iterator[tuple[str, float, float]]:
     """Find a place for the name of each curve: just above it, and furthest from all others.
 
@@ -194,21 +299,21 @@ def _end_s(facts: RunFacts) -> float:
     return max([facts.duration_s, *(each.points[-1][0] for each in foreseen if each.points)])
 
 
-def _shade(frame: svg.Frame, phases: Sequence[Phase], width: float) -> Html:
+def _shade(frame: markup.Frame, phases: Sequence[Phase], width: float) -> Html:
     parts = []
     for index, each in enumerate(phases, 1):
         left, right = frame.x(each.start_s), frame.x(each.end_s)
         class_ = "phase odd" if index % 2 else "phase"
-        parts.append(svg.box(left, 0.0, max(right - left, 0.0), frame.y.start_px, class_=class_))
+        parts.append(markup.box(left, 0.0, max(right - left, 0.0), frame.y.start_px, class_=class_))
     for index, named, middle, y in phase_labels(frame, phases, width):
         name = known("phase", phases[index - 1].name, tag="tspan")
         label: object = joined(index, " ", name) if named else index
-        parts.append(svg.words_at(middle, y, label, anchor="middle", class_="halo"))
+        parts.append(markup.words_at(middle, y, label, anchor="middle", class_="halo"))
     return joined(*parts)
 
 
 def phase_labels(
-    frame: svg.Frame, phases: Sequence[Phase], width: float
+    frame: markup.Frame, phases: Sequence[Phase], width: float
 ) -> Iterator[tuple[int, bool, float, float]]:
     """Find room for each phase: number, whether its name fits too, and where; the longest first."""
     taken: dict[float, list[tuple[float, float]]] = {row: [] for row in LABEL_ROWS_PX}
@@ -230,7 +335,7 @@ def phase_labels(
                 break
 
 
-def _marks(frame: svg.Frame, facts: RunFacts) -> Html:
+def _marks(frame: markup.Frame, facts: RunFacts) -> Html:
     top = frame.y.end_px
     parts = []
     for each in facts.happened("warning"):
@@ -239,5 +344,5 @@ def _marks(frame: svg.Frame, facts: RunFacts) -> Html:
         parts.append(el("polygon", el("title", each.text), points=corners, class_="warning"))
     for each in facts.happened("trip"):
         said = joined(say("trip_at", tag="tspan"), " ", each.label)
-        parts.append(svg.trip_mark(frame, each.at_s, said))
+        parts.append(markup.trip_mark(frame, each.at_s, said))
     return joined(*parts)

@@ -8,7 +8,7 @@ from typing import Final
 from labharness.core.languages import LANGUAGES
 from labharness.core.texts import templates
 from labharness.core.vocabulary.texts import in_language
-from labharness.faces.report.html import Html, el, escaped, joined, text
+from labharness.faces.report.markup import Html, el, escaped, joined, text
 
 STAGE: Final = "phase."
 

@@ -11,8 +11,8 @@ from commands import say
 from hostile import HOSTILE, grown, hostile_journal
 from labharness.faces.report.both_runs import both_runs
 from labharness.faces.report.facts import RunFacts
+from labharness.faces.report.markup import COLOURS
 from labharness.faces.report.reading import read_run
-from labharness.faces.report.svg import COLOURS
 from labharness.work.desk.folder import JOURNAL_NAME
 from markup import parsed
 

@@ -13,16 +13,16 @@ from hostile import grown, hostile_journal
 from labharness.core.languages import LANGUAGES
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import main
-from labharness.faces.report.compare import differences
+from labharness.faces.report.both_runs import differences
 from labharness.faces.report.facts import Points, RunFacts
-from labharness.faces.report.page import page
-from labharness.faces.report.quantities import quantities
-from labharness.faces.report.reading import read_run
-from labharness.faces.report.svg import (
+from labharness.faces.report.markup import (
     Frame,
     Scale,
     thinned,
 )
+from labharness.faces.report.page import page
+from labharness.faces.report.quantities import quantities
+from labharness.faces.report.reading import read_run
 from labharness.faces.report.traces import phase_labels
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab

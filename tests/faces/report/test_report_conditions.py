@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from commands import say
-from labharness.faces.report.cvd.conditions import _spread
+from labharness.faces.report.cvd.film import _spread
 from labharness.faces.report.facts import RunFacts
-from labharness.faces.report.page import page
+from labharness.faces.report.markup import Frame, Scale, exact, number
+from labharness.faces.report.page import conditions, page
 from labharness.faces.report.reading import read_run
-from labharness.faces.report.svg import Frame, Scale, exact, number
 from labharness.faces.report.traces import curve_labels
-from labharness.faces.report.verdict import conditions
 from labharness.work.desk.folder import JOURNAL_NAME
 from rig import EXAMPLE, SHORT_LINE
 

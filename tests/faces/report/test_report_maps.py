@@ -9,11 +9,16 @@ import pytest
 from numpy.typing import NDArray
 
 from labharness.core.vocabulary.measured import measured_text
-from labharness.faces.report.html import Html, el
-from labharness.faces.report.maps import Classes, MappedQuantity, map_parts
-from labharness.faces.report.places import SpotLayout, grid_of, places_of
-from labharness.faces.report.png import png_bytes
-from labharness.faces.report.svg import rounded_ticks
+from labharness.faces.report.maps import (
+    Classes,
+    MappedQuantity,
+    SpotLayout,
+    grid_of,
+    map_parts,
+    places_of,
+    png_bytes,
+)
+from labharness.faces.report.markup import Html, el, rounded_ticks
 from markup import parsed
 
 Array = NDArray[np.float64]

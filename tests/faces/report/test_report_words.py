@@ -17,15 +17,17 @@ from labharness.core.vocabulary import share_text
 from labharness.faces.cli import main
 from labharness.faces.report.answer_face import percent
 from labharness.faces.report.document import render
-from labharness.faces.report.html import Html, el, text
-from labharness.faces.report.limits import apart
-from labharness.faces.report.page import page
-from labharness.faces.report.reading import read_run
-from labharness.faces.report.svg import (
+from labharness.faces.report.markup import (
+    Html,
     clock_ticks,
+    el,
     rounded_ticks,
     significant,
+    text,
 )
+from labharness.faces.report.page import page
+from labharness.faces.report.reading import read_run
+from labharness.faces.report.traces import apart
 from labharness.faces.report.words import both, plain
 from labharness.journal import SqliteJournal
 from labharness.work.desk.folder import JOURNAL_NAME
@@ -59,7 +61,7 @@ def test_the_general_words_name_no_material_and_no_process() -> None:
         and f'"{code.removeprefix("report.")}"' not in spectra
     }
     assert [key for key, said in general.items() if own.search(f"{key} {said[0]}")] == []
-    code = [room / f"{name}.py" for name in ("compare", "page", "verdict", "tables", "traces")]
+    code = [room / f"{name}.py" for name in ("both_runs", "page", "traces")]
     assert [each.name for each in code if own.search(each.read_text("utf-8"))] == []
 
 

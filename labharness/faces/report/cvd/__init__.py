@@ -5,16 +5,19 @@ from typing import Any
 
 from labharness.core.vocabulary import share_text
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.report.answer_face import AnswerFace
-from labharness.faces.report.compared_run import ComparedRun
-from labharness.faces.report.cvd.beside import of_raman
-from labharness.faces.report.cvd.compared import growths_compared
-from labharness.faces.report.cvd.conditions import growth_conditions
-from labharness.faces.report.cvd.film import evidence, film, layers_text
-from labharness.faces.report.cvd.shares import headline
+from labharness.faces.report.answer_face import AnswerFace, ComparedRun
+from labharness.faces.report.cvd.film import (
+    evidence,
+    film,
+    growth_conditions,
+    growths_compared,
+    headline,
+    layers_text,
+    of_raman,
+)
 from labharness.faces.report.document import section
 from labharness.faces.report.facts import RunFacts
-from labharness.faces.report.html import Html, el
+from labharness.faces.report.markup import Html, el
 from labharness.faces.report.words import both, say
 
 __all__ = ["FACE", "GrowthFace"]

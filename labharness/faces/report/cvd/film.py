@@ -1,18 +1,40 @@
-"""The section on the film: its map, the fit of the clearest spot, and the evidence."""
+"""A film in a report: its shares, map, fit and spectra, its growth, and two films compared."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from labharness.faces.report import svg
-from labharness.faces.report.answer_face import percent
-from labharness.faces.report.cvd.beside import of_raman, spectra_beside
-from labharness.faces.report.cvd.shares import LAYER_CLASSES, LAYER_COLOURS, area_parts, share_bars
+from labharness.faces.report import markup
+from labharness.faces.report.answer_face import ComparedRun, percent
 from labharness.faces.report.document import render
 from labharness.faces.report.facts import RunFacts
-from labharness.faces.report.fitted import FIT_PX, RESIDUAL_SIGMA_MAX, Fitted, fit_parts, pairs
-from labharness.faces.report.html import Html, el, joined
-from labharness.faces.report.words import say
+from labharness.faces.report.figures import (
+    FIT_PX,
+    RESIDUAL_SIGMA_MAX,
+    Drawn,
+    Fitted,
+    axes_of,
+    curves_drawn,
+    fit_parts,
+    pairs,
+)
+from labharness.faces.report.markup import (
+    Html,
+    box,
+    drawing,
+    el,
+    exact,
+    joined,
+    level,
+    number,
+    upright,
+    words_at,
+)
+from labharness.faces.report.quantities import quantities, unit_text
+from labharness.faces.report.words import both, known, phrase, say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,7 +89,7 @@ def evidence(facts: RunFacts) -> Html:
     terms = [
         (
             term,
-            f"{svg.significant(term['measured'], 4)} {_unit(term['unit'])}",
+            f"{markup.significant(term['measured'], 4)} {_unit(term['unit'])}",
             [f"{term['log_likelihood'][name]:.2f}" for name in LAYER_CLASSES],
         )
         for term in (found["evidence"] if posterior else ())
@@ -78,7 +100,7 @@ def evidence(facts: RunFacts) -> Html:
         classes=LAYER_CLASSES,
         terms=terms,
         shares=[_share(posterior[name]) for name in LAYER_CLASSES] if posterior else (),
-        quality=svg.number(found["quality"]) if posterior else "",
+        quality=markup.number(found["quality"]) if posterior else "",
         beside=of_raman(spectra_beside, facts) or (),
     )
 
@@ -103,10 +125,11 @@ def _unit(unit: str) -> str:
 def _map(spots: Sequence[Mapping[str, Any]]) -> Html:
     reach = max([abs(each[axis]) for each in spots for axis in ("x_um", "y_um")], default=100.0)
     reach = reach * 1.3 or 100.0
-    frame = svg.Frame(
-        svg.Scale(-reach, reach, 50.0, SIZE_PX - 8), svg.Scale(-reach, reach, SIZE_PX - 42, 8.0)
+    frame = markup.Frame(
+        markup.Scale(-reach, reach, 50.0, SIZE_PX - 8),
+        markup.Scale(-reach, reach, SIZE_PX - 42, 8.0),
     )
-    ticks = svg.rounded_ticks(-reach, reach, 6)
+    ticks = markup.rounded_ticks(-reach, reach, 6)
     parts = [frame.axes(ticks, ticks)]
     named = len(spots) <= NAMED_SPOTS_MAX
     for each in spots:
@@ -117,24 +140,24 @@ def _map(spots: Sequence[Mapping[str, Any]]) -> Html:
         if named:
             label = "?" if layers is None else layers
             place, error = each["peak_distance_cm1"], each["peak_distance_sigma_cm1"]
-            parts.append(svg.words_at(x, y + 4, label, anchor="middle", class_="in"))
+            parts.append(markup.words_at(x, y + 4, label, anchor="middle", class_="in"))
             for line, what in enumerate((f"{place:.2f}", f"± {error:.2f}")):
                 parts.append(
-                    svg.words_at(x, y + 22 + 11 * line, what, anchor="middle", class_="small")
+                    markup.words_at(x, y + 22 + 11 * line, what, anchor="middle", class_="small")
                 )
     middle = (frame.x.start_px + frame.x.end_px) / 2
-    parts.append(svg.axis_name(say("x_axis_um", tag="tspan"), middle, SIZE_PX - 6))
-    parts.append(svg.upright_name(say("y_axis_um", tag="tspan"), 12.0, SIZE_PX / 2))
-    return svg.drawing(parts, SIZE_PX, SIZE_PX)
+    parts.append(markup.axis_name(say("x_axis_um", tag="tspan"), middle, SIZE_PX - 6))
+    parts.append(markup.upright_name(say("y_axis_um", tag="tspan"), 12.0, SIZE_PX / 2))
+    return markup.drawing(parts, SIZE_PX, SIZE_PX)
 
 
 def _spot_cells(index: int, spot: Mapping[str, Any]) -> Iterator[object]:
-    yield from (index, svg.number(spot["x_um"]), svg.number(spot["y_um"]))
+    yield from (index, markup.number(spot["x_um"]), markup.number(spot["y_um"]))
     yield "?" if spot["layer_count"] is None else spot["layer_count"]
     yield f"{spot['peak_distance_cm1']:.2f} ± {spot['peak_distance_sigma_cm1']:.2f}"
     yield from (f"{spot[name]:.2f}" for name in ("e2g_cm1", "a1g_cm1"))
     for name in ("a1g_over_silicon", "pl_over_a1g", "snr", "reduced_chi2"):
-        yield "–" if spot[name] is None else svg.significant(spot[name], 3)
+        yield "–" if spot[name] is None else markup.significant(spot[name], 3)
 
 
 def _fit(facts: RunFacts, found: Mapping[str, Any]) -> tuple[Html, Html] | None:
@@ -169,11 +192,11 @@ def _fit(facts: RunFacts, found: Mapping[str, Any]) -> tuple[Html, Html] | None:
         ground=pairs(ends, shapes(ends)[:, 2:] @ weights[2:]),
         labels=[(place, height, f"{name} {place:.2f}") for place, height, name in labels],
     )
-    place = f"x {svg.number(spot['x_um'])} µm, y {svg.number(spot['y_um'])} µm"
+    place = f"x {markup.number(spot['x_um'])} µm, y {markup.number(spot['y_um'])} µm"
     distance = f"{spot['peak_distance_cm1']:.2f} cm⁻¹"
     quality = say("chi2", value=f"{spot['reduced_chi2']:.2f}")
     parts = fit_parts(drawn, partial(say, tag="tspan"))
-    return svg.drawing([parts], FIT_PX, FIT_PX), joined(place, distance, quality, between=" · ")
+    return markup.drawing([parts], FIT_PX, FIT_PX), joined(place, distance, quality, between=" · ")
 
 
 def _heights(shapes: "Array", counts: "Array") -> "Array":
@@ -188,3 +211,325 @@ def _heights(shapes: "Array", counts: "Array") -> "Array":
         weights: Array = np.asarray(found, dtype=np.float64)
         kept = np.abs(counts - shapes @ weights) <= COSMIC_SIGMA * noise
     return weights
+
+
+LAYER_CLASSES: Final = ("1", "2", "3", "4", "5", "6")
+LAYER_COLOURS: Final = {
+    1: "#0072b2", 2: "#009e73", 3: "#b8860b", 4: "#d55e00", 5: "#a0448a", 6: "#4d4d4d"
+}  # fmt: skip
+
+MENTIONED: Final = 0.05
+"""A smaller share does not come into the headline of a mixed film."""
+
+NAMED: Final = 0.005
+"""A smaller share of the surveyed area is 0 %."""
+
+
+def headline(film: Mapping[str, Any], layer_count: object) -> Html:
+    """Return the claim of the answer in one sentence."""
+    key = f"claim_{film['claim']}"
+    if not phrase(key):
+        return both(film["headline"])
+    name = say(f"film_{layer_count}") if layer_count is not None else ""
+    return say(key, name=name, shares=joined(*_shares(film["of_film"]), between=", "))
+
+
+def _shares(of_film: Mapping[str, Mapping[str, float]]) -> Iterator[Html]:
+    named = sorted(of_film.items(), key=lambda each: -each[1]["share"])
+    for at, (name, row) in enumerate(named):
+        if row["share"] >= MENTIONED or at == 0:
+            yield joined(f"{row['share'] * 100:.0f} % ", say(f"class_{name}"))
+
+
+def area_parts(film: Mapping[str, Any]) -> list[Html]:
+    """Return the share of each class in the surveyed area."""
+    rows, bare = film["of_area"], film["bare"]
+    named = {f"class_{name}": rows.get(name, 0.0) for name in LAYER_CLASSES}
+    shown = [_part(key, share) for key, share in named.items() if share >= NAMED]
+    shown.append(joined(_part("area_bare", bare["share"]), f" ({_span(bare)})"))
+    if rows["not_judged"] >= NAMED:
+        shown.append(_part("area_not_judged", rows["not_judged"]))
+    return shown
+
+
+def _part(key: str, share: float) -> Html:
+    return joined(say(key), f" {share * 100:.0f} %")
+
+
+def _span(row: Mapping[str, float]) -> str:
+    return f"{row['low'] * 100:.0f}–{row['high'] * 100:.0f} %"
+
+
+def share_bars(of_film: Mapping[str, Mapping[str, float]]) -> Html:
+    """Draw the share of each class in the film, and the interval that holds it with 90 %."""
+    parts = []
+    for index, name in enumerate(LAYER_CLASSES):
+        row, left = of_film[name], 34.0 + 62.0 * index
+        height, middle = 70.0 * row["share"], left + 20
+        low, high = 88.0 - 70.0 * row["low"], 88.0 - 70.0 * row["high"]
+        parts += [
+            box(left, 88.0 - height, 40.0, height, fill=LAYER_COLOURS[index + 1]),
+            level(88.0, left, left + 40, "axis"),
+            upright(middle, low, high, "axis"),
+            words_at(middle, high - 4, f"{row['share'] * 100:.0f} %", anchor="middle"),
+            words_at(middle, 104.0, name, anchor="middle"),
+        ]
+    return drawing(parts, 420, 110, class_="posterior")
+
+
+T = TypeVar("T")
+
+SILICON_REACH_CM1: Final = 18.0
+"""To either side of silicon: its line and enough ground."""
+
+Spectrum = tuple[tuple[float, float], ...]
+"""Raman shift in cm⁻¹ or wavelength in nm, and counts, the dark ones taken off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clearest:
+    """The spectra of the clearest spot; the Raman axis is set by silicon.
+
+    Attributes:
+        raman: All of the spectrum.
+        raman_s: Its exposure.
+        glow: Photoluminescence of the same place; empty where it was not taken.
+        glow_s: Its exposure.
+    """
+
+    raman: Spectrum
+    raman_s: float
+    glow: Spectrum
+    glow_s: float
+
+    @property
+    def silicon(self) -> Spectrum:
+        """The silicon line and enough ground to both sides."""
+        from labharness.analysis.peaks import SILICON_POSITION_CM1
+
+        return within(
+            self.raman,
+            SILICON_POSITION_CM1 - SILICON_REACH_CM1,
+            SILICON_POSITION_CM1 + SILICON_REACH_CM1,
+        )
+
+
+def of_raman(draw: Callable[[RunFacts], T], facts: RunFacts) -> T | None:
+    """Draw something of the Raman part; None where a capability's outputs have another shape."""
+    if "raman_analysis" not in facts.results:
+        return None
+    try:
+        return draw(facts)
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+
+
+def clearest(facts: RunFacts) -> Clearest | None:
+    """Return the spectra of the clearest spot; None where no spot was judged.
+
+    Raises:
+        KeyError: The outputs are those of another capability.
+    """
+    found = facts.results["raman_analysis"]
+    index = found["best_spot"]
+    raman = facts.spectra.get("raman") or []
+    if index is None or not 0 <= index < len(raman):
+        return None
+    spot, spectrum = found["spots"][index], raman[index]
+    dark = float(facts.spectra["dark_counts"])
+    offset_cm1 = spot["silicon_offset_cm1"] or 0.0
+    shifted = [x + offset_cm1 for x in spectrum["raman_shift"]]
+    glow = _same_place(facts.spectra.get("photoluminescence") or [], spot)
+    return Clearest(
+        raman=_points(shifted, spectrum, dark),
+        raman_s=float(spectrum["exposure_s"]),
+        glow=() if glow is None else _points(glow["wavelength_nm"], glow, dark),
+        glow_s=1.0 if glow is None else float(glow["exposure_s"]),
+    )
+
+
+def spectra_beside(facts: RunFacts) -> list[tuple[str, Html]]:
+    """Draw the silicon line and the photoluminescence of the clearest spot: key and drawing."""
+    from labharness.analysis.peaks import SILICON_POSITION_CM1
+
+    spot = clearest(facts)
+    if spot is None:
+        return []
+    silicon, glow = [Drawn(spot.silicon)], [Drawn(spot.glow)]
+    found = {
+        "spectrum_silicon": spectra_drawn("shift_axis", silicon, middle=SILICON_POSITION_CM1),
+        "spectrum_pl": spectra_drawn("wavelength_axis", glow),
+    }
+    return [(key, drawing) for key, drawing in found.items() if drawing]
+
+
+def spectra_drawn(
+    across: str, curves: Sequence[Drawn], *, up: str = "counts", middle: float | None = None
+) -> Html:
+    """Draw spectra over each other; nothing where there are none.
+
+    Args:
+        across: Key of the name of the axis across.
+        curves: The spectra.
+        up: Key of the name of the axis upwards.
+        middle: The place where a line is expected.
+    """
+    frame = axes_of(curves)
+    if frame is None:
+        return Html("")
+    marks = []
+    if middle is not None:
+        x = frame.x(middle)
+        marks.append(upright(x, frame.y.end_px, frame.y.start_px, "ground"))
+        marks.append(words_at(x + 4, 20.0, exact(middle)))
+    return curves_drawn(frame, curves, marks, across=across, up=up)
+
+
+def within(spectrum: Spectrum, low: float, high: float) -> Spectrum:
+    """Return the part of a spectrum between two places of its axis."""
+    return tuple(each for each in spectrum if low <= each[0] <= high)
+
+
+def _points(axis: Sequence[float], spectrum: Mapping[str, Any], dark: float) -> Spectrum:
+    return tuple((x, counts - dark) for x, counts in zip(axis, spectrum["counts"], strict=True))
+
+
+def _same_place(
+    spectra: Sequence[Mapping[str, Any]], spot: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    here = spot["x_um"], spot["y_um"]
+    return next((each for each in spectra if (each["x_um"], each["y_um"]) == here), None)
+
+
+def growths_compared(runs: Sequence[ComparedRun]) -> Iterator[Html]:
+    """Return the sections of spectra and of films; neither where no run has any."""
+    spectra = list(_spectra(runs))
+    films = [(run, of_raman(film_in_brief, run.facts)) for run in runs]
+    if spectra or any(film for _, film in films):
+        yield render("cvd/compared.html.j2", runs=runs, spectra=spectra, films=films)
+
+
+def _spectra(runs: Sequence[ComparedRun]) -> Iterator[tuple[str, Html]]:
+    """Draw the spectra of both clearest spots over each other, in counts a second."""
+    spots = [(run, of_raman(clearest, run.facts)) for run in runs]
+    shown = [(run, spot) for run, spot in spots if spot is not None]
+    drawn: tuple[tuple[str, str, Callable[[Clearest], tuple[Spectrum, float]]], ...] = (
+        ("spectrum_raman", "shift_axis", _lines),
+        ("spectrum_silicon_two", "shift_axis", lambda spot: (spot.silicon, spot.raman_s)),
+        ("spectrum_pl_two", "wavelength_axis", lambda spot: (spot.glow, spot.glow_s)),
+    )
+    for key, across, of in drawn:
+        curves = [_a_second(run, *of(spot)) for run, spot in shown]
+        drawing = spectra_drawn(
+            across, [each for each in curves if each.points], up="counts_a_second"
+        )
+        if drawing:
+            yield key, drawing
+
+
+def _lines(spot: Clearest) -> tuple[Spectrum, float]:
+    return within(spot.raman, *FIT_WINDOW_CM1), spot.raman_s
+
+
+def _a_second(run: ComparedRun, spectrum: Spectrum, exposure_s: float) -> Drawn:
+    if not exposure_s > 0 or not math.isfinite(exposure_s):
+        return Drawn(())
+    points = [(x, counts / exposure_s) for x, counts in spectrum]
+    return Drawn(points, run.colour, run.trace)
+
+
+GROWN: Final = "material_growth"
+LOOKED: Final = "characterisation"
+RISE: Final = " rise per minute"
+PURGED: Final = "volumes purged of "
+KEPT_UNITS: Final = ("degC", "sccm", "Torr")
+NOISE_SD: Final = 3.0
+
+
+def growth_conditions(facts: RunFacts) -> Iterator[tuple[str, object]]:
+    """Return the rows of the table, each with the name of its words."""
+    log = facts.results.get("growth_log") or []
+    grown = list(_grown(facts))
+    if grown:
+        yield "grown", "\n".join(grown)
+    leaks = [
+        f"{number(value)} {unit_text(facts.rules.units.get(name.removesuffix(RISE), ''))}/min"
+        for row in log
+        for name, value in row["measured"].items()
+        if name.endswith(RISE)
+    ]
+    if leaks:
+        yield "leak_rate", ", ".join(leaks)
+    purges = [
+        joined(
+            say("purged_of", count=number(value), gas=name.removeprefix(PURGED)),
+            " (",
+            known("phase", str(row["phase"])),
+            ")",
+        )
+        for row in log
+        for name, value in row["measured"].items()
+        if name.startswith(PURGED)
+    ]
+    if purges:
+        yield "purged", Html("; ".join(purges))
+    if facts.spectra:
+        yield from _looked(facts, log)
+
+
+def _grown(facts: RunFacts) -> Iterator[str]:
+    """Return mean and standard deviation of each channel that was kept during the growth."""
+    phase = next((each for each in facts.phases if each.name == GROWN), None)
+    if phase is None:
+        return
+    for quantity in quantities(facts):
+        for channel in quantity.measured:
+            values = [
+                value
+                for at_s, value in facts.traces[channel]
+                if phase.start_s <= at_s <= phase.end_s and not math.isnan(value)
+            ]
+            if len(values) < 2 or abs(fmean(values)) <= NOISE_SD * stdev(values):
+                continue  # a closed valve's noise, or nothing at all
+            if quantity.unit in KEPT_UNITS:
+                yield (
+                    f"{channel} {_spread(values)} {unit_text(quantity.unit)} (n = {len(values)})"
+                )
+
+
+def _spread(values: Sequence[float]) -> str:
+    """Write mean and standard deviation, both to the second digit of the deviation."""
+    mean, deviation = fmean(values), stdev(values)
+    digits = 0 if deviation <= 0 else max(0, 1 - math.floor(math.log10(deviation)))
+    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+
+
+def _looked(facts: RunFacts, log: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, object]]:
+    spectra = facts.spectra
+    laser = spectra.get("laser_nm")
+    yield "laser", say("not_stated") if laser is None else f"{exact(float(laser))} nm"
+    units = {bar.channel: bar.unit for bar in facts.rules.bars} | dict(facts.rules.units)
+    settings = [
+        f"{channel} {exact(float(value))} {unit_text(units.get(channel, ''))}".rstrip()
+        for row in log
+        if row["phase"] == LOOKED
+        for channel, value in row["setpoints"].items()
+    ]
+    if settings:
+        yield "optics_set", ", ".join(settings)
+    raman, glow = _exposures(spectra.get("raman")), _exposures(spectra.get("photoluminescence"))
+    if raman:
+        yield "exposure_raman", raman
+    if glow:
+        yield "exposure_pl", glow
+    stated = facts.header.get("raman") or {}
+    for key in ("objective", "grating"):
+        yield key, stated.get(key) or say("not_stated")
+
+
+def _exposures(spectra: object) -> str:
+    if not isinstance(spectra, list) or not spectra:
+        return ""
+    times = [float(each["exposure_s"]) for each in spectra]
+    low, high = exact(min(times)), exact(max(times))
+    return f"{len(times)} × {low if low == high else f'{low}–{high}'} s"
