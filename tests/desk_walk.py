@@ -13,7 +13,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,10 +27,12 @@ from labharness.core.vocabulary.texts import Text, coded
 from labharness.core.vocabulary.trips import Trip
 from labharness.journal.reading import read
 from labharness.lab import Lab, read_lab
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.wiring.tasks import TaskRun, lab_facts_without_line
 from labharness.work.capability import document_analysis
 from labharness.work.capability.document_analysis.source import NotFetched, document_of
 from labharness.work.desk import ByHand
+from labharness.work.desk.left_behind import left_behind
 from rig import SHORT_LINE, Injection, as_submit, cut, submission
 from task_walk import line
 
@@ -146,15 +148,22 @@ class DeskWalk:
         asked = json.loads((ROOT / "examples" / f"{task}.json").read_text("utf-8"))
         if task == "annealing":
             asked["payload"]["inputs"] |= SHORT
-        plan = replace(read_lab(TASKS[task]), state_dir=folder / "state")
+        self.plan = replace(read_lab(TASKS[task]), state_dir=folder / "state")
         self.work = TaskRun(
-            plan, *as_submit(asked), speed=None, seed=seed, out=folder / "run", prepare=self.begin
+            self.plan,
+            *as_submit(asked),
+            speed=None,
+            seed=seed,
+            out=folder / "run",
+            prepare=self.begin,
         )
 
     def transcript(self) -> list[tuple[str, list[Any]]]:
         """Carry the task out; return the lines, each with all that its digest is of."""
         result = self.work.execute()
         self.lines += recorded(self.folder / "run", self.folder)
+        left = left_behind(self.folder / "run", lab_facts_of(self.plan))
+        self.say("left behind, had it been killed", asdict(left))
         self.say(result.message.type, [self.steps_done, repr(result.cooled)])
         return self.lines
 

@@ -14,7 +14,7 @@ import pytest
 
 from commands import ROOT, say, wrote
 from labharness.core.clock import VIRTUAL_EPOCH
-from labharness.core.vocabulary import Command, Ending
+from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.line import Line
@@ -220,6 +220,39 @@ def test_an_operation_that_the_token_does_not_cover_never_reaches_the_line() -> 
         asyncio.run(operations.read("stage.x"))
     with pytest.raises(OutOfScope, match="no camera"):
         asyncio.run(operations.query("camera", "spectrum"))
+
+
+@pytest.mark.parametrize(
+    ("held", "tries"), [((), 1), ((False,), 1), ((True, False), 2), ((True, True, False), 3)]
+)
+def test_what_was_refused_because_of_a_hold_goes_later_and_any_other_refusal_stands(
+    held: tuple[bool, ...], tries: int
+) -> None:
+    asked: list[Command] = []
+    holds = iter(held)
+    ending = Ending.REFUSED if held else Ending.CONFIRMED
+
+    class Holding:
+        total_s = float
+        on = property(lambda self: next(holds))
+
+    class RefusingLine:
+        holding = Holding()
+        clock = SimpleNamespace(now_s=float)
+        latest = volumes_purged = check = staticmethod(lambda *asked: None)
+
+        async def released(self) -> None:
+            assert len(asked) < 9, "asked for ever"
+
+        async def perform(self, command: Command) -> Outcome:
+            asked.append(command)
+            return Outcome(command, ending)
+
+    never: Any = None
+    line, free = cast("Line", RefusingLine()), lambda named: ""
+    given = (line, never, lambda: True, free, never, never, never, free, never)
+    outcome = asyncio.run(LineOperations(*given).perform(Command("laser.emission", 1.0, "")))
+    assert (outcome.ending, len(asked)) == (ending, tries)
 
 
 def gates(plan: LabPlan, caller: str = "operator") -> dict[str, bool]:
