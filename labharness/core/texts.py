@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from labharness.core.errors import LabError
+
 PACKAGE: Final = Path(__file__).parent.parent
 FILE: Final = "texts.toml"
 WORDS: Final = "words"
@@ -31,17 +33,17 @@ class TextTable(NamedTuple):
     home: Path
 
 
-class WrongTexts(LookupError):
+class WrongTexts(LabError, LookupError, code="wrong_texts"):
     """The texts of a package cannot be joined to the others.
 
     Attributes:
-        code: Of the text that says why; this module makes none itself.
+        why: Code of the text that says why; this module makes none itself.
         params: Its parameters.
     """
 
-    def __init__(self, code: str, **params: str) -> None:
-        super().__init__(code, params)
-        self.code, self.params = code, params
+    def __init__(self, why: str, /, **params: str) -> None:
+        super().__init__(why, params)
+        self.why, self.params = why, params
 
 
 @cache

@@ -125,7 +125,7 @@ def capabilities() -> dict[str, Capability]:
     try:
         whole()
     except WrongTexts as why:
-        raise LookupError(Text(why.code, **why.params)) from None
+        raise LookupError(Text(why.why, **why.params)) from None
     found: dict[str, Capability] = {}
     for point in _points("labharness.capabilities"):
         for module in iter_modules(imported(point.value).__path__):
