@@ -15,6 +15,7 @@ import pytest
 from commands import ROOT, say, wrote
 from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary import Command, Ending, Outcome
+from labharness.core.vocabulary.texts import texts_in
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.line import Line
@@ -22,7 +23,7 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk import Admitting
-from labharness.work.desk.admitting import LineOnFile, Weighed
+from labharness.work.desk.admitting import ADVISED, WAYS_MAX, LineOnFile, Weighed
 from labharness.work.desk.explained import explained
 from labharness.work.desk.operations import LineOperations, OutOfScope
 from labharness.work.plan.prediction import Prediction
@@ -253,6 +254,64 @@ def test_what_was_refused_because_of_a_hold_goes_later_and_any_other_refusal_sta
     given = (line, never, lambda: True, free, never, never, never, free, never)
     outcome = asyncio.run(LineOperations(*given).perform(Command("laser.emission", 1.0, "")))
     assert (outcome.ending, len(asked)) == (ending, tries)
+
+
+class WithWays:
+    """A capability as it is, but for the other inputs that it proposes."""
+
+    def __init__(self, real: Any, ways: list[dict[str, Any]]) -> None:
+        self._real, self._ways = real, ways
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def ways_out(self, *asked: object) -> list[dict[str, Any]]:
+        return self._ways
+
+
+ASKED = task()[1].inputs
+HOT, COOL = {**ASKED, "temperature_c": 5000}, {**ASKED, "temperature_c": 300}
+LESS = {name: value for name, value in ASKED.items() if name != "ramp_c_per_min"}
+
+
+@pytest.mark.parametrize(
+    ("ways", "said"),
+    [
+        ([], None),
+        ([HOT], ("tried.none", {"count": 1})),
+        ([HOT] * WAYS_MAX + [COOL], ("tried.none", {"count": WAYS_MAX})),
+        ([HOT, COOL], ("tried.accepted", {"how": '{"temperature_c": 300}'})),
+        ([LESS, COOL], ("tried.dropped", {"names": ["ramp_c_per_min"]})),
+        (
+            [{**LESS, "temperature_c": 300}],
+            (
+                "tried.without",
+                {"changed": '{"temperature_c": 300}', "names": ["ramp_c_per_min"]},
+            ),
+        ),
+    ],
+)
+@pytest.mark.parametrize("code", [*sorted(ADVISED), "forbidden", "unauthorized", "invalid_input"])
+def test_the_first_other_inputs_that_would_pass_are_told_where_inputs_can_mend_it(
+    ways: list[dict[str, Any]], said: tuple[str, object] | None, code: str
+) -> None:
+    plan, (_, payload) = read_lab(SHIPPED / "lab.toml"), task()
+    facts = lab_facts_of(plan)
+    named = {"annealing": WithWays(facts.capabilities["annealing"], ways)}
+    facts = replace(facts, capabilities=cast("Any", named), predict=None)
+    line = LineOnFile(plan.envelope)
+    desk = Admitting(facts=facts, line=line, utc=lambda: VIRTUAL_EPOCH)
+    for before in ("", "Ask a person"):
+        rejected = Rejected(cast("Any", code), "why", suggestion=before)
+        found = asyncio.run(desk.advise(payload, rejected)).suggestion
+        texts = {each.code: dict(each.params) for each in texts_in(found)}
+        if code not in ADVISED or said is None or (before and said[0] == "tried.none"):
+            assert found == before
+        else:
+            assert texts[said[0]] == said[1]
+            assert str(found).startswith(before)
+    stranger = payload.model_copy(update={"capability": "brewing"})
+    assert asyncio.run(desk.advise(stranger, rejected)) is rejected
 
 
 def gates(plan: LabPlan, caller: str = "operator") -> dict[str, bool]:
