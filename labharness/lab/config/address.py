@@ -113,7 +113,7 @@ def read_address(path: Path) -> LabAddress:
     try:
         said = tomllib.loads(read_text(path))
         head = said["lab"]
-        ports = tuple(_port(row) for row in said["port"] if row["link"] != "loopback")
+        ports = tuple(_port(row) for row in said.get("port", ()) if row["link"] != "loopback")
         named, approvers = head.get("state_dir"), head.get("approvers")
         found = LabAddress(
             path=path,

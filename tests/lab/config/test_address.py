@@ -77,7 +77,6 @@ def test_an_address_is_read_of_a_file_that_is_wrong_elsewhere(tmp_path: Path) ->
         (HEAD % "state_dir = 7", "state_dir"),
         (HEAD % 'state_dir = "~/x"' + REAL, "instrument"),
         (HEAD % "" + REAL.replace('"/dev/ttyS9"', "7"), "path"),
-        (HEAD.replace("port", "ports") % "", "ports"),
         ((HEAD % 'state_dir = "/a\\u0000b"'), "character 0"),
     ],
 )
