@@ -110,8 +110,9 @@ def read_address(path: Path) -> LabAddress:
     Raises:
         BadLabFile: That much of it cannot be read; the message names every fault of the file.
     """
+    text = read_text(path)
     try:
-        said = tomllib.loads(read_text(path))
+        said = tomllib.loads(text)
         head = said["lab"]
         ports = tuple(_port(row) for row in said.get("port", ()) if row["link"] != "loopback")
         named, approvers = head.get("state_dir"), head.get("approvers")

@@ -210,7 +210,7 @@ def test_alarms_test_tries_each_channel(tmp_path: Path) -> None:
 def test_an_alert_row_that_is_wrong_is_refused_without_showing_its_address(
     tmp_path: Path, row: str, words: str
 ) -> None:
-    said = say("alarms", "list", "--lab", with_alerts(tmp_path, row))
+    said = say("alarms", "test", "--lab", with_alerts(tmp_path, row))
     said.is_one_plain_error(words)
     assert "hush" not in said.err
 

@@ -28,14 +28,17 @@ from labharness.safety.guard.armed import ARMED_FILE, ArmedPort
 
 FORBIDDEN = ("asyncio", "numpy", "pydantic", "sqlite3", "msgspec", "simpy", "pymodbus")
 OURS = {
-    "core.files",
     "core.clock",
     "core.errors",
+    "core.files",
     "core.languages",
+    "core.on_demand",
+    "core.operations",
     "core.texts",
     "core.vocabulary",
     "faces.cli",
     "instruments.link",
+    "lab.config",  # the address of a lab alone
     "safety.guard",
 }
 
@@ -77,6 +80,8 @@ def test_the_guard_process_imports_nothing_but_the_standard_library_and_pyserial
         if name.count(".") > 1 and name.startswith("labharness.")
     }
     assert rooms == OURS
+    of_config = {name for name in loaded if name.startswith("labharness.lab.config.")}
+    assert of_config == {"labharness.lab.config.address"}
 
 
 def test_its_socket_is_for_its_user_alone_and_for_one_harness(rig: GuardBench) -> None:
@@ -141,10 +146,10 @@ def point(path: Path, elsewhere: str) -> None:
         (lambda rig: (rig.state_dir / ARMED_FILE).unlink(), "arm the lab first"),
         (lambda rig: (rig.state_dir / ARMED_FILE).write_text("{}"), "has no 'format'"),
         (lambda rig: (rig.state_dir / ARMED_FILE).write_bytes(b"\xff{}"), "is not text in UTF-8"),
-        (lambda rig: rig.lab_file.write_bytes(b"\xff"), "is not text in UTF-8"),
+        (lambda rig: rig.lab_file.write_bytes(b"\xff"), "is not UTF-8 text"),
         (lambda rig: point(rig.state_dir / ARMED_FILE, "/dev/zero"), "a pipe or a device"),
         (lambda rig: point(rig.lab_file, "/dev/zero"), "a pipe or a device"),
-        (lambda rig: rig.lab_file.write_text("[lab]\n"), "has no 'id'"),
+        (lambda rig: rig.lab_file.write_text("[lab]\n"), "lab.id: it is missing"),
         (lambda rig: rig.lab_file.unlink(), "No such file"),
         (
             lambda rig: (rig.state_dir / ARMED_FILE).write_text(
