@@ -53,7 +53,7 @@ def test_markup_made_here_is_kept_and_a_long_text_is_cut() -> None:
 def test_the_general_words_name_no_material_and_no_process() -> None:
     own = re.compile(r"MoS2|sulfur|raman|growth|film|layer|substrate|silicon", re.IGNORECASE)
     room = HERE.parent / "labharness/faces/report"
-    spectra = "".join(path.read_text("utf-8") for path in room.rglob("spectra*"))
+    spectra = "".join(path.read_text("utf-8") for path in room.rglob("spectra*.py"))
     general = {
         code: said
         for code, said in SENTENCES.items()

@@ -13,7 +13,7 @@ from plain_caller import Told, leaks
 from rig import HERE
 from sentences import SENTENCES as TEXTS
 
-OURS = re.compile(r"labharness [a-z]|--[a-z]{2}|(?<![:\w/])/[a-z]+/|process [0-9]")
+OURS = re.compile(r"labharness [a-z]|--[a-z]{2}|(?<![:\w/>])/[a-z]+/|process [0-9]")
 NAMES = re.compile(r"\{(\w+)")
 CODE = HERE.parent / "labharness"
 
@@ -39,7 +39,7 @@ WAYS = ("work", "line", "protocols", "lab/house", "lab/wiring", "lab/config/lock
 """The rooms whose words reach a caller."""
 FOR_OPERATORS = {  # and for nobody else: answers to their own commands, alarms, refused files
     *("by_hand.nobody_stop", "stop.again", "alarm.next_level", "run.real_speed", "order.no_time"),
-    *("approvers.key", "approvers.needs_key", "house.no_checkpoint", "house.not_up", "owner.see"),
+    *("approvers.key", "approvers.needs_key", "house.no_checkpoint", "owner.see"),
     *("house.other_speed", "job.one_of"),
 }
 
