@@ -54,13 +54,18 @@ def test_a_stop_signal_while_heating_exits_3_with_the_line_made_safe(
 ) -> None:
     folder = tmp_path / "run"
     command: list[str | Path] = [*COMMAND, "run", EXAMPLE, "--lab", SHORT_LINE, "--out", folder]
+    asked = signal.Signals[stop]
     run = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        preexec_fn=lambda: signal.signal(asked, signal.SIG_DFL),
     )
     assert run.stderr is not None
     for line in run.stderr:
         if " ramp " in line:
-            run.send_signal(signal.Signals[stop])
+            run.send_signal(asked)
             break
     out, err = run.communicate(timeout=TIMEOUT_S)
     assert run.returncode == 3, err

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,9 @@ def fetched(service: Service, uri: str, caller: str = CALLER, **headers: str) ->
         f"/artifacts/{session}/{name}",
         headers={"Authorization": f"Basic {account}", **headers},
     )
-    answer = asking.getresponse()
-    return answer.status, answer.read()
+    with closing(asking):
+        answer = asking.getresponse()
+        return answer.status, answer.read()
 
 
 def asked_of(secured: Secured, *payloads: dict[str, Any]) -> tuple[PlainCaller, list[list[Told]]]:

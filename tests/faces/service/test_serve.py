@@ -432,14 +432,14 @@ def test_card_health_and_numbers_of_a_service_are_those_of_what_it_does(
     asks.submit({**CURVE, "caller_id": asks.caller_id, "intent": 7})
     asks.ended()
     asks.send_bytes(b"no JSON")
-    until(lambda: "dead_lettered_total 1\n" in page(service, "/metrics")[1])
-    until(lambda: 'tasks{status="completed"} 1\n' in page(service, "/metrics")[1])
+    until(lambda: "dead_lettered_total 1.0\n" in page(service, "/metrics")[1])
+    until(lambda: 'tasks{status="completed"} 1.0\n' in page(service, "/metrics")[1])
     text = page(service, "/metrics")[1]
-    assert 'labharness_messages_taken_total{kind="submission"} 1\n' in text
-    assert "labharness_messages_rejected_total 1\n" in text
-    assert "labharness_messages_dead_lettered_total 1\n" in text
-    assert "labharness_outbox_waiting 0\n" in text
-    assert 'labharness_tasks{status="completed"} 1\n' in text
+    assert 'labharness_messages_taken_total{kind="submission"} 1.0\n' in text
+    assert "labharness_messages_rejected_total 1.0\n" in text
+    assert "labharness_messages_dead_lettered_total 1.0\n" in text
+    assert "labharness_outbox_waiting 0.0\n" in text
+    assert 'labharness_tasks{status="completed"} 1.0\n' in text
     sent = dict(re.findall(r'sent_total\{type="(\w+)"\} (\d+)', text))
     assert sent == {
         kind: str(n) for kind, n in Counter(each["type"] for each in asks.heard).items()
@@ -454,7 +454,7 @@ def test_card_health_and_numbers_of_a_service_are_those_of_what_it_does(
     asks.forget()
     broker.stop()
     until(lambda: page(service, "/healthz")[0] == 503)
-    assert "labharness_broker_connected 0\n" in page(service, "/metrics")[1]
+    assert "labharness_broker_connected 0.0\n" in page(service, "/metrics")[1]
     broker.start()
     until(lambda: page(service, "/healthz")[0] == 200)
     asks.connect()
