@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Any
 
 import pika
@@ -246,7 +247,8 @@ def leaks(heard: list[Told], foreign: tuple[str, ...] = ()) -> list[str]:
     found = []
     for told in heard:
         text = json.dumps(told, ensure_ascii=False)
-        found += [f"{what}: {text}" for what, each in OF_A_MACHINE.items() if each.search(text)]
+        plain = reduce(lambda rest, token: rest.replace(token, ""), tokens, text)  # it is random
+        found += [f"{what}: {text}" for what, each in OF_A_MACHINE.items() if each.search(plain)]
         found += [f"caller {other}: {text}" for other in foreign if other in text]
         if told["type"] != "task_accepted":
             found += [f"a token: {text}" for token in tokens if token in text]
