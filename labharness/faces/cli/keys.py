@@ -58,6 +58,9 @@ class Keys:
             number = sys.stdin.fileno()
             self._before = termios.tcgetattr(number)
             tty.setcbreak(number)
+            # a shell ignores SIGINT for what it runs in the background; a key must end that too
+            if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
             Thread(target=self._hear, args=(number,), name="keys", daemon=True).start()
 
     def stop(self) -> None:

@@ -6,6 +6,7 @@ import math
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -198,6 +199,7 @@ def test_on_a_terminal_the_table_is_scrolled_and_ended_by_a_key(short_plan: LabP
         stdout=slave,
         stderr=slave,
         env={**os.environ, **clean},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # as a shell does for `&`
     ) as process:
         os.close(slave)
         shown = _read_on(master)
