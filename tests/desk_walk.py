@@ -49,6 +49,9 @@ WALKS = (
     "documents",
 )
 CUT = cut("spectrometer")
+HERE = re.compile(
+    f"'{re.escape(str(ROOT))}([^']*)'" if " " in str(ROOT) else re.escape(str(ROOT)) + "()"
+)
 DIGEST = re.compile("[0-9a-f]{64}")  # of files that may be edited for other reasons
 AT_S = (1.0, 4.0, 60.0, 300.0)
 OF_THE_LINE = frozenset(
@@ -220,7 +223,7 @@ def _rounded(told: Any) -> Any:
     if isinstance(told, Text):
         return [told.code, _rounded(dict(told.params))]
     if isinstance(told, str):
-        return DIGEST.sub("digest", told.replace(str(ROOT), "here"))
+        return DIGEST.sub("digest", HERE.sub(r"here\1", told).replace(str(ROOT), "here"))
     if isinstance(told, Mapping):
         return {key: _rounded(each) for key, each in told.items()}
     return [_rounded(each) for each in told] if isinstance(told, list | tuple) else told

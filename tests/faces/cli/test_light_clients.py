@@ -1,6 +1,7 @@
 """A small client of a lab's processes loads nothing that drives, simulates or judges a line."""
 
 import json
+import shlex
 import socket
 import subprocess
 import sys
@@ -90,7 +91,7 @@ ANSWERED = (
     "watch --for 1 argon",
     "watch --for 1 --json",
     "safe",
-    f"submit {EXAMPLE}",
+    f"submit {shlex.quote(str(EXAMPLE))}",
     "tasks list --json",
 )
 
@@ -103,7 +104,7 @@ def test_a_small_client_loads_nothing_that_drives_or_simulates(
     home = read_address(SHORT_LINE).state_dir
     home.mkdir(parents=True)
     HouseJournal(home / HOUSE_JOURNAL).close()
-    asked = words.removesuffix(" !").split()
+    asked = shlex.split(words.removesuffix(" !"))
     command = [sys.executable, "-c", RUN, *asked, "--lab", str(SHORT_LINE)]
 
     def loaded() -> tuple[str, list[str]]:
