@@ -8,7 +8,22 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.house import HouseJournal
 from line_world import LineWorld
 
-__all__ = ["Kept"]
+__all__ = ["Kept", "house_of"]
+
+
+def house_of(kept: Any, **more: Any) -> House:
+    """Return a house by its set-up, which has home, journal, world, time, ids and what is told."""
+    return House(
+        kept.journal,
+        kept.world,
+        kept.world,
+        kept.home,
+        lab="lab",
+        now_s=lambda: kept.now_s,
+        new_id=kept.mint,
+        tell=kept.told.append,
+        **more,
+    )
 
 
 class Kept:
@@ -23,16 +38,9 @@ class Kept:
 
     def open(self, **more: Any) -> None:
         self.journal = HouseJournal(self.home / "house.sqlite")
-        self.house = House(
-            self.journal,
-            self.world,
-            self.world,
-            self.home,
-            lab="lab",
-            now_s=lambda: self.now_s,
-            new_id=self.mint,
+        self.house = house_of(
+            self,
             receive=lambda message_id, payload, session_id, way: self.rejected,
-            tell=self.told.append,
             **more,
         )
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from house_kept import house_of
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalDamaged
 from labharness.journal.chain import Record
 from labharness.journal.encryption import KeyMissing
 from labharness.journal.reading import read_after
-from labharness.lab.house.house import House
 from labharness.lab.house.house_commands import Submitted
 from labharness.lab.house.intake import ReceivedSubmission
 from labharness.lab.house.message_store import MessageStore
@@ -148,18 +148,11 @@ class HouseWalk:
 
     def open(self) -> None:
         self.journal = HouseJournal(self.home / "house.sqlite")
-        self.house = House(
-            self.journal,
-            self.world,
-            self.world,
-            self.home,
-            lab="lab",
-            now_s=lambda: self.now_s,
-            new_id=self.mint,
+        self.house = house_of(
+            self,
             receive=self.receive,
             needs_no_line=lambda payload: payload.inputs.get("kind") == "stored",
             needs=self.need,
-            tell=self.told.append,
             desk=self.desk,
             retry=RetryPolicy(4, 5.0, ("safety_violation",), 30.0),
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from labharness.lab.house.house import House
+from house_kept import house_of
 from labharness.lab.house.house_commands import TaskRefused
 from labharness.lab.house.jobs import job_file
 from labharness.lab.house.orders import OwnerStatus
@@ -66,16 +66,7 @@ class Lab:
 
     def open(self) -> None:
         self.journal = Mortal(self.home / "house.sqlite")
-        self.house = House(
-            self.journal,
-            self.world,
-            self.world,
-            self.home,
-            lab="lab",
-            now_s=lambda: self.now_s,
-            new_id=self.mint,
-            tell=self.told.append,
-        )
+        self.house = house_of(self)
 
     def mint(self) -> str:
         self.minted += 1
