@@ -99,9 +99,10 @@ class Formula:
         self.names = frozenset(each.id for each in ast.walk(tree) if isinstance(each, ast.Name))
         self._code = compile(tree, f"<{text}>", "eval")
 
-    def __call__(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a number or a truth
-        """Return its result for named values."""
-        return eval(self._code, {"__builtins__": NOTHING_BUILT_IN}, values)
+    def __call__(self, values: Mapping[str, Any]) -> float:
+        """Return its result for named values: a number, or a truth as 1 or 0."""
+        found: float = eval(self._code, {"__builtins__": NOTHING_BUILT_IN}, values)
+        return found
 
 
 def _condition(value: object) -> Formula:

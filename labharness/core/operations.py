@@ -7,7 +7,7 @@ command line with its help and its page, and the rights of callers and operators
 
 from functools import partial
 from importlib import import_module
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 Kind = Literal["", "read", "propose", "ask", "steer", "safe"]
 """The effect: a look, a prediction, a new task, a change, a safe state; a heading has none.
@@ -127,12 +127,7 @@ ask = partial(row, kind="ask")
 steer = partial(row, kind="steer")
 
 
-def word(name: str, shown: str, told: str = "", **more: Any) -> Argument:  # noqa: ANN401 - fields
-    """Return a parameter that has its place instead of a name."""
-    return Argument(name, shown, told, **more)
-
-
-option = word
+word = option = Argument
 
 
 def flag(name: str, told: str) -> Argument:
@@ -149,9 +144,6 @@ def operations() -> dict[str, Operation]:
     """Return every row by its name; no room is loaded but for its rows."""
     modules = (import_module(f"labharness.{room}.operations") for room in ROOMS)
     return {one.name: one for module in modules for one in module.OPERATIONS}
-
-
-NAME = option("--name", "NAME", "your name (default: this account)", value="words")
 
 
 NAME = option("--name", "NAME", "your name (default: this account)", value="words")

@@ -83,7 +83,7 @@ class Said:
         return hash(self.code)
 
 
-def _sentence(value: object) -> Any:  # noqa: ANN401 - a parameter of a text
+def _sentence(value: object) -> Param:
     if isinstance(value, list | tuple):
         return [_sentence(each) for each in value]
     return value if value is None or isinstance(value, str | int | float) else str(value)

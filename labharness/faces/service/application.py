@@ -96,7 +96,7 @@ class _Server(Server):
 class _Request(H11Protocol):
     """A connection that is hung up on unless it asks, and has read its answer, in time."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as there
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn too narrows what asyncio gives
         super().connection_made(transport)
         self.loop.call_later(ANSWER_S_MAX, self._hang_up)
 

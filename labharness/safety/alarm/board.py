@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from labharness.core.vocabulary.texts import Text
 
@@ -107,7 +107,7 @@ class Row:
     event: AlarmEvent
     roles: frozenset[Actor]
     when: Mapping[str, object]
-    then: Mapping[str, object]
+    then: Mapping[str, Any]
     severities: frozenset[Severity] = field(default=ALL)
 
     def fits(self, state: State) -> bool:
@@ -200,7 +200,7 @@ def change(state: State, severity: Severity, event: AlarmEvent, role: Actor) -> 
         return Text("alarm.role", event=event, role=role, roles=roles)
     for row in rows:
         if severity in row.severities and role in row.roles and row.fits(state):
-            return replace(state, **dict(row.then))  # type: ignore[arg-type]  # the table's names are State's
+            return replace(state, **row.then)
     return Text("alarm.state", event=event, state=described(state))
 
 

@@ -20,7 +20,7 @@ from labharness.journal.artifacts import ArtifactRefused, resolve
 from labharness.journal.encryption import KeyMissing, kept
 from labharness.protocols.hcp.terms import DATA_CLASSES
 from labharness.work.admission.declaration import INPUTS_URI
-from labharness.work.capability import CannotDo, Surroundings
+from labharness.work.capability import CannotDo, ReasonCode, Surroundings
 
 SUBMIT_BYTES_MAX: Final = 8 * 1_024 * 1_024
 RUNS_MAX: Final = 10_000
@@ -147,5 +147,5 @@ def _no_number(name: str) -> float:
     raise ValueError(name)
 
 
-def _refused(code: Any, why: str, **params: int) -> CannotDo:  # noqa: ANN401 - a reason code
+def _refused(code: ReasonCode, why: str, **params: int) -> CannotDo:
     return CannotDo(code, Text(why, **params), Text("reference.form"))

@@ -73,7 +73,9 @@ def spectrum_fault(spectra: Sequence[Any]) -> str:
 
 def _finite(value: object) -> bool:
     try:
-        return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]  # a number
+        return (
+            not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
+        )
     except OverflowError:  # an integer beyond every float
         return False
 
