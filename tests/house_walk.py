@@ -35,7 +35,6 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import (
     ArchiveTask,
     CancelTask,
-    EndJob,
     PauseTask,
     ResumeTask,
     RetryTask,
@@ -43,6 +42,7 @@ from labharness.work.task.commands import (
     UpdateTask,
 )
 from labharness.work.task.house import HouseJournal
+from labharness.work.task.jobs import EndJob
 from labharness.work.task.queue import PRIORITIES, Need
 from labharness.work.task.record import RetryPolicy, Task
 from line_world import AwayOwner, LineWorld, message, script

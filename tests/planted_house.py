@@ -348,7 +348,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "request that a hold ends",
-        "labharness.work.task.fold:_request",
+        "labharness.work.task.facts:TaskMoved._request",
         "None if over or answered else task.request",
         "None",
         "tests/work/task/test_task_following.py::"

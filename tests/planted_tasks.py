@@ -89,8 +89,8 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "session of another attempt that is told to nobody",
-        "labharness.work.task.fold:_attempt_started",
-        "tasks = _opened(tasks, fact.run_id, fact.task_id)",
+        "labharness.work.task.facts:AttemptStarted._apply",
+        "tasks = _opened(tasks, self.run_id, self.task_id)",
         "pass",
         "tests/faces/service/test_post_killed.py::"
         "test_each_attempt_of_a_task_is_told_also_one_that_comes_after_its_end",
@@ -248,8 +248,8 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "key that makes a second task",
-        "labharness.work.task.deciding:_repeated",
-        "tasks.keys.get((actor.name, command.key)) if command.key else None",
+        "labharness.work.task.commands:TaskCommand._repeated",
+        "tasks.keys.get((actor.name, self.key)) if self.key else None",
         "None",
         "tests/lab/house/test_house_queue.py::"
         "test_the_same_key_is_one_task_and_another_content_of_it_is_refused",
@@ -268,7 +268,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "schedule that forgets what was due",
-        "labharness.work.task.deciding:_check_due",
+        "labharness.work.task.jobs:_check_due",
         "on_time and job.due_s < due_s <= now_s",
         "on_time and due_s <= now_s",
         "tests/work/task/test_task_jobs.py::test_a_due_time_is_dealt_with_once_and_no_other_time_is",
@@ -277,8 +277,8 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "instrument that two runs have",
-        "labharness.work.task.deciding:_lease",
-        "not leased(tasks).keys() & set(c.instruments)",
+        "labharness.work.task.commands:LeaseInstruments._decided",
+        "not tasks.leased.keys() & set(self.instruments)",
         "True",
         LEASES,
         promise=63,
@@ -288,8 +288,8 @@ IN_THE_TASKS = (
     PlantedBug(
         "limit of runs at once that lets one more begin",
         "labharness.work.task.queue:obstacle",
-        "at_work(tasks, task) >= need.places",
-        "at_work(tasks, task) > need.places",
+        "tasks.at_work(task) >= need.places",
+        "tasks.at_work(task) > need.places",
         "tests/work/task/test_task_leases.py::"
         "test_a_task_without_instruments_runs_beside_and_passes_one_that_waits",
         promise=63,
@@ -297,8 +297,8 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "stored spectra that take the place of a map",
-        "labharness.work.task.queue:_form",
-        "bool(task.profile.get(WITHOUT_LINE))",
+        "labharness.work.task.record:Task.form",
+        "bool(self.profile.get(WITHOUT_LINE))",
         "False",
         "tests/work/task/test_task_leases.py::test_each_form_of_a_capability_has_its_own_places",
         promise=63,
@@ -364,8 +364,8 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "run owed in memory alone",
-        "labharness.work.task.fold:_job_ticked",
-        "(*job.owed, str(fact.due_s))",
+        "labharness.work.task.facts:JobTicked._apply",
+        "(*job.owed, str(self.due_s))",
         "job.owed",
         "tests/lab/house/test_house_jobs.py::"
         "test_each_due_time_has_one_task_wherever_the_house_dies",

@@ -20,13 +20,19 @@ from labharness.core.vocabulary.texts import Text, coded
 from labharness.journal.chain import Record
 from labharness.work.task import commands as c
 from labharness.work.task import jobs, queue
-from labharness.work.task.deciding import UPDATABLE, expired, readable, silent
+from labharness.work.task.commands import UPDATABLE, expired, readable, silent
 from labharness.work.task.events import events_of
-from labharness.work.task.facts import TaskFact, fact_to_json
-from labharness.work.task.fold import apply
+from labharness.work.task.facts import TaskFact, fact_to_json, folded
 from labharness.work.task.following import followed, found_again, read_up_to
-from labharness.work.task.queue import WITHOUT_LINE, Need
-from labharness.work.task.record import DELIVERY_STATES, EDGE_KINDS, RetryPolicy, Task, Tasks
+from labharness.work.task.queue import Need
+from labharness.work.task.record import (
+    DELIVERY_STATES,
+    EDGE_KINDS,
+    WITHOUT_LINE,
+    RetryPolicy,
+    Task,
+    Tasks,
+)
 from labharness.work.task.snapshot import snapshot, unfollowed
 from labharness.work.task.states import STATUSES, TRANSITIONS
 from line_world import ARTIFACT
@@ -121,7 +127,7 @@ class Walk:
         """Give a command; return its line."""
         before, known = self.lab.tasks, len(self.lab.facts)
         said = self.lab(command, actor) or "taken"
-        name = f"{c.COMMANDS[type(command)]} {command.concerns} by {actor.name}: {said}"
+        name = f"{command.word} {command.concerns} by {actor.name}: {said}"
         return line(name, list(_told(self.lab.facts[known:], before)))
 
     def look(self) -> tuple[str, list[Any]]:
@@ -350,7 +356,7 @@ class Walk:
         times = ("PT20M", "day@07:00", "sunday@23:59", "odd")
         schedule, runs = choice((*((each, ()) for each in times), ("", batch), ("", batch)))
         schedule = self.rarely(schedule, "", "PT20M")
-        fresh = c.CreateJob(
+        fresh = jobs.CreateJob(
             job_id=choice((f"j{len(every) + 1}",) * 5 + (name,)),
             title=self.rarely("check", "x" * 501, ""),
             every=schedule,
@@ -364,11 +370,11 @@ class Walk:
             for u, _ in jobs.untold(self.lab.tasks, j)
         ]
         about, what = choice(told or [(name, "odd")])
-        drop = c.DropRun(job_id=job_id, run=choice((run, run, "9")), reason="bad_job")
-        ends = c.EndJob(job_id=name, reason=choice(("", "enough")))
-        tell = c.TellJob(job_id=about, name=what)
+        drop = jobs.DropRun(job_id=job_id, run=choice((run, run, "9")), reason="bad_job")
+        ends = jobs.EndJob(job_id=name, reason=choice(("", "enough")))
+        tell = jobs.TellJob(job_id=about, name=what)
         given = choice((fresh, fresh, fresh, drop, tell, tell, ends))
-        usual = OLGA if isinstance(given, c.CreateJob | c.EndJob) else RUNTIME
+        usual = OLGA if isinstance(given, jobs.CreateJob | jobs.EndJob) else RUNTIME
         yield given, self.actor(usual)
 
     def due(self) -> Iterator[tuple[c.TaskCommand, c.TaskActor]]:
@@ -393,7 +399,7 @@ class Walk:
         late = [each.task_id for each in silent(self.lab.tasks, self.lab.now_s)]
         made = expired(self.lab.tasks, self.lab.now_s)
         for fact in made:
-            self.lab.tasks = apply(self.lab.tasks, fact)
+            self.lab.tasks = folded((fact,), self.lab.tasks)
         self.lab.facts += made
         for each in late:
             yield c.GetTask(task_id=each), RUNTIME
@@ -406,7 +412,7 @@ def _need(task: Task) -> Need:
 
 def _told(facts: list[TaskFact], before: Tasks) -> Iterator[Any]:
     for number, fact in enumerate(facts):
-        after = apply(before, fact)
+        after = folded((fact,), before)
         yield fact_to_json(fact)
         yield events_of(fact, before, after, str(number))
         before = after

@@ -1,6 +1,7 @@
 """A lab's tasks without a journal: commands are decided and their facts folded at once."""
 
 from labharness.work.task.commands import (
+    REFUSALS,
     AppendProgress,
     CreateTask,
     LinkTasks,
@@ -9,9 +10,7 @@ from labharness.work.task.commands import (
     TaskActor,
     TaskCommand,
 )
-from labharness.work.task.deciding import REFUSALS, decide
-from labharness.work.task.facts import CommandRefused, TaskFact
-from labharness.work.task.fold import folded
+from labharness.work.task.facts import CommandRefused, TaskFact, folded
 from labharness.work.task.record import RetryPolicy, Task, Tasks
 
 __all__ = ["ANA", "BEN", "OLGA", "RUNTIME", "TasksAlone"]
@@ -31,7 +30,7 @@ class TasksAlone:
     def __call__(self, command: TaskCommand, actor: TaskActor = RUNTIME) -> str:
         """Carry out a command; return the code of its refusal, or ``""``."""
         self.now_s += 1.0
-        made = decide(self.tasks, command, actor, self.now_s)
+        made = command.decide(self.tasks, actor, self.now_s)
         self.facts += made
         self.tasks = folded(made, self.tasks)
         refused = [each.reason for each in made if isinstance(each, CommandRefused)]

@@ -56,8 +56,8 @@ from labharness.work.task.commands import (
     StartTask,
     TaskActor,
     TaskCommand,
+    silent,
 )
-from labharness.work.task.deciding import silent
 from labharness.work.task.following import followed, found_again, read_up_to
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import Vary

@@ -27,8 +27,8 @@ from labharness.work.admission.confidential import Way
 from labharness.work.task.commands import LinkTasks, TaskActor
 from labharness.work.task.facts import CommandRefused, TaskFact
 from labharness.work.task.house import Draft, HouseJournal
-from labharness.work.task.queue import QUEUED_MAX, WITHOUT_LINE, is_full, reviewed_task
-from labharness.work.task.record import RetryPolicy, Task
+from labharness.work.task.queue import QUEUED_MAX, is_full, reviewed_task
+from labharness.work.task.record import WITHOUT_LINE, RetryPolicy, Task
 
 NOTED: Final = (WITHOUT_LINE, "traceparent")
 """Keys of a task's profile that follow from no part of its submission."""

@@ -16,10 +16,14 @@ from labharness.core.vocabulary.digests import digest_of
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.confidential import declared_class, is_confidential
-from labharness.work.task.commands import CreateJob, DropRun, JobCommand, TaskActor, TellJob
+from labharness.work.task.commands import TaskActor
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import (
     BadJob,
+    CreateJob,
+    DropRun,
+    JobCommand,
+    TellJob,
     Vary,
     due,
     points,

@@ -6,8 +6,8 @@ from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.work.capability import without_line
-from labharness.work.task.queue import WITHOUT_LINE, Need, Needs
-from labharness.work.task.record import Task
+from labharness.work.task.queue import Need, Needs
+from labharness.work.task.record import WITHOUT_LINE, Task
 
 LOG = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ from typing import Any, Final
 from labharness.work.task.commands import (
     ArchiveTask,
     CancelTask,
-    EndJob,
     LinkTasks,
     PauseTask,
     ResumeTask,
@@ -14,6 +13,7 @@ from labharness.work.task.commands import (
     UnlinkTasks,
     UpdateTask,
 )
+from labharness.work.task.jobs import EndJob
 
 OF_PEOPLE: Final = ("title", "objective", "priority", "assignee")
 """Fields of a task that its approval does not bind."""

@@ -8,10 +8,8 @@ from typing import Any, Self
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.chain import Sealed, VerifyReport, record_bytes, unseal
 from labharness.journal.salvage import salvage
-from labharness.work.task.commands import TaskActor, TaskCommand
-from labharness.work.task.deciding import decide, expired
-from labharness.work.task.facts import TaskFact, fact_from_json, fact_to_json
-from labharness.work.task.fold import folded
+from labharness.work.task.commands import TaskActor, TaskCommand, expired
+from labharness.work.task.facts import TaskFact, fact_from_json, fact_to_json, folded
 from labharness.work.task.kept import KIND, read_tasks
 from labharness.work.task.record import Tasks
 
@@ -37,7 +35,7 @@ class Draft:
 
     def give(self, command: TaskCommand, actor: TaskActor) -> tuple[TaskFact, ...]:
         """Decide a command; return its facts, which the next one is decided by."""
-        made = decide(self.tasks, command, actor, self.now_s)
+        made = command.decide(self.tasks, actor, self.now_s)
         self.tasks = folded(made, self.tasks)
         self.facts += made
         return made

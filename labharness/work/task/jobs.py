@@ -1,4 +1,4 @@
-"""Jobs: when a schedule is due, which tasks a job makes, and what people are told of it.
+"""Jobs: their commands, when a schedule is due, which tasks it makes, what people are told of it.
 
 All times are seconds of world time since 1970, UTC. A week and a day begin in UTC as well, so that
 no change of a local clock skips a run or doubles it. There is no clock here.
@@ -10,12 +10,19 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from labharness.core.vocabulary.durations import NotADuration, read_duration
 from labharness.core.vocabulary.texts import CodedError, Text
-from labharness.work.task.commands import JobCommand, MissRuns, TickJob
-from labharness.work.task.record import ABSENCE, Job, MissedRuns, Task, Tasks
+from labharness.work.task import facts as f
+from labharness.work.task.commands import (
+    TITLE_CHARACTERS_MAX,
+    Facts,
+    TaskActor,
+    TaskCommand,
+    require,
+)
+from labharness.work.task.record import ABSENCE, Job, JobFields, MissedRuns, Task, Tasks
 from labharness.work.task.states import TERMINAL
 
 JOBS_MAX: Final = 50
@@ -99,6 +106,121 @@ def schedule_of(every: str, created_at_s: float) -> Schedule:
             return Schedule(period_s, math.floor(created_at_s))
         raise BadJob("job.period", every=every, least_s=EVERY_S_MIN, most_d=EVERY_S_MAX // _DAY_S)
     raise BadJob("job.no_schedule", every=every)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobCommand(TaskCommand):
+    """One command for one job; it is about no task."""
+
+    job_id: str
+    task_id: str = ""
+
+    @property
+    def concerns(self) -> str:
+        """Return the id of its task or job."""
+        return self.job_id
+
+    def _find(self, tasks: Tasks, actor: TaskActor) -> None:
+        require(self.job_id in tasks.jobs, "unknown_job")
+
+    def _at_work(self, tasks: Tasks) -> Job:
+        job = tasks.jobs[self.job_id]
+        require(job.ended_at_s is None, "job_ended")
+        return job
+
+
+def _check_due(job: Job, due_s: int, now_s: float) -> None:
+    """Refuse a time that is not of the schedule, is yet to come, or was dealt with before."""
+    require(bool(job.every), "not_due")
+    on_time = schedule_of(job.every, job.created_at_s).upto(due_s) == due_s
+    require(on_time and job.due_s < due_s <= now_s, "not_due")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateJob(JobFields, JobCommand, word="create_job"):
+    """Make a job: a batch of numbered runs at once, or a schedule."""
+
+    minted: ClassVar[str] = "job_id"
+
+    def _find(self, tasks: Tasks, actor: TaskActor) -> None:
+        """Find nothing: the job is yet to be made."""
+
+    def _decided(self, tasks: Tasks, actor: TaskActor, now_s: float) -> Facts:
+        require(self.job_id not in tasks.jobs, "job_exists")
+        active = sum(standing(tasks, each) == "active" for each in tasks.jobs.values())
+        require(active < JOBS_MAX, "jobs_full")
+        require(
+            bool(self.job_id and self.title) and len(self.title) <= TITLE_CHARACTERS_MAX,
+            "bad_field",
+        )
+        require(bool(self.every) != bool(self.runs) and len(self.runs) <= BATCH_MAX, "bad_field")
+        if self.every:
+            try:
+                schedule_of(self.every, now_s)
+            except BadJob:
+                require(False, "bad_field")
+        given = self._said("key", "task_id")
+        yield f.JobCreated(at_s=now_s, created_by=actor.name, **given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TickJob(JobCommand, word="tick_job"):
+    """A due time of a schedule has come; its run is owed from now on."""
+
+    due_s: int
+
+    def _decided(self, tasks: Tasks, actor: TaskActor, now_s: float) -> Facts:
+        _check_due(self._at_work(tasks), self.due_s, now_s)
+        yield f.JobTicked(at_s=now_s, job_id=self.job_id, due_s=self.due_s)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissRuns(JobCommand, word="miss_runs"):
+    """Runs of a schedule were missed, from the first due time to the last."""
+
+    reason: str
+    first_s: int
+    last_s: int
+    count: int
+
+    def _decided(self, tasks: Tasks, actor: TaskActor, now_s: float) -> Facts:
+        job = self._at_work(tasks)
+        _check_due(job, self.first_s, now_s)
+        _check_due(job, self.last_s, now_s)
+        yield f.JobMissed(at_s=now_s, **self._said("key", "task_id"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropRun(JobCommand, word="drop_run"):
+    """Drop a run that is owed, because no task can be made for it."""
+
+    run: str
+    reason: str
+
+    def _decided(self, tasks: Tasks, actor: TaskActor, now_s: float) -> Facts:
+        require(self.run in tasks.jobs[self.job_id].owed, "not_due")
+        yield f.JobRunDropped(at_s=now_s, job_id=self.job_id, run=self.run, reason=self.reason)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TellJob(JobCommand, word="tell_job"):
+    """Keep that people were told of something (`jobs.untold`)."""
+
+    name: str
+
+    def _decided(self, tasks: Tasks, actor: TaskActor, now_s: float) -> Facts:
+        yield f.JobTold(at_s=now_s, job_id=self.job_id, name=self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndJob(JobCommand, word="end_job"):
+    """End a job: it makes no more tasks; those that it has made go on."""
+
+    reason: str = ""
+
+    def _decided(self, tasks: Tasks, actor: TaskActor, now_s: float) -> Facts:
+        self._at_work(tasks)
+        yield f.JobEnded(at_s=now_s, job_id=self.job_id, actor=actor.name, reason=self.reason)
 
 
 def due(tasks: Tasks, job: Job, now_s: float, *, full: bool) -> Iterator[JobCommand]:

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from labharness.journal.reading import read
-from labharness.work.task.facts import TaskFact, fact_from_json
-from labharness.work.task.fold import folded
+from labharness.work.task.facts import TaskFact, fact_from_json, folded
 from labharness.work.task.record import Tasks
 
 HOUSE_JOURNAL: Final = "house.sqlite"

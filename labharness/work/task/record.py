@@ -24,6 +24,9 @@ DELIVERY_STATES: Final = (
 ABSENCE: Final = "house_away"
 """Reason of runs that were missed because no house was there; it is told each time."""
 
+WITHOUT_LINE: Final = "without_line"
+"""Key of the profile of a task that needs no line, of a capability that also works on one."""
+
 VISIBILITIES: Final = ("foreground", "background", "internal", "hidden", "unknown")
 
 
@@ -301,6 +304,11 @@ class Task(TaskFields):
         return last if last is not None and last.ended_at_s is None else None
 
     @property
+    def form(self) -> tuple[str, bool]:
+        """Return its capability, and whether it is the form of it that needs no line."""
+        return self.task_family, bool(self.profile.get(WITHOUT_LINE))
+
+    @property
     def was_completed(self) -> bool:
         """Whether it is completed, or was before it was archived."""
         put_aside = self.status == "archived" and bool(self.attempts)
@@ -338,6 +346,15 @@ class Tasks:
     def edges(self) -> tuple[Edge, ...]:
         """Return all edges, those of one source together."""
         return tuple(each for of_one in self.edges_of.values() for each in of_one)
+
+    @property
+    def leased(self) -> dict[str, InstrumentLease]:
+        """Return the lease of each instrument that has one."""
+        return {name: lease for lease in self.leases.values() for name in lease.instruments}
+
+    def at_work(self, task: Task) -> int:
+        """Return how many runs of a task's capability, in the same form, have a place."""
+        return sum(self.by_id[each.task_id].form == task.form for each in self.leases.values())
 
     def targets(self, task_id: str, kind: str) -> tuple[str, ...]:
         """Return the targets of a task's active edges of one kind."""

@@ -19,7 +19,7 @@ from labharness.core.vocabulary.texts import Text, coded, in_language, revived, 
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.layout import FORMAT
 from labharness.journal.reading import read, run_header
-from labharness.work.task.deciding import REFUSALS
+from labharness.work.task.commands import REFUSALS
 from rig import HERE
 from sentences import SENTENCES
 

@@ -12,10 +12,9 @@ from house_kept import house_of
 from labharness.lab.house.house_commands import TaskRefused
 from labharness.lab.house.jobs import job_file
 from labharness.lab.house.orders import OwnerStatus
-from labharness.work.task.commands import EndJob
 from labharness.work.task.facts import TaskFact
 from labharness.work.task.house import HouseJournal
-from labharness.work.task.jobs import BadJob, standing
+from labharness.work.task.jobs import BadJob, EndJob, standing
 from labharness.work.task.queue import QUEUED_MAX
 from labharness.work.task.record import Job, Tasks
 from line_world import LineWorld, message

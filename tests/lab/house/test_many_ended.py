@@ -10,15 +10,8 @@ import pytest
 from labharness.faces.service.outbox import FINISHED, VIA, Outbox, Positions
 from labharness.lab.house.house import House
 from labharness.lab.house.message_store import MessageStore
-from labharness.work.task.commands import (
-    CreateTask,
-    FailTask,
-    LinkTasks,
-    ReportStatus,
-    StartTask,
-)
-from labharness.work.task.facts import TaskFact
-from labharness.work.task.fold import folded
+from labharness.work.task.commands import CreateTask, FailTask, LinkTasks, ReportStatus, StartTask
+from labharness.work.task.facts import TaskFact, folded
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.persistent_map import PersistentMap
 from labharness.work.task.record import Tasks

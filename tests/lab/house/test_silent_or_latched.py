@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from house_kept import Kept
-from labharness.work.task.deciding import ANSWER_S
+from labharness.work.task.commands import ANSWER_S
 from labharness.work.task.record import RetryPolicy
 from line_world import message
 

@@ -4,17 +4,17 @@ import json
 from pathlib import Path
 
 from labharness.work.task.commands import (
+    ANSWER_S,
     AppendProgress,
     CompleteTask,
     CreateTask,
     FailTask,
     ReportStatus,
     RetryTask,
+    expired,
 )
-from labharness.work.task.deciding import ANSWER_S, expired
 from labharness.work.task.events import events_of
-from labharness.work.task.facts import JobCreated, JobTicked, fact_from_json, fact_to_json
-from labharness.work.task.fold import apply, folded
+from labharness.work.task.facts import JobCreated, JobTicked, fact_from_json, fact_to_json, folded
 from labharness.work.task.record import RetryPolicy
 from tasks_alone import ANA, OLGA, TasksAlone
 
@@ -67,7 +67,7 @@ def test_a_child_task_has_its_edge_from_its_first_moment() -> None:
     assert lab.tasks.targets("t", "child") == ("u",)
     assert lab.tasks.targets("u", "parent") == ("t",)
     job = JobCreated(at_s=1.0, job_id="j", title="three temperatures")
-    lab.tasks = apply(lab.tasks, job)
+    lab.tasks = folded((job,), lab.tasks)
     assert lab(CreateTask(task_id="v", objective="grow", job_id="j"), ANA) == ""
     assert lab.tasks.jobs["j"].task_ids == ("v",)
     assert lab(CreateTask(task_id="w", objective="grow", job_id="k"), ANA) == "unknown_job"

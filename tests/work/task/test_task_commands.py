@@ -4,6 +4,7 @@ import pytest
 
 from labharness.lab.house.spoken import COMMANDS_BY_WORD
 from labharness.work.task.commands import (
+    ANSWER_S,
     COMMANDS,
     MAY,
     AppendProgress,
@@ -21,18 +22,20 @@ from labharness.work.task.commands import (
     TaskCommand,
     UnlinkTasks,
     UpdateTask,
+    expired,
+    readable,
+    silent,
 )
-from labharness.work.task.deciding import _DECIDE, ANSWER_S, expired, readable, silent
-from labharness.work.task.facts import CommandRefused
-from labharness.work.task.fold import folded
+from labharness.work.task.facts import CommandRefused, folded
 from labharness.work.task.queue import waiting
 from labharness.work.task.record import RetryPolicy
 from tasks_alone import ANA, BEN, OLGA, RUNTIME, TasksAlone
 
 
 def test_each_command_has_a_name_an_actor_and_a_decision() -> None:
-    assert COMMANDS.keys() == MAY.keys() == _DECIDE.keys()
-    assert len(set(COMMANDS.values())) == len(COMMANDS)
+    assert COMMANDS.keys() >= MAY.keys()
+    decided = {word for word, kind in COMMANDS.items() if "_decided" in vars(kind)}
+    assert COMMANDS.keys() - decided == {"get_task", "list_tasks"}  # these change nothing
 
 
 def test_a_caller_may_not_pause_and_an_operator_may() -> None:

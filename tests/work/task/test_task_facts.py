@@ -1,7 +1,7 @@
 """A fact of a task is the same after the journal's JSON, and facts alone make the state."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labharness.work.task import facts as f
-from labharness.work.task.fold import apply, folded
+from labharness.work.task.facts import folded
 from labharness.work.task.record import RetryPolicy, TaskStep
 
 NAMES = st.text(max_size=8)
@@ -40,8 +40,7 @@ BY_NAME = {
 
 
 def fact_of(kind: type[f.TaskFact]) -> st.SearchStrategy[Any]:
-    names = kind.__dataclass_fields__
-    return st.builds(kind, **{name: BY_NAME.get(name, NAMES) for name in names})
+    return st.builds(kind, **{each.name: BY_NAME.get(each.name, NAMES) for each in fields(kind)})
 
 
 @given(st.sampled_from(sorted(f.FACTS.values(), key=str)).flatmap(fact_of))
@@ -82,7 +81,7 @@ def test_a_retry_keeps_the_first_attempt_as_it_ended() -> None:
     ]
     before = folded(first).by_id["t"].attempts
     second = f.AttemptStarted(at_s=5.0, task_id="t", run_id="r2", worker="line", reason="rerun")
-    task = apply(folded(first), second).by_id["t"]
+    task = folded((second,), folded(first)).by_id["t"]
     assert task.attempts[:1] == before
     assert before[0].error_code == "cold"
     assert before[0].steps == (TaskStep("s1", "tool", "completed", 3.0),)
@@ -96,7 +95,8 @@ def test_a_pair_of_edges_is_seen_from_both_ends_and_a_removed_one_is_kept() -> N
     tasks = folded([CREATED, other, made])
     assert tasks.targets("t", "blocks") == ("u",)
     assert tasks.targets("u", "blocked_by") == ("t",)
-    tasks = apply(tasks, replace(made, at_s=3.0, status="removed", reason="done"))
+    removed = replace(made, at_s=3.0, status="removed", reason="done")
+    tasks = folded((removed,), tasks)
     assert tasks.targets("t", "blocks") == tasks.targets("u", "blocked_by") == ()
     assert {(e.created_at_s, e.updated_at_s, e.reason) for e in tasks.edges} == {(2.0, 3.0, "done")}
 

@@ -8,12 +8,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from labharness.work.task.commands import CreateJob, EndJob, MissRuns, TickJob
 from labharness.work.task.jobs import (
     BATCH_MAX,
     JOBS_MAX,
     LATE_S_MAX,
     BadJob,
+    CreateJob,
+    EndJob,
+    MissRuns,
+    TickJob,
     due,
     points,
     schedule_of,

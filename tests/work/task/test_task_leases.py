@@ -19,16 +19,14 @@ from labharness.work.task.commands import (
 )
 from labharness.work.task.queue import (
     PRIORITIES,
-    WITHOUT_LINE,
     Need,
-    leased,
     next_task,
     obstacle,
     reviewed,
     waiting,
     waits,
 )
-from labharness.work.task.record import RetryPolicy, Task
+from labharness.work.task.record import WITHOUT_LINE, RetryPolicy, Task
 from labharness.work.task.snapshot import snapshot, task_of
 from task_schemas import snapshot_validator
 from tasks_alone import ANA, OLGA, RUNTIME, TasksAlone
@@ -128,7 +126,7 @@ class Lab:
     def check(self) -> None:
         tasks = self.alone.tasks
         names = [name for lease in tasks.leases.values() for name in lease.instruments]
-        assert len(names) == len(set(names)) == len(leased(tasks))
+        assert len(names) == len(set(names)) == len(tasks.leased)
         places = Counter(tasks.by_id[each.task_id].task_family for each in tasks.leases.values())
         assert all(count <= self.offers[name][1] for name, count in places.items())
 

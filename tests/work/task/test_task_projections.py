@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from labharness.work.task import commands as c
 from labharness.work.task.events import EVENTS, events_of
-from labharness.work.task.facts import TaskFact, TaskMoved, fact_from_json, fact_to_json
-from labharness.work.task.fold import apply, folded
+from labharness.work.task.facts import TaskFact, TaskMoved, fact_from_json, fact_to_json, folded
 from labharness.work.task.record import EDGE_KINDS, RetryPolicy, Tasks
 from labharness.work.task.snapshot import snapshot, unfollowed
 from labharness.work.task.states import STATUSES, TERMINAL, may_become
@@ -76,7 +75,7 @@ ACTORS = st.sampled_from([RUNTIME, RUNTIME, OLGA, ANA])
 def emitted(facts: list[TaskFact]) -> list[dict[str, Any]]:
     tasks, made = Tasks(), []
     for number, fact in enumerate(facts):
-        after = apply(tasks, fact)
+        after = folded((fact,), tasks)
         made += events_of(fact, tasks, after, str(number))
         tasks = after
     return made
@@ -118,7 +117,7 @@ def test_whatever_is_commanded_the_facts_are_true_and_what_is_emitted_validates(
         for fact in lab.facts[kept:]:
             if isinstance(fact, TaskMoved):
                 assert may_become(tasks.by_id[fact.task_id].status, fact.to)
-            tasks = apply(tasks, fact)
+            tasks = folded((fact,), tasks)
         for task_id, was in before.by_id.items():
             now = lab[task_id]
             ended = [run for run in was.attempts if run.ended_at_s is not None]

@@ -6,15 +6,12 @@ from labharness.core.vocabulary.texts import Text
 from labharness.work.task.commands import (
     AppendProgress,
     ArchiveTask,
-    CreateJob,
     CreateTask,
-    DropRun,
     FailTask,
-    MissRuns,
     ReportStatus,
     StartTask,
 )
-from labharness.work.task.jobs import schedule_of, untold
+from labharness.work.task.jobs import CreateJob, DropRun, MissRuns, schedule_of, untold
 from labharness.work.task.snapshot import snapshot
 from tasks_alone import ANA, OLGA, TasksAlone
 

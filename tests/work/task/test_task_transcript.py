@@ -3,8 +3,7 @@
 import json
 
 from labharness.core.vocabulary.texts import coded
-from labharness.work.task.commands import COMMANDS
-from labharness.work.task.deciding import REFUSALS
+from labharness.work.task.commands import COMMANDS, REFUSALS
 from task_walk import TRANSCRIPT, walks
 
 ELSEWHERE = {"jobs_full"}  # by `test_task_jobs`
@@ -18,4 +17,4 @@ def test_a_walk_through_all_commands_makes_the_facts_and_events_of_its_transcrip
     assert len(made) == len(written)
     words = [line.split() for line in written]
     assert {each[-2] for each in words} >= REFUSALS - ELSEWHERE
-    assert {each[0] for each in words if each[-2] == "taken"} == {*COMMANDS.values()}
+    assert {each[0] for each in words if each[-2] == "taken"} == {*COMMANDS}
