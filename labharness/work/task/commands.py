@@ -173,7 +173,7 @@ class TaskCommand:
         require(task is not None and actor.sees(task), "unknown_task")
 
     def _decided(self, tasks: Tasks, actor: TaskActor, now_s: float) -> Facts:
-        """Return the facts of what it changes; one that only reads changes nothing."""
+        """Return the facts of its changes; a command that only reads has none."""
         return iter(())
 
     def _said(self, *but: str) -> dict[str, Any]:
