@@ -23,11 +23,10 @@ from labharness.analysis.layers import (
     la_over_e_rows,
 )
 from labharness.analysis.lines import LineWindow
-from labharness.analysis.material import Named, OpenLine, SeenLine, identify_rows
+from labharness.analysis.material import Named, OpenLine, identify_rows
 from labharness.analysis.material_table import (
+    MATERIALS,
     MOS2,
-    SAPPHIRE,
-    SILICA,
     SILICON,
     SUBSTRATES,
     UNKNOWN,
@@ -54,26 +53,8 @@ from labharness.analysis.peaks import (
 from labharness.analysis.spectrum import PIXELS_MIN, Spectrum, Stack, covers, cut_window
 from labharness.core.vocabulary.texts import Text
 
-WITNESSES = {
-    "MoS2": LineWindow(399.0, 411.0, 5.0),
-    "WS2": LineWindow(347.0, 357.0, 7.0),
-    "MoSe2": LineWindow(238.0, 245.0, 3.5),
-    "WSe2": LineWindow(246.0, 253.0, 4.0),
-    "MoTe2": LineWindow(231.0, 238.0, 4.0),
-    "graphene": LineWindow(1570.0, 1600.0, 14.0),
-    "graphite": LineWindow(1570.0, 1600.0, 14.0),
-}
-"""The line that shows a film of each first, from one layer to bulk; positions and widths as in the
-table of materials. One to three layers of hBN are too weak to be ruled out."""
-
 ROOM_CM1 = 18.0
 """Background beside such a line; its height is measured on it."""
-
-FILM_OVER_SUBSTRATE = {SAPPHIRE.name: 0.10, SILICA.name: 0.30}
-FILM_OVER_SILICON = 0.03
-"""The weakest film to look for, relative to the substrate's own line (the first of its row). One
-layer of MoS2 has 0.12 of silicon on 285 nm of oxide, and a quarter of it on oxide of another
-thickness. On transparent substrates films are far brighter than the substrate. Judgement."""
 
 SEEN_SIGMA = 6.0
 """A film would be seen if the weakest one has this many errors, as for its name."""
@@ -85,16 +66,13 @@ and have this share of the weakest film. Then the place is not called bare."""
 TRIED_STEP_CM1 = 1.0
 WIDTH_MIN_PIXELS = 1.5
 
-OWN_LINES_CM1 = {SAPPHIRE.name: (379.0, 418.0, 432.0, 449.0)}
-"""Lines of a substrate beside those of films; there, only naming can tell the two apart."""
-
 
 class Bareness(NamedTuple):
     """The films that spectra of a substrate rule out.
 
     Attributes:
         ruled_out: Films that most spectra would have shown, and do not show.
-        not_seen: Films that would not have been seen.
+        not_seen: Films that would not have been seen; at least one.
         odd_cm1: Position of an unknown line, or None.
         odd_rows: Number of spectra that show it.
     """
@@ -107,24 +85,14 @@ class Bareness(NamedTuple):
     def said(self, substrate: str, rows: int) -> str:
         """Return one sentence about the films on a substrate, for this number of spectra."""
         if self.odd_cm1 is not None and 2 * self.odd_rows >= rows:
-            return (
-                f"it shows {substrate}; whether there is a film cannot be told: something weak "
-                f"stands near {self.odd_cm1:.0f} cm⁻¹ that is not a line of {substrate}"
-            )
+            return Text("bare.odd", substrate=substrate, place=self.odd_cm1)
         if not self.ruled_out:
-            return (
-                f"it shows {substrate}; whether there is a film cannot be told: "
-                "none that is known here would have been seen in this range and this noise"
-            )
-        text = f"it shows {substrate} and no film of {_listed(self.ruled_out, 'or')}"
-        if self.not_seen:
-            text += f"; {_listed(self.not_seen, 'or')} would not have been seen"
+            return Text("bare.blind", substrate=substrate)
+        odd = ""
         if self.odd_cm1 is not None:
-            text += (
-                f"; in {self.odd_rows} of {rows} spectra something weak stands near "
-                f"{self.odd_cm1:.0f} cm⁻¹"
-            )
-        return text
+            odd = Text("bare.weak", rows=self.odd_rows, spectra=rows, place=self.odd_cm1)
+        films, hidden = _any_of(self.ruled_out), _any_of(self.not_seen)
+        return Text("bare.no_film", substrate=substrate, films=films, hidden=hidden, odd=odd)
 
 
 def bareness(stack: Stack, substrate: Material, ruler_counts: Sequence[float]) -> Bareness:
@@ -135,18 +103,19 @@ def bareness(stack: Stack, substrate: Material, ruler_counts: Sequence[float]) -
         substrate: The substrate.
         ruler_counts: Height of the substrate's own line in each, in electrons.
     """
-    share = FILM_OVER_SUBSTRATE.get(substrate.name, FILM_OVER_SILICON)
-    lowest = share * np.asarray(ruler_counts)
+    lowest = substrate.weakest_film * np.asarray(ruler_counts)
     ruled_out, not_seen = [], []
     odd: dict[float, int] = {}
     odd_rows = np.zeros(len(stack.counts), dtype=bool)
-    for film, place in WITNESSES.items():
+    for film, place in ((each.name, each.witness) for each in MATERIALS):
+        if place is None:
+            continue
         looked = _witness_line(stack, place)
         if looked is None or np.median(SEEN_SIGMA * looked.noise_counts < lowest) < 1:
             not_seen.append(film)
         else:
             ruled_out.append(film)
-        if looked is None or _is_beside(place, OWN_LINES_CM1.get(substrate.name, ())):
+        if looked is None or _is_beside(place, substrate.own_lines_cm1):
             continue
         stands = looked.stands & (looked.height_counts > STANDS_SHARE * lowest)
         odd_rows |= stands
@@ -207,8 +176,8 @@ def _is_beside(place: LineWindow, lines_cm1: Sequence[float]) -> bool:
     return any(low <= line <= high for line in lines_cm1)
 
 
-def _listed(names: Sequence[str], last: str) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+def _any_of(names: Sequence[str]) -> str:
+    return Text("bare.any_of", first=names[:-1], last=names[-1]) if names[1:] else names[0]
 
 
 FILM_ROWS = {
@@ -329,7 +298,13 @@ def assess(
     film = [at for at, each in enumerate(found) if each is MOS2]
     film_stack = stack.of(np.array(film, dtype=np.intp))
     film_fits = _widened(fit_peak_rows(film_stack)) if film else ()
-    lines = _bounded(lines, names, film_fits)
+    seen = (line for name in names for line in name.lines.values())
+    clear = (
+        line.fwhm_cm1
+        for line in seen
+        if line.height_counts > CLEAR_SNR_MIN * line.height_sigma_counts
+    )
+    lines = bounded(lines, film_fits, clear)
     fits: list[PeakFit | None] = [None] * count
     silicon: list[SiliconFit | None] = [None] * count
     named: list[Named | None] = [None] * count
@@ -340,17 +315,15 @@ def assess(
     spectra = _spectra(recording, stack, kept)
     reasons = list(_objections(recording, shift_cm1, silicon))
     if recording.looks_like_wavelengths:
-        reasons.insert(
-            0,
-            Text("doubt.wavelengths", low=recording.axis[0], high=recording.axis[-1]),
-        )
+        low, high = recording.axis[0], recording.axis[-1]
+        reasons.insert(0, Text("doubt.wavelengths", low=low, high=high))
     shown = [name for name in names if name.material is material]
     beside = Counter(each for name in shown for each in name.beside)
     clearest = _clearest(shown)
     if material is not MOS2:
         reasons.append(
             _substrate_sentence(material, stack, lines, names)
-            or _unknown_sentence(clearest, offset_cm1)
+            or _unknown_sentence(clearest)
             or material.why_no_count + _measured(material, names)
         )
     elif _is_clipped(recording, shift_cm1, kept):
@@ -425,7 +398,7 @@ def _lowering(
         yield Text("note.beside", film=film, count=count, spectra=rows)
 
 
-def _unknown_sentence(name: Named, offset_cm1: float) -> str:
+def _unknown_sentence(name: Named) -> str:
     """Return why lines have no name; empty for a known material or without a line."""
     if name.material is not UNKNOWN or not name.open_lines:
         return ""
@@ -493,18 +466,6 @@ def _plausible(line: SiliconFit | None) -> SiliconFit | None:
     if line is None or line.fwhm_cm1 > SILICON_FWHM_MAX_CM1:
         return None
     return line if abs(line.offset_cm1) <= SILICON_REACH_CM1 else None
-
-
-def _bounded(
-    silicon: Sequence[SiliconFit | None], names: Sequence[Named], fits: Sequence[PeakFit]
-) -> list[SiliconFit | None]:
-    """Limit the instrument's width to that of the narrowest line that it has shown."""
-    clear = (line.fwhm_cm1 for name in names for line in name.lines.values() if _is_clear(line))
-    return bounded(silicon, fits, clear)
-
-
-def _is_clear(line: SeenLine) -> bool:
-    return line.height_counts > CLEAR_SNR_MIN * line.height_sigma_counts
 
 
 def _spectra(recording: Recording, stack: Stack, kept: Sequence[int]) -> tuple[Spectrum, ...]:
@@ -605,12 +566,8 @@ def _notes(
         notes.append(Text("note.no_laser"))
     odd = [each for each in scale_notes if each]
     if odd:
-        count = len(scale_notes)
-        notes.append(
-            odd[0]
-            if count == 1
-            else Text("note.of_spectra", note=odd[0], count=len(odd), spectra=count)
-        )
+        several = Text("note.of_spectra", note=odd[0], count=len(odd), spectra=len(scale_notes))
+        notes.append(odd[0] if len(scale_notes) == 1 else several)
     if verdict is not None:
         if reference is None:
             notes.append(Text("note.no_reference"))
@@ -622,13 +579,8 @@ def _silicon_notes(lines: Sequence[SiliconFit]) -> list[Text]:
     """Return notes on silicon: it is wider than the instrument, or it moves over the map."""
     notes = []
     if median(line.is_wider_than_instrument for line in lines):
-        notes.append(
-            Text(
-                "note.wide_silicon",
-                wide=median(line.fwhm_cm1 for line in lines),
-                narrow=lines[0].narrowest_fwhm_cm1,
-            )
-        )
+        wide, narrow = median(line.fwhm_cm1 for line in lines), lines[0].narrowest_fwhm_cm1
+        notes.append(Text("note.wide_silicon", wide=wide, narrow=narrow))
     places = np.array([line.position_cm1 for line in lines])
     spread = float(1.4826 * np.median(np.abs(places - np.median(places))))
     error = median(line.position_sigma_cm1 for line in lines)

@@ -148,8 +148,7 @@ class _Number(NamedTuple):
     outlier_range: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Belief:
+class Belief(NamedTuple):
     """Gaussians of one number, one row per hypothesis; in the number's own unit.
 
     Attributes:
@@ -183,7 +182,7 @@ class Belief:
 
     def taken(self, chosen: Whole) -> "Belief":
         """Return the rows ``chosen``."""
-        return Belief(*(each[chosen] for each in self._columns()))
+        return Belief(*(each[chosen] for each in self))
 
     def learnt(self, label: Whole, value: float, own_var: float, straight: Array) -> "Belief":
         """Return the posterior after a spot, approximated by a Gaussian; outliers count less.
@@ -238,9 +237,6 @@ class Belief:
             mean(self.var[order] + labels_off**2),
             mean(self.tie[order] + labels_off * off),
         )
-
-    def _columns(self) -> tuple[Array, ...]:
-        return self.common, self.common_var, self.mean, self.var, self.tie
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -419,10 +415,7 @@ def _numbers(spot: Measured) -> tuple[_Number | None, ...]:
     """Return the numbers of a spot in the order of the beliefs; None if not measured."""
     found = (
         _Number(
-            spot.separation_cm1,
-            SPOT_CM1**2 + spot.sigma_cm1**2,
-            SPOT_OUTLIER,
-            SPOT_OUTLIER_CM1,
+            spot.separation_cm1, SPOT_CM1**2 + spot.sigma_cm1**2, SPOT_OUTLIER, SPOT_OUTLIER_CM1
         ),
         _Number(spot.ln_a1g_si, SPOT_LN**2 + spot.a1g_si_sigma**2, SPOT_EDGE, SPOT_EDGE_LN),
         _Number(spot.ln_pl_raman, PL_LN**2, SPOT_GLOW, SPOT_GLOW_LN),

@@ -378,8 +378,8 @@ class FoundLines(NamedTuple):
 
     def of(self, rows: Rows) -> "FoundLines":
         """Return the lines of some of the spectra."""
-        at, fwhm, height, sigma, is_foot = self
-        return FoundLines(at[rows], fwhm[rows], height[rows], sigma[rows], is_foot[rows])
+        at, fwhm, height, sigma = (each[rows] for each in self[:4])
+        return FoundLines(at, fwhm, height, sigma, self.is_foot[rows])
 
 
 def find_lines(stack: Stack) -> FoundLines:

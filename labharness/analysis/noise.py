@@ -1,7 +1,6 @@
 """The noise of a file: its rows scaled to photon noise, and its dead or saturated rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -38,19 +37,6 @@ ELECTRONS_MAX = 1e6
 """Most electrons of the brightest pixel: no line shape is accurate to better than 0.1 %."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
-    """A spectrum in electrons, and the assumption behind its scale.
-
-    Attributes:
-        spectrum: Counts as if one electron made one.
-        note: Note for the reader; empty for raw counts.
-    """
-
-    spectrum: Spectrum
-    note: str
-
-
 class QuietStretch(NamedTuple):
     """The quieter half of the pixels of each row.
 
@@ -73,7 +59,7 @@ class QuietStretch(NamedTuple):
         return QuietStretch(*(each[chosen] for each in self))
 
 
-def in_electrons(shift_cm1: Array, intensity: Array) -> Scaled:
+def in_electrons(shift_cm1: Array, intensity: Array) -> Spectrum:
     """Scale a spectrum so that the scatter of quiet pixels is photon noise.
 
     Raw counts are not changed. Averaged, corrected or normalised intensities are scaled so that the
@@ -83,9 +69,8 @@ def in_electrons(shift_cm1: Array, intensity: Array) -> Scaled:
     Raises:
         ValueError: When the numbers are not a spectrum, or have no noise and so no errors.
     """
-    stack, notes = rows_in_electrons(shift_cm1, np.atleast_2d(intensity))
-    counts, read_noise = stack.counts[0], float(stack.read_noise_counts[0])
-    return Scaled(Spectrum(shift_cm1, counts, read_noise), notes[0])
+    stack, _ = rows_in_electrons(shift_cm1, np.atleast_2d(intensity))
+    return Spectrum(shift_cm1, stack.counts[0], float(stack.read_noise_counts[0]))
 
 
 def rows_in_electrons(

@@ -105,12 +105,8 @@ def _must_be_light(recording: Recording, axis_nm: Array, laser_nm: float | None)
     if laser_nm is not None:
         shift_cm1 = NM_TO_CM1 / laser_nm - NM_TO_CM1 / axis_nm
         if float(shift_cm1.max()) < BAND_SHIFT_CM1_MIN:
-            raise BadFile(
-                "glow.raman",
-                format=recording.format,
-                ends=shift_cm1.max(),
-                least=BAND_SHIFT_CM1_MIN,
-            )
+            ends, least = shift_cm1.max(), BAND_SHIFT_CM1_MIN
+            raise BadFile("glow.raman", format=recording.format, ends=ends, least=least)
         axes.append(np.sort(shift_cm1))
     if any(_has_silicon_on_top(axis, recording.intensity) for axis in axes):
         raise BadFile("glow.silicon", format=recording.format)
@@ -120,7 +116,7 @@ def _has_silicon_on_top(shift_cm1: Array, intensity: Array) -> bool:
     row = np.median(intensity, axis=0)
     line = None
     if row.size >= PIXELS_MIN and np.ptp(row) > 0:
-        line = fit_silicon(in_electrons(shift_cm1, row).spectrum)
+        line = fit_silicon(in_electrons(shift_cm1, row))
     if line is None or line.fwhm_cm1 > SILICON_FWHM_CM1_MAX:
         return False
     return abs(float(shift_cm1[int(row.argmax())]) - line.position_cm1) < line.fwhm_cm1
@@ -151,7 +147,7 @@ def wavelengths_nm(recording: Recording, laser_nm: float | None) -> Array:
 
 
 def _band(wavelength_nm: Array, counts: Array) -> PlBand:
-    scaled = in_electrons(wavelength_nm, counts).spectrum
+    scaled = in_electrons(wavelength_nm, counts)
     brightest = int(np.abs(counts).argmax())
     unit = float(counts[brightest] / scaled.counts[brightest])
     return _fitted(scaled, unit)

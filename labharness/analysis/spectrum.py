@@ -281,13 +281,8 @@ class SpectralWindow(NamedTuple):
 
     def of(self, rows: Rows) -> "SpectralWindow":
         """Return the window of some of the spectra."""
-        return SpectralWindow(
-            self.shift_cm1,
-            self.counts[rows],
-            self.root_weight[rows],
-            self.root_noise[rows],
-            self.cosmic[rows],
-        )
+        counts, weight, noise = (each[rows] for each in self[1:4])
+        return SpectralWindow(self.shift_cm1, counts, weight, noise, self.cosmic[rows])
 
 
 def stacked(spectra: Sequence[Spectrum]) -> Stack:
