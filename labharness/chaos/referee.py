@@ -24,6 +24,7 @@ from labharness.chaos.table import (
     TRIP_S,
     FaultTable,
     Formula,
+    Harm,
     MaskCause,
     Scene,
     Way,
@@ -165,25 +166,6 @@ class Masking:
         self._until_s[word] = max(until_s, self._until_s.get(word, until_s))
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One harm.
-
-    Attributes:
-        name: Its name.
-        broken: Condition under which the harm is present.
-        allowed_s: How long it may last.
-        blinded_by: Masks that make it a demand instead of a violation.
-        counts: Name of a total of the plant; what came under a mask is not counted.
-    """
-
-    name: str
-    broken: Formula
-    allowed_s: float
-    blinded_by: frozenset[str] = frozenset()
-    counts: str | None = None
-
-
 ANY_LINE = (
     ("energised after a stop request", "energised and stopped", TRIP_S),
     ("energised while a watched port is silent", "energised and watched_port_cut", TRIP_S),
@@ -194,30 +176,28 @@ ANY_LINE = (
 )
 
 
-def rules_of(table: FaultTable) -> tuple[Rule, ...]:
+def rules_of(table: FaultTable) -> tuple[Harm, ...]:
     """Return all rules of a line."""
-    return (
-        *(rule for way in table.way for rule in _left_on(way)),
-        *(
-            Rule(row.name, row.when, row.allowed_s, frozenset(row.masks), row.counts)
-            for row in table.rule
-        ),
-        *(Rule(name, Formula(when), allowed_s) for name, when, allowed_s in ANY_LINE),
-    )
+    left_on = (rule for way in table.way for rule in _left_on(way))
+    return *left_on, *table.rule, *(_harm(*each) for each in ANY_LINE)
 
 
-def _left_on(way: Way) -> Iterator[Rule]:
+def _harm(name: str, when: str, allowed_s: float) -> Harm:
+    return Harm(name=name, when=Formula(when), allowed_s=allowed_s)
+
+
+def _left_on(way: Way) -> Iterator[Harm]:
     """Return the rules for one way to a safe state, for the guard and for the line.
 
     With one way left on, the next fault of the other one is a harm.
     """
     on, port = f"({way.on.text})", repr(way.port)
     by_the_guard = f"guarded and {port} not in deaf and {on}"
-    yield Rule(f"{way.name} left on by the guard", Formula(by_the_guard), KILL_S + PASS_S)
+    yield _harm(f"{way.name} left on by the guard", by_the_guard, KILL_S + PASS_S)
     in_use = f"harness == 'alive' and used and (latched or stopped) and {port} not in deaf"
     ended = f"harness == 'gone' and {port} not in disturbed"
     by_the_line = f"not guarded and ({in_use} or {ended}) and {on}"
-    yield Rule(f"{way.name} left on by the line", Formula(by_the_line), TRIP_S + REPEATS_S)
+    yield _harm(f"{way.name} left on by the line", by_the_line, TRIP_S + REPEATS_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,17 +236,10 @@ class Referee:
         sim_lab: SimulatedLab,
         stop: Callable[[], None],
     ) -> None:
-        watched = {
-            port.name
-            for port in plan.file.port
-            for each in plan.instruments
-            if each.port == port.name
-            and any(
-                name.startswith(f"{each.name}.") and watch.procedure
-                for name, watch in plan.envelope.watches.items()
-            )
-        }
-        self.scene = Scene(watched=frozenset(watched))
+        port_of = {each.name: each.port for each in plan.instruments}
+        watches = plan.envelope.watches.items()
+        watched = frozenset(port_of[owner_of(name)] for name, watch in watches if watch.procedure)
+        self.scene = Scene(watched=watched)
         self.violation: RefereeViolation | None = None
         self.demands: dict[str, float] = {}
         self.energised = False
@@ -274,17 +247,14 @@ class Referee:
         self._table = table
         self._latching = [row.sets for row in table.fault if row.latches and row.sets]
         self._stop = stop
-        port_of = {each.name: each.port for each in plan.instruments}
-        self._response_ports = sorted(
-            {
-                port_of[owner_of(step.channel)]
-                for procedure in plan.envelope.procedures.values()
-                for step in procedure.steps
-            }
-        )
+        self._response_ports = {
+            port_of[owner_of(step.channel)]
+            for procedure in plan.envelope.procedures.values()
+            for step in procedure.steps
+        }
         self._rules = rules_of(table)
         self._since: dict[str, float] = {}
-        self._masking = Masking(table, self.scene.blind)
+        self.masking = Masking(table, self.scene.blind)
         self._must_trip_since_s = math.inf
         self._digest = sha256()
         sim_lab.env.process(self._watch())
@@ -294,38 +264,23 @@ class Referee:
         """Digest of the true state, second by second."""
         return self._digest.hexdigest()
 
-    def begins(self, fault: Fault) -> None:
-        """Note a fault that masks something from the line."""
-        self._masking.begins(fault, self._now_s)
-
-    def ends(self, fault: Fault) -> None:
-        """Note the end of a fault; its consequences may outlast it."""
-        self._masking.ends(fault, self._now_s)
-
-    def stage_begins(self, stage: str) -> None:
-        """Note the stage of the growth."""
-        self._masking.stage_begins(stage, self._now_s)
-
     def mended(self) -> None:
         """Note that every fault was mended, and that a person has checked it."""
         blind = frozenset(self.scene.blind)
-        self._masking.mended()
+        self.masking.mended()
         self.scene.disturbed.clear()
         for word in blind:
             self._begin_clocks(word)
 
     @property
-    def _now_s(self) -> float:
+    def now_s(self) -> float:
+        """Lab time."""
         return self._sim_lab.env.now * 1e-6
 
-    def _sees(self, word: str) -> None:
-        """Remove a word, and start the clocks of its rules anew."""
-        self._masking.sees(word)
-        self._begin_clocks(word)
-
     def _begin_clocks(self, word: str) -> None:
+        """Start the clocks of a mask's rules anew, unless another one still hides them."""
         for rule in self._rules:
-            if word in rule.blinded_by and not rule.blinded_by & self.scene.blind:
+            if word in rule.masks and self.scene.blind.isdisjoint(rule.masks):
                 self._since.pop(rule.name, None)
 
     def begin_growth(self) -> None:
@@ -334,13 +289,13 @@ class Referee:
         self.scene.stopped = self.scene.used = self.scene.guarded = False
         self.energised = False
         self._must_trip_since_s = math.inf
-        self._masking.growth_begins()
+        self.masking.growth_begins()
 
     def _watch(self) -> Generator[simpy.Event, object, None]:
         sim_lab, plant = self._sim_lab, self._sim_lab.plant
         while True:
             yield sim_lab.env.seconds(GRAIN_S)
-            self._judge(plant.truth(), sim_lab.env.now * 1e-6)
+            self._judge(plant.truth(), self.now_s)
 
     def _judge(self, truth: Mapping[str, Any], now_s: float) -> None:
         scene, plant = self.scene, self._sim_lab.plant
@@ -353,8 +308,9 @@ class Referee:
                 heater for heater in self._table.heaters if plant.parts[heater].sensor_broken
             }
         values = self._table.values(truth, scene)
-        for word in self._masking.seeing(values, now_s):
-            self._sees(word)
+        for word in self.masking.seeing(values, now_s):
+            self.masking.sees(word)
+            self._begin_clocks(word)
         on = bool(values["in_use"])
         self.energised = scene.used = self.energised or on
         self._expect_latch(now_s)
@@ -363,10 +319,10 @@ class Referee:
         values |= scene.values()
         lossy = any(self._sim_lab.buses[port].faults.noisy for port in self._response_ports)
         for rule in self._rules:
-            blind = bool(rule.blinded_by & scene.blind)
+            blind = not scene.blind.isdisjoint(rule.masks)
             if rule.counts is not None and blind:
                 scene.forgiven[rule.counts] = truth[rule.counts]
-            if not rule.broken(values):
+            if not rule.when(values):
                 self._since.pop(rule.name, None)
                 continue
             for_s = now_s - self._since.setdefault(rule.name, now_s)
@@ -383,16 +339,9 @@ class Referee:
     def _expect_latch(self, now_s: float) -> None:
         """Note when a line in use must have tripped, even if it noticed nothing."""
         scene, plant = self.scene, self._sim_lab.plant
-        must = (
-            self.energised
-            and scene.harness == "alive"
-            and bool(
-                any(getattr(plant.faults, field) for field in self._latching)
-                or scene.silent
-                or scene.cut & scene.watched
-            )
-        )
-        if not must:
+        latching = any(getattr(plant.faults, field) for field in self._latching)
+        must = latching or scene.silent or scene.watched_port_cut
+        if not (self.energised and scene.harness == "alive" and must):
             self._must_trip_since_s = math.inf
         elif now_s - min(self._must_trip_since_s, now_s) >= TRIP_S:
             scene.latched = True

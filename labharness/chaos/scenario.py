@@ -194,15 +194,19 @@ def read_scenario(text: str, table: FaultTable, ports: Collection[str] = ()) -> 
     return scenario
 
 
+FORMS: tuple[tuple[str, type, str], ...] = (
+    ("name", str, "a text"),
+    ("second_growth", bool, "true or false"),
+    ("looks", bool, "true or false"),
+    ("seed", int, "a whole number"),
+)
+
+
 def _check(scenario: Scenario, table: FaultTable, ports: Collection[str]) -> None:
     """Refuse wrong values of a hand-edited file."""
-    if not isinstance(scenario.name, str):
-        raise ValueError(f"name is {scenario.name!r}; it is a text")
-    for name in ("second_growth", "looks"):
-        if not isinstance(getattr(scenario, name), bool):
-            raise ValueError(f"{name} is {getattr(scenario, name)!r}; it is true or false")
-    if not isinstance(scenario.seed, int):
-        raise ValueError(f"seed is {scenario.seed!r}; it is a whole number")
+    for name, kind, words in FORMS:
+        if not isinstance(getattr(scenario, name), kind):
+            raise ValueError(f"{name} is {getattr(scenario, name)!r}; it is {words}")
     for name, value in scenario.recipe.items():
         _check_number(f"recipe.{name}", value)
     stages = [each.name for each in table.stage]

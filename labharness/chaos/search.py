@@ -4,10 +4,11 @@ import json
 import math
 import os
 import signal
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import count
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -227,7 +228,7 @@ def search(
 def _played(
     asked: Search, tally: Tally, workers: int, waits: Callable[[], None]
 ) -> Generator[tuple[int, dict[str, Any]], None, None]:
-    fresh = (number for number in _numbers() if number not in tally.done)
+    fresh = (number for number in count() if number not in tally.done)
 
     def enough() -> bool:
         return tally.lab_s >= asked.hours * 3600.0 or len(tally.violations) >= VIOLATIONS_MAX
@@ -281,13 +282,6 @@ def told_of(verdict: Verdict) -> dict[str, Any]:
         "scenario": json.loads(write_scenario(verdict.scenario)),
         "timeline": [list(each) for each in verdict.timeline],
     }
-
-
-def _numbers() -> Iterator[int]:
-    number = 0
-    while True:  # the search ends the loop: hours are full, or enough is found
-        yield number
-        number += 1
 
 
 def _belong_to_the_parent() -> None:

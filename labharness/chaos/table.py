@@ -336,6 +336,12 @@ class RunRequest(TableRow):
     expected_output: dict[str, Any] | None = None
 
 
+OF_A_SCENE = (
+    *("harness", "latched", "blind", "deaf", "disturbed", "guarded", "used", "silent", "stopped"),
+    "watched_port_cut",
+)
+
+
 @dataclass(slots=True)
 class Scene:
     """The referee's knowledge beside the plant.
@@ -368,20 +374,14 @@ class Scene:
     watched: frozenset[str] = frozenset()
     forgiven: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def watched_port_cut(self) -> bool:
+        """Whether a port is cut whose silence must be noticed."""
+        return bool(self.cut & self.watched)
+
     def values(self) -> dict[str, Any]:
         """Return the names by which conditions know this."""
-        return {
-            "harness": self.harness,
-            "latched": self.latched,
-            "blind": self.blind,
-            "deaf": self.deaf,
-            "disturbed": self.disturbed,
-            "guarded": self.guarded,
-            "used": self.used,
-            "silent": self.silent,
-            "stopped": self.stopped,
-            "watched_port_cut": bool(self.cut & self.watched),
-        }
+        return {name: getattr(self, name) for name in OF_A_SCENE}
 
 
 class FaultTable(TableRow):
@@ -518,8 +518,11 @@ def _wrong(table: FaultTable, sim_lab: SimulatedLab) -> Iterator[str]:
     stages = [each.name for each in table.stage]
     causes = [cause for mask in table.mask for cause in mask.by]
     yield from _strange("stage", _stages_in(table, causes), stages)
-    rows = (f"{row.kind} {target}".rstrip() for row in table.fault for target in _ends(table, row))
-    known = list(rows)
+    known = [
+        f"{row.kind} {target}".rstrip()
+        for row in table.fault
+        for target in table.targets(row.kind) or ("",)
+    ]
     for pattern in _patterns_in(table, causes):
         if not any(fnmatchcase(each, pattern) for each in known):
             yield f"no fault is {pattern!r}"
@@ -537,10 +540,6 @@ def _strange(
     for name in names:
         if name not in known:
             yield unknown(what, name, known)
-
-
-def _ends(table: FaultTable, row: FaultRow) -> tuple[str, ...]:
-    return table.targets(row.kind) or ("",)
 
 
 def _stages_in(table: FaultTable, causes: Sequence[MaskCause]) -> Iterator[str]:
@@ -563,14 +562,15 @@ def _patterns_in(table: FaultTable, causes: Sequence[MaskCause]) -> Iterator[str
 def _formulas(table: FaultTable, truth: Mapping[str, Any]) -> Iterator[str]:
     """Try every condition once, on the state in which the plant begins."""
     values: dict[str, Any] = {**table.numbers, **truth, **Scene().values()}
-    named: list[tuple[str, Formula | None]] = list(table.state.items())
-    named += [(row.name, row.when) for row in table.rule] + [
-        (row.name, row.on) for row in table.way
-    ]
-    named += [(row.name, each) for row in table.mask for each in (row.healed, row.begins, row.ends)]
-    for name, formula in named:
-        if formula is None:
-            continue
+    of_masks = (
+        (row.name, each)
+        for row in table.mask
+        for each in (row.healed, row.begins, row.ends)
+        if each
+    )
+    of_rules = ((row.name, row.when) for row in table.rule)
+    of_ways = ((row.name, row.on) for row in table.way)
+    for name, formula in (*table.state.items(), *of_rules, *of_ways, *of_masks):
         missing = sorted(formula.names - set(values))
         yield from (f"{name}: {unknown('value', each, sorted(values))}" for each in missing)
         if missing:

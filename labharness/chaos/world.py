@@ -44,20 +44,20 @@ REPEAT_S = 1.0  # as in the guard process
 GRID_S = 1e-6  # of the loop's clock: it does not advance for a shorter sleep
 
 
+@dataclass(eq=False)
 class GuardLeft:
     """Make the line of a dead harness safe, and repeat what was not obeyed until it is.
 
-    Args:
+    Attributes:
         sim_lab: The simulated lab.
         scene: The referee's knowledge; ``guarded`` is kept up to date here.
         latch: The file of the latch.
     """
 
-    def __init__(self, sim_lab: SimulatedLab, scene: Scene, latch: Path) -> None:
-        self._sim_lab = sim_lab
-        self._scene = scene
-        self._latch = latch
-        self._owing: LoopGuard | None = None
+    sim_lab: SimulatedLab
+    scene: Scene
+    latch: Path
+    _owing: LoopGuard | None = None
 
     @property
     def owes(self) -> bool:
@@ -95,11 +95,11 @@ class GuardLeft:
 
     async def _on_links(self, core: GuardCore) -> LoopGuard:
         """Return a guard with new links: the other end of its socket is gone."""
-        links = {name: LoopbackLink(bus) for name, bus in self._sim_lab.buses.items()}
+        links = {name: LoopbackLink(bus) for name, bus in self.sim_lab.buses.items()}
         for link in links.values():
             await link.open()
-        self._scene.guarded = True
-        return LoopGuard(core, links, Latch(self._latch))
+        self.scene.guarded = True
+        return LoopGuard(core, links, Latch(self.latch))
 
     async def _see_to_it(self, guard: LoopGuard, for_s: float) -> None:
         """Repeat each second: send again what was not obeyed, and read back."""
@@ -110,7 +110,7 @@ class GuardLeft:
             guard.insist(reading=True)
         left = guard.duty.left(reading=True)
         self._owing = guard if left else None
-        self._scene.guarded = not left  # from then on it vouches for the line
+        self.scene.guarded = not left  # from then on it vouches for the line
         guard.close()
 
 
@@ -155,12 +155,10 @@ def inject(
     if kind.startswith("reply_"):
         share = f"{kind.removeprefix('reply_')}_share"
         return _set(sim_lab.buses[target].faults, share, fault.amount, 0.0)
-    if kind == "bus_cut":
-        return _set(sim_lab.buses[target].faults, "cut", True, False)
+    if kind in ("bus_cut", "writes_refused"):
+        return _set(sim_lab.buses[target].faults, kind.removeprefix("bus_"), True, False)
     if kind in ("write_lost", "write_refused"):
         return _set(sim_lab.buses[target].faults, kind, int(fault.amount), 0)
-    if kind == "writes_refused":
-        return _set(sim_lab.buses[target].faults, kind, True, False)
     if kind == "contact_stuck":
         number = table.contacts.index(target)
         plant.parts["relays"].stick(number)
@@ -389,7 +387,7 @@ class _World:
         stage = data["stage"]
         self._stages.add(stage)
         self._note(f"stage {stage}")
-        self._referee.stage_begins(stage)
+        self._referee.masking.stage_begins(stage, self._referee.now_s)
         if stage == WATCHED_COOLING:
             self._sim_lab.env.process(self._lose_patience())
         looks = self._table.looks
@@ -417,7 +415,7 @@ class _World:
                 self._pause_s = fault.lasts_s
                 self._loop.stop()
             return
-        self._referee.begins(fault)
+        self._referee.masking.begins(fault, self._referee.now_s)
         chance = self._chance.stream(f"fault/{number}")
         undo = inject(self._table, fault, self._sim_lab, self._lab, chance)
         active = (fault, undo)
@@ -443,7 +441,7 @@ class _World:
         fault, undo = active
         self._active.remove(active)
         undo()
-        self._referee.ends(fault)
+        self._referee.masking.ends(fault, self._referee.now_s)
 
     # ---- a harness that dies
 
@@ -474,11 +472,8 @@ class _World:
         lab, self._lab = self._lab, None
         if lab is None:
             raise RuntimeError("nobody was killed")
-        core, memory = lab.guard.core, lab.line.memory
-        core.log = None
-        core = copy.deepcopy(core)
-        named = lab.plan.safe_procedure if memory.trip is None else memory.trip.procedure
-        procedure = memory.procedure(named)
+        lab.guard.core.log = None
+        core, procedure = copy.deepcopy(lab.guard.core), _procedure_of(lab)
         self._leave()
         if core.armed:
             self._referee.scene.latched = True
@@ -499,11 +494,8 @@ class _World:
         self._live(_sleep(self._loop, min(pause_s, HEARTBEAT_S_MAX)))
         if pause_s > HEARTBEAT_S_MAX and lab.guard.core.armed:
             scene.latched = True
-            memory = lab.line.memory
-            named = lab.plan.safe_procedure if memory.trip is None else memory.trip.procedure
-            procedure = memory.procedure(named)
-            why = f"no heartbeat for {HEARTBEAT_S_MAX:g} s"
-            left_s = pause_s - HEARTBEAT_S_MAX
+            procedure = _procedure_of(lab)
+            why, left_s = f"no heartbeat for {HEARTBEAT_S_MAX:g} s", pause_s - HEARTBEAT_S_MAX
             until_s = self._loop.time() + left_s
             trip = self._live(self._guard.alone(lab.guard.core, procedure, why, left_s))
             self._live(_sleep(self._loop, until_s - self._loop.time()))
@@ -614,6 +606,13 @@ class _World:
     def _note(self, text: str) -> None:
         self._timeline.append((self._loop.time(), text))
         self._told.update(f"{self._loop.time():.6f} {text}\n".encode())
+
+
+def _procedure_of(lab: Lab) -> str:
+    """Return the procedure that a guard begins with once its harness is silent."""
+    memory = lab.line.memory
+    named = lab.plan.safe_procedure if memory.trip is None else memory.trip.procedure
+    return memory.procedure(named)
 
 
 def _later(loop: VirtualLoop) -> VirtualLoop:

@@ -83,7 +83,7 @@ HARMFUL: dict[str, dict[str, Any]] = {
 
 def broken(truth: dict[str, Any], scene: Scene) -> set[str]:
     values = FAULTS.values({**WELL, **truth}, replace(scene, watched=frozenset({"heat"})))
-    return {rule.name for rule in RULES if rule.broken(values)}
+    return {rule.name for rule in RULES if rule.when(values)}
 
 
 def test_a_growth_in_good_order_breaks_no_rule() -> None:
@@ -254,8 +254,8 @@ def lie(sensor: str, how: str) -> Fault:
 
 
 def test_every_mask_hides_some_rule_or_stands_in_its_condition() -> None:
-    used = {word for rule in RULES for word in rule.blinded_by}
-    used |= {word for word in MASKS for rule in RULES if repr(word) in rule.broken.text}
+    used = {word for rule in RULES for word in rule.masks}
+    used |= {word for word in MASKS for rule in RULES if repr(word) in rule.when.text}
     assert used == set(MASKS)
 
 
@@ -338,7 +338,7 @@ def test_a_leak_check_that_was_passed_on_a_lie_stays_passed_while_the_leak_is_op
     honest.stage_begins("purge", 10.0)
     # a leak that an honest gauge has passed is a finding, but for a furnace that takes no check
     assert honest.words == {"leak to be checked"}
-    blind = {rule.name for rule in RULES if rule.blinded_by & honest.words}
+    blind = {rule.name for rule in RULES if not honest.words.isdisjoint(rule.masks)}
     assert blind == {"hot furnace in air, and heated"}
 
 
