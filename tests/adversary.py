@@ -365,7 +365,8 @@ class _Walker(_World):
         self._referee.begin_growth()
         scene.harness, scene.stopped = kept
         tight = self._lab is not None and self._lab.line.memory.proofs.leak.tight
-        self._referee.stage_begins("purge" if tight else "leak_check")
+        stage = "purge" if tight else "leak_check"
+        self._referee.masking.stage_begins(stage, self._referee.now_s)
 
     def _mend(self) -> None:
         if self._active:
@@ -433,7 +434,7 @@ class _Walker(_World):
         self._alone = False
         self._look_for_leaks()
         for fault in broken:  # it is as it was, and a harness that knows nothing begins to look
-            self._referee.begins(fault)
+            self._referee.masking.begins(fault, self._referee.now_s)
 
 
 def _is_sudden(step: Step, *, typed: bool) -> bool:

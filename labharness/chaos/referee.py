@@ -23,7 +23,6 @@ from labharness.chaos.table import (
     REPEATS_S,
     TRIP_S,
     FaultTable,
-    Formula,
     Harm,
     MaskCause,
     Scene,
@@ -183,7 +182,7 @@ def rules_of(table: FaultTable) -> tuple[Harm, ...]:
 
 
 def _harm(name: str, when: str, allowed_s: float) -> Harm:
-    return Harm(name=name, when=Formula(when), allowed_s=allowed_s)
+    return Harm.model_validate({"name": name, "when": when, "allowed_s": allowed_s})
 
 
 def _left_on(way: Way) -> Iterator[Harm]:
