@@ -165,7 +165,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "reader approved in the name of an approver, without the key",
-        "labharness.faces.cli.records:_grant",
+        "labharness.faces.cli.records:journal_grant",
         "approvers is not None and (why := _why_not(approvers, grant))",
         "(why := '')",
         CLI + "test_where_a_lab_has_approvers_one_of_them_signs_for_the_reader",

@@ -84,8 +84,8 @@ IN_LATCH_AND_LOCK = (
     PlantedBug(
         "ports of a guard not asked for safe by a copy of its file",
         "labharness.faces.cli.owner:guarded_by",
-        "other is None",
-        "True",
+        "other is not None",
+        "False",
         "tests/lab/operate/test_line_elsewhere.py::"
         "test_a_guard_that_somebody_keeps_makes_its_ports_safe_for_who_comes_by_a_copy",
         promise=36,

@@ -95,7 +95,7 @@ IN_THE_PROOF = (
     ),
     PlantedBug(
         "safe ends well though it still gets hotter",
-        "labharness.faces.cli.owner:_safe",
+        "labharness.faces.cli.owner:safe",
         "unverified or rising",
         "unverified",
         "tests/line/test_effects.py::"

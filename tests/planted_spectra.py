@@ -86,7 +86,7 @@ IN_SPECTRA = (
     ),
     PlantedBug(
         "file of somebody else written over",
-        "labharness.faces.cli.analyse_own:in_the_way",
+        "labharness.faces.cli.analyse_written:in_the_way",
         "bool(data) and (not (data.startswith(begins) and holds in data))",
         "False",
         "tests/faces/cli/test_cli_analyse_own.py::"

@@ -13,7 +13,7 @@ RESULTS = "tests/work/desk/test_results.py::"
 IN_WORK_THAT_SURVIVES = (
     PlantedBug(
         "read of an artifact that nobody logs",
-        "labharness.faces.cli.records:_artifact",
+        "labharness.faces.cli.records:artifact",
         "results_in(path.parent.parent, uri)",
         "",
         ACCESS + "test_each_read_is_logged_and_changes_no_head",

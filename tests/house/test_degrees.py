@@ -17,7 +17,7 @@ ROWS = {
     "labharness/faces/report/quantities.py",  # signs and order by unit
     "labharness/work/task/persistent_map.py",  # K of keys, no kelvin
 }
-SHOWN_ONLY = {"labharness/faces/cli/program.py"}  # a program is assumed to begin in a room
+SHOWN_ONLY = {"labharness/faces/cli/hand.py"}  # a program is assumed to begin in a room
 UNITS = {"degC", "K", "degF"}
 
 

@@ -1,9 +1,12 @@
 """The command line: start of each command, and its exit code; a module is imported on demand."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from io import TextIOWrapper
+from typing import Literal, TextIO
 
 __all__ = ["EXIT_ABORTED", "EXIT_COMPLETED", "EXIT_FAILED", "EXIT_REJECTED", "EXIT_USAGE", "main"]
 
@@ -13,41 +16,36 @@ EXIT_REJECTED = 2
 EXIT_ABORTED = 3
 EXIT_USAGE = 64  # not an HCP message, bad lab file, bad output folder, bad arguments
 
-MODULES: dict[str, tuple[str, ...]] = {
-    "alarms": ("alarms",),
-    "analyse": ("analyse",),
-    "approvals": ("approvals",),
-    "arm": ("arm",),
-    "broker": ("broker",),
-    "calibrate": ("calibrate",),
-    "calls": ("abort", "result"),
-    "campaign": ("campaign",),
-    "chaos": ("chaos",),
-    "doctor": ("doctor",),
-    "example": ("example",),
-    "guard": ("guard",),
-    "hand": ("read", "set"),
-    "hazards": ("hazards",),
-    "house": ("up", "down", "status", "house", "line-owner"),
-    "jobs": ("jobs",),
-    "labs": ("lab", "envelope", "reset"),
-    "offers": ("drivers", "capabilities"),
-    "owner": ("hold", "resume", "stop", "safe"),
-    "plan": ("plan",),
-    "policy": ("policy",),
-    "program": ("program",),
-    "records": ("journal", "artifact"),
-    "retention": ("retention",),
-    "report": ("report", "history", "compare"),
-    "run": ("run",),
-    "schema": ("schema",),
-    "serve": ("serve",),
-    "simulate": ("simulate", "simulated"),
-    "tasks": ("tasks", "submit"),
-    "watching": ("watch",),
+MODULES = {
+    "abort": "calls",
+    "artifact": "records",
+    "capabilities": "offers",
+    "compare": "report",
+    "down": "house",
+    "drivers": "offers",
+    "envelope": "labs",
+    "example": "offers",
+    "history": "report",
+    "hold": "owner",
+    "jobs": "tasks",
+    "journal": "records",
+    "lab": "labs",
+    "line_owner": "house",
+    "program": "hand",
+    "read": "hand",
+    "reset": "labs",
+    "result": "calls",
+    "resume": "owner",
+    "safe": "owner",
+    "set": "hand",
+    "simulated": "simulate",
+    "status": "house",
+    "stop": "owner",
+    "submit": "tasks",
+    "up": "house",
+    "watch": "watching",
 }
-"""The commands of each module; its function has the module's name."""
-
+"""The module of each command that has none of its own name."""
 
 USAGE_CODES = frozenset(
     {
@@ -78,9 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; return its exit code."""
     from labharness.core.operations import operations
     from labharness.faces.cli.parser import parse
-    from labharness.faces.cli.streams import settle_streams
 
-    settle_streams()
+    _settle_streams()
     chosen = parse(operations(), sys.argv[1:] if arguments is None else arguments)
     from labharness.faces.cli.line_writer import TERMINAL, is_live  # help needs no thread
 
@@ -96,6 +93,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         TERMINAL.unpin()
         TERMINAL.flush()
+
+
+def _settle_streams() -> None:
+    """Connect a closed stream to the null device, and make every character printable.
+
+    The number of a closed stream (`>&-`, a service) would go to the next file that is opened, and
+    printed lines into a journal or to a port. A character outside the encoding of a terminal is
+    printed by its number.
+    """
+    sys.stdin = sys.stdin or _nowhere(0, "r")
+    sys.stdout = sys.stdout or _nowhere(1, "w")
+    sys.stderr = sys.stderr or _nowhere(2, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _nowhere(number: int, mode: Literal["r", "w"]) -> TextIO:
+    """Open the null device at a number, also for the processes that this one starts."""
+    null = os.open(os.devnull, os.O_RDWR)
+    if null != number:
+        os.dup2(null, number)
+        os.close(null)
+    os.set_inheritable(number, True)
+    return os.fdopen(number, mode, encoding="utf-8", closefd=False)
 
 
 def _ended_by(why: BaseException) -> int:
@@ -121,12 +143,19 @@ def _ended_by(why: BaseException) -> int:
 
 
 def _carry_out(chosen: argparse.Namespace) -> int:
+    """Call the function that has the words of a row as its name, or the first word of them alone.
+
+    A function that returns nothing has completed.
+    """
     from labharness.core.operations import BEYOND
 
-    module = next(name for name, commands in MODULES.items() if chosen.command in commands)
+    command = chosen.command.replace("-", "_")
+    name = MODULES.get(command, command)
     beyond = ("callee", *(each.name.removeprefix("--") for each in BEYOND))
     if "callee" in chosen and any(getattr(chosen, each) for each in beyond):
-        module = "calls"  # of a lab behind a broker, whatever the command
-    work: Callable[[argparse.Namespace], int]
-    work = getattr(import_module(f"labharness.faces.cli.{module}"), module)
-    return work(chosen)
+        name = "calls"  # of a lab behind a broker, whatever the command
+    module = import_module(f"labharness.faces.cli.{name}")
+    words = f"{command}_{chosen.verb}" if "verb" in chosen else command
+    work: Callable[[argparse.Namespace], int | None]
+    work = getattr(module, words, None) or getattr(module, command)
+    return work(chosen) or EXIT_COMPLETED

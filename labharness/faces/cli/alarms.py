@@ -3,20 +3,15 @@
 import argparse
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
 
 from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
-from labharness.faces.cli.show import chosen_address, chosen_lab, latched, say, warn
-from labharness.lab.config.address import LabAddress
+from labharness.faces.cli.show import chosen_address, chosen_lab, latched, say, say_each, warn
 from labharness.lab.doctor.latch import is_owned, seen_latch
 from labharness.lab.wiring.alarms import channel_answers, channels, do, listed, senders
 from labharness.safety.alarm.board import Actor, Alarm, AlarmEvent, Board, Severity, described
 from labharness.safety.alarm.outlets import ALERT_S_MAX
-
-if TYPE_CHECKING:
-    from labharness.lab import LabPlan
 
 EVENTS = {
     "ack": AlarmEvent.ACKNOWLEDGE,
@@ -29,20 +24,11 @@ EVENTS = {
 }
 
 
-def alarms(chosen: argparse.Namespace) -> int:
-    """List alarms, act on one, or test the alert channels."""
-    if chosen.verb == "test":
-        return _test(chosen_lab(chosen.lab))
+def alarms_list(chosen: argparse.Namespace) -> None:
+    """Print one line for each alarm, and whether the line is latched."""
     place = chosen_address(chosen.lab)
-    return _list(place) if chosen.verb == "list" else _act(place, chosen)
-
-
-def _list(place: LabAddress) -> int:
     board, found, damaged = listed(place, wall_clock_utc())
-    for alarm in found:
-        say(_row(board, alarm))
-    if not found:
-        say(Text("cli.no_alarms"))
+    say_each([_row(board, alarm) for alarm in found] or [Text("cli.no_alarms")])
     latch = seen_latch(place, owned=is_owned(place))
     if latch.trip is not None:
         say(latched(place, latch.trip.detail))
@@ -50,7 +36,6 @@ def _list(place: LabAddress) -> int:
         warn(latch.trouble)
     if damaged:
         warn(Text("cli.alarm_damaged", count=damaged))
-    return EXIT_COMPLETED
 
 
 def _row(board: Board, alarm: Alarm) -> str:
@@ -66,15 +51,14 @@ def _row(board: Board, alarm: Alarm) -> str:
     return Text("pair", what=what, why=alarm.detail)
 
 
-def _act(place: LabAddress, chosen: argparse.Namespace) -> int:
-    event = EVENTS[chosen.verb]
-    minutes = 0.0
+def alarms(chosen: argparse.Namespace) -> None:
+    """Act on one alarm."""
+    event, minutes = EVENTS[chosen.verb], 0.0
     if event is AlarmEvent.TIMED_SHELVE:
         minutes = chosen.minutes or 0.0
-        if chosen.once:
-            event = AlarmEvent.ONE_SHOT_SHELVE
+        event = AlarmEvent.ONE_SHOT_SHELVE if chosen.once else event
     changed = do(
-        place,
+        chosen_address(chosen.lab),
         event,
         chosen.alarm,
         now=wall_clock_utc(),
@@ -85,12 +69,11 @@ def _act(place: LabAddress, chosen: argparse.Namespace) -> int:
     )
     for name in changed:
         say(Text("cli.alarm_done", name=name, event=event.value, by=chosen.name))
-    return EXIT_COMPLETED
 
 
-def _test(plan: "LabPlan") -> int:
+def alarms_test(chosen: argparse.Namespace) -> int:
     """Send one message on every channel: each needs a proof test like any other safeguard."""
-    found: dict[str, str] = {}
+    plan, found = chosen_lab(chosen.lab), dict[str, str]()
     told = channels(plan)
     if not told:
         say(Text("cli.no_alert"))

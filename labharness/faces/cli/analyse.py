@@ -1,14 +1,18 @@
 """``labharness analyse``: materials, lines and layers from files of spectra."""
 
 import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from labharness.core.vocabulary import share_text
+from labharness.core.vocabulary.measured import measured_text
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.faces.cli.analyse_entry import entry, json_text
-from labharness.faces.cli.analyse_said import headline, lines_said
 from labharness.faces.cli.analyse_written import (
     CannotWrite,
     may_write,
@@ -18,11 +22,26 @@ from labharness.faces.cli.analyse_written import (
     write_table,
 )
 from labharness.faces.cli.recordings import file_bytes, recording_of
-from labharness.faces.cli.show import BadUse, complain, one_line, say, warn
+from labharness.faces.cli.show import BadUse, aligned, complain, one_line, say, say_each, warn
 
 if TYPE_CHECKING:
     from labharness.analysis.analysed import Analysed
+    from labharness.analysis.assess import Assessment
+    from labharness.analysis.layers import LayerVerdict
+    from labharness.analysis.measured import PeakTable
     from labharness.analysis.photoluminescence import PlBand
+
+SIX_OR_MORE = 6
+INDENT = "    "
+UNKNOWN = "unknown"  # a material without known lines
+HEADS = ("analyse.line", "analyse.position", "analyse.width", "analyse.height", "analyse.area")
+SILICON = ("position_cm1", "position_sigma_cm1", "fwhm_cm1")
+NO_VERDICT: Mapping[str, Any] = {
+    **dict.fromkeys(("layer_count", "confidence", "claim")),
+    "shares": {},
+    **dict.fromkeys(("posterior", "credible_set", "peak_distance_cm1", "peak_distance_sigma_cm1")),
+    "evidence": [],
+}
 
 
 def analyse(chosen: argparse.Namespace) -> int:
@@ -38,7 +57,9 @@ def analyse(chosen: argparse.Namespace) -> int:
         try:
             shown = _analysed(path, chosen)
             if chosen.plot:
-                for drawn in write_pictures(path, shown, overwrite=chosen.overwrite):
+                for drawn in write_pictures(
+                    path, shown, headline(shown.found), overwrite=chosen.overwrite
+                ):
                     complain(one_line(Text("analyse.drawn", path=str(drawn))))
             if chosen.save:
                 write_spectra(Path(chosen.save), path, shown)
@@ -52,12 +73,11 @@ def analyse(chosen: argparse.Namespace) -> int:
         if chosen.table or chosen.report:
             done.append(shown)
         if chosen.json:
-            entries.append(entry(shown))
+            entries.append(_entry(shown))
         else:
-            for line in lines_said(shown, chosen.baseline, every=chosen.peaks):
-                say(one_line(line))
+            say_each(map(one_line, _lines(shown, chosen.baseline, every=chosen.peaks)))
     if chosen.json:
-        say(json_text(entries))
+        say(_json_text(entries))
     _write_together(chosen, done, unread)
     return worst
 
@@ -75,9 +95,9 @@ def _check(chosen: argparse.Namespace) -> None:
         names = list(MATERIAL_NAMES)
         near = did_you_mean(chosen.material, names)
         name = repr(chosen.material)
-        raise BadUse(Text("analyse.no_material", name=name, hint=near, known=names))
+        raise BadUse("analyse.no_material", name=name, hint=near, known=names)
     if chosen.pl is not None and len(chosen.files) > 1:
-        raise BadUse(Text("analyse.one_pl"))
+        raise BadUse("analyse.one_pl")
 
 
 def _write_together(chosen: argparse.Namespace, done: "list[Analysed]", unread: list[str]) -> None:
@@ -114,4 +134,247 @@ def _analysed(path: Path, chosen: argparse.Namespace) -> "Analysed":
         read, rows = path, (FILM_ROWS if reference is None else ROWS_BY_ORIGIN)[chosen.film]
         return analysed(str(path), recording, wanted, rows=rows, reference=reference, bands=bands)
     except ValueError as why:  # such as a spectrum of ten points
-        raise BadUse(Text("pair", what=str(read), why=str(why))) from None
+        raise BadUse("pair", what=str(read), why=str(why)) from None
+
+
+# ---- what people read
+
+
+def headline(found: "Assessment") -> str:
+    """Return in one sentence what a file shows."""
+    verdict = found.verdict
+    if verdict is None:
+        return Text("analyse.no_count", material=found.material)
+    claim = verdict.claim
+    if verdict.layer_count is None:
+        if claim is not None and claim.kind == "mixed":
+            return Text("analyse.mos2", material="MoS2", what=claim.headline)
+        if not verdict.credible_set:
+            return Text("analyse.no_count", material=found.material)
+        return Text("analyse.undetermined", layers=list(map(_class_name, verdict.credible_set)))
+    if claim is not None and claim.kind != "place":
+        what = claim.headline
+    else:
+        code = "analyse.one_layer" if verdict.layer_count == 1 else "analyse.layers"
+        what = Text(code, layers=_class_name(verdict.layer_count))
+    return Text("analyse.sure", what=what, confidence=share_text(verdict.confidence, 2))
+
+
+def _lines(shown: "Analysed", baseline: str, *, every: bool) -> Iterator[str]:
+    """Return all that was found in a file, line by line.
+
+    Args:
+        shown: The file.
+        baseline: The baseline under the measured lines.
+        every: Show the lines of each spectrum, not of all together.
+    """
+    found = shown.found
+    count = len(found.spectra)
+    axis = found.spectra[0].shift_cm1
+    yield Text("pair", what=shown.name, why=headline(found))
+    yield Text(
+        "analyse.read" if count > 1 else "analyse.read_one",
+        format=shown.recording.format,
+        count=count,
+        points=axis.size,
+        low=float(axis[0]),
+        high=float(axis[-1]),
+    )
+    if count > 1:
+        materials = Counter(found.materials).most_common()
+        shows = [Text("analyse.in", material=name, count=number) for name, number in materials]
+        yield Text("analyse.shows", materials=shows)
+    if found.probability:
+        yield Text("analyse.named", material=found.material, probability=found.probability)
+    lines = [line for line in found.silicon if line is not None]
+    if lines:
+        position = median(line.position_cm1 for line in lines)
+        fwhm = median(line.fwhm_cm1 for line in lines)
+        yield Text("analyse.silicon", position=position, width=fwhm)
+    verdict = found.verdict
+    if verdict is not None:
+        distance, sigma = verdict.peak_distance_cm1, verdict.peak_distance_sigma_cm1
+        if distance is not None:
+            yield Text("analyse.distance", value=distance, sigma=sigma)
+        posterior = [
+            Text("pair", what=_class_name(name), why=f"{p:.2f}")
+            for name, p in verdict.posterior.items()
+        ]
+        yield Text("analyse.posterior", rows=posterior)
+        for term in verdict.evidence:
+            measured = f"{term.measured:.3g} {term.unit}"
+            error = term.systematic
+            yield Text("analyse.evidence", name=term.name, measured=measured, error=error)
+    for reason in found.reasons:
+        yield Text("analyse.doubt", why=reason)
+    yield from _peaks(shown, baseline, every=every)
+    yield from _glow(shown)
+    for note in (*found.notes, *shown.notes):
+        yield Text("analyse.note", note=note)
+
+
+def _peaks(shown: "Analysed", baseline: str, *, every: bool) -> Iterator[str]:
+    lines = list(shown.lines())
+    if not lines:
+        yield Text("analyse.no_lines")
+        return
+    under = "" if baseline == "straight" else Text("analyse.background", kind=baseline)
+    many = len(shown.found.spectra) > 1
+    known = shown.material != UNKNOWN
+    whose = Text("analyse.lines_of", material=shown.material) if known else Text("analyse.lines")
+    if many and every:
+        yield Text("analyse.each", lines=whose, under=under)
+        yield from aligned(_each(shown), INDENT)
+        return
+    from labharness.faces.report.line_texts import line_texts
+
+    yield Text("analyse.all" if many else "analyse.one", lines=whose, under=under)
+    heads = [*HEADS, "analyse.stands_out"] if many else HEADS
+    rows: list[Sequence[str]] = [[Text(head) for head in heads]]
+    for line in lines:
+        seen = Text("analyse.seen", seen=int(line.stands_out.sum()), spectra=line.stands_out.size)
+        rows.append((line.name, *line_texts(line).values(), *([seen] if many else [])))
+    yield from aligned(rows, INDENT)
+
+
+def _each(shown: "Analysed") -> list[Sequence[str]]:
+    table = _peak_table(shown)
+    places = [name for name in ("x_um", "y_um") if any(v is not None for v in table.columns[name])]
+    axes = (name.replace("_um", " / µm") for name in places)
+    rows: list[Sequence[str]] = [(Text("analyse.spectrum"), *axes, *map(Text, HEADS))]
+    for row in table.rows():
+        where = (f"{row[name]:.6g}" for name in places)
+        measured: tuple[str, ...] = ("–",) * 4
+        if row["stands_out"]:
+            names = ("position_cm1", "fwhm_cm1", "height_counts", "area_counts_cm1")
+            measured = tuple(measured_text(row[name], row[f"sigma_{name}"]) for name in names)
+        rows.append((str(row["spectrum"]), *where, row["line"], *measured))
+    return rows
+
+
+def _glow(shown: "Analysed") -> Iterator[str]:
+    if not shown.bands:
+        return
+    from labharness.faces.report.line_texts import times_of_line
+
+    band = shown.band_of(shown.best)
+    if band is None or not band.stands_out:
+        yield Text("analyse.no_band")
+        return
+    yield Text(
+        "analyse.band",
+        place=measured_text(band.position_nm, band.position_sigma_nm),
+        energy=band.energy_ev,
+        width=measured_text(band.fwhm_nm, band.fwhm_sigma_nm),
+    )
+    times = times_of_line(shown)
+    if times is not None:
+        yield Text("analyse.times", ratio=times.ratio, line=times.line)
+
+
+def _class_name(layer_class: int) -> str:
+    return Text("layers.six") if layer_class == SIX_OR_MORE else str(layer_class)
+
+
+# ---- what programs read
+
+
+def _json_text(value: object) -> str:
+    """Return JSON in which a character that steers a terminal is written by its number."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return "\n".join(map(_plain, text.split("\n")))
+
+
+def _plain(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in line)
+
+
+def _entry(shown: "Analysed") -> dict[str, Any]:
+    """Return all that was found."""
+    found = shown.found
+    verdict = found.verdict
+    return {
+        "file": shown.name,
+        "format": shown.recording.format,
+        "spectra": len(found.spectra),
+        "laser_nm": shown.recording.laser_nm,
+        "material": found.material,
+        "materials": list(found.materials),
+        "material_probability": found.probability or None,
+        "beside": list(found.beside),
+        "unexplained": [
+            {"position_cm1": line.position_cm1, "fwhm_cm1": line.fwhm_cm1}
+            for line in found.open_lines
+        ],
+        **NO_VERDICT,
+        **({} if verdict is None else _of_verdict(verdict, counts=not found.reasons)),
+        "reasons": list(found.reasons),
+        "notes": [*found.notes, *shown.notes],
+        "silicon": [
+            None if line is None else {name: getattr(line, name) for name in SILICON}
+            for line in found.silicon
+        ],
+        "axis_moved_by_cm1": found.offset_cm1,
+        "peaks": [
+            {name: row[name] for name in row if name != "file"} for row in _peak_table(shown).rows()
+        ],
+        "photoluminescence": [_band(each) for each in shown.bands],
+    }
+
+
+def _of_verdict(verdict: "LayerVerdict", *, counts: bool) -> dict[str, Any]:
+    claim, count = verdict.claim, verdict.layer_count if counts else None
+    return {
+        "layer_count": count,
+        "confidence": None if count is None else verdict.confidence,
+        "claim": claim and {"kind": claim.kind, "headline": claim.headline},
+        "shares": {
+            str(name): {"share": each.mean, "low": each.low, "high": each.high}
+            for name, each in verdict.shares.items()
+        },
+        "posterior": _by_name(verdict.posterior),
+        "credible_set": list(verdict.credible_set),
+        "peak_distance_cm1": verdict.peak_distance_cm1,
+        "peak_distance_sigma_cm1": verdict.peak_distance_sigma_cm1,
+        "evidence": [
+            {
+                "name": term.name,
+                "measured": term.measured,
+                "unit": term.unit,
+                "log_likelihood": _by_name(term.log_likelihood),
+                "systematic_error": term.systematic,
+            }
+            for term in verdict.evidence
+        ],
+    }
+
+
+def _peak_table(shown: "Analysed") -> "PeakTable":
+    from labharness.analysis.measured import PeakTable
+
+    table = PeakTable()
+    shown.add_to(table)
+    return table
+
+
+def _band(band: "PlBand") -> dict[str, Any]:
+    found: dict[str, Any] = {"stands_out": band.stands_out}
+    if band.stands_out:
+        found |= {
+            "position_nm": band.position_nm,
+            "sigma_position_nm": band.position_sigma_nm,
+            "energy_ev": band.energy_ev,
+            "fwhm_nm": band.fwhm_nm,
+            "sigma_fwhm_nm": band.fwhm_sigma_nm,
+            "height_counts": band.height_counts,
+            "sigma_height_counts": band.height_sigma_counts,
+            "area_counts_nm": band.area_counts_nm,
+            "sigma_area_counts_nm": band.area_sigma_counts_nm,
+        }
+    return found
+
+
+def _by_name(values: Mapping[int, float]) -> dict[str, float]:
+    return {str(name): value for name, value in values.items()}

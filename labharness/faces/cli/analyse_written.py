@@ -1,18 +1,19 @@
-"""Output files of ``labharness analyse``: pictures, spectra, the table of peaks, the report."""
+"""Output files of ``labharness analyse``: pictures, spectra, the table of peaks, the report.
+
+It replaces without being told to only files that it wrote itself.
+"""
 
 import argparse
 import os
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.extras import EXTRAS
-from labharness.core.vocabulary.texts import Text
-from labharness.faces.cli.analyse_own import in_the_way
-from labharness.faces.cli.analyse_said import headline
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.faces.cli.show import looking, write_whole
 
 if TYPE_CHECKING:
@@ -22,9 +23,20 @@ SAVED_AS = (".csv", ".nxs", ".h5")
 TABLE_AS = (".csv", ".parquet")
 REPORT_AS = (".html",)
 HDF5 = b"\x89HDF"
+PEAKS = b"file,spectrum,x_um,y_um,material,line,stands_out,"
+MARKS: dict[tuple[str, str], tuple[bytes, bytes]] = {
+    ("--table", ".csv"): (PEAKS, b""),
+    ("--table", ".parquet"): (b"PAR1", b"sigma_area_counts_cm1"),
+    ("--save", ".csv"): (b"# read_from=", b""),
+    ("--save", ".nxs"): (HDF5, b"labharness"),
+    ("--save", ".h5"): (HDF5, b"labharness"),
+    ("--report", ".html"): (b"<!doctype html>", b"labharness"),
+    ("--plot", ".svg"): (b"<svg", b'id="labharness-analyse"'),
+}
+"""By option and ending: the first bytes of a file of this program, and bytes further on."""
 
 
-class CannotWrite(LabError, code="cannot_write"):
+class CannotWrite(CodedError, code="cannot_write"):
     """An output file cannot be written; the message says why."""
 
 
@@ -46,13 +58,13 @@ def may_write(chosen: argparse.Namespace) -> None:
             continue
         target = Path(name)
         if option == "--save" and (len(chosen.files) > 1 or target.suffix not in endings):
-            raise CannotWrite(Text("analyse.save_takes", endings=endings))
+            raise CannotWrite("analyse.save_takes", endings=endings)
         if target.suffix not in endings:
-            raise CannotWrite(Text("analyse.takes", option=option, endings=endings))
+            raise CannotWrite("analyse.takes", option=option, endings=endings)
         if any(_is_same(target, each) for each in inputs):
-            raise CannotWrite(Text("analyse.is_read", path=name))
+            raise CannotWrite("analyse.is_read", path=name)
         if any(os.path.abspath(target) == os.path.abspath(each) for each in targets):
-            raise CannotWrite(Text("analyse.named_twice", path=name))
+            raise CannotWrite("analyse.named_twice", path=name)
         targets.append(target)
         _must_be_ours(option, target, overwrite=chosen.overwrite)
     if chosen.plot:
@@ -61,9 +73,21 @@ def may_write(chosen: argparse.Namespace) -> None:
     _need_extras(chosen, inputs)
 
 
+def in_the_way(option: str, target: Path) -> bool:
+    """Return whether a file is there that this option did not write; an empty one is ignored."""
+    if not os.path.isfile(target):
+        return False  # missing, or not to be written over anyway
+    begins, holds = MARKS[option, target.suffix]
+    try:
+        data = target.read_bytes()
+    except OSError:
+        return True  # unreadable, thus unknown
+    return bool(data) and not (data.startswith(begins) and holds in data)
+
+
 def _must_be_ours(option: str, target: Path, *, overwrite: bool) -> None:
     if not overwrite and in_the_way(option, target):
-        raise CannotWrite(Text("analyse.in_the_way", path=str(target), option=option))
+        raise CannotWrite("analyse.in_the_way", path=str(target), option=option)
 
 
 def _need_extras(chosen: argparse.Namespace, inputs: Sequence[Path]) -> None:
@@ -79,12 +103,12 @@ def _need_extras(chosen: argparse.Namespace, inputs: Sequence[Path]) -> None:
         wanted["h5py"] = "analyse.writing_hdf5"
     if any(_is_hdf5(each) for each in inputs):
         wanted.setdefault("h5py", "analyse.reading_hdf5")
-    missing = [module for module in wanted if not _is_there(module)]
+    missing = [module for module in wanted if find_spec(module) is None]
     if missing:
         needs = [Text("analyse.needs", use=Text(wanted[each]), module=each) for each in missing]
         extras = ",".join(dict.fromkeys(EXTRAS[module].name for module in missing))
         command = f"pip install 'labharness[{extras}]'"
-        raise CannotWrite(Text("analyse.install", needs=needs, command=command))
+        raise CannotWrite("analyse.install", needs=needs, command=command)
 
 
 def _is_hdf5(path: Path) -> bool:
@@ -95,24 +119,17 @@ def _is_hdf5(path: Path) -> bool:
         return False
 
 
-def _is_there(module: str) -> bool:
-    try:
-        __import__(module)
-    except ModuleNotFoundError:
-        return False
-    return True
-
-
 def _picture_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.svg")
 
 
-def write_pictures(path: Path, shown: "Analysed", *, overwrite: bool) -> Iterator[Path]:
+def write_pictures(path: Path, shown: "Analysed", said: str, *, overwrite: bool) -> Iterator[Path]:
     """Draw the clearest spectrum beside its file, and maps where there are many spectra.
 
     Args:
         path: The file.
         shown: Its analysis.
+        said: Its headline.
         overwrite: Also replace files that analyse did not write.
 
     Raises:
@@ -122,7 +139,6 @@ def write_pictures(path: Path, shown: "Analysed", *, overwrite: bool) -> Iterato
 
     count = len(shown.found.spectra)
     number = f", spectrum {shown.best + 1} of {count}" if count > 1 else ""
-    said = headline(shown.found)
     target = _picture_of(path)
     _write(target, file_svg(shown, f"{path.name}{number}", said).encode())
     yield target

@@ -1,6 +1,7 @@
 """The answer of a task on a terminal: results or reason, files, and the report of its run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,11 @@ from labharness.core.errors import LabError
 from labharness.core.vocabulary.durations import clock_text, parse_duration
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
-from labharness.faces.cli.show import say, warn
+from labharness.faces.cli.show import say, say_each, warn
 from labharness.faces.report.answer_face import face_of
 from labharness.journal.encryption import stated_class
 from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
 from labharness.work.desk.referred import referred_in
 
@@ -52,23 +54,19 @@ def print_message(message: HcpMessage, capability: str) -> None:
     """Print the terminal message of a run for a person."""
     body = message.payload.model_dump(by_alias=True, exclude_unset=True)
     if message.type == "task_rejected":
-        print_rejected(body)
+        say_each(_reason("cli.rejected", body["reason_code"], body["reason_message"], body))
     elif message.type == "event":
         unverified = body["data"].get("warnings", [])
         state = Text("cli.not_safe" if unverified else "cli.safe")
         say(Text("cli.aborted", why=body["data"]["reason"], state=state))
-        for each in unverified:
-            say(Text("cli.item", text=each))
+        say_each(Text("cli.item", text=each) for each in unverified)
     elif message.type == "task_failed":
-        say(Text("cli.failed", code=body["error_code"], why=body["error_message"]))
-        if body.get("suggestion"):
-            say(Text("cli.suggestion", text=body["suggestion"]))
+        say_each(_reason("cli.failed", body["error_code"], body["error_message"], body))
     elif uri := referred_in(body["outputs"]):
         say(Text("cli.completed_confidential", uri=uri))
     else:
         face = face_of({"capability": capability})
-        for line in face.lines(body["outputs"], body.get("execution_summary", {})):
-            say(line)
+        say_each(face.lines(body["outputs"], body.get("execution_summary", {})))
     if "execution_summary" in body:
         done = body["execution_summary"]
         if {"duration", "steps_executed"} <= done.keys():  # another maker's lab need not tell
@@ -99,8 +97,12 @@ def _kept(folder: Path) -> str:
     return Text("pair", what=what, why=str(folder))
 
 
-def print_rejected(body: Mapping[str, Any]) -> None:
-    """Print why a task was rejected, and a suggestion."""
-    say(Text("cli.rejected", code=body["reason_code"], why=body["reason_message"]))
+def rejection(why: Rejected) -> Iterator[str]:
+    """Return why a task would be rejected, and a suggestion."""
+    return _reason("cli.would_reject", why.reason_code, why.reason_message, asdict(why))
+
+
+def _reason(told: str, code: str, why: str, body: Mapping[str, Any]) -> Iterator[str]:
+    yield Text(told, code=code, why=why)
     if body.get("suggestion"):
-        say(Text("cli.suggestion", text=body["suggestion"]))
+        yield Text("cli.suggestion", text=body["suggestion"])

@@ -13,9 +13,8 @@ from labharness.core.files.signing_key import make_key, read_key
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.texts import Text, in_language
-from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.show import BadUse, CommandFailed, chosen_address, looking, say
+from labharness.faces.cli.show import BadUse, CommandFailed, chosen_address, looking, say, say_each
 from labharness.journal.access_log import log_access
 from labharness.journal.encryption import stated_class
 from labharness.lab.config.account import account
@@ -28,22 +27,17 @@ PASSPHRASE = "LABHARNESS_PASSPHRASE"
 VERBS = ("cli.rejects", "cli.approves")
 
 
-def approvals(chosen: argparse.Namespace) -> int:
-    """List, show, approve or reject; return the exit code."""
-    if chosen.verb == "key":
-        return _make_key(chosen.name, Path(chosen.out))
+def approvals(chosen: argparse.Namespace) -> None:
+    """List, show, approve or reject."""
     place = chosen_address(chosen.lab)
     folder = ApprovalFolder(place.state_dir, approvers=approvers_of(place))
     with looking(place.state_dir, CommandFailed):
         if chosen.verb == "list":
-            lines = _listed(folder.pending())
+            say_each(_listed(folder.pending()))
         elif chosen.verb == "show":
-            lines = _shown(_read(folder, chosen.id))
+            say_each(_shown(_read(folder, chosen.id)))
         else:
-            lines = _decided(folder, chosen)
-        for line in lines:
-            say(line)
-    return EXIT_COMPLETED
+            say_each(_decided(folder, chosen))
 
 
 def _read(folder: ApprovalFolder, name: str) -> Pending:
@@ -61,17 +55,17 @@ def _read(folder: ApprovalFolder, name: str) -> Pending:
     return pending
 
 
-def _make_key(name: str, path: Path) -> int:
+def approvals_key(chosen: argparse.Namespace) -> None:
     """Make a person's key, and print the row of the approvers file that admits it."""
+    name, path = chosen.name, Path(chosen.out)
     if why := bad_name(name):
         raise BadUse(why)
     passphrase = _passphrase(path)
     if PASSPHRASE not in os.environ and getpass(_prompt(Text("key.again"))) != passphrase:
-        raise BadUse(Text("key.differs"))
+        raise BadUse("key.differs")
     public = make_key(path, passphrase)
     say(Text("key.made", path=str(path), name=name))
     say(f'[approvers.{json.dumps(name, ensure_ascii=False)}]\nkey = "{public.hex()}"')
-    return EXIT_COMPLETED
 
 
 def signer(path: str) -> Callable[[bytes], bytes]:
@@ -88,7 +82,7 @@ def _passphrase(path: Path) -> str:
     if PASSPHRASE in os.environ:
         return os.environ[PASSPHRASE]
     if not sys.stdin.isatty():
-        raise BadUse(Text("key.nobody", path=str(path), name=PASSPHRASE))
+        raise BadUse("key.nobody", path=str(path), name=PASSPHRASE)
     return getpass(_prompt(Text("key.ask", path=str(path))))
 
 
@@ -99,7 +93,7 @@ def _prompt(text: str) -> str:
 def _decided(folder: ApprovalFolder, chosen: argparse.Namespace) -> Iterator[str]:
     agrees = chosen.verb == "approve"
     if agrees and chosen.key and not folder.by_key:
-        raise BadUse(Text("approvers.on_trust"))
+        raise BadUse("approvers.on_trust")
     pending = folder.decide(
         chosen.id,
         chosen.name,

@@ -24,24 +24,18 @@ def arm(chosen: argparse.Namespace) -> int:
         return EXIT_FAILED
     armed = armed_of(plan, plan.procedures(), plan.safe_procedure)
     if armed is None:
-        raise BadUse(Text("cli.arm_no_port", lab=chosen.lab, kinds=GUARDED))
+        raise BadUse("cli.arm_no_port", lab=chosen.lab, kinds=GUARDED)
     with looking(plan.state_dir):
         plan.make_state_dir()
         with plan.lock(plan.looker("arms the line")):
             if is_there(plan.state_dir / MARKER_FILE):
-                raise CommandFailed(Text("cli.arm_armed"))
+                raise CommandFailed("cli.arm_armed")
             path = write_armed(plan.state_dir, armed)
     say(str(path))
     frames = [frame.port for each in armed.procedures.values() for frame in each]
     for port in armed.ports:
-        say(
-            Text(
-                "cli.arm_port",
-                port=f"{port.name:14}",
-                reads=len(port.reads),
-                frames=frames.count(port.name),
-                procedures=len(armed.procedures),
-                most_s=port.exchange_s_max,
-            )
-        )
+        reads, procedures, most_s = len(port.reads), len(armed.procedures), port.exchange_s_max
+        name, count = f"{port.name:14}", frames.count(port.name)
+        fields = {"reads": reads, "frames": count, "procedures": procedures, "most_s": most_s}
+        say(Text("cli.arm_port", port=name, **fields))
     return EXIT_COMPLETED

@@ -56,9 +56,9 @@ def _parties(plan: LabPlan, chosen: argparse.Namespace) -> Parties:
     lab_id = plan.file.lab.id
     account = chosen.account or lab_id
     if callers is None:
-        raise BadUse(Text("broker.no_callers", path=str(plan.path)))
+        raise BadUse("broker.no_callers", path=str(plan.path))
     if account in callers:
-        raise BadUse(Text("broker.own_account", name=account))
+        raise BadUse("broker.own_account", name=account)
     return Parties(lab_id, account, tuple(callers), not chosen.callers_passive)
 
 
@@ -130,7 +130,7 @@ def _passwords(path: Path, users: Iterable[str]) -> Mapping[str, str]:
     found = read_toml(own_text(path), str(path))
     for name, each in found.items():
         if name not in users or not isinstance(each, str) or not each:
-            raise BadUse(Text("broker.bad_password", path=str(path), name=name, known=list(users)))
+            raise BadUse("broker.bad_password", path=str(path), name=name, known=list(users))
     return found
 
 
@@ -142,7 +142,7 @@ def _asked(question: str, name: str) -> str:
     """
     password = getpass.getpass(f"{question}: ") if sys.stdin.isatty() else ""
     if not password:
-        raise BadUse(Text("broker.no_password", name=name))
+        raise BadUse("broker.no_password", name=name)
     return password
 
 
@@ -159,17 +159,17 @@ def _management(chosen: argparse.Namespace) -> Management:
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname or not parts.username:
-        raise BadUse(Text("broker.bad_url", url=url.rpartition("@")[2] or "-", name=MANAGEMENT))
+        raise BadUse("broker.bad_url", url=url.rpartition("@")[2] or "-", name=MANAGEMENT)
     if chosen.management and parts.password is not None:
-        raise BadUse(Text("broker.password_shown", name=MANAGEMENT))
+        raise BadUse("broker.password_shown", name=MANAGEMENT)
     if parts.scheme == "http" and not stays_here(parts.hostname):
-        raise BadUse(Text("broker.in_clear", host=parts.hostname))
+        raise BadUse("broker.in_clear", host=parts.hostname)
     account = unquote(parts.username)
     password = unquote(parts.password or "") or _asked(
         Text("broker.ask_administrator", name=account), account
     )
     where = parts.netloc.rpartition("@")[2]
     if chosen.ca is not None and parts.scheme == "http":
-        raise BadUse(Text("broker.no_tls"))
+        raise BadUse("broker.no_tls")
     tls = None if chosen.ca is None else tls_of(chosen.ca)
     return Management(f"{parts.scheme}://{where}", account, password, tls)

@@ -9,7 +9,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from labharness.core.files.named import open_named
-from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker import Broker
 from labharness.faces.cli.show import BadUse, looking
 from labharness.instruments.link.identity import is_here
@@ -31,15 +30,15 @@ def broker_of(chosen: argparse.Namespace) -> Broker:
     """
     url = _address(chosen.broker or os.environ.get(BROKER, ""))
     if url == chosen.broker and _has_password(url):
-        raise BadUse(Text("call.password_seen", name=BROKER))
+        raise BadUse("call.password_seen", name=BROKER)
     if not url.startswith(SCHEMES) or not _is_address(url):
-        raise BadUse(Text("hcp.bad_broker", url=url.rpartition("@")[2] or "-", name=BROKER))
+        raise BadUse("hcp.bad_broker", url=url.rpartition("@")[2] or "-", name=BROKER)
     if not url.startswith("amqps://"):
         if chosen.ca or chosen.cert:
-            raise BadUse(Text("hcp.no_tls"))
+            raise BadUse("hcp.no_tls")
         host = urlsplit(url).hostname or ""
         if not stays_here(host):
-            raise BadUse(Text("hcp.in_clear", host=host))
+            raise BadUse("hcp.in_clear", host=host)
         return Broker(url)
     return Broker(url, tls_of(chosen.ca, chosen.cert, getattr(chosen, "cert_key", None)))
 
@@ -55,7 +54,7 @@ def tls_of(ca: str | None, cert: str | None = None, cert_key: str | None = None)
         if cert:
             tls.load_cert_chain(cert, cert_key)
     except OSError as why:  # ssl.SSLError is one
-        raise BadUse(Text("pair", what=cert or ca, why=str(why))) from None
+        raise BadUse("pair", what=cert or ca, why=str(why)) from None
     return tls
 
 
@@ -74,7 +73,7 @@ def own_text(path: Path) -> str:
     """
     with looking(path, BadUse), open_named(path) as file:
         if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
-            raise BadUse(Text("broker.open_file", path=str(path)))
+            raise BadUse("broker.open_file", path=str(path))
         return file.read(SECRETS_BYTES_MAX).decode("utf-8", "replace")
 
 

@@ -68,7 +68,7 @@ def _spots(path: Path, data: bytes, laser_nm: float | None) -> "dict[int, SpotEv
     try:
         found = assess(recording_of(path, data, laser_nm))
     except ValueError as why:
-        raise BadUse(Text("pair", what=str(path), why=str(why))) from None
+        raise BadUse("pair", what=str(path), why=str(why)) from None
     spots = {
         at: SpotEvidence(fit, silicon, None, la_over_e(spectrum, fit))
         for at, (fit, silicon, spectrum) in enumerate(
@@ -119,7 +119,7 @@ def _write(path: Path, text: str, names: tuple[str, ...]) -> None:
         try:
             before = path.read_text("utf-8")
         except UnicodeDecodeError:
-            raise BadUse(Text("calibrate.binary", path=str(path))) from None
+            raise BadUse("calibrate.binary", path=str(path)) from None
         _read_strictly(before, path)
         after = with_tables(before, text, names)
         _read_strictly(after, path)

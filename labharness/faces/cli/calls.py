@@ -25,26 +25,22 @@ LOCAL: Final = ("after", "seed", "lab")
 WITHIN_S: Final = 60.0
 """Longest wait (s) for an answer, unless another is given."""
 
+CONNECT_S_MAX: Final = 15.0
+"""Longest time (s) for the broker to let this account in."""
+
 FILES: Final = "callers"
 """The folder of the files of tasks, in the account's state directory."""
-
-
-def calls(chosen: argparse.Namespace) -> int:
-    """Carry out one command; return its exit code."""
-    if not chosen.callee:
-        raise BadUse(Text("call.no_lab"))
-    chosen.within = chosen.within or WITHIN_S
-    for each in LOCAL:
-        if getattr(chosen, each, None):
-            raise BadUse(Text("call.local_only", option=f"--{each}"))
-    work = {"submit": _submit, "watch": _watch, "result": _result, "abort": _abort}
-    with _caller(chosen) as caller:
-        return work[chosen.command](caller, chosen)
 
 
 @contextmanager
 def _caller(chosen: argparse.Namespace) -> Iterator[SyncCaller]:
     """Connect, so that a wrong address is told before anything is kept to be sent."""
+    if not chosen.callee:
+        raise BadUse("call.no_lab")
+    chosen.within = chosen.within or WITHIN_S
+    for each in LOCAL:
+        if getattr(chosen, each, None):
+            raise BadUse("call.local_only", option=f"--{each}")
     broker = broker_of(chosen)
     name = re.sub(r"[^\w.@-]", "_", f"{broker.account}@{broker.place}")
     path = Path(chosen.file) if chosen.file else account_home() / FILES / f"{name}.sqlite"
@@ -53,26 +49,26 @@ def _caller(chosen: argparse.Namespace) -> Iterator[SyncCaller]:
         yield caller
 
 
-CONNECT_S_MAX: Final = 15.0
-"""Longest time (s) for the broker to let this account in."""
-
-
-def _submit(caller: SyncCaller, chosen: argparse.Namespace) -> int:
-    _, payload = read_submit(Path(chosen.task))
-    message_id = chosen.key or Chance(None).uuid4()
-    fresh = not _is_known(caller, message_id)
-    body = payload.model_dump(by_alias=True, exclude_unset=True)
-    caller.submit(chosen.callee, body, message_id=message_id, within_s=chosen.within)
-    task = caller.received(message_id, chosen.within)
-    session_id = task.session.session_id if task.session else None
-    if chosen.json and not (chosen.wait or task.end):
-        body = {"message_id": message_id, "session_id": session_id, "fresh": fresh}
-        say(json.dumps(body))
-    elif not chosen.json:
-        code = "call.submitted" if fresh else "call.known"
-        told = {"callee": chosen.callee, "message_id": message_id, "session_id": session_id or "-"}
-        say(Text(code, **told))
-    return _followed(caller, task, chosen) if chosen.wait or task.rejected else EXIT_COMPLETED
+def submit(chosen: argparse.Namespace) -> int:
+    """Send a task to a lab; with ``--wait`` stay until its end."""
+    with _caller(chosen) as caller:
+        _, payload = read_submit(Path(chosen.task))
+        message_id = chosen.key or Chance(None).uuid4()
+        fresh = not _is_known(caller, message_id)
+        body = payload.model_dump(by_alias=True, exclude_unset=True)
+        caller.submit(chosen.callee, body, message_id=message_id, within_s=chosen.within)
+        task = caller.received(message_id, chosen.within)
+        told = {
+            "message_id": message_id,
+            "session_id": task.session.session_id if task.session else None,
+        }
+        if not chosen.json:
+            shown = told | {"session_id": told["session_id"] or "-"}
+            code = "call.submitted" if fresh else "call.known"
+            say(Text(code, callee=chosen.callee, **shown))
+        elif not (chosen.wait or task.end):
+            say(json.dumps({**told, "fresh": fresh}))
+        return _followed(caller, task, chosen) if chosen.wait or task.rejected else EXIT_COMPLETED
 
 
 def _is_known(caller: SyncCaller, message_id: str) -> bool:
@@ -82,24 +78,30 @@ def _is_known(caller: SyncCaller, message_id: str) -> bool:
         return False
 
 
-def _watch(caller: SyncCaller, chosen: argparse.Namespace) -> int:
-    if len(chosen.names) != 1:
-        raise BadUse(Text("call.one_task"))
-    return _followed(caller, caller.task(chosen.names[0]), chosen, also_events=chosen.json)
+def watch(chosen: argparse.Namespace) -> int:
+    """Show what is told of a task up to its end."""
+    with _caller(chosen) as caller:
+        if len(chosen.names) != 1:
+            raise BadUse("call.one_task")
+        return _followed(caller, caller.task(chosen.names[0]), chosen, also_events=chosen.json)
 
 
-def _result(caller: SyncCaller, chosen: argparse.Namespace) -> int:
-    end = caller.result(caller.task(chosen.id).message_id, chosen.within)
-    return _ended(end, chosen.json)
+def result(chosen: argparse.Namespace) -> int:
+    """Print the answer of a task, as soon as there is one."""
+    with _caller(chosen) as caller:
+        end = caller.result(caller.task(chosen.id).message_id, chosen.within)
+        return _ended(end, chosen.json)
 
 
-def _abort(caller: SyncCaller, chosen: argparse.Namespace) -> int:
-    task = caller.task(chosen.id)
-    told = "call.ended_already" if task.end else "call.abort_asked"
-    caller.abort(task.message_id, chosen.reason, chosen.within)
-    if not chosen.json:
-        say(Text(told, message_id=task.message_id))
-    return _followed(caller, task, chosen) if chosen.wait else EXIT_COMPLETED
+def abort(chosen: argparse.Namespace) -> int:
+    """Have a task aborted; with ``--wait`` stay until its end."""
+    with _caller(chosen) as caller:
+        task = caller.task(chosen.id)
+        told = "call.ended_already" if task.end else "call.abort_asked"
+        caller.abort(task.message_id, chosen.reason, chosen.within)
+        if not chosen.json:
+            say(Text(told, message_id=task.message_id))
+        return _followed(caller, task, chosen) if chosen.wait else EXIT_COMPLETED
 
 
 def _followed(

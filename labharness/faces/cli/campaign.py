@@ -3,7 +3,7 @@
 import argparse
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.show import aligned, looking, say, warn
+from labharness.faces.cli.show import aligned, looking, say, say_each, say_json, warn
 from labharness.faces.cli.submission import read_submit
 from labharness.lab.campaign.course import Course, Outcome
 from labharness.lab.campaign.durable import campaign_id, carried_out, course_so_far
@@ -45,27 +45,6 @@ def campaign(chosen: argparse.Namespace) -> int:
     return _show(found, course, chosen.json)
 
 
-class _Moves:
-    """The moves of one campaign, as the houses of its labs answer them."""
-
-    def __init__(self, found: Campaign, folder: Path, seed: int | None) -> None:
-        self._found, self._seed = found, seed
-        self._id = campaign_id(found, folder)
-        message, _ = read_submit(found.task)
-        self._body: dict[str, Any] = json.loads(encode(message))
-        for point in found.course.points:  # a misspelt path is told before the first task
-            _must_be_open(varied(self._body["payload"], point.values))
-
-    def __call__(self, what: str, asked: Mapping[str, Any]) -> Outcome:
-        homes = self._found.homes
-        if what == "look":
-            return look_at(homes, asked["tasks"], tuple(asked["away"]), asked["most_s"])
-        point = next(p for p in self._found.course.points if p.number == asked["number"])
-        payload = varied(self._body["payload"], point.values)
-        body = self._body | {"message_id": f"{self._id}/{point.number}", "payload": payload}
-        return submit_to(homes[asked["lab"]], json.dumps(body, ensure_ascii=False), self._seed)
-
-
 def _must_be_open(payload: Mapping[str, Any]) -> None:
     """Refuse a campaign of confidential tasks: its course is kept in clear."""
     declared = (payload.get("constraints") or {}).get("data_classification")
@@ -73,12 +52,23 @@ def _must_be_open(payload: Mapping[str, Any]) -> None:
         raise BadCampaign("data.campaign", found=str(declared))
 
 
-def _doing(found: Campaign, folder: Path, seed: int | None) -> Any:  # noqa: ANN401 - for DBOS
-    """Return the moves as a function, which is what DBOS takes for a step."""
-    moves = _Moves(found, folder, seed)
+def _doing(
+    found: Campaign, folder: Path, seed: int | None
+) -> Callable[[str, Mapping[str, Any]], Outcome]:
+    """Return the moves of one campaign, as the houses of its labs answer them."""
+    own, homes, points = campaign_id(found, folder), found.homes, found.course.points
+    message, _ = read_submit(found.task)
+    task: dict[str, Any] = json.loads(encode(message))
+    for point in points:  # a misspelt path is told before the first task
+        _must_be_open(varied(task["payload"], point.values))
 
     def move(what: str, asked: Mapping[str, Any]) -> Outcome:
-        return moves(what, asked)
+        if what == "look":
+            return look_at(homes, asked["tasks"], tuple(asked["away"]), asked["most_s"])
+        point = next(each for each in points if each.number == asked["number"])
+        payload = varied(task["payload"], point.values)
+        body = task | {"message_id": f"{own}/{point.number}", "payload": payload}
+        return submit_to(homes[asked["lab"]], json.dumps(body, ensure_ascii=False), seed)
 
     return move
 
@@ -88,11 +78,9 @@ def _show(found: Campaign, course: Course, as_json: bool) -> int:
     over = course.next_move() is None
     done = over and all(each["status"] == "completed" for each in rows)
     if as_json:
-        body = {"name": found.name, "over": over, "points": rows}
-        say(json.dumps(body, ensure_ascii=False))
+        say_json({"name": found.name, "over": over, "points": rows})
     else:
-        for line in aligned([tuple(str(value) for value in each.values()) for each in rows]):
-            say(line)
+        say_each(aligned([[str(value) for value in each.values()] for each in rows]))
         say(Text("campaign.over" if over else "campaign.open", name=found.name))
     return EXIT_COMPLETED if done or not over else EXIT_FAILED
 

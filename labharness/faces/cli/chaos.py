@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ PROGRESS_EVERY = 10  # scenarios between two lines
 def chaos(chosen: argparse.Namespace) -> int:
     """Carry out the command."""
     if chosen.shrink and chosen.replay is None:
-        raise BadUse(Text("chaos.shrink"))
+        raise BadUse("chaos.shrink")
     plan = chosen_lab(chosen.line)
     if plan.real_ports:
         raise BadLabFile(Text("chaos.real", lab=str(plan.path)))
@@ -50,9 +51,12 @@ def _search(plan: LabPlan, chosen: argparse.Namespace, state: Path) -> int:
     tally = Tally(seed=asked.seed, rate=asked.rate, lab_digest=digest)
     with looking(state):
         if state.exists():
-            kept = _kept(state)
+            try:
+                kept = Tally.read(state)
+            except ValueError as why:
+                raise BadUse(str(why)) from None
             if (kept.seed, kept.rate, kept.lab_digest) != (asked.seed, asked.rate, digest):
-                raise BadUse(Text("chaos.another", state=str(state)))
+                raise BadUse("chaos.another", state=str(state))
             tally = kept
         now, before = _this_labharness(), tally.played_by[-1:]
         if before != [now]:
@@ -60,7 +64,7 @@ def _search(plan: LabPlan, chosen: argparse.Namespace, state: Path) -> int:
         try:
             tally.write(state)  # a disk that refuses is found before anything is played
         except OSError as why:
-            raise BadUse(Text("pair", what=str(state), why=why.strerror)) from None
+            raise BadUse("pair", what=str(state), why=why.strerror) from None
     if tally.done:
         say(Text("chaos.goes_on", hours=tally.lab_s / 3600, state=str(state)))
         if before != [now]:
@@ -82,30 +86,27 @@ def _search(plan: LabPlan, chosen: argparse.Namespace, state: Path) -> int:
             count, faults = len(tally.done), _faults(tally)
             say(Text("chaos.progress", hours=tally.lab_s / 3600, count=count, faults=faults))
 
-    def ending() -> None:
-        complain(Text("chaos.ending"))
-
     try:
+        ending = partial(complain, Text("chaos.ending"))
         search(asked, tally, told, chosen.workers or WORKERS, ending)
     except KeyboardInterrupt:
         say(Text("chaos.stopped", hours=tally.lab_s / 3600, state=str(state)))
         return EXIT_ABORTED
     except BrokenProcessPool:
         hours = tally.lab_s / 3600
-        raise CommandFailed(Text("chaos.killed", hours=hours, state=str(state))) from None
+        raise CommandFailed("chaos.killed", hours=hours, state=str(state)) from None
     took_s = (wall_clock_utc() - began).total_seconds()
-    say(
-        Text(
-            "chaos.ended",
-            seed=asked.seed,
-            hours=tally.lab_s / 3600,
-            count=len(tally.done),
-            faults=_faults(tally),
-            violations=len(tally.violations),
-            took_s=took_s,
-            ratio=(tally.lab_s - began_s) / took_s,
-        )
+    ended = Text(
+        "chaos.ended",
+        seed=asked.seed,
+        hours=tally.lab_s / 3600,
+        count=len(tally.done),
+        faults=_faults(tally),
+        violations=len(tally.violations),
+        took_s=took_s,
+        ratio=(tally.lab_s - began_s) / took_s,
     )
+    say(ended)
     for rule, seconds in sorted(tally.demands.items()):
         say(Text("chaos.demand", rule=rule, for_s=seconds))
     return EXIT_FAILED if tally.violations else EXIT_COMPLETED
@@ -133,13 +134,6 @@ def _this_labharness() -> str:
     return f"labharness {version('labharness')}{commit}, {python}"
 
 
-def _kept(state: Path) -> Tally:
-    try:
-        return Tally.read(state)
-    except ValueError as why:
-        raise BadUse(str(why)) from None
-
-
 def _scenario(plan: LabPlan, named: str, rate: float) -> Scenario:
     """Read a scenario from a file, or draw it by its ``seed/number``."""
     path, table = Path(named), faults_of(plan)
@@ -149,12 +143,12 @@ def _scenario(plan: LabPlan, named: str, rate: float) -> Scenario:
                 ports = [row.name for row in plan.file.port]
                 return read_scenario(path.read_text("utf-8"), table, ports)
             except UnicodeDecodeError:
-                raise BadUse(Text("chaos.binary", path=str(path))) from None
+                raise BadUse("chaos.binary", path=str(path)) from None
             except ValueError as why:
-                raise BadUse(Text("pair", what=str(path), why=str(why))) from None
+                raise BadUse("pair", what=str(path), why=str(why)) from None
     seed, _, number = named.partition("/")
     if not (seed.isdecimal() and number.isdecimal()):
-        raise BadUse(Text("chaos.no_scenario", named=named))
+        raise BadUse("chaos.no_scenario", named=named)
     return draw(int(seed), int(number), rate, table)
 
 

@@ -19,17 +19,16 @@ def doctor(chosen: argparse.Namespace) -> int:
     plan = chosen_lab(chosen.lab)
     checks = examine(plan, look(plan, RUNS))
     findings = sum(check.state == "finding" for check in checks)
+    code = EXIT_FAILED if findings else EXIT_COMPLETED
     if chosen.json:
         names = ("state", "about", "said", "fix")
         fields = [{name: getattr(check, name) for name in names} for check in checks]
         say(json.dumps(fields, ensure_ascii=False, indent=2))
-        return EXIT_FAILED if findings else EXIT_COMPLETED
+        return code
     for check in checks:
         fix = Text("doctor.do", fix=check.fix) if check.fix else ""
-        state, about, said, do = (
-            in_language(each, TERMINAL.language)
-            for each in (check.state, check.about, check.said, fix)
-        )
+        cells = (check.state, check.about, check.said, fix)
+        state, about, said, do = (in_language(each, TERMINAL.language) for each in cells)
         say(f"{state:8} {about:18} {said}{do}")
     say(counted(findings))
-    return EXIT_FAILED if findings else EXIT_COMPLETED
+    return code

@@ -3,12 +3,11 @@
 import argparse
 from pathlib import Path
 
-from labharness.faces.cli import EXIT_COMPLETED
 from labharness.lab.config.address import read_address
 from labharness.safety.guard.process import serve
 
 
-def guard(chosen: argparse.Namespace) -> int:
+def guard(chosen: argparse.Namespace) -> None:
     """Serve until a signal ends it.
 
     Raises:
@@ -16,4 +15,3 @@ def guard(chosen: argparse.Namespace) -> int:
     """
     home = read_address(Path(chosen.lab)).state_dir
     serve(home, once=chosen.once, lab=str(Path(chosen.lab).resolve()))
-    return EXIT_COMPLETED

@@ -1,20 +1,28 @@
-"""``labharness read|set``: look at channels of a line, or set one, by hand.
+"""``labharness read``, ``set`` and ``program``: look at a line, set a channel, run a program.
 
 If a process owns the line, each command goes through its control socket. Without an owner only
 reading works. ``set --attend`` makes this process the owner, which leaves the line safe at its end.
 """
 
 import argparse
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import Chance
+from labharness.core.vocabulary import Program
+from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text, several
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
-from labharness.faces.cli.owner import driven_elsewhere, idle_text, owner_of, signature
+from labharness.faces.cli.owner import (
+    answer_of,
+    driven_elsewhere,
+    idle_text,
+    owner_of,
+    signature,
+)
 from labharness.faces.cli.show import (
     BadUse,
     CommandFailed,
@@ -23,82 +31,95 @@ from labharness.faces.cli.show import (
     latched,
     looking,
     say,
+    say_each,
+    say_json,
     say_queued,
     warn,
 )
 from labharness.faces.cli.stopping import stoppable
 from labharness.faces.cli.watching import value_text
+from labharness.instruments.link.conversation import LineControl, NoOwner
 from labharness.lab import LabPlan
 from labharness.lab.config.channels import BadChannel, check_readable, check_settable, needed_first
 from labharness.lab.config.lock import read_owner
+from labharness.lab.config.programs import examine, read_program_file
 from labharness.lab.operate.attend import Attendance
 from labharness.lab.operate.idle_line import read_now
 from labharness.lab.wiring.runs import fresh_folder
+from labharness.line import Instrument, programmer_of
 from labharness.work.desk.folder import JOURNAL_NAME
 
+ROOM_C = 20.0  # temperature at which a program is assumed to begin
+ENDINGS = {"confirmed": EXIT_COMPLETED, "refused": EXIT_REJECTED}
 
-def hand(chosen: argparse.Namespace) -> int:
-    """Carry out one command; return its exit code."""
+
+def read(chosen: argparse.Namespace) -> int:
+    """Print readings; return 1 if one is missing."""
+    with _lab_of(chosen) as plan:
+        answers: dict[str, Mapping[str, Any]] = {}
+        for channel in chosen.channels:
+            try:
+                check_readable(plan, channel)
+            except BadChannel as why:
+                answers[channel] = {"ok": False, "error": str(why)}
+        there = [channel for channel in chosen.channels if channel not in answers]
+        owner = owner_of(plan) if there else None
+        if owner is not None:
+            with owner:
+                answers |= {each: owner.ask(do="read", channel=each) for each in there}
+        elif there:
+            answers |= zip(there, read_now(plan, there), strict=True)
+        found = [answers[channel] for channel in chosen.channels]
+        for channel, each in zip(chosen.channels, found, strict=True):
+            if not each["ok"]:
+                warn(Text("pair", what=channel, why=each["error"]))
+            elif not chosen.json:
+                say(f"{channel} {value_text(each['value'])} {each['unit']}".rstrip())
+        if chosen.json:
+            say_json(found)
+        return EXIT_COMPLETED if all(each["ok"] for each in found) else EXIT_FAILED
+
+
+@contextmanager
+def _lab_of(chosen: argparse.Namespace) -> Iterator[LabPlan]:
     plan = chosen_lab(chosen.lab)
     with looking(plan.state_dir):
-        return (_read if chosen.command == "read" else _set)(plan, chosen)
+        yield plan
 
 
-def _read(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    answers: dict[str, Mapping[str, Any]] = {}
-    for channel in chosen.channels:
-        try:
-            check_readable(plan, channel)
-        except BadChannel as why:
-            answers[channel] = {"ok": False, "error": str(why)}
-    there = [channel for channel in chosen.channels if channel not in answers]
-    owner = owner_of(plan) if there else None
-    if owner is not None:
-        with owner:
-            answers |= {each: owner.ask(do="read", channel=each) for each in there}
-    elif there:
-        answers |= zip(there, read_now(plan, there), strict=True)
-    found = [answers[channel] for channel in chosen.channels]
-    for channel, each in zip(chosen.channels, found, strict=True):
-        if not each["ok"]:
-            warn(Text("pair", what=channel, why=each["error"]))
-        elif not chosen.json:
-            say(f"{channel} {value_text(each['value'])} {each['unit']}".rstrip())
-    if chosen.json:
-        say(json.dumps(found, ensure_ascii=False))
-    return EXIT_COMPLETED if all(each["ok"] for each in found) else EXIT_FAILED
-
-
-def _set(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    check_settable(plan, chosen.channel, chosen.value, chosen.unit)
-    asked = {
-        "do": "set",
-        "channel": chosen.channel,
-        "value": chosen.value,
-        "unit": chosen.unit,
-        **signature(chosen),
-    }
-    owner = owner_of(plan)
-    found = read_owner(plan.state_dir)
-    if owner is not None and found is not None and found.does:  # it drives nothing
-        owner.close()
-        why = f"{found}{found.advice}"
-        raise CommandFailed(Text("hand.not_set", channel=chosen.channel, why=why))
-    if owner is not None:
-        if chosen.attend:
-            warn(Text("hand.set_there"))
-        with owner:
-            return _outcome(plan, chosen, say, owner.ask(**asked))
-    if elsewhere := driven_elsewhere(plan):
-        raise CommandFailed(Text("hand.not_set", channel=chosen.channel, why=elsewhere))
-    if not chosen.attend:
-        raise BadUse(Text("hand.attend", idle=idle_text(plan)))
-    return _attend(plan, chosen, asked)
+def set(chosen: argparse.Namespace) -> int:  # named like its row
+    """Set a channel; return the exit code of how that ended."""
+    with _lab_of(chosen) as plan:
+        check_settable(plan, chosen.channel, chosen.value, chosen.unit)
+        asked = {
+            "do": "set",
+            "channel": chosen.channel,
+            "value": chosen.value,
+            "unit": chosen.unit,
+            **signature(chosen),
+        }
+        owner = owner_of(plan)
+        found = read_owner(plan.state_dir)
+        if owner is not None and found is not None and found.does:  # it drives nothing
+            owner.close()
+            raise CommandFailed(
+                "hand.not_set", channel=chosen.channel, why=f"{found}{found.advice}"
+            )
+        if owner is not None:
+            if chosen.attend:
+                warn(Text("hand.set_there"))
+            with owner:
+                return _outcome(plan, chosen, say, owner.ask(**asked))
+        if elsewhere := driven_elsewhere(plan):
+            raise CommandFailed("hand.not_set", channel=chosen.channel, why=elsewhere)
+        if not chosen.attend:
+            raise BadUse("hand.attend", idle=idle_text(plan))
+        return _attend(plan, chosen, asked)
 
 
 def _attend(plan: LabPlan, chosen: argparse.Namespace, asked: Mapping[str, Any]) -> int:
     if chosen.speed is None and chosen.for_s is None:
-        raise BadUse(Text("hand.endless"))
+        raise BadUse("hand.endless")
     folder = Path(chosen.out) if chosen.out else fresh_folder(Chance(None).uuid4())
     attendance = Attendance(
         plan, folder, by=str(asked["by"]), speed=chosen.speed, for_s=chosen.for_s, tell=complain
@@ -107,8 +128,7 @@ def _attend(plan: LabPlan, chosen: argparse.Namespace, asked: Mapping[str, Any])
         answer, left = attendance.run(asked, told=partial(_outcome, plan, chosen, say_queued))
     state = Text("cli.not_safe" if left.unverified else "cli.safe")
     say(Text("hand.left", ended=left.ended, state=state))
-    for each in left.unverified:
-        say(Text("cli.item", text=each))
+    say_each(Text("cli.item", text=each) for each in left.unverified)
     if left.tripped:
         say(latched(plan, left.tripped))
     kept = (folder / JOURNAL_NAME).exists()
@@ -135,6 +155,53 @@ def _outcome(
     first = needed_first(plan, chosen.channel, answer["detail"])
     if first:
         say(first)
-    if ending in ("confirmed", "unconfirmed"):
-        return EXIT_COMPLETED
-    return EXIT_REJECTED if ending == "refused" else EXIT_FAILED
+    return EXIT_COMPLETED if ending == "unconfirmed" else ENDINGS.get(ending, EXIT_FAILED)
+
+
+# ---- programs
+
+
+def program(chosen: argparse.Namespace) -> int:
+    """Check a file of segments, store it in an instrument, or steer it there."""
+    with _lab_of(chosen) as plan:
+        try:
+            programmer_of(plan.by_name, chosen.instrument)
+        except LookupError as why:
+            raise BadUse(why.args[0]) from None
+        segments = read_program_file(Path(chosen.file)) if "file" in chosen else None
+        if segments is not None:
+            found = _checked(plan, plan.by_name[chosen.instrument], segments)
+            if found or chosen.verb == "check":
+                return found
+        return _programmed(plan, chosen, segments)
+
+
+def _checked(plan: LabPlan, instrument: Instrument, segments: Program) -> int:
+    """Show a program and the envelope's objections; return 0, or the exit code of a refusal."""
+    for number, each in enumerate(segments.segments, 1):
+        say(f"{number:3}  {each}")
+    took = clock_text(segments.duration_s(ROOM_C))
+    say(Text("cli.program_takes", took=took, from_c=ROOM_C))
+    findings = examine(plan.envelope, instrument, segments)
+    for finding in findings:
+        warn(finding)
+    return EXIT_REJECTED if findings else EXIT_COMPLETED
+
+
+def _programmed(plan: LabPlan, chosen: argparse.Namespace, segments: Program | None) -> int:
+    """Ask the process that owns the line."""
+    try:
+        owner = LineControl(plan.state_dir)
+    except NoOwner:
+        idle = Text("hand.idle" if plan.option else "hand.idle_default", lab=plan.file.lab.id)
+        drive = f"labharness set CHANNEL VALUE UNIT --attend{plan.option}"
+        raise CommandFailed("cli.program_idle", idle=idle, command=drive) from None
+    written = {} if segments is None else {"program": segments.written()}
+    asked = {"do": "program", "act": chosen.verb, "instrument": chosen.instrument, **written}
+    answer = answer_of(owner, **asked, **signature(chosen))
+    ending = answer["ending"]
+    said = Text("cli.program", instrument=chosen.instrument, act=chosen.verb, ending=ending)
+    if "written" in answer:
+        said = Text("cli.program_blocks", ended=said, count=answer["written"])
+    say(Text("pair", what=said, why=answer["detail"]) if answer["detail"] else said)
+    return ENDINGS.get(ending, EXIT_FAILED)

@@ -1,42 +1,39 @@
 """``labharness hazards``: the hardware safeguard of each hazard, and its proof tests."""
 
 import argparse
-from datetime import date
 
 from labharness.core.clock import VIRTUAL_EPOCH, wall_clock_utc
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.show import chosen_lab, say
-from labharness.lab import LabPlan
 from labharness.lab.config.hazards import record_proof
 
 
-def hazards(chosen: argparse.Namespace) -> int:
-    """List the hazards and their hardware safeguards, or record a proof test of one."""
-    plan = chosen_lab(chosen.lab)
+def hazards_proof(chosen: argparse.Namespace) -> int:
+    """Record a proof test of a hardware safeguard; return 1 if something is still missing."""
     today = wall_clock_utc().date()
-    if chosen.verb == "proof":
-        proof = record_proof(
-            plan.hazards,
-            chosen.hazard,
-            day=chosen.date or today,
-            today=today,
-            by=chosen.name,
-            reason=chosen.reason,
-            passed=not chosen.failed,
-        )
-        code = "cli.proof_passed" if proof.passed else "cli.proof_failed"
-        say(Text(code, hazard=proof.hazard, day=str(proof.day), by=proof.by))
-        rows = chosen_lab(chosen.lab).hazards.hazard  # like the next run reads them
-        still = next(row.missing(today) for row in rows if row.name == proof.hazard)
-        if still and proof.passed:
-            say(Text("cli.hazard_missing", why=still))
-            return EXIT_FAILED
-        return EXIT_COMPLETED
-    return _list(plan, today)
+    proof = record_proof(
+        chosen_lab(chosen.lab).hazards,
+        chosen.hazard,
+        day=chosen.date or today,
+        today=today,
+        by=chosen.name,
+        reason=chosen.reason,
+        passed=not chosen.failed,
+    )
+    code = "cli.proof_passed" if proof.passed else "cli.proof_failed"
+    say(Text(code, hazard=proof.hazard, day=str(proof.day), by=proof.by))
+    rows = chosen_lab(chosen.lab).hazards.hazard  # like the next run reads them
+    still = next(row.missing(today) for row in rows if row.name == proof.hazard)
+    if still and proof.passed:
+        say(Text("cli.hazard_missing", why=still))
+        return EXIT_FAILED
+    return EXIT_COMPLETED
 
 
-def _list(plan: LabPlan, today: date) -> int:
+def hazards_list(chosen: argparse.Namespace) -> int:
+    """List the hazards and their hardware safeguards; return 1 if something is missing."""
+    plan, today = chosen_lab(chosen.lab), wall_clock_utc().date()
     missing = 0
     for row in plan.hazards.hazard:
         why = row.missing(today)

@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from labharness.core.files.data_key import make_data_key, read_data_key
@@ -11,39 +12,51 @@ from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.rules import rules
-from labharness.faces.cli.show import chosen_lab, counted, looking, say
+from labharness.faces.cli.show import chosen_lab, counted, looking, say, say_each
 from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.usable import unsigned, unusable
 from labharness.lab.config.wires import Finding, port_costs
-from labharness.lab.operate.idle_line import identify, reset
+from labharness.lab.operate import idle_line
 
 
-def labs(chosen: argparse.Namespace) -> int:
-    """Carry out one of the three commands."""
-    if chosen.command == "lab" and chosen.verb == "key":
-        return _make_key(Path(chosen.out))
-    plan = chosen_lab(chosen.lab)
-    with looking(plan.state_dir, code="cli.state_at"):
-        if chosen.command == "reset":
-            trip = reset(plan, chosen.name, chosen.reason)
-            done = trip and Text("cli.reset", name=chosen.name, why=trip.detail)
-            say(done or Text("cli.not_latched"))
-            return EXIT_COMPLETED
-        if chosen.command == "envelope" and chosen.verb == "show":
-            for line in rules(plan):
-                say(line)
-            return EXIT_COMPLETED
+def lab_check(chosen: argparse.Namespace) -> int:
+    """Check a lab's files; with ``--connect`` also whether its instruments answer."""
+    with _lab_of(chosen) as plan:
         lab_facts_of(plan)  # reads callers and approvals
         return _check(plan, connect=chosen.command == "lab" and chosen.connect)
 
 
-def _make_key(path: Path) -> int:
+envelope_check = lab_check
+
+
+def envelope_show(chosen: argparse.Namespace) -> None:
+    """Print each row of an envelope."""
+    with _lab_of(chosen) as plan:
+        say_each(rules(plan))
+
+
+def reset(chosen: argparse.Namespace) -> None:
+    """Open the latch of a line."""
+    with _lab_of(chosen) as plan:
+        trip = idle_line.reset(plan, chosen.name, chosen.reason)
+        done = trip and Text("cli.reset", name=chosen.name, why=trip.detail)
+        say(done or Text("cli.not_latched"))
+
+
+@contextmanager
+def _lab_of(chosen: argparse.Namespace) -> Iterator[LabPlan]:
+    plan = chosen_lab(chosen.lab)
+    with looking(plan.state_dir, code="cli.state_at"):
+        yield plan
+
+
+def lab_key(chosen: argparse.Namespace) -> None:
     """Make the key for confidential data, and print the table of the lab file that names it."""
+    path = Path(chosen.out)
     make_data_key(path)
     say(Text("key.data_made", path=str(path)))
     say(f"[data]\nkey = {json.dumps(str(path.absolute()), ensure_ascii=False)}")
-    return EXIT_COMPLETED
 
 
 def _key_faults(plan: LabPlan) -> Iterator[Finding]:
@@ -74,7 +87,7 @@ def _check(plan: LabPlan, *, connect: bool) -> int:
         for path in unsigned(plan)
     ]
     if connect:
-        for name, found, trouble in identify(plan):
+        for name, found, trouble in idle_line.identify(plan):
             if trouble:
                 findings.append(Finding(name, trouble))
             else:

@@ -1,31 +1,48 @@
-"""``labharness drivers`` and ``labharness capabilities``: what is installed and offered."""
+"""``labharness drivers``, ``capabilities`` and ``example``: what is installed and offered."""
 
 import argparse
 import json
+from importlib.resources import files
+from pathlib import Path
 
+import labharness
 from labharness.core.vocabulary.spelling import did_you_mean
-from labharness.core.vocabulary.texts import Text
-from labharness.faces.cli import EXIT_COMPLETED
-from labharness.faces.cli.show import BadUse, say
-from labharness.lab.config.kinds import capabilities, driver_kinds
+from labharness.faces.cli.show import BadUse, output, say
+from labharness.lab.config import kinds
+
+EXAMPLE = "examples/mos2-monolayer.json"
 
 
-def offers(chosen: argparse.Namespace) -> int:
-    """List or show."""
+def drivers(chosen: argparse.Namespace) -> None:
+    """List the drivers."""
     try:
-        kinds = driver_kinds() if chosen.command == "drivers" else {}
-        found = capabilities() if chosen.command == "capabilities" else {}
+        found = kinds.driver_kinds()
     except LookupError as why:
         raise BadUse(why.args[0]) from None
-    for kind, module in sorted(kinds.items()):
+    for kind, module in sorted(found.items()):
         say(f"{kind:20} {module}")
-    if "name" in chosen:
-        if chosen.name not in found:
-            near = did_you_mean(chosen.name, list(found))
-            name, known = repr(chosen.name), list(found)
-            raise BadUse(Text("cli.no_capability", name=name, hint=near, known=known))
-        say(json.dumps(found[chosen.name].declaration.to_json(), indent=2, ensure_ascii=False))
-        return EXIT_COMPLETED
-    for name, each in found.items():
-        say(f"{name:28} {each.declaration.version:8} {each.declaration.description}")
-    return EXIT_COMPLETED
+
+
+def capabilities(chosen: argparse.Namespace) -> None:
+    """List the capabilities, or show one."""
+    try:
+        found = kinds.capabilities()
+    except LookupError as why:
+        raise BadUse(why.args[0]) from None
+    if "name" not in chosen:
+        for name, each in found.items():
+            say(f"{name:28} {each.declaration.version:8} {each.declaration.description}")
+        return
+    if chosen.name not in found:
+        near, known = did_you_mean(chosen.name, list(found)), list(found)
+        raise BadUse("cli.no_capability", name=repr(chosen.name), hint=near, known=known)
+    say(json.dumps(found[chosen.name].declaration.to_json(), indent=2, ensure_ascii=False))
+
+
+def example(chosen: argparse.Namespace) -> None:
+    """Print the example task, byte for byte as it is shipped."""
+    package = Path(str(files(labharness)))
+    shipped = package / EXAMPLE  # in a wheel; in a checkout it is beside the package
+    path = shipped if shipped.is_file() else package.parent / EXAMPLE
+    with output() as stream:
+        stream.write(path.read_bytes())

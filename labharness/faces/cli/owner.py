@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from labharness.core.clock import pause, steady_s
 from labharness.core.vocabulary.texts import Text, several
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
-from labharness.faces.cli.show import CommandFailed, chosen_address, complain, looking, say, warn
+from labharness.faces.cli.show import CommandFailed, at_home, complain, say, say_each, warn
 from labharness.instruments.link import local
 from labharness.instruments.link.conversation import (
     ANSWER_S_MAX,
@@ -22,14 +22,10 @@ from labharness.instruments.link.conversation import (
     Late,
     LineControl,
     NoOwner,
+    is_served,
 )
 from labharness.lab.config.account import account
-from labharness.lab.config.address import (
-    BadLabFile,
-    LabAddress,
-    default_lab_path,
-    read_address,
-)
+from labharness.lab.config.address import BadLabFile, LabAddress, default_lab_path, read_address
 from labharness.lab.config.lock import (
     MAKES_SAFE,
     LineBusy,
@@ -53,17 +49,14 @@ LABS_MAX = 1000  # state directories that are looked at
 NAN = float("nan")
 
 
-def owner(chosen: argparse.Namespace) -> int:
-    """Carry out one command; return its exit code."""
-    place = chosen_address(chosen.lab)
-    with looking(place.state_dir):
-        return (_safe if chosen.command == "safe" else _ask_owner)(place, chosen)
-
-
 def owner_of(place: LabAddress, late: Late | None = None) -> LineControl | None:
     """Reach the process that drives this line; ``None`` where none does."""
+    return _reached(place.state_dir, late or [(LATE_S, partial(_say_late, place, LATE_S))])
+
+
+def _reached(state_dir: Path, late: Late) -> LineControl | None:
     try:
-        return LineControl(place.state_dir, late or [(LATE_S, partial(_say_late, place, LATE_S))])
+        return LineControl(state_dir, late)
     except NoOwner:
         return None
 
@@ -136,37 +129,40 @@ def _deaf(place: LabAddress) -> str:
     return ""
 
 
-def _ask_owner(place: LabAddress, chosen: argparse.Namespace) -> int:
+def hold(chosen: argparse.Namespace) -> None:
     """Ask the owner to hold, resume or stop."""
-    reached = owner_of(place)
-    if reached is None:
-        there = driven_elsewhere(place, chosen.command) or _deaf(place)
-        raise CommandFailed(there or Text("hand.own_terminal", idle=idle_text(place)))
-    say(answer_of(reached, do=chosen.command, **signature(chosen))["said"])
-    return EXIT_COMPLETED
+    with at_home(chosen) as place:
+        reached = owner_of(place)
+        if reached is None:
+            there = driven_elsewhere(place, chosen.command) or _deaf(place)
+            raise CommandFailed(there or Text("hand.own_terminal", idle=idle_text(place)))
+        say(answer_of(reached, do=chosen.command, **signature(chosen))["said"])
 
 
-def _safe(place: LabAddress, chosen: argparse.Namespace) -> int:
-    answer, alone = _made_safe(place, **signature(chosen))
-    if not answer["ok"]:
-        raise CommandFailed(answer["error"])
-    unopened = answer.get("unopened", [])
-    unverified = [*unopened, *answer["unverified"]]
-    code = "hand.not_verified" if unverified else "hand.verified"
-    say(Text(code, procedure=answer["procedure"]))
-    for each in unverified:
-        say(Text("cli.item", text=each))
-    if alone and not answer["latched"]:
-        say(Text("hand.port_unopened" if unopened else "hand.not_latched"))
-    if answer.get("ended"):
-        say(Text("hand.beginning_ended"))
-    if answer["latched"]:
-        say(Text("hand.latched", command=place.reset_command))
-    hot = () if unverified else answer.get("hot", ())  # an owner of an older version names none
-    rising = still_rising(place, hot, partial(owner_of, place), complain)
-    for each in rising:
-        say(Text("cli.item", text=each))
-    return EXIT_FAILED if unverified or rising else EXIT_COMPLETED
+resume = stop = hold
+
+
+def safe(chosen: argparse.Namespace) -> int:
+    """Have a line made safe; return 1 where that is not verified, or something still rises."""
+    with at_home(chosen) as place:
+        answer, alone = _made_safe(place, **signature(chosen))
+        if not answer["ok"]:
+            raise CommandFailed(answer["error"])
+        unopened = answer.get("unopened", [])
+        unverified = [*unopened, *answer["unverified"]]
+        code = "hand.not_verified" if unverified else "hand.verified"
+        say(Text(code, procedure=answer["procedure"]))
+        say_each(Text("cli.item", text=each) for each in unverified)
+        if alone and not answer["latched"]:
+            say(Text("hand.port_unopened" if unopened else "hand.not_latched"))
+        if answer.get("ended"):
+            say(Text("hand.beginning_ended"))
+        if answer["latched"]:
+            say(Text("hand.latched", command=place.reset_command))
+        hot = () if unverified else answer.get("hot", ())  # an older owner names none
+        rising = still_rising(place, hot, partial(owner_of, place), complain)
+        say_each(Text("cli.item", text=each) for each in rising)
+        return EXIT_FAILED if unverified or rising else EXIT_COMPLETED
 
 
 def _made_safe(place: LabAddress, by: str, reason: str) -> tuple[dict[str, Any], bool]:
@@ -276,12 +272,7 @@ def owner_abroad(place: LabAddress, late: Late) -> LineControl | None:
         PermissionError: This account may not use its socket; the message names one that may.
     """
     owner = _abroad(place)
-    if owner is None or not owner.state_dir:
-        return None
-    try:
-        return LineControl(Path(owner.state_dir), late)
-    except NoOwner:
-        return None
+    return _reached(Path(owner.state_dir), late) if owner and owner.state_dir else None
 
 
 def guarded_by(place: LabAddress, plan: "Callable[[], LabPlan]") -> "LabPlan":
@@ -294,14 +285,12 @@ def guarded_by(place: LabAddress, plan: "Callable[[], LabPlan]") -> "LabPlan":
     from labharness.lab import read_lab
 
     other = guarded_elsewhere(place.identities(), place.state_dir)
-    if other is None:
-        return plan()
-    try:
-        found = read_lab(other)
-    except BadLabFile:
-        return plan()
-    warn(Text("hand.guard_has", lab=str(other)))
-    return found
+    if other is not None:
+        with suppress(BadLabFile):
+            found = read_lab(other)
+            warn(Text("hand.guard_has", lab=str(other)))
+            return found
+    return plan()
 
 
 def still_rising(
@@ -338,15 +327,15 @@ def still_rising(
     over_s = max(row.over_s for row in rows.values())
     tell(Text("hand.hot", channels=list(rows), within_s=lag_s + over_s))
     found = _asked(reach)
-    if found is None and not plan.real_ports:
-        return []  # the simulated room ended with its owner: nothing is left to measure
     if found is None:
+        if not plan.real_ports:
+            return []  # the simulated room ended with its owner: nothing is left to measure
         pause(lag_s)
         before = _look(plan, list(rows))
         pause(over_s)
         after = _look(plan, list(rows))
-        said = [warmer(name, row, before[name], after[name]) for name, row in rows.items()]
-        found = [each for each in said if each]
+        said = (warmer(name, row, before[name], after[name]) for name, row in rows.items())
+        found = list(filter(None, said))
     if not found:
         tell(Text("hand.nothing_rises", channels=list(rows)))
     return found
@@ -354,20 +343,16 @@ def still_rising(
 
 def _asked(reach: Callable[[], LineControl | None]) -> list[str] | None:
     """Ask the owner of the line until it knows; ``None`` if there is no owner any more."""
-    while True:
-        try:
-            reached = reach()
-            if reached is None:
-                return None
+    with suppress(NoOwner):
+        while (reached := reach()) is not None:
             with reached:
                 answer = reached.ask(do="cooling")
-        except NoOwner:
-            return None
-        if not answer["ok"]:
-            return None
-        if answer["known"]:
-            return [str(each) for each in answer["contradicted"]]
-        pause(ASK_S)
+            if not answer["ok"]:
+                break
+            if answer["known"]:
+                return [str(each) for each in answer["contradicted"]]
+            pause(ASK_S)
+    return None
 
 
 def _look(plan: "LabPlan", names: Sequence[str]) -> dict[str, float]:
@@ -392,13 +377,8 @@ def running_beside(state_dir: Path) -> dict[str, str]:
     """
     found = {}
     for path in sorted(islice(state_dir.parent.glob(f"*/{local.CONTROL}"), LABS_MAX)):
-        if path.parent == state_dir:
-            continue
-        try:
-            LineControl(path.parent).close()
-        except (NoOwner, PermissionError):
-            continue
-        owner = read_owner(path.parent)
-        option = "--lab FILE" if owner is None else owner.lab_option.strip()
-        found[path.parent.name] = option or NO_OPTION
+        if path.parent != state_dir and is_served(path.parent):
+            owner = read_owner(path.parent)
+            option = "--lab FILE" if owner is None else owner.lab_option.strip()
+            found[path.parent.name] = option or NO_OPTION
     return found

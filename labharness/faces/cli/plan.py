@@ -1,7 +1,6 @@
 """``labharness plan``: predict a task by a flight on the nominal plant, without submitting it."""
 
 import argparse
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,8 +10,9 @@ from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text
 from labharness.core.vocabulary.units import CELSIUS, TEMPERATURES, temperature_in
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_REJECTED
+from labharness.faces.cli.answer_said import rejection
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.show import CommandFailed, chosen_lab, say, warn
+from labharness.faces.cli.show import CommandFailed, chosen_lab, say, say_each, say_json, warn
 from labharness.faces.cli.submission import read_submit
 from labharness.faces.report.comm_loss import comm_loss
 from labharness.faces.report.words import phase_text, plain
@@ -30,23 +30,21 @@ def plan(chosen: argparse.Namespace) -> int:
     except BadPayload as why:
         return _rejected(why.rejected())
     except (JournalFailed, FileNotFoundError) as why:  # no room for a flight's own files
-        raise CommandFailed(Text("cli.cannot_fly", why=str(why))) from None
+        raise CommandFailed("cli.cannot_fly", why=str(why)) from None
     if isinstance(found, Rejected):
         return _rejected(found)
     if found.unknown:
         warn(found.unknown)
     prediction = found.prediction.to_json()
     if chosen.json:
-        risk = {"risk_level": found.risk_level, "risk_reasons": found.risk_reasons}
-        more = {"asks": found.asks, **risk}
-        say(json.dumps({**prediction, **more}, ensure_ascii=False))
+        names = ("asks", "risk_level", "risk_reasons")
+        say_json(prediction | {name: getattr(found, name) for name in names})
         return EXIT_COMPLETED
     takes, *rest = prediction_lines(prediction)
     say(takes)
     reasons = list(found.risk_reasons)
     say(Text("cli.risk", level=found.risk_level, reasons=reasons, approval=_approval(found)))
-    for line in rest:
-        say(line)
+    say_each(rest)
     return EXIT_COMPLETED
 
 
@@ -57,9 +55,7 @@ def _approval(found: Forecast) -> str:
 
 
 def _rejected(why: Rejected) -> int:
-    say(Text("cli.would_reject", code=why.reason_code, why=why.reason_message))
-    if why.suggestion:
-        say(Text("cli.suggestion", text=why.suggestion))
+    say_each(rejection(why))
     return EXIT_REJECTED
 
 

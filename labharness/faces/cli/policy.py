@@ -1,7 +1,6 @@
 """``labharness policy``: who may ask for what, and how admission would decide on one task."""
 
 import argparse
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -9,9 +8,9 @@ from pathlib import Path
 from labharness.core.clock import wall_clock_utc
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
-from labharness.faces.cli.show import chosen_lab, say
+from labharness.faces.cli.answer_said import rejection
+from labharness.faces.cli.show import chosen_lab, say, say_each, say_json
 from labharness.faces.cli.submission import read_submit
-from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of, policy_faults
 from labharness.protocols.hcp.codec import BadPayload
 from labharness.work.admission.callers import Caller
@@ -40,22 +39,16 @@ RULES = {
 }
 
 
-def policy(chosen: argparse.Namespace) -> int:
-    """Check the callers file, or explain a decision."""
+def policy_check(chosen: argparse.Namespace) -> int:
+    """Print each caller, and what is wrong in the callers file."""
     plan = chosen_lab(chosen.lab)
-    return _check(plan) if chosen.verb == "check" else _explain(plan, chosen)
-
-
-def _check(plan: LabPlan) -> int:
     callers = lab_facts_of(plan).callers
     if callers is None:
         say(Text("policy.anybody"))
         return EXIT_COMPLETED
-    for each in callers.values():
-        say(_line(each))
+    say_each(map(_line, callers.values()))
     faults = tuple(policy_faults(plan, tuple(callers.values())))
-    for fault in faults:
-        say(fault)
+    say_each(faults)
     return EXIT_FAILED if faults else EXIT_COMPLETED
 
 
@@ -72,22 +65,22 @@ def _line(caller: Caller) -> str:
     )
 
 
-def _explain(plan: LabPlan, chosen: argparse.Namespace) -> int:
+def policy_explain(chosen: argparse.Namespace) -> int:
+    """Print how admission would decide on one task, gate by gate."""
+    plan = chosen_lab(chosen.lab)
     try:
         _, payload = read_submit(Path(chosen.task))
     except BadPayload as why:
-        rejected = why.rejected()
-        say(Text("cli.would_reject", code=rejected.reason_code, why=rejected.reason_message))
+        say_each(rejection(replace(why.rejected(), suggestion=None)))
         return EXIT_REJECTED
     if chosen.caller:
         payload = payload.model_copy(update={"caller_id": chosen.caller})
     facts = replace(lab_facts_of(plan), predict=None)
     found = explained(payload, facts, LineOnFile(plan.envelope), wall_clock_utc)
     if chosen.json:
-        say(json.dumps(asdict(found), ensure_ascii=False))
+        say_json(asdict(found))
     else:
-        for line in _lines(found):
-            say(line)
+        say_each(_lines(found))
     return EXIT_COMPLETED if found.verdict is None else EXIT_REJECTED
 
 
@@ -101,8 +94,5 @@ def _lines(found: Explained) -> Iterable[str]:
                 yield Text("policy.rule", rule=Text(RULES[name]), why=why)
     if found.verdict is None:
         yield Text("policy.would_accept")
-        return
-    verdict = found.verdict
-    yield Text("cli.would_reject", code=verdict.reason_code, why=verdict.reason_message)
-    if verdict.suggestion:
-        yield Text("cli.suggestion", text=verdict.suggestion)
+    else:
+        yield from rejection(found.verdict)

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labharness.core.files.named import open_named
-from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli.show import BadUse, looking
 
 if TYPE_CHECKING:
@@ -40,4 +39,4 @@ def recording_of(path: Path, data: bytes, laser_nm: float | None = None) -> "Rec
         recording = read_spectra(data)
         return recording if laser_nm is None else recording.with_laser(laser_nm)
     except ValueError as why:  # BadFile is one
-        raise BadUse(Text("pair", what=str(path), why=str(why))) from None
+        raise BadUse("pair", what=str(path), why=str(why)) from None

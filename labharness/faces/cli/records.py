@@ -20,6 +20,7 @@ from labharness.faces.cli.show import (
     looking,
     output,
     say,
+    say_each,
     warn,
 )
 from labharness.journal import JournalFailed
@@ -56,31 +57,20 @@ ABOUT = {
 }
 
 
-def records(chosen: argparse.Namespace) -> int:
-    """Carry out one of the two commands."""
-    if chosen.command == "artifact":
-        return _artifact(chosen.uri, Path(chosen.runs), chosen.cat)
-    path = journal_in(Path(chosen.folder))
-    if chosen.verb == "verify":
-        return _verify(path, chosen.heads, chosen.key or "")
-    if chosen.verb == "access":
-        return _accesses(path.parent)
-    if chosen.verb == "grant":
-        return _grant(path, chosen)
-    results_in(path.parent)
+def journal(chosen: argparse.Namespace) -> int:
+    """Show or export the records that hold; return 1 if the journal is damaged."""
+    path = results_in(Path(chosen.folder))
     report = verify_file(path)
-    if chosen.verb == "export" and chosen.parquet is not None:
+    if chosen.verb == "show":
+        _show(path, report.head.seq)
+    elif chosen.parquet is not None:
         _to_parquet(path, Path(chosen.parquet), report.head.seq)
-    elif chosen.verb == "export":
+    else:
         with output() as out:
             export_jsonl(path, out, report.head.seq)
-    else:
-        _show(path, report.head.seq)
-    if report.ok:
-        return EXIT_COMPLETED
     for each in _damage(path, report):
         warn(each)
-    return EXIT_FAILED
+    return EXIT_COMPLETED if report.ok else EXIT_FAILED
 
 
 def journal_in(folder: Path) -> Path:
@@ -93,7 +83,7 @@ def journal_in(folder: Path) -> Path:
     path = folder / JOURNAL_NAME
     with looking(path):
         if not path.is_file():
-            raise BadUse(Text("cli.no_journal", folder=str(folder), name=JOURNAL_NAME))
+            raise BadUse("cli.no_journal", folder=str(folder), name=JOURNAL_NAME)
     return path
 
 
@@ -121,8 +111,9 @@ def results_in(folder: Path, what: str = "records") -> Path:
     return path
 
 
-def _accesses(folder: Path) -> int:
-    count = 0
+def journal_access(chosen: argparse.Namespace) -> None:
+    """Print who was approved to read, and each read of a result."""
+    folder, count = journal_in(Path(chosen.folder)).parent, 0
     with looking(folder, CommandFailed):
         for one in grants(folder):
             at, reader, name, own, reason = one.at, one.approved, one.by, one.account, one.reason
@@ -137,15 +128,15 @@ def _accesses(folder: Path) -> int:
             count += 1
     if not count:
         say(Text("cli.no_access"))
-    return EXIT_COMPLETED
 
 
-def _grant(path: Path, chosen: argparse.Namespace) -> int:
+def journal_grant(chosen: argparse.Namespace) -> None:
     """Approve a reader; where the run's lab has approvers, with the key of one of them."""
+    path = journal_in(Path(chosen.folder))
     with looking(path, CommandFailed):
         approvers = approvers_of(chosen_lab(chosen.lab or about(path).get("lab_file")))
         if approvers is None and chosen.key:
-            raise BadUse(Text("approvers.on_trust"))
+            raise BadUse("approvers.on_trust")
         session_id = str(run_header(path).get("session_id", ""))
         at = utc_text(wall_clock_utc())
         grant = Grant(at, chosen.reader, chosen.name, account(), chosen.reason, session_id)
@@ -156,7 +147,6 @@ def _grant(path: Path, chosen: argparse.Namespace) -> int:
             raise BadGrant(why)
         grant_access(path.parent, grant)
     say(Text("cli.granted", reader=chosen.reader, path=str(path.parent)))
-    return EXIT_COMPLETED
 
 
 def _why_not(approvers: Mapping[str, Approver], grant: Grant) -> str:
@@ -172,18 +162,19 @@ def _why_not(approvers: Mapping[str, Approver], grant: Grant) -> str:
     )
 
 
-def _verify(path: Path, heads: str | None, key: str) -> int:
-    found = verify_with_heads(path, _places(path) if heads is None else [Path(heads)], key)
+def journal_verify(chosen: argparse.Namespace) -> int:
+    """Verify a journal's chain, and its signed heads."""
+    path = journal_in(Path(chosen.folder))
+    places = _places(path) if chosen.heads is None else [Path(chosen.heads)]
+    found = verify_with_heads(path, places, chosen.key or "")
     report = found.report
     if report.ok:
         say(Text("cli.chain", path=str(path), count=report.head.seq, head=report.head.hash))
-    else:
-        for each in _damage(path, report):
-            say(each)
+    say_each(_damage(path, report))
     if found.vouched is not None:
         signed, where = found.vouched
-        seq, at, key = signed.seq, signed.at, signed.key
-        say(Text("cli.head_kept", seq=seq, at=at, key=key, where=str(where)))
+        seq, at = signed.seq, signed.at
+        say(Text("cli.head_kept", seq=seq, at=at, key=signed.key, where=str(where)))
         if report.ok:
             say(Text("cli.tail_known" if report.tail_known else "cli.tail_after", seq=seq))
     elif report.ok:
@@ -202,7 +193,9 @@ def _places(path: Path) -> list[Path]:
 
 
 def _damage(path: Path, report: VerifyReport) -> Iterator[Text]:
-    """Return what is bad, and what is left."""
+    """Return what is bad, and what is left; of a sound journal nothing."""
+    if report.ok:
+        return
     where, good, rows = str(path), report.head.seq, report.rows_lost
     yield Text("cli.bad_record", path=where, seq=report.first_bad_seq, why=str(report.reason))
     if rows is None:
@@ -215,7 +208,7 @@ def _to_parquet(path: Path, out: Path, until_seq: int) -> None:
     """Write the file whole or not at all, and over none that is something else."""
     with looking(out, CommandFailed):
         if out.exists() and not (out.is_file() and _is_parquet(out)):
-            raise BadUse(Text("cli.no_parquet_there", path=str(out)))
+            raise BadUse("cli.no_parquet_there", path=str(out))
         part = out.with_name(f".{out.name}.part")
         try:
             count = export_parquet(path, part, until_seq)
@@ -247,28 +240,29 @@ def _in_language(value: object) -> object:
     return list(map(_in_language, value)) if isinstance(value, list) else value
 
 
-def _artifact(uri: str, runs: Path, cat: bool) -> int:
+def artifact(chosen: argparse.Namespace) -> None:
+    """Print where the file behind an address is, or its content."""
+    uri, runs = chosen.uri, Path(chosen.runs)
     try:
         with looking(runs):
             found = resolve_all(uri, _artifact_folders(runs))
     except ArtifactRefused as why:
-        raise BadUse(Text("cli.artifact_refused", why=str(why), runs=str(runs))) from None
+        raise BadUse("cli.artifact_refused", why=str(why), runs=str(runs)) from None
     if len(set(found.values())) > 1:
         holders = [str(each.parent.parent) for each in found]
         count, one = len(holders), holders[0]
-        raise CommandFailed(Text("cli.artifact_in_many", count=count, runs=holders, one=one))
+        raise CommandFailed("cli.artifact_in_many", count=count, runs=holders, one=one)
     path = next(iter(found))
     results_in(path.parent.parent, uri)
-    if not cat:
+    if not chosen.cat:
         say(str(path))
         if stated_class(path.parent.parent):
             warn(Text("encrypted.cat"))
-        return EXIT_COMPLETED
+        return
     with looking(path, CommandFailed):
         data = kept(path)
     with output() as out:
         out.write(data)
-    return EXIT_COMPLETED
 
 
 def _artifact_folders(runs: Path) -> list[Path]:

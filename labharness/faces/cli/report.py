@@ -17,6 +17,7 @@ from labharness.faces.cli.show import (
     looking,
     one_line,
     say,
+    say_each,
     warn,
     write_whole,
 )
@@ -43,15 +44,6 @@ COLUMNS = (
 )
 
 
-def report(chosen: argparse.Namespace) -> int:
-    """Carry out one of the three commands."""
-    if chosen.command == "report":
-        return _report(Path(chosen.folder), chosen.out, chosen.lang)
-    if chosen.command == "history":
-        return _history(Path(chosen.runs))
-    return _compare(Path(chosen.one), Path(chosen.other), chosen.out, chosen.lang)
-
-
 def write_report(folder: Path) -> None:
     """Write the report of a run into its folder."""
     from labharness.faces.report.page import page
@@ -68,16 +60,18 @@ def is_another(path: Path) -> bool:
         return False  # it is not there, or will not be written either
 
 
-def _report(folder: Path, out: str | None, language: str) -> int:
+def report(chosen: argparse.Namespace) -> int:
+    """Write the report of a run; return 1 if one of its files has changed."""
     from labharness.faces.report.page import page
 
-    if out is None and stated_class(folder):
-        raise BadUse(Text("encrypted.report", folder=str(folder)))
+    folder = Path(chosen.folder)
+    if chosen.out is None and stated_class(folder):
+        raise BadUse("encrypted.report", folder=str(folder))
     facts = read_run(results_in(folder, "report"))
-    path = Path(out) if out else folder / REPORT_NAME
+    path = Path(chosen.out) if chosen.out else folder / REPORT_NAME
     _refuse_another(path)
     with looking(path, BadUse):
-        write_whole(path, page(facts, language).encode())
+        write_whole(path, page(facts, chosen.lang).encode())
     holds = _holds(folder, facts)
     say(str(path))
     return EXIT_COMPLETED if holds else EXIT_FAILED
@@ -86,7 +80,7 @@ def _report(folder: Path, out: str | None, language: str) -> int:
 def _refuse_another(path: Path) -> None:
     with looking(path):
         if path.is_file() and is_another(path):
-            raise BadUse(Text("cli.no_report_there", path=str(path)))
+            raise BadUse("cli.no_report_there", path=str(path))
 
 
 def _holds(folder: Path, facts: RunFacts) -> bool:
@@ -99,10 +93,12 @@ def _holds(folder: Path, facts: RunFacts) -> bool:
     return facts.chain.ok and not changed
 
 
-def _history(runs: Path) -> int:
+def history(chosen: argparse.Namespace) -> int:
+    """Print one line for each run; return 1 if one cannot be read."""
+    runs = Path(chosen.runs)
     with looking(runs):
         if not runs.is_dir():
-            raise BadUse(Text("cli.no_runs_folder", runs=str(runs)))
+            raise BadUse("cli.no_runs_folder", runs=str(runs))
         folders = sorted(runs.iterdir())
     journals: list[Path] = []
     unread = 0
@@ -127,8 +123,7 @@ def _history(runs: Path) -> int:
         except (JournalFailed, AccessNotLogged) as why:
             warn(str(why))
             unread += 1
-    for line in aligned([[_cell(each) for each in row] for row in rows]):
-        say(line)
+    say_each(aligned([[_cell(each) for each in row] for row in rows]))
     return EXIT_FAILED if unread else EXIT_COMPLETED
 
 
@@ -165,20 +160,18 @@ def _answer(answer: Mapping[str, Any]) -> str:
     if isinstance(outputs, Mapping):
         if referred_in(outputs):
             return Text("data.withheld")
-        shown = [
-            output_text(name, value)
-            for name, value in outputs.items()
-            if isinstance(value, int | float | str)
-        ]
-        return ", ".join(shown)
+        plain = (each for each in outputs.items() if isinstance(each[1], int | float | str))
+        return ", ".join(output_text(name, value) for name, value in plain)
     return str(answer.get("error_code") or answer.get("reason_code") or "")
 
 
-def _compare(one: Path, other: Path, out: str | None, language: str) -> int:
-    from labharness.faces.report.both_runs import differences
+def compare(chosen: argparse.Namespace) -> int:
+    """Print each difference between two runs; return 1 if there is one."""
+    from labharness.faces.report.both_runs import both_runs, differences
 
+    one, other = Path(chosen.one), Path(chosen.other)
     both = read_run(results_in(one, "report")), read_run(results_in(other, "report"))
-    page = None if out is None else Path(out)
+    page = None if chosen.out is None else Path(chosen.out)
     if page is not None:
         _refuse_another(page)
     found = differences(*both)
@@ -192,10 +185,8 @@ def _compare(one: Path, other: Path, out: str | None, language: str) -> int:
         say(Text("cli.no_difference"))
     holds = [_holds(*each) for each in zip((one, other), both, strict=True)]
     if page is not None:
-        from labharness.faces.report.both_runs import both_runs
-
         with looking(page, BadUse):
-            write_whole(page, both_runs(*both, (str(one), str(other)), language).encode())
+            write_whole(page, both_runs(*both, (str(one), str(other)), chosen.lang).encode())
         say(str(page))
     return EXIT_COMPLETED if all(holds) and not found else EXIT_FAILED
 

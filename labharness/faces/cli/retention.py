@@ -6,8 +6,7 @@ from pathlib import Path
 from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.cli import EXIT_COMPLETED
-from labharness.faces.cli.show import BadUse, CommandFailed, chosen_lab, looking, say
+from labharness.faces.cli.show import BadUse, CommandFailed, chosen_lab, looking, say, say_each
 from labharness.lab import LabPlan
 from labharness.lab.house.submissions import forget
 from labharness.lab.operate.retention import (
@@ -22,18 +21,17 @@ from labharness.protocols.hcp.terms import CONFIDENTIAL
 from labharness.work.task.kept import HOUSE_JOURNAL, read_tasks
 
 
-def retention(chosen: argparse.Namespace) -> int:
+def retention(chosen: argparse.Namespace) -> None:
     """List the runs with their dates, or remove those that are over."""
     plan, runs = chosen_lab(chosen.lab), Path(chosen.runs)
     now = wall_clock_utc()
     with looking(runs, CommandFailed):
         if not runs.is_dir():
-            raise BadUse(Text("cli.no_runs_folder", runs=str(runs)))
+            raise BadUse("cli.no_runs_folder", runs=str(runs))
         found = list(kept_runs(runs, plan.file.retention))
         if chosen.verb == "list":
-            for each in found:
-                say(_line(each))
-            return EXIT_COMPLETED
+            say_each(map(_line, found))
+            return
         if why := bad_name(chosen.name):
             raise BadUse(why)
         over = [each for each in found if each.over(now)]
@@ -47,7 +45,6 @@ def retention(chosen: argparse.Namespace) -> int:
             remove_run(each, by=chosen.name, reason=chosen.reason, now=now)
             say(Text("retention.removed", run=each.folder.name, data_class=each.data_class))
         say(Text("retention.count", removed=len(over), kept=len(found) - len(over)))
-    return EXIT_COMPLETED
 
 
 def _forget(plan: LabPlan, session_id: str) -> None:

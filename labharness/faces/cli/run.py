@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -12,13 +13,7 @@ from labharness.core.clock import Chance, utc_text, wall_clock_utc
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_FAILED, EXIT_REJECTED
-from labharness.faces.cli.answer_said import (
-    EXITS,
-    print_files,
-    print_message,
-    print_rejected,
-    report_run,
-)
+from labharness.faces.cli.answer_said import EXITS, print_files, print_message, report_run
 from labharness.faces.cli.line_writer import TERMINAL, is_live
 from labharness.faces.cli.live import LiveLine
 from labharness.faces.cli.records import journal_in
@@ -41,10 +36,7 @@ from labharness.lab import LabPlan
 from labharness.lab.wiring.operators import TerminalOperator
 from labharness.lab.wiring.tasks import RunResult, TaskRun, lab_facts_without_line
 from labharness.protocols.hcp import answers
-from labharness.protocols.hcp.codec import (
-    BadPayload,
-    encode,
-)
+from labharness.protocols.hcp.codec import BadPayload, HcpMessage, encode
 from labharness.protocols.hcp.messages import ResumeFrom
 from labharness.work.desk.checkpoint import checkpoints
 from labharness.work.desk.facts import is_without_line
@@ -55,7 +47,7 @@ EARLY_S = 0.05  # for which a loop may stand still
 def run(chosen: argparse.Namespace) -> int:
     """Run one task; return the exit code."""
     if chosen.speed is None and chosen.approval_timeout:
-        raise BadUse(Text("cli.approval_timeout"))
+        raise BadUse("cli.approval_timeout")
     try:
         submit, payload = read_submit(Path(chosen.task))
         plan = chosen_lab(chosen.lab)
@@ -96,20 +88,16 @@ def run(chosen: argparse.Namespace) -> int:
     except BadPayload as why:
         if why.message.type != "task_submit":
             told_type = repr(why.message.type)
-            raise BadUse(Text("cli.other_type", path=chosen.task, type=told_type)) from None
+            raise BadUse("cli.other_type", path=chosen.task, type=told_type) from None
         return _reject(why, chosen.json)
     early.wait()
-    try:
+    with _answer_stays(result):
         if not early.taken:
-            _answer(result, payload.capability, chosen.json)
+            _answer(result.message, payload.capability, chosen.json)
         if not chosen.json:
             told.report()
             report_run(result.folder)
             print_files(result.folder)
-    except BrokenPipeError:  # the answer is in its folder, and the exit code stands
-        drop_output()
-    except OutputLost as why:
-        warn(Text("cli.answer_in", why=str(why), folder=str(result.folder)))
     if result.watches and (result.cooled is None or not result.cooled.safe):
         return EXIT_FAILED
     return EXITS[result.message.type]
@@ -119,7 +107,7 @@ def _attached(plan: LabPlan, chosen: argparse.Namespace) -> int:
     """Let the house of this lab run the task, and stay until its end."""
     own = (chosen.out, chosen.resume, chosen.approval_timeout)
     if any(own) or chosen.speed is not None:
-        raise BadUse(Text("house.attached"))
+        raise BadUse("house.attached")
     asked = {"seed": chosen.seed, "after": []}
     answer = submit_to_house(plan, Path(chosen.task), None, asked)
     return follow(plan, answer["task_id"], chosen.json)
@@ -153,19 +141,26 @@ class _EarlyAnswer:
             self._thread.join()
 
     def _print(self, result: RunResult) -> None:
-        try:
-            _answer(result, self._capability, self._as_json)
-        except BrokenPipeError:
-            drop_output()
-        except OutputLost as why:
-            warn(Text("cli.answer_in", why=str(why), folder=str(result.folder)))
+        with _answer_stays(result):
+            _answer(result.message, self._capability, self._as_json)
 
 
-def _answer(result: RunResult, capability: str, as_json: bool) -> None:
+def _answer(message: HcpMessage, capability: str, as_json: bool) -> None:
     if as_json:
-        say(encode(result.message).decode())
+        say(encode(message).decode())
     else:
-        print_message(result.message, capability)
+        print_message(message, capability)
+
+
+@contextmanager
+def _answer_stays(result: RunResult) -> Iterator[None]:
+    """Go on where standard output is lost: the answer is in its folder, the exit code stands."""
+    try:
+        yield
+    except BrokenPipeError:
+        drop_output()
+    except OutputLost as why:
+        warn(Text("cli.answer_in", why=str(why), folder=str(result.folder)))
 
 
 def _newest_checkpoint(folder: Path) -> ResumeFrom:
@@ -177,7 +172,7 @@ def _newest_checkpoint(folder: Path) -> ResumeFrom:
     journal = journal_in(folder)
     found = [each.checkpoint_id for each in checkpoints(journal)]
     if not found:
-        raise BadUse(Text("resume.none", folder=str(folder)))
+        raise BadUse("resume.none", folder=str(folder))
     session = str(run_header(journal).get("session_id", ""))
     return ResumeFrom(session_id=session, checkpoint_id=found[-1])
 
@@ -189,10 +184,7 @@ def _reject(why: BadPayload, as_json: bool) -> int:
         in_reply_to=why.message.message_id,
         rejected=why.rejected(),
     )
-    if as_json:
-        say(encode(message).decode())
-    else:
-        print_rejected(message.payload.model_dump(exclude_unset=True))
+    _answer(message, "", as_json)
     return EXIT_REJECTED
 
 

@@ -6,27 +6,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from labharness.core.vocabulary.texts import Text
-from labharness.faces.cli import EXIT_COMPLETED
-from labharness.faces.cli.show import BadUse, looking, say, write_whole
+from labharness.faces.cli.show import BadUse, looking, say, say_each, write_whole
 from labharness.protocols.hcp.asyncapi import asyncapi
 from labharness.protocols.hcp.schemas import KINDS, message_schema
 
 ASYNCAPI: Final = "asyncapi"
 
 
-def schema(chosen: argparse.Namespace) -> int:
-    """Print one document, write all, or list them; return the exit code."""
+def schema(chosen: argparse.Namespace) -> None:
+    """Print one document, write all, or list them."""
     if chosen.out:
-        return _write(Path(chosen.out))
-    if chosen.name is None:
-        for name in DOCUMENTS:
-            say(name)
-        return EXIT_COMPLETED
-    if chosen.name not in DOCUMENTS:
-        raise BadUse(Text("schema.unknown", name=chosen.name, known=list(DOCUMENTS)))
-    say(_text(chosen.name))
-    return EXIT_COMPLETED
+        _write(Path(chosen.out))
+    elif chosen.name is None:
+        say_each(DOCUMENTS)
+    elif chosen.name in DOCUMENTS:
+        say(_text(chosen.name))
+    else:
+        raise BadUse("schema.unknown", name=chosen.name, known=list(DOCUMENTS))
 
 
 DOCUMENTS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
@@ -39,11 +35,10 @@ def _text(name: str) -> str:
     return json.dumps(DOCUMENTS[name](), ensure_ascii=False, indent=2)
 
 
-def _write(folder: Path) -> int:
+def _write(folder: Path) -> None:
     with looking(folder, BadUse):
         folder.mkdir(parents=True, exist_ok=True)
         for name in DOCUMENTS:
             path = folder / (f"{name}.json" if name == ASYNCAPI else f"{name}.schema.json")
             write_whole(path, f"{_text(name)}\n".encode())
             say(str(path))
-    return EXIT_COMPLETED

@@ -13,19 +13,13 @@ from typing import Final
 from labharness.core.clock import pause
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker import Broker
-from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.brokers import broker_of
 from labharness.faces.cli.show import BadUse, chosen_lab, complain, looking
 from labharness.faces.service.amqp import AmqpFace
 from labharness.faces.service.card import agent_card
 from labharness.faces.service.counts import Counts
 from labharness.faces.service.stdio import serve_stdio
-from labharness.faces.service.traces import (
-    BadCollector,
-    Collector,
-    TracedHouse,
-    Traces,
-)
+from labharness.faces.service.traces import BadCollector, Collector, TracedHouse, Traces
 from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lease import Leased
@@ -40,14 +34,13 @@ BROKERS: Final = ("broker", "ca", "cert", "http")
 STAND_BY_S: Final = 1.0
 """Time (s) between two tries to take over from another house of this lab."""
 
-
 OWNER_LOOK_S: Final = 2.0
 OWNER_LOOK_S_MAX: Final = 60.0
 """Longest time (s) between two looks at a line owner that does not come up."""
 
 
-def serve(chosen: argparse.Namespace) -> int:
-    """Serve until a stop request; return the exit code."""
+def serve(chosen: argparse.Namespace) -> None:
+    """Serve until a stop request."""
     plan = chosen_lab(chosen.lab)
     broker = None if _alone(chosen) else broker_of(chosen)
     collector = None if chosen.traces is None else _collector(chosen.traces, plan)
@@ -57,19 +50,18 @@ def serve(chosen: argparse.Namespace) -> int:
         sockets = _listening("--websocket", chosen.websocket, stack)
         if listening is not None:
             complain(Text("serve.pages", port=listening.getsockname()[1]))
+        served = partial(_served, plan, chosen.speed, broker, listening, sockets, collector)
         stands_by = False
         while True:
-            served = partial(_served, plan, chosen.speed, broker, listening, sockets, collector)
             try:
                 bring_up_owner(plan, chosen.speed)
                 HouseProcess(plan.path.resolve(), Path(chosen.runs), served).run()
+                return
             except Leased as why:
                 if not stands_by:
                     complain(Text("hcp.stands_by", why=str(why)))
                 stands_by = True
                 pause(STAND_BY_S)
-                continue
-            return EXIT_COMPLETED
 
 
 async def _served(
@@ -110,7 +102,7 @@ def _collector(url: str, plan: LabPlan) -> Collector:
     try:
         return Collector(url, plan.file.lab.id)
     except BadCollector as why:
-        raise BadUse(Text("pair", what="--traces", why=str(why))) from None
+        raise BadUse("pair", what="--traces", why=str(why)) from None
 
 
 @asynccontextmanager
@@ -142,7 +134,7 @@ def _alone(chosen: argparse.Namespace) -> bool:
     if all(ways.values()):
         given.insert(0, "--websocket")
     if way and given:
-        raise BadUse(Text("serve.alone", way=way, option=given[0]))
+        raise BadUse("serve.alone", way=way, option=given[0])
     return bool(way)
 
 
@@ -159,7 +151,7 @@ def _listening(option: str, port: int | None, stack: ExitStack) -> socket.socket
     try:
         return stack.enter_context(local_socket(port))
     except (OSError, OverflowError) as why:
-        raise BadUse(Text("pair", what=f"{option} {port}", why=str(why))) from None
+        raise BadUse("pair", what=f"{option} {port}", why=str(why)) from None
 
 
 @asynccontextmanager

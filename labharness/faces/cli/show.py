@@ -1,34 +1,36 @@
 """Printing, for all commands: results on standard output, everything else on standard error."""
 
+import argparse
 import errno
+import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text, in_language
+from labharness.core.vocabulary.texts import CodedError, Text, in_language
 from labharness.faces.cli.line_writer import TERMINAL
 
 if TYPE_CHECKING:
     from labharness.lab import LabAddress, LabPlan
 
 
-class OutputLost(LabError, OSError, code="output_lost"):
+class OutputLost(CodedError, OSError, code="output_lost"):
     """Standard output cannot be written: its disk is full, or worse."""
 
 
-class BadPath(LabError, ValueError, code="bad_path"):
+class BadPath(CodedError, ValueError, code="bad_path"):
     """A path was named at which the operating system does not let this account look."""
 
 
-class BadUse(LabError, code="bad_use"):
+class BadUse(CodedError, code="bad_use"):
     """An argument, or a file that it names, cannot be used in this command."""
 
 
-class CommandFailed(LabError, RuntimeError, code="command_failed"):
+class CommandFailed(CodedError, RuntimeError, code="command_failed"):
     """The command was understood and could not be carried out; the message says why."""
 
 
@@ -62,6 +64,17 @@ def say(text: str) -> None:
     with _lost():
         sys.stdout.write(in_language(text, TERMINAL.language) + "\n")
         sys.stdout.flush()
+
+
+def say_each(lines: Iterable[str]) -> None:
+    """Print the lines of a result, each as soon as it is known."""
+    for line in lines:
+        say(line)
+
+
+def say_json(value: object) -> None:
+    """Print a result for a program, in one line."""
+    say(json.dumps(value, ensure_ascii=False))
 
 
 def warn(why: str, code: str = "") -> None:
@@ -125,7 +138,7 @@ def _lost() -> Iterator[None]:
         raise
     except OSError as why:
         drop_output()
-        raise OutputLost(Text("cli.output_lost", why=why.strerror)) from None
+        raise OutputLost("cli.output_lost", why=why.strerror) from None
 
 
 def complain(text: str) -> None:
@@ -165,6 +178,18 @@ def write_whole(path: Path, data: bytes) -> None:
 def drop_output() -> None:
     """Write nothing more to standard output, whose reader has gone; not at the exit either."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def at_home(chosen: argparse.Namespace) -> Iterator["LabAddress"]:
+    """Return where a lab is; the path is named where the operating system refuses something there.
+
+    Raises:
+        BadPath: It does.
+    """
+    place = chosen_address(chosen.lab)
+    with looking(place.state_dir):
+        yield place
 
 
 def chosen_lab(path: str | None) -> "LabPlan":

@@ -2,31 +2,32 @@
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.cli import EXIT_COMPLETED
 from labharness.faces.cli.show import BadPath, CommandFailed, say
+from labharness.faces.cli.values import PORT_MAX, json_or_word
 from labharness.instruments.simulation.control import BadRequest, NoSimulatedLab, ask
 from labharness.lab import read_lab
 from labharness.lab.wiring.serve_simulated import CONTROL_NAME, serve
 
 ANSWER_S = 10.0
-TCP_MAX = 65_535
+NAMED = {
+    "bus": ("port", "set"),
+    "panel": ("instrument", "set"),
+    "operate": ("action", "details"),
+}
+"""The fields of a request for its first word, and for the others."""
 STEP_S = 3_600.0  # a manual step takes minutes of lab time
 
 
-def simulate(chosen: argparse.Namespace) -> int:
-    """Carry out one of the two commands."""
-    try:
-        if chosen.command == "simulated":
-            request = _request(chosen.asked, chosen.details)
-            timeout_s = STEP_S if chosen.asked == "operate" else ANSWER_S
-            say(json.dumps(ask(_address(Path(chosen.folder)), request, timeout_s)))
-            return EXIT_COMPLETED
+def simulate(chosen: argparse.Namespace) -> None:
+    """Serve the simulators of a lab."""
+    with _no_traceback():
         plan = read_lab(Path(chosen.lab))
         serve(
             plan,
@@ -37,11 +38,25 @@ def simulate(chosen: argparse.Namespace) -> int:
             tcp=_numbers(chosen.tcp or ()),
             ready=lambda status: say(json.dumps({"ready": True, **status})),
         )
+
+
+def simulated(chosen: argparse.Namespace) -> None:
+    """Ask the simulators that are served from a folder."""
+    with _no_traceback():
+        request = _request(chosen.asked, chosen.details)
+        timeout_s = STEP_S if chosen.asked == "operate" else ANSWER_S
+        say(json.dumps(ask(_address(Path(chosen.folder)), request, timeout_s)))
+
+
+@contextmanager
+def _no_traceback() -> Iterator[None]:
+    """Say in one line that a plant broke."""
+    try:
+        yield
     except (ModuleNotFoundError, LabError):
         raise
-    except Exception as why:  # noqa: BLE001 - a plant that broke; no traceback reaches a user
-        raise CommandFailed(Text("cli.broke", error=type(why).__name__, why=str(why))) from None
-    return EXIT_COMPLETED
+    except Exception as why:  # noqa: BLE001 - whatever it was
+        raise CommandFailed("cli.broke", error=type(why).__name__, why=str(why)) from None
 
 
 def _numbers(words: Sequence[str]) -> Mapping[str, int]:
@@ -51,8 +66,8 @@ def _numbers(words: Sequence[str]) -> Mapping[str, int]:
         name, _, number = word.partition("=")
         if not name or not number.isascii() or not number.isdecimal():
             raise BadRequest("cli.tcp", word=repr(word))
-        if not 1 <= int(number) <= TCP_MAX:
-            raise BadRequest("cli.tcp_range", word=repr(word), most=TCP_MAX)
+        if not 1 <= int(number) <= PORT_MAX:
+            raise BadRequest("cli.tcp_range", word=repr(word), most=PORT_MAX)
         if name in found:
             raise BadRequest("cli.tcp_twice", name=repr(name))
         found[name] = int(number)
@@ -65,7 +80,7 @@ def _address(folder: Path) -> str:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as why:
         raise NoSimulatedLab("cli.unserved", folder=str(folder), why=why.strerror) from None
     except OSError as why:  # a lab may well be served there
-        raise BadPath(Text("pair", what=str(folder), why=why.strerror)) from None
+        raise BadPath("pair", what=str(folder), why=why.strerror) from None
     except UnicodeDecodeError:
         binary = Text("cli.control_binary")
         raise NoSimulatedLab("cli.unserved", folder=str(folder), why=binary) from None
@@ -77,13 +92,10 @@ def _request(asked: str, details: Sequence[str]) -> dict[str, Any]:
         return {"ask": asked, "set": _pairs(details)}
     if asked == "bytes":
         return {"ask": asked, **_pairs(details)}
-    first, *pairs = details or [""]
-    if asked == "bus":
-        return {"ask": asked, "port": first, "set": _pairs(pairs)}
-    if asked == "panel":
-        return {"ask": asked, "instrument": first, "set": _pairs(pairs)}
-    if asked == "operate":
-        return {"ask": asked, "action": first, "details": _pairs(pairs)}
+    if asked in NAMED:
+        what, where = NAMED[asked]
+        first, *pairs = details or [""]
+        return {"ask": asked, what: first, where: _pairs(pairs)}
     if details:
         raise BadRequest("cli.nothing_more", word=repr(asked), got=repr(" ".join(details)))
     return {"ask": asked}
@@ -96,8 +108,5 @@ def _pairs(words: Sequence[str]) -> Mapping[str, Any]:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise BadRequest("cli.name_value", word=repr(word))
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
+        found[name] = json_or_word(value)
     return found

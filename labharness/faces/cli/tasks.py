@@ -1,4 +1,4 @@
-"""``labharness submit`` and ``labharness tasks``: the tasks that a lab's house keeps.
+"""``labharness submit``, ``tasks`` and ``jobs``: what a lab's house keeps, and makes tasks of.
 
 A command that only reads looks into the journal of the house, which need not be up. A command that
 changes a task asks the house.
@@ -6,7 +6,7 @@ changes a task asks the house.
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +18,22 @@ from labharness.faces.cli.show import (
     BadUse,
     CommandFailed,
     aligned,
-    chosen_address,
+    at_home,
     chosen_lab,
     complain,
-    looking,
     say,
+    say_each,
+    say_json,
 )
+from labharness.faces.cli.values import json_or_word
 from labharness.instruments.link.conversation import NoOwner, house_door
 from labharness.lab.config.account import account
 from labharness.lab.config.address import TEXT_BYTES_MAX, LabAddress
 from labharness.lab.house.start import state_of
 from labharness.work.task.events import events_of
+from labharness.work.task.jobs import schedule_of, standing
 from labharness.work.task.kept import HOUSE_JOURNAL, read_history, read_tasks
-from labharness.work.task.record import Task, Tasks
+from labharness.work.task.record import Job, Task, Tasks
 from labharness.work.task.snapshot import graph_of, last_error, snapshot, task_of, unfollowed, utc
 from labharness.work.task.states import FOR_PERSONS, TERMINAL
 
@@ -40,23 +43,6 @@ if TYPE_CHECKING:
 LOOK_S = 0.5  # between two looks at a task that is waited for
 ID_CHARACTERS = 8  # of an id in a list; any unique beginning names a task
 ENDS = {"completed": EXIT_COMPLETED, "cancelled": EXIT_ABORTED}
-
-
-def tasks(chosen: argparse.Namespace) -> int:
-    """Carry out one command; return its exit code."""
-    place = chosen_address(chosen.lab)
-    with looking(place.state_dir):
-        if chosen.command == "submit":
-            return _submit(place, chosen)
-        read = {"list": _list, "graph": _graph, "events": _events, "show": _show}
-        if chosen.verb in read:
-            return read[chosen.verb](place, chosen)
-        if chosen.verb == "salvage":
-            return _salvage(place, chosen)
-        task = _named(kept_tasks(place), chosen.id)
-        if chosen.verb == "result":
-            return _result(place, task, chosen.json)
-        return _give(place, task, chosen)
 
 
 def kept_tasks(place: LabAddress) -> Tasks:
@@ -73,7 +59,7 @@ def _shown(place: LabAddress) -> Tasks:
 def _journal(place: LabAddress) -> Path:
     path = place.state_dir / HOUSE_JOURNAL
     if not path.exists():
-        raise CommandFailed(Text("house.never", path=str(path)))
+        raise CommandFailed("house.never", path=str(path))
     return path
 
 
@@ -81,29 +67,27 @@ def _named(kept: Tasks, name: str) -> Task:
     """Return the one task whose id begins so."""
     found = [each for each in kept.by_id.values() if each.task_id.startswith(name)]
     if not found:
-        raise BadUse(Text("house.unknown_task", task_id=name))
+        raise BadUse("house.unknown_task", task_id=name)
     if len(found) > 1:
-        raise BadUse(Text("house.ambiguous", task_id=name, count=len(found)))
+        raise BadUse("house.ambiguous", task_id=name, count=len(found))
     return found[0]
 
 
 # ---- reading
 
 
-def _list(place: LabAddress, chosen: argparse.Namespace) -> int:
-    kept = _shown(place)
-    if chosen.json:
-        now_s = wall_clock_utc().timestamp()
-        say(json.dumps(snapshot(kept, place.lab_id, now_s), ensure_ascii=False))
-        return EXIT_COMPLETED
-    for line in aligned([_row(place, each) for each in kept.by_id.values()]):
-        say(line)
-    if not kept.by_id:
-        say(Text("house.no_tasks"))
-    return EXIT_COMPLETED
+def tasks_list(chosen: argparse.Namespace) -> None:
+    """Print one line for each task, or one snapshot."""
+    with at_home(chosen) as place:
+        kept = _shown(place)
+        if chosen.json:
+            say_json(snapshot(kept, place.lab_id, wall_clock_utc().timestamp()))
+        else:
+            rows = [_row(each) for each in kept.by_id.values()]
+            say_each(aligned(rows) if rows else [Text("house.no_tasks")])
 
 
-def _row(place: LabAddress, task: Task) -> tuple[str, ...]:
+def _row(task: Task) -> tuple[str, ...]:
     at = utc(round(task.created_at_s))
     doing = _doing(task) if task.status not in TERMINAL else _ended(task)
     who = (task.title, task.requested_by)
@@ -122,77 +106,83 @@ def _doing(task: Task) -> str:
     return reason if task.status in FOR_PERSONS else step or reason
 
 
-def _show(place: LabAddress, chosen: argparse.Namespace) -> int:
-    kept = _shown(place)
-    task = _named(kept, chosen.id)
-    body = task_of(kept, task)
-    if chosen.json:
-        say(json.dumps(body, ensure_ascii=False))
-        return EXIT_COMPLETED
-    for line in task_lines(body):
-        say(line)
-    return EXIT_COMPLETED
+def tasks_show(chosen: argparse.Namespace) -> None:
+    """Print one task with its attempts."""
+    with at_home(chosen) as place:
+        kept = _shown(place)
+        _say_whole(task_of(kept, _named(kept, chosen.id)), chosen.json)
 
 
-def task_lines(body: dict[str, Any], before: str = "") -> Iterator[str]:
+def _say_whole(body: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        say_json(body)
+    else:
+        say_each(_lines(body))
+
+
+def _lines(body: dict[str, Any], before: str = "") -> Iterator[str]:
     """Return an object as indented lines, a value each; empty ones are left out."""
     for name, value in body.items():
         if isinstance(value, dict):
-            yield from task_lines(value, f"{before}{name}.")
+            yield from _lines(value, f"{before}{name}.")
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             for number, each in enumerate(value, 1):
-                yield from task_lines(each, f"{before}{name} {number}.")
+                yield from _lines(each, f"{before}{name} {number}.")
         elif value not in ([], ""):
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             yield f"{before}{name}: {shown}"
 
 
-def _graph(place: LabAddress, chosen: argparse.Namespace) -> int:
-    kept = kept_tasks(place)
-    if chosen.json:
-        say(json.dumps(graph_of(kept), ensure_ascii=False))
-        return EXIT_COMPLETED
-    edges = [each for each in kept.edges if each.status == "active"]
-    cut = ID_CHARACTERS
-    for line in aligned([(e.source_id[:cut], e.kind, e.target_id) for e in edges]):
-        say(line)
-    return EXIT_COMPLETED
+def tasks_graph(chosen: argparse.Namespace) -> None:
+    """Print the edges between tasks."""
+    with at_home(chosen) as place:
+        kept = kept_tasks(place)
+        if chosen.json:
+            say_json(graph_of(kept))
+            return
+        edges = [each for each in kept.edges if each.status == "active"]
+        cut = ID_CHARACTERS
+        say_each(aligned([(e.source_id[:cut], e.kind, e.target_id) for e in edges]))
 
 
-def _events(place: LabAddress, chosen: argparse.Namespace) -> int:
-    for fact_id, fact, before, after in read_history(_journal(place)):
-        for event in events_of(fact, before, after, fact_id):
-            say(json.dumps(event, ensure_ascii=False))
-    return EXIT_COMPLETED
+def tasks_events(chosen: argparse.Namespace) -> None:
+    """Print each event of each task, an object a line."""
+    with at_home(chosen) as place:
+        for fact_id, fact, before, after in read_history(_journal(place)):
+            for event in events_of(fact, before, after, fact_id):
+                say_json(event)
 
 
-def _result(place: LabAddress, task: Task, as_json: bool) -> int:
+def tasks_result(chosen: argparse.Namespace) -> int:
+    """Print the answer of a task; return the exit code of its end."""
     from labharness.faces.cli.records import ANSWER, results_in
-    from labharness.protocols.hcp.codec import encode
 
-    message = answer_of_task(place, task)
-    if message is None:
-        none = Text("house.no_answer", task_id=task.task_id, status=task.status)
-        raise CommandFailed(several(none, _ended(task)))
-    if task.attempts:
-        results_in(_folder(place, task), ANSWER)
-    if as_json:
-        say(encode(message).decode())
-    else:
-        _print(place, task, message)
-    return _exit_of(task)
+    with at_home(chosen) as place:
+        task = _named(kept_tasks(place), chosen.id)
+        message = answer_of_task(place, task)
+        if message is None:
+            none = Text("house.no_answer", task_id=task.task_id, status=task.status)
+            raise CommandFailed(several(none, _ended(task)))
+        if task.attempts:
+            results_in(_folder(place, task), ANSWER)
+        return _answered(place, task, message, chosen.json)
 
 
-def _print(place: LabAddress, task: Task, message: "HcpMessage") -> None:
+def _answered(place: LabAddress, task: Task, message: "HcpMessage | None", as_json: bool) -> int:
     """Print an answer; a task that was rejected on receipt has no run, and so no folder."""
     from labharness.faces.cli.answer_said import print_answer, print_message, report_run
+    from labharness.protocols.hcp.codec import encode
 
-    if not task.attempts:
+    if message is not None and as_json:
+        say(encode(message).decode())
+    elif message is not None and task.attempts:
+        folder = _folder(place, task)
+        report_run(folder)
+        print_answer(message, folder, task.task_family)
+    elif message is not None:
         print_message(message, task.task_family)
-        return
-    folder = _folder(place, task)
-    report_run(folder)
-    print_answer(message, folder, task.task_family)
+    rejected = task.status == "failed" and task.started_at_s is None
+    return EXIT_REJECTED if rejected else ENDS.get(task.status, EXIT_FAILED)
 
 
 def answer_of_task(place: LabAddress, task: Task) -> "HcpMessage | None":
@@ -218,34 +208,36 @@ def _folder(place: LabAddress, task: Task) -> Path:
     return (runs or Path("runs")) / task.attempts[-1].run_id
 
 
-def _salvage(place: LabAddress, chosen: argparse.Namespace) -> int:
+def tasks_salvage(chosen: argparse.Namespace) -> None:
     """Keep what is valid of a damaged journal; the file as it was stays beside it."""
     from labharness.lab.house.house_process import salvage_house
 
-    path = str(_journal(place))
-    found = salvage_house(chosen_lab(chosen.lab))
-    if found is None:
-        say(Text("house.whole", path=path))
-        return EXIT_COMPLETED
-    lost = "?" if found.rows_lost is None else found.rows_lost
-    say(Text("house.salvaged", path=path, good=found.head.seq, rows=lost, why=found.reason))
-    return EXIT_COMPLETED
+    with at_home(chosen) as place:
+        path = str(_journal(place))
+        found = salvage_house(chosen_lab(chosen.lab))
+        if found is None:
+            say(Text("house.whole", path=path))
+            return
+        lost = "?" if found.rows_lost is None else found.rows_lost
+        say(Text("house.salvaged", path=path, good=found.head.seq, rows=lost, why=found.reason))
 
 
 # ---- asking the house
 
 
-def _submit(place: LabAddress, chosen: argparse.Namespace) -> int:
-    after = [_named(kept_tasks(place), each).task_id for each in chosen.after or ()]
-    asked = {"seed": chosen.seed, "after": after}
-    answer = submit_to_house(place, Path(chosen.task), chosen.key, asked)
-    task_id, fresh, rejected = (answer[each] for each in ("task_id", "fresh", "rejected"))
-    if chosen.json and not chosen.wait:
-        say(json.dumps({"task_id": task_id, "fresh": fresh, "rejected": rejected}))
-        return EXIT_REJECTED if rejected else EXIT_COMPLETED
-    if not chosen.json:
-        say(Text("house.submitted" if fresh else "house.known", task_id=task_id))
-    return follow(place, task_id, chosen.json) if chosen.wait or rejected else EXIT_COMPLETED
+def submit(chosen: argparse.Namespace) -> int:
+    """Give a task to the house; with ``--wait`` stay until its end."""
+    with at_home(chosen) as place:
+        after = [_named(kept_tasks(place), each).task_id for each in chosen.after or ()]
+        asked = {"seed": chosen.seed, "after": after}
+        answer = submit_to_house(place, Path(chosen.task), chosen.key, asked)
+        task_id, fresh, rejected = (answer[each] for each in ("task_id", "fresh", "rejected"))
+        if chosen.json and not chosen.wait:
+            say_json({"task_id": task_id, "fresh": fresh, "rejected": rejected})
+            return EXIT_REJECTED if rejected else EXIT_COMPLETED
+        if not chosen.json:
+            say(Text("house.submitted" if fresh else "house.known", task_id=task_id))
+        return follow(place, task_id, chosen.json) if chosen.wait or rejected else EXIT_COMPLETED
 
 
 def submit_to_house(
@@ -282,54 +274,43 @@ def follow(place: LabAddress, task_id: str, as_json: bool) -> int:
     shown = ""
     while True:
         task = kept_tasks(place).by_id[task_id]
-        state = _doing(task)
-        line = Text(
-            "house.done_why", task_id=task_id[:ID_CHARACTERS], status=task.status, why=state
-        )
-        if not state:
-            line = Text("house.done", task_id=task_id[:ID_CHARACTERS], status=task.status)
+        line: str = Text("house.done", task_id=task_id[:ID_CHARACTERS], status=task.status)
+        if state := _doing(task):
+            line = Text(
+                "house.done_why", task_id=task_id[:ID_CHARACTERS], status=task.status, why=state
+            )
         if line != shown and not as_json:
             complain(line)
             shown = line
         if task.status in TERMINAL:
-            break
+            return _answered(place, task, answer_of_task(place, task), as_json)
         pause(LOOK_S)
-    from labharness.protocols.hcp.codec import encode
-
-    message = answer_of_task(place, task)
-    if message is not None and as_json:
-        say(encode(message).decode())
-    elif message is not None:
-        _print(place, task, message)
-    return _exit_of(task)
 
 
-def _exit_of(task: Task) -> int:
-    rejected = task.status == "failed" and task.started_at_s is None
-    return EXIT_REJECTED if rejected else ENDS.get(task.status, EXIT_FAILED)
+def tasks(chosen: argparse.Namespace) -> None:
+    """Give the house a command on one task."""
+    with at_home(chosen) as place:
+        kept = kept_tasks(place)
+        task_id = _named(kept, chosen.id).task_id
+        asked: dict[str, Any] = {"by": account(), "task_id": task_id}
+        if chosen.verb == "confirm":
+            answer = ask_house(place, do="confirm", step=chosen.step, name=chosen.name, **asked)
+            say(Text("house.confirmed", step=answer["said"]))
+            return
+        if chosen.verb in ("link", "unlink"):
+            near = [each for each in kept.by_id if each.startswith(chosen.target)]
+            target = near[0] if len(near) == 1 else chosen.target
+            asked |= {"kind": chosen.kind, "target_id": target}
+        elif chosen.verb == "update":
+            from labharness.lab.house.spoken import OF_PEOPLE
 
-
-def _give(place: LabAddress, task: Task, chosen: argparse.Namespace) -> int:
-    asked: dict[str, Any] = {"by": account(), "task_id": task.task_id}
-    if chosen.verb == "confirm":
-        answer = ask_house(place, do="confirm", step=chosen.step, name=chosen.name, **asked)
-        say(Text("house.confirmed", step=answer["said"]))
-        return EXIT_COMPLETED
-    if chosen.verb in ("link", "unlink"):
-        target = chosen.target
-        near = [each for each in kept_tasks(place).by_id if each.startswith(target)]
-        asked |= {"kind": chosen.kind, "target_id": near[0] if len(near) == 1 else target}
-    elif chosen.verb == "update":
-        from labharness.lab.house.spoken import OF_PEOPLE
-
-        given = {name: getattr(chosen, name) for name in OF_PEOPLE}
-        asked |= {name: value for name, value in given.items() if value is not None}
-    else:
-        asked["reason"] = chosen.reason
-        asked["resume"] = chosen.verb == "retry" and chosen.resume
-    ask_house(place, do=chosen.verb, **asked)
-    say(Text("house.asked", what=chosen.verb, task_id=task.task_id))
-    return EXIT_COMPLETED
+            given = {name: getattr(chosen, name) for name in OF_PEOPLE}
+            asked |= {name: value for name, value in given.items() if value is not None}
+        else:
+            asked["reason"] = chosen.reason
+            asked["resume"] = chosen.verb == "retry" and chosen.resume
+        ask_house(place, do=chosen.verb, **asked)
+        say(Text("house.asked", what=chosen.verb, task_id=task_id))
 
 
 def ask_house(place: LabAddress, **asked: object) -> dict[str, Any]:
@@ -344,3 +325,125 @@ def ask_house(place: LabAddress, **asked: object) -> dict[str, Any]:
     if not answer["ok"]:
         raise CommandFailed(answer["error"])
     return answer
+
+
+# ---- batches and schedules
+
+
+def jobs_create(chosen: argparse.Namespace) -> None:
+    """Have the house make a batch or a schedule of a task."""
+    with at_home(chosen) as place:
+        answer = ask_of_file(
+            place,
+            Path(chosen.task),
+            do="create_job",
+            by=account(),
+            vary=_vary(chosen.vary or ()),
+            every=chosen.every or "",
+            title=chosen.title or "",
+            seed=chosen.seed,
+            key=chosen.key or "",
+        )
+        job_id = answer["job_id"]
+        job = kept_tasks(place).jobs[job_id]
+        if chosen.json:
+            say_json({"job_id": job_id, "task_ids": job.task_ids})
+        elif job.every:
+            say(Text("job.scheduled", job_id=job_id, next=_next(job)))
+        else:
+            say(Text("job.created", job_id=job_id, count=len(job.task_ids)))
+
+
+def _vary(given: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the values by their paths, each as JSON has it, or else as a word."""
+    found: dict[str, list[Any]] = {}
+    for each in given:
+        path, equals, values = each.partition("=")
+        if not path or not equals or path in found:
+            raise BadUse("job.vary", given=each)
+        found[path] = [json_or_word(one) for one in values.split(",")]
+    return found
+
+
+def jobs_list(chosen: argparse.Namespace) -> None:
+    """Print one line for each job, or an array."""
+    with at_home(chosen) as place:
+        kept = kept_tasks(place)
+        if chosen.json:
+            say_json([_body(kept, each) for each in kept.jobs.values()])
+        else:
+            rows = [_job_row(kept, each) for each in kept.jobs.values()]
+            say_each(aligned(rows) if rows else [Text("job.none")])
+
+
+def _job_row(kept: Tasks, job: Job) -> tuple[str, ...]:
+    ended = [kept.by_id[each].status for each in job.task_ids]
+    done, failed = ended.count("completed"), ended.count("failed") + ended.count("timed_out")
+    counts = Text("job.counts", count=len(ended), done=done, failed=failed, missed=job.missed)
+    head = (job.job_id[:ID_CHARACTERS], standing(kept, job), job.every or "-", job.title)
+    return (*head, counts, _next(job))
+
+
+def _next(job: Job) -> str:
+    """Return the next due time of a schedule, or ``""``."""
+    if not job.every or job.ended_at_s is not None:
+        return ""
+    return utc(schedule_of(job.every, job.created_at_s).after(job.due_s))
+
+
+def _body(kept: Tasks, job: Job) -> dict[str, Any]:
+    """Return a job as an object; what it does not have is left out."""
+    miss, every = job.last_miss, job.every
+    body = {
+        "jobId": job.job_id,
+        "title": job.title,
+        "status": standing(kept, job),
+        "createdBy": job.created_by,
+        "createdAt": utc(job.created_at_s),
+        "endedAt": None if job.ended_at_s is None else utc(job.ended_at_s),
+        "every": every,
+        "nextDue": _next(job),
+        "ticks": job.ticks if every else None,
+        "owed": [utc(int(each)) if every else each for each in job.owed],
+        "missedRuns": job.missed,
+        "lastMissed": miss and {"reason": miss.reason, "count": miss.count} | _span(job),
+        "vary": [dict(each) for each in job.runs],
+        "tasks": [
+            {"taskId": each, "title": kept.by_id[each].title, "status": kept.by_id[each].status}
+            for each in job.task_ids
+        ],
+    }
+    return {name: value for name, value in body.items() if value not in (None, "")}
+
+
+def _span(job: Job) -> dict[str, str]:
+    miss = job.last_miss
+    if miss is None or not miss.first_s:
+        return {}
+    return {"first": utc(miss.first_s), "last": utc(miss.last_s)}
+
+
+def jobs_show(chosen: argparse.Namespace) -> None:
+    """Print one job with its tasks."""
+    with at_home(chosen) as place:
+        kept = kept_tasks(place)
+        _say_whole(_body(kept, _job(kept, chosen.id)), chosen.json)
+
+
+def jobs_end(chosen: argparse.Namespace) -> None:
+    """End a job: no task is made of it any more."""
+    with at_home(chosen) as place:
+        job_id = _job(kept_tasks(place), chosen.id).job_id
+        ask_house(place, do="end_job", by=account(), job_id=job_id, reason=chosen.reason)
+        if chosen.json:
+            say_json({"job_id": job_id})
+        else:
+            say(Text("job.ended_now", job_id=job_id))
+
+
+def _job(kept: Tasks, name: str) -> Job:
+    """Return the one job whose id begins so."""
+    found = [each for each in kept.jobs.values() if each.job_id.startswith(name)]
+    if len(found) != 1:
+        raise BadUse("job.unknown", job_id=name, count=len(found))
+    return found[0]

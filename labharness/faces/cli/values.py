@@ -1,6 +1,7 @@
 """The values of arguments: each is read from its text, or refused with what is allowed."""
 
 import argparse
+import json
 import re
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -145,6 +146,14 @@ def words(text: str) -> str:
     if not text.isprintable():  # such as text that came by a terminal of another encoding
         raise _wrong("value.unprintable", word=repr(text))
     return text
+
+
+def json_or_word(text: str) -> object:
+    """Return a value as JSON has it, or else as a word."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 text = str

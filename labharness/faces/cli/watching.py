@@ -2,32 +2,34 @@
 
 import argparse
 import json
+import os
+import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache, partial
+from math import isfinite
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from labharness.core.clock import pause
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text, in_language
-from labharness.faces.cli import EXIT_COMPLETED
-from labharness.faces.cli.keys import Keys
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.owner import idle_text, owner_of, running_beside, whole
 from labharness.faces.cli.show import (
     BadUse,
     CommandFailed,
-    chosen_address,
+    at_home,
     latched,
-    looking,
-    say,
+    say_each,
+    say_json,
     warn,
 )
-from labharness.instruments.link.conversation import LineControl, NoOwner
+from labharness.instruments.link.conversation import LineControl, NoOwner, is_served
 from labharness.lab.config.address import LabAddress
 from labharness.lab.config.lock import LineBusy, read_owner
 
@@ -40,17 +42,36 @@ if TYPE_CHECKING:
 WATCH_S = 1.0  # between two looks at what a line says
 ANSWER_TRIES, ANSWER_TRY_S = 25, 0.2  # an owner's socket ends before its answer is on the disk
 COLUMNS = ("watch.channel", "watch.value", "watch.unit", "watch.age", "watch.within")
+PAGE, ALL = 10, 10**6
+ROWS = {
+    b"\x1b[A": -1,
+    b"\x1bOA": -1,
+    b"k": -1,
+    b"\x1b[B": 1,
+    b"\x1bOB": 1,
+    b"j": 1,
+    b"\x1b[5~": -PAGE,
+    b"\x1b[6~": PAGE,
+    b" ": PAGE,
+    b"\x1b[H": -ALL,
+    b"\x1b[1~": -ALL,
+    b"g": -ALL,
+    b"\x1b[F": ALL,
+    b"\x1b[4~": ALL,
+    b"G": ALL,
+}
+"""Rows down that a key means, as xterm and its like send it (ECMA-48; XTerm Control Sequences)."""
+
 STYLES = {"trip": "bold white on red", "warn": "black on yellow", "unknown": "magenta"}
 
 
-def watching(chosen: argparse.Namespace) -> int:
-    """Show a line's readings once a second; return the exit code."""
-    place = chosen_address(chosen.lab)
-    with looking(place.state_dir):
-        return watch_line(place, chosen, owner_of(place))
+def watch(chosen: argparse.Namespace) -> None:
+    """Show a line's readings once a second."""
+    with at_home(chosen) as place:
+        watch_line(place, chosen, owner_of(place))
 
 
-def watch_line(place: LabAddress, chosen: argparse.Namespace, owner: LineControl | None) -> int:
+def watch_line(place: LabAddress, chosen: argparse.Namespace, owner: LineControl | None) -> None:
     """Show a line's readings once a second.
 
     Args:
@@ -60,7 +81,8 @@ def watch_line(place: LabAddress, chosen: argparse.Namespace, owner: LineControl
     """
     looks = None if chosen.for_s is None else max(1, round(chosen.for_s / WATCH_S))
     if owner is None:
-        return _watch_alone(whole(place), chosen, looks)
+        _watch_alone(whole(place), chosen, looks)
+        return
     with owner, Screen(place, chosen.names, as_json=chosen.json, looks=looks) as screen:
         found = read_owner(place.state_dir)
         folder = "" if found is None else found.folder
@@ -73,16 +95,15 @@ def watch_line(place: LabAddress, chosen: argparse.Namespace, owner: LineControl
                 pause(WATCH_S)
                 status = owner.ask(do="status")
         except NoOwner:
-            if _drives_still(place):
+            if is_served(place.state_dir):
                 raise
             with suppress(KeyboardInterrupt):
                 screen.stay(Text("watch.owner_ended", how=how_it_ended(folder)))
         except KeyboardInterrupt:  # the way to end a watch
             pass
-    return EXIT_COMPLETED
 
 
-def _watch_alone(plan: "LabPlan", chosen: argparse.Namespace, looks: int | None) -> int:
+def _watch_alone(plan: "LabPlan", chosen: argparse.Namespace, looks: int | None) -> None:
     """Poll a line without an owner."""
     from labharness.lab.operate.idle_line import watch
 
@@ -98,8 +119,7 @@ def _watch_alone(plan: "LabPlan", chosen: argparse.Namespace, looks: int | None)
             if why.owner is None or why.owner.does or plan.real_ports:
                 raise
             who = str(why.owner)
-            raise CommandFailed(Text("watch.fast", owner=who, lab=plan.option)) from None
-    return EXIT_COMPLETED
+            raise CommandFailed("watch.fast", owner=who, lab=plan.option) from None
 
 
 def _must_be_known(plan: "LabPlan", names: Sequence[str]) -> None:
@@ -125,15 +145,6 @@ def _named(channel: str, names: Sequence[str]) -> bool:
         name == instrument or fnmatchcase(channel, name) or fnmatchcase(instrument, name)
         for name in names
     )
-
-
-def _drives_still(place: LabAddress) -> bool:
-    """Return whether the owner of the line is still there, and only silent."""
-    try:
-        LineControl(place.state_dir).close()
-    except NoOwner:
-        return False
-    return True
 
 
 def how_it_ended(folder: str) -> str:
@@ -194,9 +205,57 @@ def bounds_text(envelope: "Envelope", channel: str) -> str:
     for row in envelope.trips:
         if row.channel == channel:
             code = "watch.trips" if row.procedure else "watch.warns"
-            said += [Text(code, sign="<", at=row.low)] if row.low > float("-inf") else []
-            said += [Text(code, sign=">", at=row.high)] if row.high < float("inf") else []
+            ends = (("<", row.low), (">", row.high))
+            said += [Text(code, sign=sign, at=at) for sign, at in ends if isfinite(at)]
     return Text("items", parts=list(dict.fromkeys(said)))
+
+
+class Keys:
+    """Reads the keys of a terminal in a thread; without a terminal it does nothing.
+
+    ``q`` ends the command like Ctrl-C, which works all the time.
+
+    Args:
+        scroll: Takes the number of rows to move down; it is called from that thread.
+    """
+
+    def __init__(self, scroll: Callable[[int], None]) -> None:
+        self._scroll = scroll
+        self._before: list[Any] | None = None
+
+    def start(self) -> None:
+        """Begin to read keys one by one, not by lines."""
+        if os.name != "posix" or not sys.stdin.isatty():
+            return
+        import termios
+        import tty
+
+        with suppress(termios.error, OSError, ValueError):
+            number = sys.stdin.fileno()
+            self._before = termios.tcgetattr(number)
+            tty.setcbreak(number)
+            # a shell ignores SIGINT for what it runs in the background; a key must end that too
+            if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+            Thread(target=self._hear, args=(number,), name="keys", daemon=True).start()
+
+    def stop(self) -> None:
+        """Restore the terminal."""
+        if self._before is not None:
+            import termios
+
+            with suppress(termios.error, OSError, ValueError):
+                termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._before)
+            self._before = None
+
+    def _hear(self, number: int) -> None:
+        with suppress(OSError):  # the terminal has gone
+            while key := os.read(number, 16):
+                if key in (b"q", b"Q"):
+                    os.kill(os.getpid(), signal.SIGINT)
+                    return
+                if rows := ROWS.get(key):
+                    self._scroll(rows)
 
 
 class Screen:
@@ -221,24 +280,21 @@ class Screen:
         self._ended = ""
         self._first = 0  # the topmost row
         self._live: Any = None
-        self._keys: Keys | None = None
+        self._keys = Keys(self._scroll)
         if not as_json and sys.stdout.isatty():
             from rich.live import Live
 
             self._live = Live(auto_refresh=False)
-            self._keys = Keys(self._scroll)
 
     def __enter__(self) -> "Screen":
         if self._live is not None:
             self._live.start()
-        if self._keys is not None:
             self._keys.start()
         return self
 
     def __exit__(self, *ended: object) -> None:
-        if self._keys is not None:
-            self._keys.stop()
         if self._live is not None:
+            self._keys.stop()
             self._live.stop()
 
     def show(self, status: Mapping[str, Any]) -> bool:
@@ -253,12 +309,11 @@ class Screen:
         kept = {channel: row for channel, row in readings if _named(channel, self._names)}
         self._status = {**status, "readings": kept}
         if self._as_json:
-            say(json.dumps(self._status, ensure_ascii=False))
+            say_json(self._status)
         elif self._live is not None:
             self._draw()
         else:
-            for line in (*self._head(), *self._lines()):
-                say(line)
+            say_each((*self._head(), *self._lines()))
         if self._left is not None:
             self._left -= 1
         return self._left is None or self._left > 0
@@ -281,18 +336,16 @@ class Screen:
         """Return the lines above the readings."""
         status = self._status
         parts = [status["state"], Text("watch.line", mode=status["mode"])]
-        parts += [status["step"]] if status["step"] else []
+        if status["step"]:
+            parts.append(status["step"])
         if status.get("left_s"):
             parts.append(Text("cli.left", time=clock_text(status["left_s"])))
         if status["trip"]:
             parts.append(Text("watch.tripped", why=status["trip"]))
         why = status.get("latched")
         lost = [Text("watch.alarm", what=each) for each in status.get("lost", ())]
-        return [
-            Text("watch.head", parts=parts),
-            *([latched(self._place, why)] if why else []),
-            *lost,
-        ]
+        head: str = Text("watch.head", parts=parts)
+        return [head, *([latched(self._place, why)] if why else []), *lost]
 
     def _rows(self) -> Iterator[tuple[str, str, str, str]]:
         """Return channel, value, unit and age (s) of each reading."""

@@ -19,9 +19,8 @@ import pytest
 
 from commands import COMMAND, say
 from labharness.faces.cli import watching
-from labharness.faces.cli.keys import Keys, rows_of
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.watching import bounds_text, how_it_ended, level, watch_line
+from labharness.faces.cli.watching import ROWS, Keys, bounds_text, how_it_ended, level, watch_line
 from labharness.instruments.link.conversation import LineControl, NoOwner
 from labharness.lab import LabPlan
 from labharness.work.desk.folder import ANSWER_NAME, SUBMIT_NAME
@@ -149,7 +148,7 @@ def test_a_watch_says_that_the_run_has_ended_and_how(
     monkeypatch.setattr(watching, "WATCH_S", 0.01)
     monkeypatch.setattr(TERMINAL, "command", "watch")
     chosen = argparse.Namespace(names=[], json=False, for_s=None)
-    assert watch_line(short_plan, chosen, cast("LineControl", Gone())) == 0
+    watch_line(short_plan, chosen, cast("LineControl", Gone()))
     TERMINAL.flush()
     out, err = capfd.readouterr()
     assert "argon.flow" in out
@@ -186,7 +185,7 @@ def test_keys_are_heard_one_by_one_and_the_terminal_is_left_as_it_was(
 
 
 def test_no_other_key_moves_anything() -> None:
-    assert [rows_of(key) for key in (b"", b"\x1b", b"a", b"\x1b[C")] == [0, 0, 0, 0]
+    assert not {b"", b"\x1b", b"a", b"\x1b[C"} & ROWS.keys()
 
 
 @has_terminals
