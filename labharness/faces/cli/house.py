@@ -51,7 +51,7 @@ def down(chosen: argparse.Namespace) -> None:
 
 
 def status(chosen: argparse.Namespace) -> int:
-    """Say what the processes of a lab say of themselves; 1 unless both are well."""
+    """Print what the processes of a lab answer; return 1 unless both are well."""
     with at_home(chosen) as place:
         owner, kept = state_of(owner_door, place.state_dir), state_of(house_door, place.state_dir)
         code = EXIT_COMPLETED if owner and kept and not kept["failure"] else EXIT_FAILED

@@ -50,7 +50,7 @@ def simulated(chosen: argparse.Namespace) -> None:
 
 @contextmanager
 def _no_traceback() -> Iterator[None]:
-    """Say in one line that a plant broke."""
+    """Print in one line that a plant broke."""
     try:
         yield
     except (ModuleNotFoundError, LabError):

@@ -226,7 +226,7 @@ def tasks_salvage(chosen: argparse.Namespace) -> None:
 
 
 def submit(chosen: argparse.Namespace) -> int:
-    """Give a task to the house; with ``--wait`` stay until its end."""
+    """Submit a task to the house; with ``--wait`` stay until its end."""
     with at_home(chosen) as place:
         after = [_named(kept_tasks(place), each).task_id for each in chosen.after or ()]
         asked = {"seed": chosen.seed, "after": after}
@@ -288,7 +288,7 @@ def follow(place: LabAddress, task_id: str, as_json: bool) -> int:
 
 
 def tasks(chosen: argparse.Namespace) -> None:
-    """Give the house a command on one task."""
+    """Send the house a command on one task."""
     with at_home(chosen) as place:
         kept = kept_tasks(place)
         task_id = _named(kept, chosen.id).task_id
