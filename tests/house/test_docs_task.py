@@ -14,12 +14,11 @@ from labharness.work.admission.audit import HEEDED
 from labharness.work.admission.schemas import input_fault
 from labharness.work.capability import CannotDo
 from labharness.work.capability.cvd import CAPABILITY
-from labharness.work.capability.cvd.declaration import DECLARATION
 from labharness.work.capability.cvd.recipe import GROWTH_DEFAULTS
 
 PAGE = (ROOT / "docs" / "reference" / "task.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
-DECLARED = DECLARATION.input_schema["properties"]
+DECLARED = CAPABILITY.declaration.input_schema["properties"]
 
 
 def rows(section: str) -> dict[str, list[str]]:
@@ -40,9 +39,10 @@ def test_the_page_names_every_input_constraint_and_expectation() -> None:
     assert tuple(rows("Constraints")) == HEEDED["constraints"]
     assert tuple(rows("Expected output")) == HEEDED["expected_output"]
     required = rows("Expected output")["required_fields"][0]
-    assert set(re.findall(r"`(\w+)`", required)) == DECLARATION.produces()
+    assert set(re.findall(r"`(\w+)`", required)) == CAPABILITY.declaration.produces()
     assert re.findall(r"`(\w+)`", rows("Constraints")["priority"][1]) == list(PRIORITIES)
-    assert rows("Constraints")["max_duration"][2] == f"`{DECLARATION.constraints.max_duration}`"
+    longest = CAPABILITY.declaration.constraints.max_duration
+    assert rows("Constraints")["max_duration"][2] == f"`{longest}`"
     assert rows("Expected output")["format"][0].strip("`") in CAPABILITY.formats
 
 
@@ -67,11 +67,11 @@ BOUNDED = [name for name, row in rows("Inputs").items() if re.match(r"[0-9.]+ to
 @pytest.mark.parametrize("name", BOUNDED)
 def test_the_range_that_the_page_names_is_the_one_that_is_accepted(name: str) -> None:
     low, high = map(float, rows("Inputs")[name][1].split(" to "))
-    facts = lab_facts_of(read_lab(default_lab_path())).line_facts[DECLARATION.name]
+    facts = lab_facts_of(read_lab(default_lab_path())).line_facts[CAPABILITY.declaration.name]
 
     def accepted(value: float) -> bool:
         inputs = {**example()["payload"]["inputs"], "recipe": {name.split(".")[1]: value}}
-        if input_fault(DECLARATION.input_schema, inputs) is not None:
+        if input_fault(CAPABILITY.declaration.input_schema, inputs) is not None:
             return False
         return not isinstance(CAPABILITY.plan(inputs, {}, facts), CannotDo)
 

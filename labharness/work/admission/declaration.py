@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from labharness.core.vocabulary.durations import parse_duration
 from labharness.protocols.hcp.terms import RISK_LEVELS, RiskLevel
@@ -30,6 +30,7 @@ class Safety:
     (ruling 30), but a task has them only where its plan shows them.
     """
 
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
     risk_ceiling: RiskLevel
     requires_human_approval: bool
     involves_physical_resources: bool
@@ -43,6 +44,7 @@ class Safety:
 class DeclaredConstraints:
     """The longest time of a capability's task (ISO 8601), and the number that run at once."""
 
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
     max_duration: str
     concurrent_limit: int = 1
 
@@ -61,6 +63,7 @@ class Declaration:
         ValueError: A field is outside what HCP allows; the message names it.
     """
 
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
     name: str
     version: str
     description: str

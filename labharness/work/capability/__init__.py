@@ -4,37 +4,18 @@ Entry points of the group ``labharness.capabilities`` name a package like this o
 it is one kind and exposes ``CAPABILITY``.
 """
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeGuard
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from labharness.core.vocabulary.units import ATMOSPHERE_TORR
 from labharness.protocols.hcp.terms import DataClass
 from labharness.work.admission.declaration import Declaration
 from labharness.work.plan import InstructionSet, StepRecord, Verb
-
-__all__ = [
-    "PROCESS_LOG",
-    "Answer",
-    "ArtifactContent",
-    "CannotDo",
-    "Capability",
-    "CapabilityWithoutLine",
-    "LineFacts",
-    "NoAnswer",
-    "PartialResults",
-    "Planned",
-    "QueryResult",
-    "ReasonCode",
-    "Settings",
-    "Surroundings",
-    "form_of",
-    "needs_no_line",
-    "without_line",
-]
 
 ReasonCode = Literal["invalid_input", "safety_violation", "resource_unavailable", "forbidden"]
 PROCESS_LOG = "process_log"
@@ -245,6 +226,12 @@ class CapabilityWithoutLine(Capability, Protocol):
     def bound(self, inputs: Mapping[str, Any], around: Surroundings) -> Mapping[str, Verb]:
         """Return the verbs of one task."""
         ...
+
+
+def declared(beside: str) -> Declaration:
+    """Return the declaration in the ``declaration.toml`` beside a module, whose path is given."""
+    text = Path(beside).with_name("declaration.toml").read_text("utf-8")
+    return TypeAdapter(Declaration).validate_python(tomllib.loads(text))
 
 
 def form_of(capability: Capability, inputs: Mapping[str, Any]) -> Capability:

@@ -13,11 +13,6 @@ Limits = Mapping[str, tuple[float, float, str]]
 """Lowest and highest value and the unit of each channel that may be set."""
 
 
-def number(description: str, **bounds: float) -> dict[str, object]:
-    """Return the schema of a number; ``bounds`` are keywords of JSON schema."""
-    return {"type": "number", **bounds, "description": description}
-
-
 class ChannelSettings(Settings, ABC):
     """The table of a capability in a lab file, from which the names of its channels follow."""
 

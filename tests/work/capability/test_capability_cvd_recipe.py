@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from labharness.work.admission.schemas import caller_schema_fault, input_fault
 from labharness.work.capability import CannotDo
-from labharness.work.capability.cvd.declaration import DECLARATION
+from labharness.work.capability.cvd import CAPABILITY
 from labharness.work.capability.cvd.recipe import (
     GROWTH_DEFAULTS,
     GrowthFacts,
@@ -202,22 +202,27 @@ def test_a_wrong_growth_value_in_the_lab_file_is_an_error(growth: Mapping[str, f
 
 
 def test_the_declaration_is_strict_where_it_heats() -> None:
-    schema = DECLARATION.input_schema
+    schema = CAPABILITY.declaration.input_schema
     good = {"target_material": "MoS2", "substrate": "SiO2/Si", "recipe": {"dwell_s": 5}}
     assert caller_schema_fault(schema) is None
     assert input_fault(schema, good) is None
     assert input_fault(schema, {**good, "recipe": {"dwel_s": 5}}) is not None
     assert input_fault(schema, {**good, "recipe": {"sample_id": "a b"}}) is not None
     assert input_fault(schema, {"target_material": "MoS2"}) is not None
-    assert {"peak_distance", "layer_count", "confidence", "spectrum_data"} <= DECLARATION.produces()
+    assert {
+        "peak_distance",
+        "layer_count",
+        "confidence",
+        "spectrum_data",
+    } <= CAPABILITY.declaration.produces()
 
 
 def test_the_declaration_names_each_hazard_that_may_be_asked_for_and_what_brings_it_in() -> None:
-    safety = DECLARATION.to_json()["capability"]["safety"]
+    safety = CAPABILITY.declaration.to_json()["capability"]["safety"]
     assert safety["hazard_categories"] == [
         *("high_temperature", "toxic_gas", "flammable_gas", "laser"),
     ]
     assert set(safety["hazards_by"]) == {"flammable_gas", "laser"}
     assert "hydrogen_sccm" in safety["hazards_by"]["flammable_gas"]
-    recipe = DECLARATION.input_schema["properties"]["recipe"]["properties"]
+    recipe = CAPABILITY.declaration.input_schema["properties"]["recipe"]["properties"]
     assert "hydrogen_sccm" in recipe

@@ -22,7 +22,8 @@ from labharness.lab.config.lab_facts import lab_facts_of, line_facts
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.work.capability import CannotDo, Planned, form_of, needs_no_line, without_line
 from labharness.work.capability.cvd import CAPABILITY as GROWTH
-from labharness.work.capability.raman_characterization import CAPABILITY, RamanSettings
+from labharness.work.capability.raman_characterization import CAPABILITY
+from labharness.work.capability.raman_characterization.stored import RamanSettings
 from labharness.work.desk.checkpoint import checkpoints
 from rig import EXAMPLE, Injection, accepted, as_submit, cut
 

@@ -6,19 +6,11 @@ from typing import Any
 from pydantic import Field, StrictFloat
 
 from labharness.core.vocabulary.texts import Text
-from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
-from labharness.work.capability import Answer, CannotDo, LineFacts, NoAnswer, Planned
-from labharness.work.capability.channels import (
-    ChannelCapability,
-    ChannelSettings,
-    Limits,
-    number,
-)
+from labharness.work.capability import Answer, CannotDo, LineFacts, NoAnswer, Planned, declared
+from labharness.work.capability.channels import ChannelCapability, ChannelSettings, Limits
 from labharness.work.capability.recorded import curve_of, recorded
 from labharness.work.capability.steps import Steps
 from labharness.work.plan import PHYSICAL_VERBS, StepRecord, Verb
-
-__all__ = ["CAPABILITY", "Annealing", "AnnealingSettings"]
 
 LEFT_OUT = {"ramp_c_per_min": 10.0, "flow_sccm": 100.0}
 LAST_C, LAST_C_PER_MIN = 30.0, 3.0
@@ -28,46 +20,6 @@ TOLERANCE_C, DWELL_TOLERANCE_C = 3.0, 5.0
 ROOM_C = 25.0
 COOL_S_PER_C = 60.0
 """A tube furnace with its lid shut takes two to three hours from 750 degC."""
-
-DECLARATION = Declaration(
-    name="annealing",
-    version="1.0.0",
-    description="Heat a sample under inert gas, keep it at a temperature, and cool it",
-    input_schema={
-        "type": "object",
-        "required": ["temperature_c", "duration_s"],
-        "additionalProperties": False,
-        "properties": {
-            "temperature_c": number("Temperature of the dwell, degC", exclusiveMinimum=60.0),
-            "duration_s": number("Time at that temperature, s", exclusiveMinimum=0.0),
-            "ramp_c_per_min": number(
-                "Heating rate; 10 if it is left out, degC/min", exclusiveMinimum=0.0
-            ),
-            "flow_sccm": number(
-                "Flow of the inert gas; 100 if it is left out, sccm", exclusiveMinimum=0.0
-            ),
-        },
-    },
-    output_schema={
-        "type": "object",
-        "properties": {
-            "max_temperature_c": number("Highest reading, degC"),
-            "dwell_mean_c": number("Mean reading of the dwell, degC"),
-            "dwell_reached": {
-                "type": "boolean",
-                "description": "Whether the whole dwell was within 5 degC of what was asked",
-            },
-        },
-    },
-    safety=Safety(
-        risk_ceiling="R4",
-        requires_human_approval=True,
-        involves_physical_resources=True,
-        resource_types=("high_temperature_furnace", "gas_supply"),
-        hazard_categories=("high_temperature",),
-    ),
-    constraints=DeclaredConstraints(max_duration="PT72H"),
-)
 
 
 class AnnealingSettings(ChannelSettings):
@@ -96,7 +48,7 @@ class AnnealingSettings(ChannelSettings):
 class Annealing(ChannelCapability[AnnealingSettings]):
     """The capability ``annealing``."""
 
-    declaration = DECLARATION
+    declaration = declared(__file__)
     settings = AnnealingSettings
     verbs: Mapping[str, Verb] = {name: recorded(verb) for name, verb in PHYSICAL_VERBS.items()}
 
@@ -105,7 +57,7 @@ class Annealing(ChannelCapability[AnnealingSettings]):
     ) -> Planned | CannotDo:
         """Return the instructions of one annealing, or the limit that it would pass."""
         stated = {**LEFT_OUT, **inputs}
-        recipe = {name: float(stated[name]) for name in DECLARATION.input_schema["properties"]}
+        recipe = {name: float(stated[name]) for name in self.declaration.input_schema["properties"]}
         asked = (recipe["temperature_c"], recipe["ramp_c_per_min"], recipe["flow_sccm"])
         for channel, value in zip(settings.channels, asked, strict=True):
             low, high, unit = limits[channel]

@@ -12,9 +12,9 @@ from labharness.work.capability import (
     PartialResults,
     Planned,
     QueryResult,
+    declared,
 )
 from labharness.work.capability.cvd.answer import compose, growth_log
-from labharness.work.capability.cvd.declaration import DECLARATION
 from labharness.work.capability.cvd.planner import plan_growth
 from labharness.work.capability.cvd.recipe import (
     CvdSettings,
@@ -27,13 +27,11 @@ from labharness.work.capability.raman_answer import spectra_so_far
 from labharness.work.capability.raman_verbs import RAMAN_VERBS
 from labharness.work.plan import PHYSICAL_VERBS, StepRecord, Verb
 
-__all__ = ["CAPABILITY", "CvdSynthesis"]
-
 
 class CvdSynthesis:
     """The capability ``cvd-material-synthesis``."""
 
-    declaration = DECLARATION
+    declaration = declared(__file__)
     settings = CvdSettings
     log = "growth_log"
     moved: Mapping[str, str] = {"raman": "", "growth": "growth"}

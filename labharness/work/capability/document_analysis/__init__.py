@@ -13,7 +13,6 @@ from labharness.core.clock import Chance, utc_text, wall_clock_utc
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
-from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
 from labharness.work.capability import (
     Answer,
     CannotDo,
@@ -21,9 +20,9 @@ from labharness.work.capability import (
     NoAnswer,
     Planned,
     Surroundings,
+    declared,
 )
-from labharness.work.capability.channels import WithoutLine, number
-from labharness.work.capability.document_analysis.reading import MEDIA_TYPES
+from labharness.work.capability.channels import WithoutLine
 from labharness.work.capability.document_analysis.settings import DocumentSettings
 from labharness.work.capability.document_analysis.source import (
     Document,
@@ -35,96 +34,14 @@ from labharness.work.capability.document_analysis.supervised import DocumentUnre
 from labharness.work.capability.steps import Steps
 from labharness.work.plan import FailureKind, InstructionKind, RunningStep, StepRecord, Verb
 
-__all__ = ["CAPABILITY", "DocumentAnalysis"]
-
-URI_CHARACTERS_MAX = 2_000
 SPARE_S = 5.0
 """Time (s) of a step beside that of its process or its server."""
-
-QUANTITY = {
-    "type": "object",
-    "properties": {
-        "text": {"type": "string", "description": "As it stands in the sentence"},
-        "low": number("Value, or the lower end of a range, in unit"),
-        "high": number("Upper end of a range, or the value again, in unit"),
-        "unit": {"type": "string"},
-        "si_low": number("The same in si_unit"),
-        "si_high": number("The same in si_unit"),
-        "si_unit": {"type": "string", "description": "Base and derived units of the SI; 1 if none"},
-    },
-    "additionalProperties": False,
-}
-
-FINDING = {
-    "type": "object",
-    "properties": {
-        "statement": {"type": "string", "description": "A sentence of the document"},
-        "confidence": number("Made of basis; see the reference", minimum=0, maximum=1),
-        "source_section": {
-            "type": "string",
-            "description": "Its section; empty where none is told",
-        },
-        "kind": {"enum": ["outcome", "condition", "quantity"]},
-        "basis": {"type": "array", "items": {"type": "string"}},
-        "quantities": {"type": "array", "items": QUANTITY},
-    },
-    "additionalProperties": False,
-}
-
-DECLARATION = Declaration(
-    name="document-analysis",
-    version="1.0.0",
-    description="Extract key findings of a document, each with a confidence and its section",
-    input_schema={
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "document": {"type": "string", "minLength": 1, "description": "The text itself"},
-            "document_uri": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": URI_CHARACTERS_MAX,
-                "description": "file:, hcp:// or https://, as far as the lab allows it",
-            },
-            "media_type": {"type": "string", "enum": list(MEDIA_TYPES)},
-            "analysis_type": {"type": "string", "enum": ["key_findings_extraction"]},
-        },
-    },
-    output_schema={
-        "type": "object",
-        "properties": {
-            "findings": {"type": "array", "items": FINDING},
-            "proposed_task": {
-                "type": ["object", "null"],
-                "description": "A task_submit for a growth that the document describes, or null",
-            },
-            "document": {
-                "type": "object",
-                "properties": {
-                    "media_type": {"type": "string"},
-                    "size_bytes": {"type": "integer"},
-                    "sha256": {"type": "string"},
-                    "sections": {"type": "integer"},
-                },
-                "additionalProperties": False,
-            },
-        },
-    },
-    safety=Safety(
-        risk_ceiling="R1",
-        requires_human_approval=False,
-        involves_physical_resources=False,
-        side_effects="none",
-    ),
-    constraints=DeclaredConstraints(max_duration="PT30M", concurrent_limit=4),
-    references=("document_uri", "media_type", "analysis_type"),
-)
 
 
 class DocumentAnalysis(WithoutLine):
     """The capability ``document-analysis``."""
 
-    declaration = DECLARATION
+    declaration = declared(__file__)
     settings = DocumentSettings
 
     def plan(

@@ -7,7 +7,7 @@ from labharness.core.errors import LabError
 from labharness.protocols.hcp.codec import HcpMessage, decode, encode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.schemas import input_fault
-from labharness.work.capability.cvd.declaration import DECLARATION
+from labharness.work.capability.cvd import CAPABILITY
 
 WANTED: Final = ("peak_distance", "layer_count", "confidence")
 
@@ -41,10 +41,11 @@ def proposed_task(
     }
     if growth["recipe"]:
         inputs["recipe"] = dict(growth["recipe"])
-    if input_fault(DECLARATION.input_schema, inputs) is not None:
+    growing = CAPABILITY.declaration
+    if input_fault(growing.input_schema, inputs) is not None:
         return None
     payload = {
-        "capability": DECLARATION.name,
+        "capability": growing.name,
         "capability_version": "1.x",
         "caller_id": caller_id,
         "intent": f"Synthesize {inputs['target_material']} on {inputs['substrate']} as described",

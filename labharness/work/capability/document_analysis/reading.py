@@ -21,8 +21,6 @@ from labharness.work.capability.document_analysis.sections import (
     sections_of_text,
 )
 
-MEDIA_TYPES: Final = ("text/plain", "text/markdown", "text/html", "application/pdf")
-
 NICE: Final = 10
 """Niceness of a reader: the guard, the line and the house go first."""
 

@@ -7,18 +7,17 @@ from statistics import linear_regression
 from typing import Any
 
 from labharness.core.vocabulary.texts import Text, several
-from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
-from labharness.work.capability import Answer, ArtifactContent, LineFacts, NoAnswer, Planned
-from labharness.work.capability.channels import (
-    ChannelCapability,
-    ChannelSettings,
-    Limits,
-    number,
+from labharness.work.capability import (
+    Answer,
+    ArtifactContent,
+    LineFacts,
+    NoAnswer,
+    Planned,
+    declared,
 )
+from labharness.work.capability.channels import ChannelCapability, ChannelSettings, Limits
 from labharness.work.capability.steps import Steps
 from labharness.work.plan import PHYSICAL_VERBS, RunningStep, StepRecord, Verb
-
-__all__ = ["CAPABILITY", "IvCurve", "SweepSettings", "junction_of"]
 
 LEFT_OUT = {"compliance_a": 0.01, "junction_c": 25.0}
 POINT_S = 1.0
@@ -30,40 +29,6 @@ FORWARD_A = 1e-6
 """Less is saturation current, leakage and offset of the meter."""
 
 PAIRS_MIN = 4
-
-DECLARATION = Declaration(
-    name="iv-curve",
-    version="1.0.0",
-    description="Sweep a voltage, measure the current, and characterise the junction",
-    input_schema={
-        "type": "object",
-        "required": ["start_v", "stop_v", "points"],
-        "additionalProperties": False,
-        "properties": {
-            "start_v": number("First voltage, V"),
-            "stop_v": number("Last voltage, V"),
-            "points": {"type": "integer", "minimum": 2, "maximum": 1000},
-            "compliance_a": number("Highest current; 0.01 if left out, A", exclusiveMinimum=0),
-            "junction_c": number("Temperature of the junction; 25 if left out, degC", minimum=-270),
-        },
-    },
-    output_schema={
-        "type": "object",
-        "properties": {
-            "points": {"type": "integer", "description": "Voltages that were measured"},
-            "max_current_a": number("Highest current of either sign, A"),
-            "ideality": {"type": ["number", "null"], "description": "Ideality of the junction"},
-            "series_ohm": {"type": ["number", "null"], "description": "Series resistance, ohm"},
-        },
-    },
-    safety=Safety(
-        risk_ceiling="R3",
-        requires_human_approval=False,
-        involves_physical_resources=True,
-        resource_types=("source_meter",),
-    ),
-    constraints=DeclaredConstraints(max_duration="PT4H"),
-)
 
 
 class SweepSettings(ChannelSettings):
@@ -98,7 +63,7 @@ async def sweep(step: RunningStep) -> Mapping[str, Any]:
 class IvCurve(ChannelCapability[SweepSettings]):
     """The capability ``iv-curve``."""
 
-    declaration = DECLARATION
+    declaration = declared(__file__)
     settings = SweepSettings
     verbs: Mapping[str, Verb] = {**PHYSICAL_VERBS, "sweep": sweep}
 

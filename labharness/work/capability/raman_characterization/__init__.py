@@ -18,11 +18,11 @@ from labharness.work.capability import (
     QueryResult,
 )
 from labharness.work.capability.raman_answer import film_answer, spectra_so_far
-from labharness.work.capability.raman_characterization.settings import RamanSettings
 from labharness.work.capability.raman_characterization.stored import (
     DECLARATION,
     MEASURE,
     ORIGIN,
+    RamanSettings,
     StoredSpectra,
     origin_of,
 )
@@ -119,7 +119,5 @@ def _put(steps: Steps, sample_id: str) -> None:
     steps.wait("enclosure_shut", shut, 5.0, "box.enclosure_shut", at_least=1)
     steps.may_resume(Text("checkpoint.transferred"), {"box.enclosure_shut": (1, 1)})
 
-
-__all__ = ["CAPABILITY", "RamanSettings"]
 
 CAPABILITY = MappedSample()

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
-from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
+from labharness.work.admission.declaration import DeclaredConstraints, Safety
 from labharness.work.capability import (
     Answer,
     CannotDo,
@@ -24,21 +24,23 @@ from labharness.work.capability import (
     NoAnswer,
     Planned,
     Surroundings,
+    declared,
 )
-from labharness.work.capability.channels import WithoutLine, number
+from labharness.work.capability.channels import WithoutLine
 from labharness.work.capability.raman_answer import raman_analysis, why_not
-from labharness.work.capability.raman_characterization.settings import RamanSettings
+from labharness.work.capability.raman_map import MicroscopeSettings
 from labharness.work.capability.raman_verdict import distribution, judge, sees_film
 from labharness.work.capability.steps import Steps
 from labharness.work.capability.stored import artifact_of_caller, refers
 from labharness.work.plan import FailureKind, InstructionKind, RunningStep, StepRecord, Verb
 
-SPECTRA_MAX: Final = 400
-POINTS_MAX: Final = 8_192
-"""Of one spectrum; a camera has 1,024 to 2,048 columns."""
 BYTES_MAX: Final = 64 * 1024 * 1024
 BESIDE: Final = ("x_um", "y_um", "exposure_s")
 """Fields of a spectrum that may be left out."""
+
+
+class RamanSettings(MicroscopeSettings):
+    """The microscope. One without ``laser_nm`` takes no spectra: only stored ones are judged."""
 
 
 class BadSpectra(LabError, ValueError, code="bad_spectra"):
@@ -127,93 +129,14 @@ MEASURE: Final = "measure"
 """The input that asks for the microscope."""
 
 ORIGIN: Final = "origin"
-ORIGINS: Final = ("cvd", "exfoliated", "transferred", "unknown")
 """The input that says how the film was made; the strain that it may have follows from it."""
 
-NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": POINTS_MAX}
-SOME_NUMBERS = {"type": "array", "items": {"type": "number"}}
+DECLARATION: Final = declared(__file__)
 
-SPECTRUM = {
-    "type": "object",
-    "required": ["raman_shift", "intensity"],
-    "additionalProperties": False,
-    "properties": {
-        "raman_shift": {**NUMBERS, "description": "cm^-1, ascending"},
-        "intensity": {**NUMBERS, "description": "Counts"},
-        "x_um": number("Place, um"),
-        "y_um": number("Place, um"),
-        "exposure_s": number("Exposure, s", exclusiveMinimum=0),
-    },
-}
-
-DECLARATION = Declaration(
-    name="raman-characterization",
-    version="1.0.0",
-    description=(
-        "Judge the layers of an MoS2 film by Raman spectra: stored ones (R1), or a map that the "
-        "line's microscope takes (R3)"
-    ),
-    input_schema={
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            MEASURE: {
-                "type": "object",
-                "description": "The sample that is put under the microscope, and mapped",
-                "required": ["sample_id"],
-                "additionalProperties": False,
-                "properties": {
-                    "sample_id": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"}
-                },
-            },
-            "spectra": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": SPECTRA_MAX,
-                "items": SPECTRUM,
-            },
-            "spectra_uri": {
-                "type": "string",
-                "maxLength": 2_000,
-                "description": "hcp:// address of raw_spectrum of an earlier run",
-            },
-            ORIGIN: {
-                "type": "string",
-                "enum": list(ORIGINS),
-                "description": "How the film was made; unknown if left out",
-            },
-            "dark_counts": number(
-                "Counts of the camera without light, of stored spectra; 0 if left out", minimum=0
-            ),
-        },
-    },
-    output_schema={
-        "type": "object",
-        "required": ["peak_distance", "layer_count", "confidence", "film", "raman_analysis"],
-        "properties": {
-            "peak_distance": number("A1g-E2g peak distance in cm^-1"),
-            "layer_count": {"type": "integer", "minimum": 1, "maximum": 6},
-            "confidence": number("Probability that film.headline is right", minimum=0, maximum=1),
-            "film": {"type": "object"},
-            "raman_analysis": {"type": "object"},
-            "spectrum_data": {
-                "type": "object",
-                "description": "The clearest spectrum of a map",
-                "properties": {"raman_shift": SOME_NUMBERS, "intensity": SOME_NUMBERS},
-                "additionalProperties": False,
-            },
-        },
-    },
-    safety=Safety(
-        risk_ceiling="R4",
-        requires_human_approval=True,
-        involves_physical_resources=True,
-        resource_types=("raman_microscope",),
-        hazards_by=(("laser", f"inputs.{MEASURE}"),),
-    ),
-    constraints=DeclaredConstraints(max_duration="PT24H"),
-    references=("spectra_uri",),
-)
+_SPECTRA: Final = DECLARATION.input_schema["properties"]["spectra"]
+SPECTRA_MAX: Final = _SPECTRA["maxItems"]
+POINTS_MAX: Final = _SPECTRA["items"]["properties"]["intensity"]["maxItems"]
+"""Of one spectrum; a camera has 1,024 to 2,048 columns."""
 
 BY_STORED_SPECTRA = replace(
     DECLARATION,
