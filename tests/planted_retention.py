@@ -55,7 +55,7 @@ OF_RETENTION = (
     ),
     PlantedBug(
         "rest of a removal that nobody removes",
-        "labharness.faces.cli.retention:retention",
+        "labharness.faces.cli.records:retention",
         "remove_left_over(runs)",
         "pass",
         RETENTION + "test_the_command_removes_what_is_over_and_says_so",
@@ -64,7 +64,7 @@ OF_RETENTION = (
     ),
     PlantedBug(
         "key that outlives the confidential run it belongs to",
-        "labharness.faces.cli.retention:retention",
+        "labharness.faces.cli.records:retention",
         "each.data_class in CONFIDENTIAL",
         "False",
         "tests/lab/house/test_confidential_tasks.py::"
@@ -74,7 +74,7 @@ OF_RETENTION = (
     ),
     PlantedBug(
         "run removed by a clock that jumped",
-        "labharness.faces.cli.retention:retention",
+        "labharness.faces.cli.records:retention",
         "if not chosen.clock_checked and (why := why_clock_is_doubted(over, found, runs, now)):\n"
         "    raise CommandFailed(why)",
         "",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from labharness.core.vocabulary import DeviceFault
-from labharness.faces.cli.answer_said import print_answer
+from labharness.faces.cli.answer_said import print_message
 from labharness.instruments.link.loopback import LoopbackLink
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
@@ -204,7 +204,7 @@ def test_a_safe_state_that_is_not_verified_is_told_by_the_message_and_at_the_com
     assert ran.type == "event"
     warnings = ran.body["data"]["warnings"]
     assert any("box.furnace_contactor = 0: unknown" in each for each in warnings)
-    print_answer(ran.result.message, ran.result.folder, "cvd-material-synthesis")
+    print_message(ran.result.message, "cvd-material-synthesis")
     out = capsys.readouterr().out
     assert "is in its safe state" not in out
     assert "NOT verified safe" in out

@@ -17,35 +17,20 @@ EXIT_ABORTED = 3
 EXIT_USAGE = 64  # not an HCP message, bad lab file, bad output folder, bad arguments
 
 MODULES = {
-    "abort": "calls",
-    "artifact": "records",
-    "capabilities": "offers",
-    "compare": "report",
-    "down": "house",
-    "drivers": "offers",
-    "envelope": "labs",
-    "example": "offers",
-    "history": "report",
-    "hold": "owner",
-    "jobs": "tasks",
-    "journal": "records",
-    "lab": "labs",
-    "line_owner": "house",
-    "program": "hand",
-    "read": "hand",
-    "reset": "labs",
-    "result": "calls",
-    "resume": "owner",
-    "safe": "owner",
-    "set": "hand",
-    "simulated": "simulate",
-    "status": "house",
-    "stop": "owner",
-    "submit": "tasks",
-    "up": "house",
-    "watch": "watching",
+    "calls": ("abort", "result"),
+    "hand": ("program", "read", "set"),
+    "house": ("down", "line_owner", "status", "up"),
+    "labs": ("arm", "doctor", "envelope", "hazards", "lab", "reset"),
+    "offers": ("capabilities", "drivers", "example"),
+    "plan": ("policy",),
+    "owner": ("hold", "resume", "safe", "stop"),
+    "records": ("artifact", "journal", "retention"),
+    "report": ("compare", "history"),
+    "simulate": ("simulated",),
+    "tasks": ("jobs", "submit"),
+    "watching": ("watch",),
 }
-"""The module of each command that has none of its own name."""
+"""The commands whose module does not have their own name."""
 
 USAGE_CODES = frozenset(
     {
@@ -150,7 +135,7 @@ def _carry_out(chosen: argparse.Namespace) -> int:
     from labharness.core.operations import BEYOND
 
     command = chosen.command.replace("-", "_")
-    name = MODULES.get(command, command)
+    name = module_of(command)
     beyond = ("callee", *(each.name.removeprefix("--") for each in BEYOND))
     if "callee" in chosen and any(getattr(chosen, each) for each in beyond):
         name = "calls"  # of a lab behind a broker, whatever the command
@@ -159,3 +144,8 @@ def _carry_out(chosen: argparse.Namespace) -> int:
     work: Callable[[argparse.Namespace], int | None]
     work = getattr(module, words, None) or getattr(module, command)
     return work(chosen) or EXIT_COMPLETED
+
+
+def module_of(command: str) -> str:
+    """Return the name of the module that carries out a command."""
+    return next((name for name, own in MODULES.items() if command in own), command)

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from labharness.core.files.named import open_named
 from labharness.core.vocabulary import share_text
 from labharness.core.vocabulary.measured import measured_text
 from labharness.core.vocabulary.texts import Text
@@ -21,12 +22,21 @@ from labharness.faces.cli.analyse_written import (
     write_spectra,
     write_table,
 )
-from labharness.faces.cli.recordings import file_bytes, recording_of
-from labharness.faces.cli.show import BadUse, aligned, complain, one_line, say, say_each, warn
+from labharness.faces.cli.show import (
+    BadUse,
+    aligned,
+    complain,
+    looking,
+    one_line,
+    say,
+    say_each,
+    warn,
+)
 
 if TYPE_CHECKING:
     from labharness.analysis.analysed import Analysed
     from labharness.analysis.assess import Assessment
+    from labharness.analysis.formats import Recording
     from labharness.analysis.layers import LayerVerdict
     from labharness.analysis.measured import PeakTable
     from labharness.analysis.photoluminescence import PlBand
@@ -378,3 +388,35 @@ def _band(band: "PlBand") -> dict[str, Any]:
 
 def _by_name(values: Mapping[int, float]) -> dict[str, float]:
     return {str(name): value for name, value in values.items()}
+
+
+def file_bytes(path: Path) -> bytes:
+    """Return the content of a file, up to a byte more than any reader takes.
+
+    Raises:
+        BadUse: It cannot be read.
+    """
+    from labharness.analysis.formats import BYTES_MAX
+
+    with looking(path, BadUse), open_named(path) as file:
+        return file.read(BYTES_MAX + 1)
+
+
+def recording_of(path: Path, data: bytes, laser_nm: float | None = None) -> "Recording":
+    """Return the spectra in the content of a file.
+
+    Args:
+        path: The name of the file.
+        data: Its content.
+        laser_nm: Laser wavelength, if the file states none.
+
+    Raises:
+        BadUse: It holds no spectra, or they do not fit to that laser.
+    """
+    from labharness.analysis.formats import read_spectra
+
+    try:
+        recording = read_spectra(data)
+        return recording if laser_nm is None else recording.with_laser(laser_nm)
+    except ValueError as why:  # BadFile is one
+        raise BadUse("pair", what=str(path), why=str(why)) from None

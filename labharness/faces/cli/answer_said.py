@@ -44,12 +44,6 @@ def report_run(folder: Path) -> None:
         warn(Text("cli.no_report", folder=str(folder), why=str(why)))
 
 
-def print_answer(message: HcpMessage, folder: Path, capability: str) -> None:
-    """Print the terminal message of a run for a person, and which files its folder holds."""
-    print_message(message, capability)
-    print_files(folder)
-
-
 def print_message(message: HcpMessage, capability: str) -> None:
     """Print the terminal message of a run for a person."""
     body = message.payload.model_dump(by_alias=True, exclude_unset=True)
@@ -81,20 +75,16 @@ def print_message(message: HcpMessage, capability: str) -> None:
 
 
 def print_files(folder: Path) -> None:
-    """Print which files of a run its folder holds."""
-    say(_kept(folder))
+    """Print which files of a run its folder holds; they may have been taken away meanwhile."""
+    kept = [Text(code) for code, name in KEPT.items() if (folder / name).exists()]
+    if kept:
+        *first, last = kept
+        what = Text("cli.and", first=first, last=last) if first else last
+        say(Text("pair", what=what, why=str(folder)))
+    else:
+        say(Text("cli.kept_nothing", folder=str(folder)))
     if (folder / REPORT_NAME).exists():
         say(Text("cli.open", path=str(folder / REPORT_NAME)))
-
-
-def _kept(folder: Path) -> str:
-    """Return which files of a run its folder holds; they may have been taken away meanwhile."""
-    kept = [Text(code) for code, name in KEPT.items() if (folder / name).exists()]
-    if not kept:
-        return Text("cli.kept_nothing", folder=str(folder))
-    *first, last = kept
-    what = Text("cli.and", first=first, last=last) if first else last
-    return Text("pair", what=what, why=str(folder))
 
 
 def rejection(why: Rejected) -> Iterator[str]:

@@ -14,7 +14,7 @@ from labharness.core.files.tables import read_toml
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.brokers import own_text, stays_here, tls_of
-from labharness.faces.cli.show import BadUse, chosen_lab, counted, say
+from labharness.faces.cli.show import BadUse, chosen_lab, counted, say, say_each
 from labharness.faces.service.management import Management
 from labharness.faces.service.queue_kinds import kind_differences
 from labharness.faces.service.rights import (
@@ -26,32 +26,56 @@ from labharness.faces.service.rights import (
     differences,
     hashed,
 )
-from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
 
 MANAGEMENT: Final = "LABHARNESS_MANAGEMENT"
 """The variable with the address of the management interface, and the administrator's password."""
 
 
-def broker(chosen: argparse.Namespace) -> int:
-    """Write or check what a lab needs on its broker; return the exit code."""
-    parties = _parties(chosen_lab(chosen.lab), chosen)
-    if chosen.verb == "setup" and chosen.print:
-        for line in control_lines(parties, quorum=chosen.quorum):
-            say(line)
+def broker_setup(chosen: argparse.Namespace) -> int:
+    """Write all that is missing or different; accounts that exist keep their passwords.
+
+    The virtual host is made by itself: one that is written again among the definitions loses its
+    description, and in some versions its default queue type.
+    """
+    parties = _parties(chosen)
+    if chosen.print:
+        say_each(control_lines(parties, quorum=chosen.quorum))
         return EXIT_COMPLETED
     management = _management(chosen)
-    if chosen.verb == "setup":
-        _set_up(management, parties, chosen.passwords, quorum=chosen.quorum)
+    found = management.definitions()
+    known = {each["name"]: str(each.get("password_hash", "")) for each in found["users"]}
+    hashes = {name: each for name, each in known.items() if name in parties.users}
+    given = {} if chosen.passwords is None else _passwords(Path(chosen.passwords), parties.users)
+    for user in parties.users:
+        if user in given or user not in hashes:
+            password = given.get(user) or _asked(Text("broker.ask_user", name=user), user)
+            hashes[user] = hashed(password, Chance(None).entropy(SALT_BYTES))
+    kinds = management.kinds(str(found.get("rabbit_version", "")))
+    wanted = kinds.has_quorum(asked=chosen.quorum)
+    is_new = all(each["name"] != VHOST for each in found["vhosts"])
+    if is_new or kinds.may_change(asked=chosen.quorum):
+        management.keep_virtual_host(quorum=wanted)
+    if is_new and management.account not in parties.users:
+        management.leave()
+    rows = definitions(parties, hashes, quorum=wanted)
+    management.write({kind: each for kind, each in rows.items() if kind != "vhosts"})
     return _check(management, parties, quorum=chosen.quorum)
 
 
-def _parties(plan: LabPlan, chosen: argparse.Namespace) -> Parties:
+def broker_check(chosen: argparse.Namespace) -> int:
+    """Print each difference; return 1 if there is one."""
+    parties = _parties(chosen)
+    return _check(_management(chosen), parties, quorum=chosen.quorum)
+
+
+def _parties(chosen: argparse.Namespace) -> Parties:
     """Return the accounts of a lab.
 
     Raises:
         BadUse: The lab names no callers, or its own account is one of them.
     """
+    plan = chosen_lab(chosen.lab)
     callers = lab_facts_of(plan).callers
     lab_id = plan.file.lab.id
     account = chosen.account or lab_id
@@ -76,48 +100,10 @@ def _check(management: Management, parties: Parties, *, quorum: bool) -> int:
         *differences(parties, has, quorum=kinds.has_quorum(asked=quorum)),
         *kind_differences(parties, kinds, asked=quorum),
     ]
-    for each in found:
-        say(each)
+    say_each(found)
     as_it_should = Text("broker.as_it_should", users=list(parties.users))
     say(counted(len(found)) if found else as_it_should)
     return EXIT_FAILED if found else EXIT_COMPLETED
-
-
-def _set_up(
-    management: Management, parties: Parties, passwords: str | None, *, quorum: bool
-) -> None:
-    """Write all that is missing or different; accounts that exist keep their passwords.
-
-    The virtual host is made by itself: one that is written again among the definitions loses its
-    description, and in some versions its default queue type.
-
-    Args:
-        management: The broker.
-        parties: The lab and its callers.
-        passwords: The file of passwords.
-        quorum: A person wants quorum queues; in a cluster they are wanted anyway.
-
-    Raises:
-        BadUse: A new account has no password.
-        NoManagement: The broker refuses.
-    """
-    found = management.definitions()
-    known = {each["name"]: str(each.get("password_hash", "")) for each in found["users"]}
-    hashes = {name: each for name, each in known.items() if name in parties.users}
-    given = {} if passwords is None else _passwords(Path(passwords), parties.users)
-    for user in parties.users:
-        if user in given or user not in hashes:
-            password = given.get(user) or _asked(Text("broker.ask_user", name=user), user)
-            hashes[user] = hashed(password, Chance(None).entropy(SALT_BYTES))
-    kinds = management.kinds(str(found.get("rabbit_version", "")))
-    wanted = kinds.has_quorum(asked=quorum)
-    is_new = all(each["name"] != VHOST for each in found["vhosts"])
-    if is_new or kinds.may_change(asked=quorum):
-        management.keep_virtual_host(quorum=wanted)
-    if is_new and management.account not in parties.users:
-        management.leave()
-    rows = definitions(parties, hashes, quorum=wanted)
-    management.write({kind: each for kind, each in rows.items() if kind != "vhosts"})
 
 
 def _passwords(path: Path, users: Iterable[str]) -> Mapping[str, str]:

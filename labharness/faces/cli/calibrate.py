@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from labharness.core.clock import wall_clock_utc
 from labharness.core.vocabulary.texts import Text, several
-from labharness.faces.cli import EXIT_COMPLETED
-from labharness.faces.cli.recordings import file_bytes, recording_of
+from labharness.faces.cli.analyse import file_bytes, recording_of
 from labharness.faces.cli.show import BadUse, looking, say, write_whole
 from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.lab_file import BadLabFile, LabFile, parse
@@ -23,7 +22,7 @@ TABLES = ("a1g_si", "pl_raman")
 HOME = "capability.cvd-material-synthesis"  # the table of a lab file that they stand in
 
 
-def calibrate(chosen: argparse.Namespace) -> int:
+def calibrate(chosen: argparse.Namespace) -> None:
     """Print the tables of the lab file, or write them; 1 if the sample is not a monolayer."""
     from labharness.analysis.calibration import a1g_si_of, pl_raman_of
 
@@ -45,13 +44,12 @@ def calibrate(chosen: argparse.Namespace) -> int:
     text = _toml(tables, chosen.on, day)
     if chosen.write is None:
         say(text.rstrip("\n"))
-        return EXIT_COMPLETED
+        return
     _write(Path(chosen.write), text, tuple(tables))
     for name, row in tables.items():
         value = f"{row.value:.4g} ± {row.uncertainty:.2g}"
         say(Text("calibrate.row", table=f"[{HOME}.{name}]", value=value, spots=row.spots))
     say(Text("calibrate.written", path=chosen.write))
-    return EXIT_COMPLETED
 
 
 def _spots(path: Path, data: bytes, laser_nm: float | None) -> "dict[int, SpotEvidence]":
@@ -89,14 +87,10 @@ def _glows(data: bytes) -> "tuple[list[float], list[Glow]]":
         found: Any = json.loads(data)
         dark = float(found["dark_counts"])
         exposures = [float(spot["exposure_s"]) for spot in found["raman"]]
-        glows = [
-            Glow(
-                each["wavelength_nm"],
-                [value - dark for value in each["counts"]],
-                float(each["exposure_s"]),
-            )
-            for each in found["photoluminescence"]
-        ]
+        glows = []
+        for each in found["photoluminescence"]:
+            counts = [value - dark for value in each["counts"]]
+            glows.append(Glow(each["wavelength_nm"], counts, float(each["exposure_s"])))
     except (ValueError, LookupError, TypeError):
         return [], []
     return exposures, glows

@@ -12,7 +12,7 @@ from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.show import aligned, looking, say, say_each, say_json, warn
+from labharness.faces.cli.show import aligned, looking, say_either, warn
 from labharness.faces.cli.submission import read_submit
 from labharness.lab.campaign.course import Course, Outcome
 from labharness.lab.campaign.durable import campaign_id, carried_out, course_so_far
@@ -77,11 +77,10 @@ def _show(found: Campaign, course: Course, as_json: bool) -> int:
     rows = [_row(course, each.number) for each in course.points]
     over = course.next_move() is None
     done = over and all(each["status"] == "completed" for each in rows)
-    if as_json:
-        say_json({"name": found.name, "over": over, "points": rows})
-    else:
-        say_each(aligned([[str(value) for value in each.values()] for each in rows]))
-        say(Text("campaign.over" if over else "campaign.open", name=found.name))
+    table = aligned([[str(value) for value in each.values()] for each in rows])
+    ending = Text("campaign.over" if over else "campaign.open", name=found.name)
+    body = {"name": found.name, "over": over, "points": rows}
+    say_either(as_json, body, (*table, ending))
     return EXIT_COMPLETED if done or not over else EXIT_FAILED
 
 

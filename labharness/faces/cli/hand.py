@@ -91,13 +91,8 @@ def set(chosen: argparse.Namespace) -> int:  # named like its row
     """Set a channel; return the exit code of how that ended."""
     with _lab_of(chosen) as plan:
         check_settable(plan, chosen.channel, chosen.value, chosen.unit)
-        asked = {
-            "do": "set",
-            "channel": chosen.channel,
-            "value": chosen.value,
-            "unit": chosen.unit,
-            **signature(chosen),
-        }
+        named = {each: getattr(chosen, each) for each in ("channel", "value", "unit")}
+        asked = {"do": "set", **named, **signature(chosen)}
         owner = owner_of(plan)
         found = read_owner(plan.state_dir)
         if owner is not None and found is not None and found.does:  # it drives nothing

@@ -16,6 +16,7 @@ from labharness.core.operations import (
 )
 
 LASER = option("--laser-nm", "NM", "laser wavelength, if no file states it", value="positive")
+FILMS = ("unknown", "cvd", "exfoliated")
 
 OPERATIONS = (
     read(
@@ -30,12 +31,7 @@ OPERATIONS = (
         option("--save", "OUT", "write the spectra of one FILE as .csv, .nxs or .h5"),
         flag("--overwrite", "also write over files that analyse did not write"),
         LASER,
-        choice(
-            "--film",
-            ("unknown", "cvd", "exfoliated"),
-            "how the film was made (default unknown)",
-            "unknown",
-        ),
+        choice("--film", FILMS, "how the film was made (default unknown)", FILMS[0]),
         option(
             "--a1g-si",
             "RATIO",

@@ -117,15 +117,14 @@ def _deaf(place: LabAddress) -> str:
     """Return which process drives a line without a control socket; ``""`` if none does."""
     found, lab = read_owner(place.state_dir), place.lab_id
     try:
-        LineLock(place.state_dir).release()
+        with suppress(OSError):  # the directory is missing, so no process is in it
+            LineLock(place.state_dir).release()
     except LineBusy:
         if found is None:
             return Text("hand.deaf", who=Text("hand.some_process"), lab=lab)
         if found.does:
             return Text("hand.drives_nothing", lab=lab, owner=str(found))
         return Text("hand.deaf_writes", who=_process(found), lab=lab, folder=found.folder)
-    except OSError:  # the directory is missing, so no process is in it
-        return ""
     return ""
 
 
@@ -363,10 +362,8 @@ def _look(plan: "LabPlan", names: Sequence[str]) -> dict[str, float]:
         found = read_now(plan, names)
     except (LineBusy, LinkLost, OSError):  # the answer then says that nothing was read
         return dict.fromkeys(names, NAN)
-    values = [each.get("value") if each["ok"] else None for each in found]
-    return {
-        name: NAN if value is None else value for name, value in zip(names, values, strict=True)
-    }
+    values = (each.get("value") if each["ok"] else None for each in found)
+    return {n: NAN if v is None else v for n, v in zip(names, values, strict=True)}
 
 
 def running_beside(state_dir: Path) -> dict[str, str]:

@@ -110,9 +110,14 @@ def _leave(commands: Mapping[str, Operation], path: str, rest: Sequence[str]) ->
     for name in names if path else ():
         below.add_parser(name, help=commands[f"{path} {name}"].told, add_help=False)
     if not path:
-        parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+        parser.add_argument("--version", action="store_true", help="print the version")
         _group(parser, commands)
-    if not rest or rest[0] in ("--", "-h", "--help", "--version"):
+    if rest[:1] == ["--version"] and not path:
+        from importlib.metadata import version  # looked up only on request
+
+        sys.stdout.write(f"labharness {version('labharness')}\n")
+        parser.exit()
+    if not rest or rest[0] in ("--", "-h", "--help"):
         parser.read(rest[:1], argparse.Namespace())  # leaves
     if rest[0].startswith("-"):
         parser.refuse(rest[0])
@@ -195,17 +200,6 @@ def _coded(message: str) -> str:
         if found := re.fullmatch(pattern, message):
             return Text(code, **found.groupdict())
     return message
-
-
-class _Version(argparse.Action):
-    """Print the version, which is looked up only on request."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *asked: object) -> None:
-        """Print it, and leave."""
-        from importlib.metadata import version
-
-        sys.stdout.write(f"labharness {version('labharness')}\n")
-        parser.exit()
 
 
 def _near(name: str, known: Iterable[str]) -> str:

@@ -1,25 +1,31 @@
-"""``labharness plan``: predict a task by a flight on the nominal plant, without submitting it."""
+"""``labharness plan`` and ``policy``: the prediction for a task, and how admission would decide."""
 
 import argparse
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from labharness.core.clock import wall_clock_utc
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text
 from labharness.core.vocabulary.units import CELSIUS, TEMPERATURES, temperature_in
-from labharness.faces.cli import EXIT_COMPLETED, EXIT_REJECTED
+from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.answer_said import rejection
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.show import CommandFailed, chosen_lab, say, say_each, say_json, warn
+from labharness.faces.cli.show import CommandFailed, chosen_lab, say, say_each, say_either, warn
 from labharness.faces.cli.submission import read_submit
 from labharness.faces.report.comm_loss import comm_loss
 from labharness.faces.report.words import phase_text, plain
 from labharness.journal import JournalFailed
+from labharness.lab.config.lab_facts import lab_facts_of, policy_faults
 from labharness.lab.wiring.forecast import Forecast, forecast
 from labharness.protocols.hcp.codec import BadPayload
 from labharness.protocols.hcp.terms import Rejected
+from labharness.work.admission.callers import Caller
+from labharness.work.desk.admitting import LineOnFile
+from labharness.work.desk.explained import Explained, explained
 
 
 def plan(chosen: argparse.Namespace) -> int:
@@ -36,15 +42,11 @@ def plan(chosen: argparse.Namespace) -> int:
     if found.unknown:
         warn(found.unknown)
     prediction = found.prediction.to_json()
-    if chosen.json:
-        names = ("asks", "risk_level", "risk_reasons")
-        say_json(prediction | {name: getattr(found, name) for name in names})
-        return EXIT_COMPLETED
+    told = {name: getattr(found, name) for name in ("asks", "risk_level", "risk_reasons")}
     takes, *rest = prediction_lines(prediction)
-    say(takes)
     reasons = list(found.risk_reasons)
-    say(Text("cli.risk", level=found.risk_level, reasons=reasons, approval=_approval(found)))
-    say_each(rest)
+    risk = Text("cli.risk", level=found.risk_level, reasons=reasons, approval=_approval(found))
+    say_either(chosen.json, prediction | told, (takes, risk, *rest))
     return EXIT_COMPLETED
 
 
@@ -121,3 +123,81 @@ def _hottest(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
     heats = [[row["what"] for row in step.get("stays", ())].count("heats") for step in steps]
     heated = [step for step, count in zip(steps, heats, strict=True) if count]
     return max(heated or steps, key=highest_c, default=None)
+
+
+GATES = {
+    "caller": "policy.caller_gate",
+    "capability": "policy.capability_gate",
+    "data": "policy.data_gate",
+    "task": "policy.task_gate",
+    "risk": "policy.risk_gate",
+    "hours": "policy.hours_gate",
+    "instruments": "policy.instruments_gate",
+    "approval": "policy.approval_gate",
+}
+RULES = {
+    "no side effects": "policy.no_effects",
+    "sandboxed": "policy.sandboxed",
+    "physical resources": "policy.physical",
+    "high temperature": "policy.hot",
+    "hazardous gas": "policy.gas",
+    "unattended": "policy.unattended",
+    "shared instrument": "policy.shared",
+    "missing safeguard": "policy.unguarded",
+}
+
+
+def policy_check(chosen: argparse.Namespace) -> int:
+    """Print each caller, and what is wrong in the callers file."""
+    plan = chosen_lab(chosen.lab)
+    callers = lab_facts_of(plan).callers
+    if callers is None:
+        say(Text("policy.anybody"))
+        return EXIT_COMPLETED
+    say_each(map(_caller, callers.values()))
+    faults = tuple(policy_faults(plan, tuple(callers.values())))
+    say_each(faults)
+    return EXIT_FAILED if faults else EXIT_COMPLETED
+
+
+def _caller(caller: Caller) -> str:
+    known = caller.instruments
+    return Text(
+        "policy.caller",
+        caller=caller.id,
+        capabilities=list(caller.capabilities) or "-",
+        risk=caller.risk_max,
+        data=caller.data_class_max,
+        hours=caller.hours.text,
+        instruments=Text("policy.all") if known is None else list(known),
+    )
+
+
+def policy_explain(chosen: argparse.Namespace) -> int:
+    """Print how admission would decide on one task, gate by gate."""
+    plan = chosen_lab(chosen.lab)
+    try:
+        _, payload = read_submit(Path(chosen.task))
+    except BadPayload as why:
+        say_each(rejection(replace(why.rejected(), suggestion=None)))
+        return EXIT_REJECTED
+    if chosen.caller:
+        payload = payload.model_copy(update={"caller_id": chosen.caller})
+    facts = replace(lab_facts_of(plan), predict=None)
+    found = explained(payload, facts, LineOnFile(plan.envelope), wall_clock_utc)
+    say_either(chosen.json, asdict(found), _gates(found))
+    return EXIT_COMPLETED if found.verdict is None else EXIT_REJECTED
+
+
+def _gates(found: Explained) -> Iterable[str]:
+    for gate in found.gates:
+        mark = Text("policy.passes") if gate.passed else Text("policy.stops")
+        yield Text("policy.gate", gate=Text(GATES[gate.name]), mark=mark, found=gate.found)
+        if gate.name == "risk":
+            for name, reason in found.rules:
+                why = reason or Text("policy.not_so")
+                yield Text("policy.rule", rule=Text(RULES[name]), why=why)
+    if found.verdict is None:
+        yield Text("policy.would_accept")
+    else:
+        yield from rejection(found.verdict)

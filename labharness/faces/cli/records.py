@@ -1,4 +1,4 @@
-"""``labharness journal`` and ``labharness artifact``: the records and files of runs."""
+"""``labharness journal``, ``artifact`` and ``retention``: the records and files of runs."""
 
 import argparse
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.vocabulary.durations import clock_text
+from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.approvals import signer
@@ -39,11 +40,23 @@ from labharness.journal.encryption import kept, stated_class
 from labharness.journal.heads import HEADS_NAME, verify_with_heads
 from labharness.journal.parquet import export_parquet
 from labharness.journal.reading import about, export_jsonl, read, run_header, verify_file
+from labharness.lab import LabPlan
 from labharness.lab.config.account import account
 from labharness.lab.config.address import account_home, state_home
 from labharness.lab.config.approvers import approvers_of
+from labharness.lab.house.submissions import forget
+from labharness.lab.operate.retention import (
+    KeptRun,
+    kept_runs,
+    log_clock,
+    remove_left_over,
+    remove_run,
+    why_clock_is_doubted,
+)
+from labharness.protocols.hcp.terms import CONFIDENTIAL
 from labharness.work.admission.approvers import Approver, decision_bytes, why_not_by
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
+from labharness.work.task.kept import HOUSE_JOURNAL, read_tasks
 
 ANSWER = "answer"
 """A confidential answer holds no results: it names the artifact that does."""
@@ -273,3 +286,49 @@ def _artifact_folders(runs: Path) -> list[Path]:
         return []
     os.scandir(runs).close()  # glob takes a folder that may not be read for an empty one
     return sorted(runs.glob(f"*/{ARTIFACTS_NAME}"), reverse=True)
+
+
+def retention(chosen: argparse.Namespace) -> None:
+    """List the runs with their dates, or remove those that are over."""
+    plan, runs = chosen_lab(chosen.lab), Path(chosen.runs)
+    now = wall_clock_utc()
+    with looking(runs, CommandFailed):
+        if not runs.is_dir():
+            raise BadUse("cli.no_runs_folder", runs=str(runs))
+        found = list(kept_runs(runs, plan.file.retention))
+        if chosen.verb == "list":
+            say_each(map(_kept_run, found))
+            return
+        if why := bad_name(chosen.name):
+            raise BadUse(why)
+        over = [each for each in found if each.over(now)]
+        if not chosen.clock_checked and (why := why_clock_is_doubted(over, found, runs, now)):
+            raise CommandFailed(why)
+        remove_left_over(runs)
+        log_clock(runs, checked=chosen.clock_checked, by=chosen.name, now=now)
+        for each in over:
+            if each.data_class in CONFIDENTIAL:
+                _forget(plan, each.session_id)
+            remove_run(each, by=chosen.name, reason=chosen.reason, now=now)
+            say(Text("retention.removed", run=each.folder.name, data_class=each.data_class))
+        say(Text("retention.count", removed=len(over), kept=len(found) - len(over)))
+
+
+def _forget(plan: LabPlan, session_id: str) -> None:
+    """Destroy the key of a confidential run's submission, which a house has kept."""
+    house = plan.state_dir / HOUSE_JOURNAL
+    if house.exists():
+        forget(plan.state_dir, read_tasks(house), session_id)
+
+
+def _kept_run(run: KeptRun) -> str:
+    until = Text("retention.always") if run.until is None else utc_text(run.until)[:10]
+    stays = Text("retention.stays", why=run.why) if run.why else ""
+    return Text(
+        "retention.run",
+        run=run.folder.name,
+        data_class=run.data_class,
+        ended=utc_text(run.ended_at)[:10],
+        until=until,
+        stays=stays,
+    )

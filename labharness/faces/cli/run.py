@@ -1,21 +1,21 @@
 """``labharness run``: one task from a file to its answer."""
 
 import argparse
+import io
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, Literal
 
-from labharness.core.clock import Chance, utc_text, wall_clock_utc
+from labharness.core.clock import Chance, steady_s, utc_text, wall_clock_utc
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_FAILED, EXIT_REJECTED
 from labharness.faces.cli.answer_said import EXITS, print_files, print_message, report_run
 from labharness.faces.cli.line_writer import TERMINAL, is_live
-from labharness.faces.cli.live import LiveLine
 from labharness.faces.cli.records import journal_in
 from labharness.faces.cli.show import (
     BadUse,
@@ -41,6 +41,7 @@ from labharness.protocols.hcp.messages import ResumeFrom
 from labharness.work.desk.checkpoint import checkpoints
 from labharness.work.desk.facts import is_without_line
 
+SHOWN_S_MIN = 0.1  # between two drawings: the eye sees no more
 EARLY_S = 0.05  # for which a loop may stand still
 
 
@@ -61,7 +62,7 @@ def run(chosen: argparse.Namespace) -> int:
             quiet=chosen.json,
             fast=chosen.speed is None,
             lab_option=plan.option,
-            live=LiveLine() if is_live() and not chosen.json else None,
+            live=is_live() and not chosen.json,
         )
         early = _EarlyAnswer(payload.capability, chosen.json)
         out = Path(chosen.out) if chosen.out else None
@@ -108,11 +109,11 @@ def _attached(plan: LabPlan, chosen: argparse.Namespace) -> int:
     own = (chosen.out, chosen.resume, chosen.approval_timeout)
     if any(own) or chosen.speed is not None:
         raise BadUse("house.attached")
-    asked = {"seed": chosen.seed, "after": []}
-    answer = submit_to_house(plan, Path(chosen.task), None, asked)
+    answer = submit_to_house(plan, Path(chosen.task), chosen.seed)
     return follow(plan, answer["task_id"], chosen.json)
 
 
+@dataclass
 class _EarlyAnswer:
     """Prints the answer before a line has cooled, in a thread: a reader may stall it for hours.
 
@@ -120,11 +121,10 @@ class _EarlyAnswer:
         taken: Whether there was one: without a watch nothing is early.
     """
 
-    def __init__(self, capability: str, as_json: bool) -> None:
-        self.taken = False
-        self._capability = capability
-        self._as_json = as_json
-        self._thread: Thread | None = None
+    capability: str
+    as_json: bool
+    taken: bool = False
+    _thread: Thread | None = None
 
     def take(self, result: RunResult) -> None:
         """Begin to print an answer that comes before its watch."""
@@ -142,7 +142,7 @@ class _EarlyAnswer:
 
     def _print(self, result: RunResult) -> None:
         with _answer_stays(result):
-            _answer(result.message, self._capability, self._as_json)
+            _answer(result.message, self.capability, self.as_json)
 
 
 def _answer(message: HcpMessage, capability: str, as_json: bool) -> None:
@@ -202,6 +202,7 @@ def _ask(prompt: str) -> str:
         raise
 
 
+@dataclass(kw_only=True)
 class _Progress:
     """Prints events on standard error; with ``--json`` it prints nothing.
 
@@ -212,18 +213,20 @@ class _Progress:
             alone.
     """
 
-    def __init__(self, *, quiet: bool, fast: bool, lab_option: str, live: LiveLine | None) -> None:
-        self.head = ""
-        self._live = live
-        self._percent = 0.0
-        self._quiet = quiet
-        self._lab_option = lab_option
-        self._fast = fast
-        self._stage = self._held = ""
+    quiet: bool
+    fast: bool
+    lab_option: str
+    live: bool
+    head: str = ""
+    _percent: float = 0.0
+    _words: dict[str, str] = field(default_factory=dict)
+    _shown_s: float = -SHOWN_S_MIN
+    _stage: str = ""
+    _held: str = ""
 
     def tell(self, kind: str, data: Mapping[str, Any]) -> None:
         """Print one event."""
-        if self._quiet:
+        if self.quiet:
             return
         if self.head:
             complain(self.head)
@@ -235,10 +238,10 @@ class _Progress:
         elif kind == "tick":
             self._tick(data)
         elif kind == "approval_asked":
-            request = f"{data['id']}{self._lab_option}"
+            request = f"{data['id']}{self.lab_option}"
             complain(Text("cli.look_at_it", command=f"labharness approvals show {request}"))
             approve = f"labharness approvals approve {data['id']} --name WHO --reason WHY"
-            complain(Text("cli.then_approve", command=f"{approve}{self._lab_option}"))
+            complain(Text("cli.then_approve", command=f"{approve}{self.lab_option}"))
         elif kind == "task_accepted":
             level, reasons = data["risk_level"], data["risk_reasons"]
             complain(Text("cli.accepted", level=level, reasons=reasons))
@@ -248,19 +251,19 @@ class _Progress:
             complain(Text("cli.event", kind=kind, message=data["message"]))
 
     def _progress(self, percent: float, stage: str, message: str) -> None:
-        if self._live is not None:
+        if self.live:
             self._percent = percent
             step = in_language(message, TERMINAL.language)
-            self._show(percent, phase=stage, step=step, values="", left="")
+            self._show(now=False, phase=stage, step=step, values="", left="")
             return
         shown = stage if stage != self._stage else ""
         took_time = round(percent) != round(self._percent)
         self._stage, self._percent = stage, percent
         line = Text("cli.progress", percent=percent, stage=f"{shown:18}", message=message)
-        if self._fast and self._held and took_time:
+        if self.fast and self._held and took_time:
             complain(self._held)
         self._held = ""
-        if self._fast and not shown:  # a log keeps the stages, and the steps that took time
+        if self.fast and not shown:  # a log keeps the stages, and the steps that took time
             self._held = line
         else:
             complain(line)
@@ -269,20 +272,67 @@ class _Progress:
         rows = data["values"].items()
         values = ", ".join(f"{name} {value:.4g}/{to:.4g}" for name, (to, value) in rows)
         left = Text("cli.left", time=clock_text(data["left_s"]))
-        if self._live is not None:
-            shown = in_language(left, TERMINAL.language)
-            self._show(self._percent, values=values, left=shown)
-        elif not self._fast:
+        if self.live:
+            self._show(now=False, values=values, left=in_language(left, TERMINAL.language))
+        elif not self.fast:
             complain(Text("cli.tick", values=values, left=left))
 
     def report(self) -> None:
         """Show that the report is made; the line goes away with the answer."""
         self._show(phase=_phase("report"), step="", values="", left="")
 
-    def _show(self, percent: float | None = None, **words: str) -> None:
-        if self._live is not None:
-            self._live.show(percent, now=percent is None, **words)
+    def _show(self, *, now: bool = True, **words: str) -> None:
+        """Draw the line again; each word stays until it is replaced."""
+        self._words |= words
+        at_s = steady_s()
+        if self.live and (now or at_s - self._shown_s >= SHOWN_S_MIN):
+            self._shown_s = at_s
+            TERMINAL.pin(sys.stderr, drawn(self._percent, self._words))
 
 
 def _phase(name: str) -> str:
     return phase_text(name, TERMINAL.language)
+
+
+BAR_CELLS, SHARE_CELLS = 20, 5
+
+
+def drawn(
+    percent: float,
+    words: Mapping[str, str],
+    width: int | None = None,
+    color_system: Literal["auto", "truecolor"] = "auto",
+) -> str:
+    """Return the line drawn in the width of the terminal.
+
+    Args:
+        percent: 0 to 100.
+        words: ``phase``, ``left``, ``step`` and ``values``, where they are known.
+        width: Cells of a terminal other than that of standard error.
+        color_system: Colours of that terminal.
+    """
+    from rich.console import Console
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    # one cell is left free: in the last one some terminals begin a new line
+    cells = Console(stderr=True).width - 1 if width is None else width
+    buffer = io.StringIO()
+    line = Table.grid(padding=(0, 1), expand=True)
+    line.add_column(min_width=BAR_CELLS)
+    line.add_column(min_width=SHARE_CELLS, justify="right", no_wrap=True)
+    line.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    said = Text(no_wrap=True, overflow="ellipsis")
+    parts = [(words.get("phase", ""), "bold"), (words.get("left", ""), "")]
+    parts += [(words.get("step", ""), ""), (words.get("values", ""), "dim")]
+    for text, style in parts:
+        text = "".join(each if each.isprintable() else "\ufffd" for each in text)
+        if text:
+            said.append(" · " if said else "").append(text, style)
+    line.add_row(ProgressBar(100.0, percent, width=BAR_CELLS), f"{percent:.0f} %", said)
+    out = Console(
+        file=buffer, highlight=False, width=cells, force_terminal=True, color_system=color_system
+    )
+    out.print(line, end="", no_wrap=True, crop=True)
+    return buffer.getvalue().split("\n")[0].rstrip()

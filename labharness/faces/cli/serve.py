@@ -4,7 +4,12 @@ import argparse
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+)
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -50,7 +55,28 @@ def serve(chosen: argparse.Namespace) -> None:
         sockets = _listening("--websocket", chosen.websocket, stack)
         if listening is not None:
             complain(Text("serve.pages", port=listening.getsockname()[1]))
-        served = partial(_served, plan, chosen.speed, broker, listening, sockets, collector)
+
+        async def served(house: HouseAccess) -> None:
+            counts = Counts()
+            face: Face = partial(serve_stdio, complain)
+            if broker is not None:
+                face = AmqpFace(broker, complain, counts)
+            elif sockets is not None:
+                from labharness.faces.service.sockets import serve_websockets
+
+                face = partial(serve_websockets, sockets, complain)
+            async with AsyncExitStack() as stack:
+                if collector is not None:
+                    house = await stack.enter_async_context(_traced(house, collector, counts))
+                if listening is not None and broker is not None:
+                    pages = _pages(plan, broker, house, counts, listening)
+                    await stack.enter_async_context(pages)
+                keeping = asyncio.ensure_future(_keep_owner(plan, chosen.speed))
+                try:
+                    await face(house)
+                finally:
+                    keeping.cancel()
+
         stands_by = False
         while True:
             try:
@@ -62,35 +88,6 @@ def serve(chosen: argparse.Namespace) -> None:
                     complain(Text("hcp.stands_by", why=str(why)))
                 stands_by = True
                 pause(STAND_BY_S)
-
-
-async def _served(
-    plan: LabPlan,
-    speed: float | None,
-    broker: Broker | None,
-    listening: socket.socket | None,
-    sockets: socket.socket | None,
-    collector: Collector | None,
-    house: HouseAccess,
-) -> None:
-    """Serve callers of a house over a broker, WebSockets, or standard input and output."""
-    counts = Counts()
-    face: Face = partial(serve_stdio, complain)
-    if broker is not None:
-        face = AmqpFace(broker, complain, counts)
-    elif sockets is not None:
-        from labharness.faces.service.sockets import serve_websockets
-
-        face = partial(serve_websockets, sockets, complain)
-    async with (
-        _traced(house, collector, counts) as house,
-        _pages(plan, broker, house, counts, listening),
-    ):
-        keeping = asyncio.ensure_future(_keep_owner(plan, speed))
-        try:
-            await face(house)
-        finally:
-            keeping.cancel()
 
 
 def _collector(url: str, plan: LabPlan) -> Collector:
@@ -107,12 +104,9 @@ def _collector(url: str, plan: LabPlan) -> Collector:
 
 @asynccontextmanager
 async def _traced(
-    house: HouseAccess, collector: Collector | None, counts: Counts
+    house: HouseAccess, collector: Collector, counts: Counts
 ) -> AsyncIterator[HouseAccess]:
-    """Have the tasks of a house traced, where that is asked for."""
-    if collector is None:
-        yield house
-        return
+    """Have the tasks of a house traced."""
     traces = Traces(collector.take, counts, complain)
     following = asyncio.ensure_future(traces.follow(house))
     try:
@@ -154,18 +148,10 @@ def _listening(option: str, port: int | None, stack: ExitStack) -> socket.socket
         raise BadUse("pair", what=f"{option} {port}", why=str(why)) from None
 
 
-@asynccontextmanager
-async def _pages(
-    plan: LabPlan,
-    broker: Broker | None,
-    house: HouseAccess,
-    counts: Counts,
-    listening: socket.socket | None,
-) -> AsyncIterator[None]:
-    """Serve the pages of a lab as long as its house is up."""
-    if listening is None or broker is None:
-        yield
-        return
+def _pages(
+    plan: LabPlan, broker: Broker, house: HouseAccess, counts: Counts, listening: socket.socket
+) -> AbstractAsyncContextManager[None]:
+    """Return what serves the pages of a lab as long as its house is up."""
     from labharness.faces.service.application import application, serving
     from labharness.faces.service.artifact_pages import ArtifactPages
     from labharness.faces.service.pages import pages_of
@@ -181,8 +167,7 @@ async def _pages(
     )
     pages = pages_of(card, counts, house.tasks, partial(line_state, plan))
     artifacts = ArtifactPages(broker.vouches, house.tasks, house.runs).route
-    async with serving(application([*pages, artifacts]), listening):
-        yield
+    return serving(application([*pages, artifacts]), listening)
 
 
 async def _keep_owner(plan: LabPlan, speed: float | None) -> None:

@@ -77,6 +77,14 @@ def say_json(value: object) -> None:
     say(json.dumps(value, ensure_ascii=False))
 
 
+def say_either(as_json: bool, value: object, lines: Iterable[str]) -> None:
+    """Print a result for a program, or else for a person."""
+    if as_json:
+        say_json(value)
+    else:
+        say_each(lines)
+
+
 def warn(why: str, code: str = "") -> None:
     """Print one line that names the command: a warning, or an error with its code."""
     head = f"labharness {TERMINAL.command}".rstrip()

@@ -22,7 +22,7 @@ from labharness.faces.cli.show import (
     chosen_lab,
     complain,
     say,
-    say_each,
+    say_either,
     say_json,
 )
 from labharness.faces.cli.values import json_or_word
@@ -33,7 +33,7 @@ from labharness.lab.house.start import state_of
 from labharness.work.task.events import events_of
 from labharness.work.task.jobs import schedule_of, standing
 from labharness.work.task.kept import HOUSE_JOURNAL, read_history, read_tasks
-from labharness.work.task.record import Job, Task, Tasks
+from labharness.work.task.record import Job, MissedRuns, Task, Tasks
 from labharness.work.task.snapshot import graph_of, last_error, snapshot, task_of, unfollowed, utc
 from labharness.work.task.states import FOR_PERSONS, TERMINAL
 
@@ -80,11 +80,9 @@ def tasks_list(chosen: argparse.Namespace) -> None:
     """Print one line for each task, or one snapshot."""
     with at_home(chosen) as place:
         kept = _shown(place)
-        if chosen.json:
-            say_json(snapshot(kept, place.lab_id, wall_clock_utc().timestamp()))
-        else:
-            rows = [_row(each) for each in kept.by_id.values()]
-            say_each(aligned(rows) if rows else [Text("house.no_tasks")])
+        body = snapshot(kept, place.lab_id, wall_clock_utc().timestamp())
+        rows = [_row(each) for each in kept.by_id.values()]
+        say_either(chosen.json, body, aligned(rows) if rows else [Text("house.no_tasks")])
 
 
 def _row(task: Task) -> tuple[str, ...]:
@@ -110,14 +108,8 @@ def tasks_show(chosen: argparse.Namespace) -> None:
     """Print one task with its attempts."""
     with at_home(chosen) as place:
         kept = _shown(place)
-        _say_whole(task_of(kept, _named(kept, chosen.id)), chosen.json)
-
-
-def _say_whole(body: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        say_json(body)
-    else:
-        say_each(_lines(body))
+        body = task_of(kept, _named(kept, chosen.id))
+        say_either(chosen.json, body, _lines(body))
 
 
 def _lines(body: dict[str, Any], before: str = "") -> Iterator[str]:
@@ -137,12 +129,9 @@ def tasks_graph(chosen: argparse.Namespace) -> None:
     """Print the edges between tasks."""
     with at_home(chosen) as place:
         kept = kept_tasks(place)
-        if chosen.json:
-            say_json(graph_of(kept))
-            return
         edges = [each for each in kept.edges if each.status == "active"]
-        cut = ID_CHARACTERS
-        say_each(aligned([(e.source_id[:cut], e.kind, e.target_id) for e in edges]))
+        rows = [(each.source_id[:ID_CHARACTERS], each.kind, each.target_id) for each in edges]
+        say_either(chosen.json, graph_of(kept), aligned(rows))
 
 
 def tasks_events(chosen: argparse.Namespace) -> None:
@@ -170,17 +159,17 @@ def tasks_result(chosen: argparse.Namespace) -> int:
 
 def _answered(place: LabAddress, task: Task, message: "HcpMessage | None", as_json: bool) -> int:
     """Print an answer; a task that was rejected on receipt has no run, and so no folder."""
-    from labharness.faces.cli.answer_said import print_answer, print_message, report_run
+    from labharness.faces.cli.answer_said import print_files, print_message, report_run
     from labharness.protocols.hcp.codec import encode
 
     if message is not None and as_json:
         say(encode(message).decode())
-    elif message is not None and task.attempts:
-        folder = _folder(place, task)
-        report_run(folder)
-        print_answer(message, folder, task.task_family)
     elif message is not None:
+        if task.attempts:
+            report_run(_folder(place, task))
         print_message(message, task.task_family)
+        if task.attempts:
+            print_files(_folder(place, task))
     rejected = task.status == "failed" and task.started_at_s is None
     return EXIT_REJECTED if rejected else ENDS.get(task.status, EXIT_FAILED)
 
@@ -229,8 +218,7 @@ def submit(chosen: argparse.Namespace) -> int:
     """Submit a task to the house; with ``--wait`` stay until its end."""
     with at_home(chosen) as place:
         after = [_named(kept_tasks(place), each).task_id for each in chosen.after or ()]
-        asked = {"seed": chosen.seed, "after": after}
-        answer = submit_to_house(place, Path(chosen.task), chosen.key, asked)
+        answer = submit_to_house(place, Path(chosen.task), chosen.seed, chosen.key, after)
         task_id, fresh, rejected = (answer[each] for each in ("task_id", "fresh", "rejected"))
         if chosen.json and not chosen.wait:
             say_json({"task_id": task_id, "fresh": fresh, "rejected": rejected})
@@ -241,14 +229,18 @@ def submit(chosen: argparse.Namespace) -> int:
 
 
 def submit_to_house(
-    place: LabAddress, path: Path, key: str | None, asked: dict[str, Any]
+    place: LabAddress,
+    path: Path,
+    seed: int | None,
+    key: str | None = None,
+    after: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Submit the task of a file; return the house's answer: the task, and whether it is new.
 
     The message gets a new id, which is its key, so that one file may be submitted twice. The house
     checks it; where it does not take it, what is wrong is said in the words of the file.
     """
-    asked |= {"message_id": key or Chance(None).uuid4()}
+    asked = {"message_id": key or Chance(None).uuid4(), "seed": seed, "after": list(after)}
     return ask_of_file(place, path, do="submit", **asked)
 
 
@@ -346,12 +338,10 @@ def jobs_create(chosen: argparse.Namespace) -> None:
         )
         job_id = answer["job_id"]
         job = kept_tasks(place).jobs[job_id]
-        if chosen.json:
-            say_json({"job_id": job_id, "task_ids": job.task_ids})
-        elif job.every:
-            say(Text("job.scheduled", job_id=job_id, next=_next(job)))
-        else:
-            say(Text("job.created", job_id=job_id, count=len(job.task_ids)))
+        told = Text("job.created", job_id=job_id, count=len(job.task_ids))
+        if job.every:
+            told = Text("job.scheduled", job_id=job_id, next=_next(job))
+        say_either(chosen.json, {"job_id": job_id, "task_ids": job.task_ids}, [told])
 
 
 def _vary(given: Sequence[str]) -> dict[str, list[Any]]:
@@ -369,11 +359,9 @@ def jobs_list(chosen: argparse.Namespace) -> None:
     """Print one line for each job, or an array."""
     with at_home(chosen) as place:
         kept = kept_tasks(place)
-        if chosen.json:
-            say_json([_body(kept, each) for each in kept.jobs.values()])
-        else:
-            rows = [_job_row(kept, each) for each in kept.jobs.values()]
-            say_each(aligned(rows) if rows else [Text("job.none")])
+        body = [_body(kept, each) for each in kept.jobs.values()]
+        rows = [_job_row(kept, each) for each in kept.jobs.values()]
+        say_either(chosen.json, body, aligned(rows) if rows else [Text("job.none")])
 
 
 def _job_row(kept: Tasks, job: Job) -> tuple[str, ...]:
@@ -406,7 +394,7 @@ def _body(kept: Tasks, job: Job) -> dict[str, Any]:
         "ticks": job.ticks if every else None,
         "owed": [utc(int(each)) if every else each for each in job.owed],
         "missedRuns": job.missed,
-        "lastMissed": miss and {"reason": miss.reason, "count": miss.count} | _span(job),
+        "lastMissed": miss and _missed(miss),
         "vary": [dict(each) for each in job.runs],
         "tasks": [
             {"taskId": each, "title": kept.by_id[each].title, "status": kept.by_id[each].status}
@@ -416,18 +404,17 @@ def _body(kept: Tasks, job: Job) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value not in (None, "")}
 
 
-def _span(job: Job) -> dict[str, str]:
-    miss = job.last_miss
-    if miss is None or not miss.first_s:
-        return {}
-    return {"first": utc(miss.first_s), "last": utc(miss.last_s)}
+def _missed(miss: MissedRuns) -> dict[str, Any]:
+    span = {"first": utc(miss.first_s), "last": utc(miss.last_s)} if miss.first_s else {}
+    return {"reason": miss.reason, "count": miss.count} | span
 
 
 def jobs_show(chosen: argparse.Namespace) -> None:
     """Print one job with its tasks."""
     with at_home(chosen) as place:
         kept = kept_tasks(place)
-        _say_whole(_body(kept, _job(kept, chosen.id)), chosen.json)
+        body = _body(kept, _job(kept, chosen.id))
+        say_either(chosen.json, body, _lines(body))
 
 
 def jobs_end(chosen: argparse.Namespace) -> None:
@@ -435,10 +422,7 @@ def jobs_end(chosen: argparse.Namespace) -> None:
     with at_home(chosen) as place:
         job_id = _job(kept_tasks(place), chosen.id).job_id
         ask_house(place, do="end_job", by=account(), job_id=job_id, reason=chosen.reason)
-        if chosen.json:
-            say_json({"job_id": job_id})
-        else:
-            say(Text("job.ended_now", job_id=job_id))
+        say_either(chosen.json, {"job_id": job_id}, [Text("job.ended_now", job_id=job_id)])
 
 
 def _job(kept: Tasks, name: str) -> Job:

@@ -128,9 +128,7 @@ def one_of(allowed: tuple[str, ...]) -> Callable[[str], str]:
 
     def choice(text: str) -> str:
         if text not in allowed:
-            from labharness.core.vocabulary.spelling import (
-                did_you_mean,  # only an error waits for it
-            )
+            from labharness.core.vocabulary.spelling import did_you_mean
 
             near = did_you_mean(text, allowed)
             raise _wrong("usage.command", name=repr(text), hint=near, names=allowed)

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from math import isfinite
@@ -123,19 +123,12 @@ def _watch_alone(plan: "LabPlan", chosen: argparse.Namespace, looks: int | None)
 
 
 def _must_be_known(plan: "LabPlan", names: Sequence[str]) -> None:
-    if wrong := unknown_name(plan, names):
-        raise BadUse(wrong)
-
-
-def unknown_name(plan: "LabPlan", names: Sequence[str]) -> str:
-    """Return the complaint about a name that matches no instrument or channel; ``""`` for none."""
+    """Refuse a name that matches no instrument or channel."""
     channels = [f"{each.name}.{own}" for each in plan.instruments for own in each.driver.channels]
     for name in names:
         if not any(_named(channel, (name,)) for channel in channels):
             near = did_you_mean(name, [*plan.by_name, *channels])
-            known = list(plan.by_name)
-            return Text("watch.no_channel", name=repr(name), hint=near, known=known)
-    return ""
+            raise BadUse("watch.no_channel", name=repr(name), hint=near, known=list(plan.by_name))
 
 
 def _named(channel: str, names: Sequence[str]) -> bool:
@@ -210,52 +203,46 @@ def bounds_text(envelope: "Envelope", channel: str) -> str:
     return Text("items", parts=list(dict.fromkeys(said)))
 
 
-class Keys:
-    """Reads the keys of a terminal in a thread; without a terminal it does nothing.
+@contextmanager
+def keys(scroll: Callable[[int], None]) -> Iterator[None]:
+    """Read the keys of a terminal in a thread; without a terminal it does nothing.
 
     ``q`` ends the command like Ctrl-C, which works all the time.
 
     Args:
         scroll: Takes the number of rows to move down; it is called from that thread.
     """
+    if os.name != "posix" or not sys.stdin.isatty():
+        yield
+        return
+    import termios
+    import tty
 
-    def __init__(self, scroll: Callable[[int], None]) -> None:
-        self._scroll = scroll
-        self._before: list[Any] | None = None
+    before, refused = None, (termios.error, OSError, ValueError)
+    with suppress(*refused):
+        number = sys.stdin.fileno()
+        before = termios.tcgetattr(number)
+        tty.setcbreak(number)
+        # a shell ignores SIGINT for what it runs in the background; a key must end that too
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        Thread(target=_hear, args=(number, scroll), name="keys", daemon=True).start()
+    try:
+        yield
+    finally:
+        if before is not None:
+            with suppress(*refused):
+                termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, before)
 
-    def start(self) -> None:
-        """Begin to read keys one by one, not by lines."""
-        if os.name != "posix" or not sys.stdin.isatty():
-            return
-        import termios
-        import tty
 
-        with suppress(termios.error, OSError, ValueError):
-            number = sys.stdin.fileno()
-            self._before = termios.tcgetattr(number)
-            tty.setcbreak(number)
-            # a shell ignores SIGINT for what it runs in the background; a key must end that too
-            if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
-            Thread(target=self._hear, args=(number,), name="keys", daemon=True).start()
-
-    def stop(self) -> None:
-        """Restore the terminal."""
-        if self._before is not None:
-            import termios
-
-            with suppress(termios.error, OSError, ValueError):
-                termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._before)
-            self._before = None
-
-    def _hear(self, number: int) -> None:
-        with suppress(OSError):  # the terminal has gone
-            while key := os.read(number, 16):
-                if key in (b"q", b"Q"):
-                    os.kill(os.getpid(), signal.SIGINT)
-                    return
-                if rows := ROWS.get(key):
-                    self._scroll(rows)
+def _hear(number: int, scroll: Callable[[int], None]) -> None:
+    with suppress(OSError):  # the terminal has gone
+        while key := os.read(number, 16):
+            if key in (b"q", b"Q"):
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+            if rows := ROWS.get(key):
+                scroll(rows)
 
 
 class Screen:
@@ -280,7 +267,7 @@ class Screen:
         self._ended = ""
         self._first = 0  # the topmost row
         self._live: Any = None
-        self._keys = Keys(self._scroll)
+        self._shown = ExitStack()
         if not as_json and sys.stdout.isatty():
             from rich.live import Live
 
@@ -288,14 +275,12 @@ class Screen:
 
     def __enter__(self) -> "Screen":
         if self._live is not None:
-            self._live.start()
-            self._keys.start()
+            self._shown.enter_context(self._live)
+            self._shown.enter_context(keys(self._scroll))
         return self
 
     def __exit__(self, *ended: object) -> None:
-        if self._live is not None:
-            self._keys.stop()
-            self._live.stop()
+        self._shown.close()
 
     def show(self, status: Mapping[str, Any]) -> bool:
         """Show one look; return whether another one follows.

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from commands import COMMAND, payload
 from labharness.faces.cli.line_writer import ERASED, LineWriter
-from labharness.faces.cli.live import drawn
+from labharness.faces.cli.run import drawn
 from platforms import has_terminals
 from rig import SHORT_LINE
 

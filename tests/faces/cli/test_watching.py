@@ -20,7 +20,7 @@ import pytest
 from commands import COMMAND, say
 from labharness.faces.cli import watching
 from labharness.faces.cli.line_writer import TERMINAL
-from labharness.faces.cli.watching import ROWS, Keys, bounds_text, how_it_ended, level, watch_line
+from labharness.faces.cli.watching import ROWS, bounds_text, how_it_ended, keys, level, watch_line
 from labharness.instruments.link.conversation import LineControl, NoOwner
 from labharness.lab import LabPlan
 from labharness.work.desk.folder import ANSWER_NAME, SUBMIT_NAME
@@ -169,16 +169,14 @@ def test_keys_are_heard_one_by_one_and_the_terminal_is_left_as_it_was(
     with os.fdopen(slave, "r") as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
         before = termios.tcgetattr(slave)
-        keys = Keys(heard.append)
-        keys.start()
-        assert not termios.tcgetattr(slave)[3] & termios.ICANON
-        for key in (b"\x1b[B", b"\x1b[6~", b"x", b"\x1b[A"):
-            os.write(master, key)
-            time.sleep(0.05)  # a person's: several at once are no key
-        deadline = time.monotonic() + 10.0
-        while len(heard) < 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        keys.stop()
+        with keys(heard.append):
+            assert not termios.tcgetattr(slave)[3] & termios.ICANON
+            for key in (b"\x1b[B", b"\x1b[6~", b"x", b"\x1b[A"):
+                os.write(master, key)
+                time.sleep(0.05)  # a person's: several at once are no key
+            deadline = time.monotonic() + 10.0
+            while len(heard) < 3 and time.monotonic() < deadline:
+                time.sleep(0.01)
         assert heard == [1, 10, -1]
         assert termios.tcgetattr(slave) == before
     os.close(master)

@@ -229,7 +229,7 @@ def test_the_command_removes_nothing_by_a_clock_that_is_days_ahead(
     runs = tmp_path / "runs"
     run(runs, "seconds old", "T1")
     now = ENDED + timedelta(days=400)
-    monkeypatch.setattr("labharness.faces.cli.retention.wall_clock_utc", lambda: now)
+    monkeypatch.setattr("labharness.faces.cli.records.wall_clock_utc", lambda: now)
     words = ("--runs", runs, "--lab", lab_with_days(tmp_path), "--name", "Ada", "--reason", "rule")
     refused = say("retention", "apply", *words)
     assert refused.code != 0
@@ -252,7 +252,7 @@ def test_the_command_removes_what_is_over_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = ENDED + timedelta(days=10)
-    monkeypatch.setattr("labharness.faces.cli.retention.wall_clock_utc", lambda: now)
+    monkeypatch.setattr("labharness.faces.cli.records.wall_clock_utc", lambda: now)
     runs = tmp_path / "runs"
     run(runs, "old", "T1")
     run(runs, "kept", "T2")
