@@ -101,8 +101,8 @@ IN_THE_WORDS = (
     PlantedBug(
         "hours as they are declared",
         "labharness.work.desk.admitting:Admitting.predict",
-        "self._too_long(screened, prediction.duration_s, screened.max_duration_s)",
-        "self._too_long(screened, weighed.planned.duration_s, screened.max_duration_s)",
+        "_too_long(screened, prediction.duration_s, screened.max_duration_s)",
+        "_too_long(screened, weighed.planned.duration_s, screened.max_duration_s)",
         "tests/work/desk/test_lying_capability.py::test_hours_that_are_said_fewer_than_they_are_count_as_they_are",
         promise=44,
         detector="verdict",

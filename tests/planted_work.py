@@ -80,8 +80,8 @@ IN_WORK_THAT_SURVIVES = (
     PlantedBug(
         "command to an instrument that the token does not cover",
         "labharness.work.desk.operations:LineOperations.perform",
-        "self._unweighed(command) or self._beyond(owner_of(command.channel))",
-        "self._unweighed(command)",
+        "self.unweighed(command) or self.session.beyond(owner_of(command.channel))",
+        "self.unweighed(command)",
         POLICY + "test_an_operation_that_the_token_does_not_cover_never_reaches_the_line",
         promise=68,
         detector="verdict",
@@ -89,7 +89,7 @@ IN_WORK_THAT_SURVIVES = (
     PlantedBug(
         "spectrum that nobody keeps until the run has ended",
         "labharness.work.desk.operations:LineOperations.query",
-        "await self._keep(instrument, name, about or {}, value)",
+        "await self.reporter.measured(instrument, name, about or {}, value)",
         "",
         RESULTS + "test_a_plan_gets_a_spectrum_only_after_it_is_on_the_disk",
         promise=58,
@@ -127,7 +127,7 @@ IN_WORK_THAT_SURVIVES = (
     PlantedBug(
         "results of a killed run that nobody makes",
         "labharness.work.desk.left_behind:left_behind",
-        "files += [_file(each) for each in found.artifacts]",
+        "files += [(each.name, file_of(each), each.media_type, each.content) for each in found.artifacts]",
         "pass",
         "tests/work/desk/test_left_behind.py::test_a_killed_run_has_left_results_files_and_"
         "summary_as_far_as_its_journal_holds_them",
@@ -222,7 +222,7 @@ IN_WORK_THAT_SURVIVES = (
     PlantedBug(
         "line that changes while it is armed",
         "labharness.work.desk.desk:Desk._execute",
-        "self._resumption.compare(readings_of(self._line))",
+        "self._resumption.compare(readings_of(self.line))",
         "",
         RESUMING + "test_a_line_that_was_changed_meanwhile_is_not_gone_on_with[while arming]",
         promise=60,
@@ -232,10 +232,8 @@ IN_WORK_THAT_SURVIVES = (
     PlantedBug(
         "findings of the pre-flight that are not weighed",
         "labharness.work.desk.admitting:Admitting.predict",
-        "self._weighed(screened, planned, weighed.capability, weighed.stated, weighed.undeclared, "
-        "prediction)",
-        "self._weighed(screened, planned, weighed.capability, weighed.stated, weighed.undeclared, "
-        "None)",
+        "self._weighed(replace(weighed, planned=planned), prediction)",
+        "self._weighed(replace(weighed, planned=planned), None)",
         POLICY + "test_what_the_pre_flight_finds_is_weighed_before_a_person_is_asked",
         promise=44,
         detector="verdict",

@@ -15,7 +15,7 @@ from labharness.journal.encryption import stated_class
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
-from labharness.work.desk.referred import referred_in
+from labharness.work.desk.redaction import referred_in
 
 EXITS = {
     "task_completed": EXIT_COMPLETED,

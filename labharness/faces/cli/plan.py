@@ -24,7 +24,6 @@ from labharness.lab.wiring.forecast import Forecast, forecast
 from labharness.protocols.hcp.codec import BadPayload
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.callers import Caller
-from labharness.work.desk.admitting import LineOnFile
 from labharness.work.desk.explained import Explained, explained
 
 
@@ -184,7 +183,7 @@ def policy_explain(chosen: argparse.Namespace) -> int:
     if chosen.caller:
         payload = payload.model_copy(update={"caller_id": chosen.caller})
     facts = replace(lab_facts_of(plan), predict=None)
-    found = explained(payload, facts, LineOnFile(plan.envelope), wall_clock_utc)
+    found = explained(payload, facts, plan.envelope, wall_clock_utc)
     say_either(chosen.json, asdict(found), _gates(found))
     return EXIT_COMPLETED if found.verdict is None else EXIT_REJECTED
 

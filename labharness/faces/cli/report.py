@@ -29,7 +29,7 @@ from labharness.journal import JournalFailed
 from labharness.journal.access_log import AccessNotLogged
 from labharness.journal.encryption import stated_class
 from labharness.work.desk.folder import JOURNAL_NAME, REPORT_NAME
-from labharness.work.desk.referred import referred_in
+from labharness.work.desk.redaction import referred_in
 
 CELL_CHARACTERS_MAX = 60
 HEAD_BYTES = 500  # these hold the mark of a report

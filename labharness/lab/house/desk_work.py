@@ -35,7 +35,7 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.confidential import Way, refused_on_way
 from labharness.work.admission.declaration import Declaration
 from labharness.work.desk import LabFacts
-from labharness.work.desk.accepting import received_without_line
+from labharness.work.desk.admitting import received_without_line
 from labharness.work.desk.facts import is_without_line
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.desk.left_behind import LeftBehind, left_behind

@@ -17,7 +17,6 @@ from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.capability.stored import is_artifact, refers
 from labharness.work.desk import Admitting
-from labharness.work.desk.admitting import LineOnFile
 from labharness.work.plan import InstructionSet, Prediction
 
 SOUGHT: Final = Rejected("resource_unavailable", Text("reference.sought"))
@@ -44,9 +43,7 @@ def screened(plan: LabPlan, payload: TaskSubmit) -> Rejected | None:
         payload = found
     if plan.file.has_a_plant:  # the pre-flight decides later how long it takes
         facts = replace(facts, predict=_later)
-    weighed = Admitting(facts=facts, line=LineOnFile(plan.envelope), utc=wall_clock_utc).weigh(
-        payload
-    )
+    weighed = Admitting(facts=facts, envelope=plan.envelope, utc=wall_clock_utc).weigh(payload)
     lasting = isinstance(weighed, Rejected) and weighed.reason_code != "resource_unavailable"
     return weighed if lasting and isinstance(weighed, Rejected) else None
 

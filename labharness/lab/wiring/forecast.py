@@ -75,7 +75,9 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
                 journal=journal,
                 operator=TerminalOperator(lambda prompt: ""),
             )
-            admitting = Admitting(facts=facts, line=lab.line, utc=wall_clock_utc)
+            admitting = Admitting(
+                facts=facts, envelope=lab.line.envelope, utc=wall_clock_utc, line=lab.line
+            )
             weighed = admitting.weigh(payload)
             if isinstance(weighed, Rejected):
                 return await admitting.advise(payload, weighed)
@@ -89,8 +91,8 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
             return Forecast(
                 found,
                 asks=approved.reason if isinstance(approved, NotApproved) else "",
-                risk_level=weighed.admitted.risk.level,
-                risk_reasons=tuple(weighed.admitted.risk.reasons),
+                risk_level=weighed.risk.level,
+                risk_reasons=tuple(weighed.risk.reasons),
                 approved=", ".join(approved.by) if isinstance(approved, Approved) else "",
                 unknown=unknown,
             )

@@ -58,6 +58,7 @@ from labharness.work.desk.cooling import Cooled
 from labharness.work.desk.facts import facts_without_line
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
 from labharness.work.desk.null_line import Absent, NullLine
+from labharness.work.desk.session import Session
 from labharness.work.plan import Operator
 
 LOG = logging.getLogger(__name__)
@@ -478,14 +479,11 @@ class TaskRun:
             operator=operator,
             approvers=approvers,
             around=surroundings_of(self._plan, self._payload, runs, settings),
-            clock=clock,
             chance=self._ids,
-            journal=journal,
-            session_id=self.session_id,
+            session=Session(self.session_id, journal, clock, self._ids.uuid4, self._tell),
             artifacts=Artifacts(
                 self.folder / ARTIFACTS_NAME, self.session_id, self._encryption.key
             ),
-            tell=self._tell,
             earlier=None if self._earlier is None else self._earlier / JOURNAL_NAME,
             accepted=self._accepted,
             told=self._on_receipt,

@@ -1,7 +1,8 @@
-"""Admits a task: checks caller, inputs, plan, limits and risk, and runs the pre-flight.
+"""Admits a task: checks caller, inputs, plan, limits and risk, flies it, and accepts it.
 
 It also finds the approval that a task needs, and suggests other inputs for a task that is rejected.
-Decisions are made by admission, the capability and the kernel; this file gives their order.
+Decisions are made by admission, the capability and the kernel; this file gives their order. Upon
+acceptance the session gets a token, and its caller the enforced envelope.
 """
 
 import json
@@ -10,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import Protocol
+from typing import Any
 
-from labharness.core.clock import utc_text
+from labharness.core.clock import Chance, utc_text, wall_clock_utc
 from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.comm_loss import comm_loss_text
@@ -21,25 +22,31 @@ from labharness.core.vocabulary.texts import Text, several
 from labharness.line import Line, NotArmed
 from labharness.line.effects import idle_steps
 from labharness.line.hindrances import begins
-from labharness.protocols.hcp.codec import submission_of
-from labharness.protocols.hcp.messages import TaskSubmit
-from labharness.protocols.hcp.terms import Rejected
+from labharness.protocols.hcp import answers
+from labharness.protocols.hcp.codec import HcpMessage, submission_of
+from labharness.protocols.hcp.messages import TaskAccepted, TaskSubmit
+from labharness.protocols.hcp.terms import RISK_LEVELS, Rejected
 from labharness.safety.kernel import Envelope
 from labharness.work.admission import approval as approvals
 from labharness.work.admission.approval import ApprovalRequest
-from labharness.work.admission.audit import Admitted, Screened, screen, weigh
-from labharness.work.admission.callers import Caller, anybody
+from labharness.work.admission.audit import Screened, screen, weigh
+from labharness.work.admission.callers import anybody
 from labharness.work.admission.policy import refused_by_policy
 from labharness.work.admission.risk import (
     UNKNOWN,
+    RiskAssessment,
     RiskContext,
     categories_of_gas,
     common_name,
     safe_in_time,
 )
+from labharness.work.admission.token import Scope, issue, new_token
 from labharness.work.capability import CannotDo, Capability, Planned, form_of
 from labharness.work.desk.energised import BadPlan, energised, least_duration_s, stated
 from labharness.work.desk.facts import LabFacts
+from labharness.work.desk.making_safe import ABORT_S_MAX
+from labharness.work.desk.null_line import NO_CHANNEL
+from labharness.work.desk.session import Session
 from labharness.work.plan import Prediction
 
 ADVISED = frozenset({"safety_violation", "risk_too_high", "approval_denied", "approval_expired"})
@@ -47,23 +54,21 @@ WAYS_MAX = 6  # changes of inputs that are tried, each by a whole admission
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
-    """A submission that may run, as far as is known without instruments.
+class PlannedTask:
+    """A screened submission with its plan.
 
     Attributes:
         planned: The plan. Its gases, temperature and duration are the more severe of the
             capability's declaration and of the plan's commands, and later of its pre-flight.
         stated: The commands that the plan states, each with its step.
-        hazards: Hazard categories, declared and derived.
         undeclared: Gases that it lets in and that the capability did not declare.
     """
 
-    admitted: Admitted
+    screened: Screened
     planned: Planned
     capability: Capability
     stated: tuple[tuple[str, Command], ...]
-    hazards: tuple[str, ...]
-    undeclared: tuple[str, ...]
+    undeclared: tuple[str, ...] = ()
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -71,36 +76,18 @@ class Weighed:
         return tuple(command for _, command in self.stated)
 
 
-class BoundedLine(Protocol):
-    """The part of a line that admission looks at; a house has no more of it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed(PlannedTask):
+    """A submission that may run, as far as is known without instruments.
 
-    @property
-    def envelope(self) -> Envelope:
-        """Its limits and interlocks."""
-        ...
+    Attributes:
+        hazards: Hazard categories, declared and derived.
+        needs_approval: A person, or a standing approval, has to agree.
+    """
 
-    def latched(self) -> str:
-        """Return the cause of its latch; ``""`` while it is open."""
-        ...
-
-    def unguarded(self) -> tuple[str, ...]:
-        """Return which links may not energise, and why not."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class LineOnFile:
-    """A line as its files state it: open, whatever its latch is when the task's turn comes."""
-
-    envelope: Envelope
-
-    def latched(self) -> str:
-        """Return that it is open."""
-        return ""
-
-    def unguarded(self) -> tuple[str, ...]:
-        """Return no link: which ones may energise is seen when they are opened."""
-        return ()
+    risk: RiskAssessment
+    hazards: tuple[str, ...]
+    needs_approval: bool
 
 
 def must_begin(line: Line, weighed: Weighed, table: str) -> None:
@@ -127,30 +114,34 @@ def must_begin(line: Line, weighed: Weighed, table: str) -> None:
         raise NotArmed(several(*found))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Admitting:
     """Decides whether a submission may run.
 
     It changes nothing, so that suggestions can be tried with it.
 
-    Args:
+    Attributes:
         facts: The lab.
-        line: Its line, of which only limits and latch are used.
+        envelope: The limits and interlocks of its line.
         utc: Returns the calendar's time.
+        line: The line itself; ``None`` where its files alone are known: it is then taken for open,
+            because nobody knows its latch and its links when the task's turn comes.
     """
 
-    def __init__(self, *, facts: LabFacts, line: BoundedLine, utc: Callable[[], datetime]) -> None:
-        self._facts = facts
-        self._line = line
-        self._utc = utc
+    facts: LabFacts
+    envelope: Envelope
+    utc: Callable[[], datetime]
+    line: Line | None = None
 
     def weigh(self, payload: TaskSubmit) -> Weighed | Rejected:
         """Check all that needs no instrument: caller, inputs, plan, its limits and its risk."""
-        facts = self._facts
-        submission = submission_of(payload)
+        facts, caller = self.facts, anybody(payload.caller_id, tuple(self.facts.capabilities))
+        if facts.callers is not None:
+            caller = facts.callers.get(payload.caller_id)
         offered = {name: form_of(each, payload.inputs) for name, each in facts.capabilities.items()}
         screened = screen(
-            submission,
-            caller=self._caller(payload.caller_id),
+            submission_of(payload),
+            caller=caller,
             declarations=[each.declaration for each in offered.values()],
             formats=[name for each in offered.values() for name in each.formats],
             callers=facts.callers or {},
@@ -171,7 +162,7 @@ class Admitting:
         if isinstance(planned, CannotDo):
             way_out = planned.suggestion or None
             return Rejected(planned.reason_code, planned.message, suggestion=way_out)
-        highest = {name: each.high for name, each in self._line.envelope.limits.items()}
+        highest = {name: each.high for name, each in self.envelope.limits.items()}
         try:
             commands = stated(planned.instructions, highest)
         except BadPlan as why:
@@ -179,58 +170,50 @@ class Admitting:
         least_s = least_duration_s(planned.instructions)
         planned = replace(planned, duration_s=max(planned.duration_s, least_s))
         longest_s = screened.max_duration_s
-        if self._facts.predict is not None:  # the pre-flight alone decides how long it takes
+        if facts.predict is not None:  # the pre-flight alone decides how long it takes
             longest_s = screened.declaration.max_duration_s
         return (
-            self._too_long(screened, planned.duration_s, longest_s)
+            _too_long(screened, planned.duration_s, longest_s)
             or self._beyond_limits(commands)
-            or self._weighed(screened, planned, capability, commands, (), None)
+            or self._weighed(PlannedTask(screened, planned, capability, commands), None)
         )
 
-    def _caller(self, name: str) -> Caller | None:
-        known = self._facts.callers
-        return anybody(name, tuple(self._facts.capabilities)) if known is None else known.get(name)
-
-    def _weighed(
-        self,
-        screened: Screened,
-        planned: Planned,
-        capability: Capability,
-        commands: tuple[tuple[str, Command], ...],
-        undeclared: tuple[str, ...],
-        prediction: Prediction | None,
-    ) -> Weighed | Rejected:
+    def _weighed(self, task: PlannedTask, prediction: Prediction | None) -> Weighed | Rejected:
         """Weigh a plan by its declaration or by its commands, whichever is more severe."""
-        shown = energised([each for _, each in commands], self._facts.sources, prediction)
+        planned, now = task.planned, self.utc()
+        shown = energised(task.commands, self.facts.sources, prediction)
         said = tuple(map(common_name, planned.process_gases))
-        undeclared = (*undeclared, *(gas for gas in shown.gases if gas not in said))
-        hottest_c = [
-            each
-            for each in (planned.temperature_c_max, shown.temperature_c_max)
-            if each is not None
-        ]
+        undeclared = (*task.undeclared, *(gas for gas in shown.gases if gas not in said))
+        both_c = (planned.temperature_c_max, shown.temperature_c_max)
         planned = replace(
             planned,
             process_gases=tuple(dict.fromkeys((*said, *shown.gases))),
-            temperature_c_max=max(hottest_c, default=None),
+            temperature_c_max=max((each for each in both_c if each is not None), default=None),
         )
-        declared = capability.declaration.safety.hazard_categories
+        declared = task.capability.declaration.safety.hazard_categories
         by_gas = [name for gas in planned.process_gases for name in categories_of_gas(gas)]
         hazards = tuple(dict.fromkeys((*declared, *shown.categories, *by_gas)))
-        context = self._risk_context(planned, commands, hazards, undeclared)
-        admitted = weigh(screened, context)
+        task = replace(task, planned=planned, undeclared=undeclared)
+        admitted = weigh(task.screened, self._risk_context(task, hazards, now))
         if isinstance(admitted, Rejected):
             return admitted
         refused = refused_by_policy(
-            screened.caller,
-            now_utc=self._utc(),
+            task.screened.caller,
+            now_utc=now,
             duration_s=planned.duration_s,
-            instruments={owner_of(command.channel) for _, command in commands},
+            instruments={owner_of(command.channel) for command in task.commands},
         )
         if refused is not None:
             return replace(refused, assessed_risk_level=admitted.risk.level)
-        return self._unusable(admitted) or Weighed(
-            admitted, planned, capability, commands, hazards, undeclared
+        return self._unusable(admitted.risk) or Weighed(
+            task.screened,
+            planned,
+            task.capability,
+            task.stated,
+            undeclared,
+            risk=admitted.risk,
+            hazards=hazards,
+            needs_approval=admitted.needs_approval,
         )
 
     async def predict(
@@ -241,22 +224,19 @@ class Admitting:
         Returns:
             The plan, weighed again, and the prediction; ``None`` where the lab has no plant.
         """
-        if self._facts.predict is None:
+        if self.facts.predict is None:
             return weighed, None
-        prediction = await self._facts.predict(weighed.planned.instructions, readings)
-        screened = weighed.admitted.screened
-        violation = prediction.violation
+        prediction = await self.facts.predict(weighed.planned.instructions, readings)
+        screened, violation = weighed.screened, prediction.violation
         if violation is not None:
             step, stage, why = violation.instruction_id, violation.stage, violation.detail
             text = Text("preflight.violation", step=step, stage=stage, why=why)
-            return Rejected("safety_violation", text, weighed.admitted.risk.level)
-        too_long = self._too_long(screened, prediction.duration_s, screened.max_duration_s)
+            return Rejected("safety_violation", text, weighed.risk.level)
+        too_long = _too_long(screened, prediction.duration_s, screened.max_duration_s)
         if too_long is not None:
             return too_long
         planned = replace(weighed.planned, duration_s=prediction.duration_s)
-        again = self._weighed(
-            screened, planned, weighed.capability, weighed.stated, weighed.undeclared, prediction
-        )
+        again = self._weighed(replace(weighed, planned=planned), prediction)
         return again if isinstance(again, Rejected) else (again, prediction)
 
     def again(self, weighed: Weighed, prediction: Prediction | None) -> Rejected | None:
@@ -264,61 +244,29 @@ class Admitting:
 
         Hours may have passed: a run that would have been attended might no longer be.
         """
-        agreed, screened = weighed.admitted.risk, weighed.admitted.screened
-        now = self._weighed(
-            screened,
-            weighed.planned,
-            weighed.capability,
-            weighed.stated,
-            weighed.undeclared,
-            prediction,
-        )
+        agreed, now = weighed.risk, self._weighed(weighed, prediction)
         if isinstance(now, Rejected):
             return now
-        risk = now.admitted.risk
+        risk = now.risk
         if risk.points <= agreed.points:
             return None
-        reasons = Text("parts", parts=risk.reasons)
-        return Rejected(
-            "risk_too_high",
-            Text("policy.later", level=risk.level, reasons=reasons, agreed=agreed.level),
-            risk.level,
-            Text("policy.submit_again", level=risk.level),
-        )
+        return _riskier(risk, agreed.level, Text("policy.submit_again", level=risk.level))
 
-    def _unusable(self, admitted: Admitted) -> Rejected | None:
-        if latched := self._line.latched():
-            return Rejected(
-                "resource_unavailable",
-                Text("line.latched", why=latched),
-                admitted.risk.level,
-                Text("advice.reset_it", lab=self._facts.lab_option),
-            )
-        if unguarded := self._line.unguarded():
-            way_out = Text("advice.loopback")
-            return Rejected("resource_unavailable", unguarded[0], admitted.risk.level, way_out)
-        return None
-
-    def _too_long(self, screened: Screened, duration_s: float, allowed_s: float) -> Rejected | None:
-        needed_s = math.ceil(
-            duration_s
-        )  # rounded as `plan` prints it, so that exactly that may be asked for
-        if needed_s <= allowed_s:
+    def _unusable(self, risk: RiskAssessment) -> Rejected | None:
+        if self.line is None:
             return None
-        asked, needed = format_duration(screened.max_duration_s), format_duration(needed_s)
-        longest_s = screened.declaration.max_duration_s
-        way_out = Text("duration.set", needed=needed)
-        if needed_s > longest_s:
-            longest = format_duration(longest_s)
-            way_out = Text(
-                "duration.shorten", capability=screened.declaration.name, longest=longest
-            )
-        text = Text("duration.too_long", needed=needed, asked=asked)
-        return Rejected("invalid_input", text, suggestion=way_out)
+        if latched := self.line.latched():
+            way_out = Text("advice.reset_it", lab=self.facts.lab_option)
+            why = Text("line.latched", why=latched)
+            return Rejected("resource_unavailable", why, risk.level, way_out)
+        if unguarded := self.line.unguarded():
+            way_out = Text("advice.loopback")
+            return Rejected("resource_unavailable", unguarded[0], risk.level, way_out)
+        return None
 
     def _beyond_limits(self, commands: Sequence[tuple[str, Command]]) -> Rejected | None:
         """Compare every value that the plan states with the envelope's hard limits."""
-        limits = self._line.envelope.limits
+        limits = self.envelope.limits
         for name, command in commands:
             limit = limits.get(command.channel)
             if limit is None:
@@ -344,40 +292,36 @@ class Admitting:
         return None
 
     def _risk_context(
-        self,
-        planned: Planned,
-        commands: Sequence[tuple[str, Command]],
-        hazards: Sequence[str],
-        undeclared: tuple[str, ...],
+        self, task: PlannedTask, hazards: Sequence[str], now: datetime
     ) -> RiskContext:
-        facts, now = self._facts, self._utc()
+        facts, planned = self.facts, task.planned
         later = facts.attended.next_start(now, planned.duration_s)
         by_hand = any(each.action == "ask_operator" for each in planned.instructions.instructions)
         return RiskContext(
             process_gases=planned.process_gases,
-            undeclared_gases=undeclared,
+            undeclared_gases=task.undeclared,
             temperature_c_max=planned.temperature_c_max,
-            physical=bool(commands) or by_hand,
+            physical=bool(task.stated) or by_hand,
             hazardous=bool(hazards),
             attended=facts.attended.cover(now, planned.duration_s),
             attended_at="" if later is None else utc_text(later),
             shared_instrument=facts.shared,
             safeguards_missing=facts.safeguards_missing(hazards, now.date()),
-            stays_energised=self._stays_energised(commands),
+            stays_energised=self._stays_energised(task.commands),
         )
 
-    def _stays_energised(self, commands: Sequence[tuple[str, Command]]) -> tuple[str, ...]:
+    def _stays_energised(self, commands: Sequence[Command]) -> tuple[str, ...]:
         """Return the energised channels that would stay so if every program on the line died.
 
         A channel is energised by a value above an interlock whose loss under power runs a
         procedure (heat, flammable gas, the laser).
         """
         found: dict[str, str] = {}
-        for _, command in commands:
-            does = self._facts.on_comm_loss.get(command.channel, UNKNOWN)
+        for command in commands:
+            does = self.facts.on_comm_loss.get(command.channel, UNKNOWN)
             if not safe_in_time(does) and any(
                 row.on_loss and command.channel in row.guards and command.value > row.above
-                for row in self._line.envelope.interlocks
+                for row in self.envelope.interlocks
             ):
                 found[command.channel] = Text(
                     "pair", what=command.channel, why=comm_loss_text(does)
@@ -388,14 +332,14 @@ class Admitting:
         self, weighed: Weighed, requester: str
     ) -> approvals.Approved | approvals.NotApproved | None:
         """Find the standing approval that covers a plan; ``None`` where it needs none."""
-        admitted, planned = weighed.admitted, weighed.planned
-        if not admitted.needs_approval:
+        planned = weighed.planned
+        if not weighed.needs_approval:
             return None
-        facts = self._facts
+        facts = self.facts
         asked = approvals.RequestFacts(
             requester=requester,
-            capability=admitted.screened.declaration.name,
-            risk_level=admitted.risk.level,
+            capability=weighed.screened.declaration.name,
+            risk_level=weighed.risk.level,
             quantities={"temperature_c_max": planned.temperature_c_max or 0.0},
             gases=planned.process_gases,
             envelope_digest=facts.envelope_digest,
@@ -406,7 +350,7 @@ class Admitting:
         expired = edited = False
         meant = [each for each in facts.approvals if each.capability == asked.capability]
         for standing in meant or facts.approvals:
-            verdict = approvals.verify(standing, asked, facts.approval_key, self._utc())
+            verdict = approvals.verify(standing, asked, facts.approval_key, self.utc())
             if isinstance(verdict, approvals.Approved):
                 return verdict
             expired |= verdict.expired
@@ -428,11 +372,11 @@ class Admitting:
         session_id: str,
     ) -> ApprovalRequest:
         """Return a plan as it is shown to the persons who may agree to it."""
-        risk, planned = weighed.admitted.risk, weighed.planned
+        risk, planned = weighed.risk, weighed.planned
         return ApprovalRequest(
             session_id=session_id,
             requester=payload.caller_id,
-            capability=weighed.admitted.screened.declaration.name,
+            capability=weighed.screened.declaration.name,
             risk_level=risk.level,
             risk_reasons=tuple(risk.reasons),
             intent=payload.intent,
@@ -440,8 +384,8 @@ class Admitting:
             instructions=planned.instructions.to_json(),
             duration_s=planned.duration_s if prediction is None else prediction.duration_s,
             prediction=None if prediction is None else prediction.to_json(),
-            envelope_digest=self._facts.envelope_digest,
-            lab_digest=self._facts.lab_digest,
+            envelope_digest=self.facts.envelope_digest,
+            lab_digest=self.facts.lab_digest,
             why=refused.reason,
             expired=refused.expired,
             edited=refused.edited,
@@ -454,10 +398,10 @@ class Admitting:
         Without a capability, or without such a change, the suggestion stays, or says that no change
         was found.
         """
-        capability = self._facts.capabilities.get(payload.capability)
+        capability = self.facts.capabilities.get(payload.capability)
         if capability is None or rejected.reason_code not in ADVISED:
             return rejected
-        facts = self._facts.line_facts[payload.capability]
+        facts = self.facts.line_facts[payload.capability]
         ways = tuple(islice(capability.ways_out(payload.inputs, facts), WAYS_MAX))
         for inputs in ways:
             if await self._would_pass(payload.model_copy(update={"inputs": dict(inputs)})):
@@ -492,3 +436,146 @@ class Admitting:
 def _of_rights(screened: Screened | Rejected) -> bool:
     """Return whether a caller may not ask at all; it is told nothing of the inputs then."""
     return isinstance(screened, Rejected) and screened.reason_code in ("unauthorized", "forbidden")
+
+
+def _too_long(screened: Screened, duration_s: float, allowed_s: float) -> Rejected | None:
+    # rounded as `plan` prints it, so that exactly that may be asked for
+    needed_s = math.ceil(duration_s)
+    if needed_s <= allowed_s:
+        return None
+    asked, needed = format_duration(screened.max_duration_s), format_duration(needed_s)
+    longest_s = screened.declaration.max_duration_s
+    way_out = Text("duration.set", needed=needed)
+    if needed_s > longest_s:
+        longest = format_duration(longest_s)
+        way_out = Text("duration.shorten", capability=screened.declaration.name, longest=longest)
+    text = Text("duration.too_long", needed=needed, asked=asked)
+    return Rejected("invalid_input", text, suggestion=way_out)
+
+
+def _riskier(risk: RiskAssessment, agreed: str, way_out: str | None = None) -> Rejected:
+    """Refuse a task whose risk is higher by now than the one that was agreed to."""
+    reasons = Text("parts", parts=risk.reasons)
+    text = Text("policy.later", level=risk.level, reasons=reasons, agreed=agreed)
+    return Rejected("risk_too_high", text, risk.level, way_out)
+
+
+def acceptance(
+    session_id: str,
+    in_reply_to: str,
+    weighed: Weighed,
+    facts: LabFacts,
+    token: str,
+    message_id: str,
+    now_utc: datetime,
+) -> HcpMessage:
+    """Return the message that tells a caller of the acceptance of its task.
+
+    Args:
+        session_id: Of the task.
+        in_reply_to: ``message_id`` of the submission.
+        weighed: The task.
+        facts: The lab.
+        token: Of the session.
+        message_id: Of this message.
+        now_utc: Its time.
+    """
+    screened = weighed.screened
+    return answers.task_accepted(
+        message_id=message_id,
+        timestamp=utc_text(now_utc),
+        session_id=session_id,
+        in_reply_to=in_reply_to,
+        session_token=token,
+        risk_level=weighed.risk.level,
+        data_classification=screened.data_classification,
+        safety_envelope=facts.safety_envelope,
+        max_duration=format_duration(screened.max_duration_s),
+        abort_timeout=format_duration(ABORT_S_MAX),
+    )
+
+
+def accept(
+    session: Session,
+    weighed: Weighed,
+    facts: LabFacts,
+    chance: Chance,
+    keep: Callable[[HcpMessage], None],
+    told: HcpMessage | None = None,
+) -> dict[str, Any]:
+    """Issue a session's token; return the record of its acceptance, which does not hold it.
+
+    Args:
+        session: Gets the token's record, whose time begins now, and its scope.
+        weighed: The task.
+        facts: The lab.
+        chance: Of token and message id.
+        keep: Keeps the message for its caller, before the record of the acceptance is written.
+        told: The acceptance that the caller got on receipt; its token is the session's.
+    """
+    screened, clock = weighed.screened, session.clock
+    session.scope = Scope(
+        session_id=session.session_id,
+        risk_level=weighed.risk.level,
+        data_classification=screened.data_classification,
+        envelope_digest=facts.envelope_digest,
+        instruments=screened.caller.instruments,
+    )
+    token, session.token = issue(
+        chance.entropy,
+        session.scope,
+        running_at=clock.utc(),
+        max_duration_s=screened.max_duration_s,
+    )
+    message = told
+    if message is None:
+        asked = session.metadata["source_message_id"]
+        message = acceptance(
+            session.session_id, asked, weighed, facts, token, chance.uuid4(), clock.utc()
+        )
+        message = replace(message, unknown=clock.metadata())
+        keep(message)
+    body = message.payload.model_dump(by_alias=True, exclude_unset=True)
+    body["session_token"] = None  # it goes to the caller and nowhere else
+    body["risk_reasons"] = list(weighed.risk.reasons)
+    body["hazard_categories"] = list(weighed.hazards)
+    return body
+
+
+def as_accepted(weighed: Weighed | Rejected, told: HcpMessage | None) -> Weighed | Rejected:
+    """Return a task as it is weighed now, or why it is more than what was accepted on receipt."""
+    accepted = getattr(told, "payload", None)
+    if isinstance(weighed, Rejected) or not isinstance(accepted, TaskAccepted):
+        return weighed
+    risk, agreed = weighed.risk, accepted.risk_level
+    within = RISK_LEVELS.index(risk.level) <= RISK_LEVELS.index(agreed)
+    return weighed if within else _riskier(risk, agreed)
+
+
+def received_without_line(
+    facts: LabFacts, message_id: str, payload: TaskSubmit, session_id: str, chance: Chance
+) -> Rejected | HcpMessage | None:
+    """Return the answer to a task on its receipt: its acceptance, where it only waits for its turn.
+
+    Args:
+        facts: The lab without its line (`facts_without_line`).
+        message_id: Of the submission.
+        payload: Its payload.
+        session_id: Of the task.
+        chance: Of token and message id.
+
+    Returns:
+        The rejection of a task that can never run, or the acceptance; ``None`` for one that goes on
+        from a checkpoint, or that a person would have to agree to.
+    """
+    admitting = Admitting(facts=facts, envelope=NO_CHANNEL, utc=wall_clock_utc)
+    weighed = admitting.weigh(payload)
+    if isinstance(weighed, Rejected):
+        return weighed
+    agreed = not isinstance(admitting.approve(weighed, payload.caller_id), approvals.NotApproved)
+    if payload.resume_from is not None or not agreed:
+        return None
+    token = new_token(chance.entropy)
+    return acceptance(
+        session_id, message_id, weighed, facts, token, chance.uuid4(), wall_clock_utc()
+    )

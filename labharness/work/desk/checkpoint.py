@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labharness.core.clock import Clock, utc_text
+from labharness.core.clock import utc_text
 from labharness.core.vocabulary import Command, Ending
 from labharness.core.vocabulary.texts import Text, coded, revived
 from labharness.instruments.driver import Adds
-from labharness.journal import JournalFailed, SqliteJournal
+from labharness.journal import JournalFailed
 from labharness.journal.chain import canonical, unseal
 from labharness.journal.reading import read, sealed
 from labharness.line import Line
 from labharness.work.desk.energised import EnergySource
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.session import Session
-from labharness.work.plan import InstructionSet, StepRecord
+from labharness.work.plan import StepRecord
 
 KIND = "checkpoint"
 
@@ -55,23 +55,16 @@ class Checkpoints:
     Attributes:
         made: Their number.
         last: The id of the newest one; ``None`` before the first.
+        plan_digest: Digest of the plan of the run.
     """
 
-    def __init__(
-        self, session: Session, journal: SqliteJournal, line: Line, facts: LabFacts, clock: Clock
-    ) -> None:
+    def __init__(self, session: Session, line: Line, facts: LabFacts) -> None:
         self.made = 0
         self.last: str | None = None
+        self.plan_digest = ""
         self._session = session
-        self._journal = journal
         self._line = line
         self._facts = facts
-        self._clock = clock
-        self._plan_digest = ""
-
-    def begin(self, instructions: InstructionSet) -> None:
-        """Make those of this plan from now on."""
-        self._plan_digest = instructions.digest()
 
     async def make(self, records: Sequence[StepRecord]) -> None:
         """Make one after the last of these instructions; report it when it is on the disk.
@@ -90,7 +83,7 @@ class Checkpoints:
             "after": what.instruction_id,
             "description": point.description,
             "resumable": resumable,
-            "plan_digest": self._plan_digest,
+            "plan_digest": self.plan_digest,
             "lab_digest": self._facts.lab_digest,
             "envelope_digest": self._facts.envelope_digest,
             "readings": readings,
@@ -101,12 +94,11 @@ class Checkpoints:
             said = Text("checkpoint.not_made", step=what.instruction_id, why=str(why))
             self._session.event("warning", {"code": KIND, "message": said, "details": {}})
             return
-        record = self._journal.append_block(KIND, body, block, self._clock.now_s())
-        await self._journal.durable(record)
+        journal, clock = self._session.journal, self._session.clock
+        await journal.durable(journal.append_block(KIND, body, block, clock.now_s()))
         self.made, self.last = self.made + 1, name
         told = {name: body[name] for name in ("checkpoint_id", "description", "resumable")}
-        at = utc_text(self._clock.utc())
-        self._session.event("checkpoint_created", {**told, "created_at": at})
+        self._session.event("checkpoint_created", {**told, "created_at": utc_text(clock.utc())})
 
 
 def readings_of(line: Line) -> dict[str, float]:

@@ -1,18 +1,21 @@
 """The end of a session: artifacts, summary, and the one terminal message."""
 
 import asyncio
+import json
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
 
 from labharness.core.clock import Chance, Clock, utc_text
 from labharness.core.errors import LabError
-from labharness.core.vocabulary import Cause
+from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.durations import format_duration
-from labharness.core.vocabulary.texts import Text
-from labharness.journal import JournalFailed, SqliteJournal
+from labharness.core.vocabulary.texts import Text, texts_in
+from labharness.journal import JournalFailed
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.chain import canonical
 from labharness.line import HoldTooLong, Line, Tripped
@@ -29,15 +32,16 @@ from labharness.work.capability import (
     Capability,
     NoAnswer,
     PartialResults,
+    QueryResult,
 )
+from labharness.work.desk.admitting import Weighed
 from labharness.work.desk.checkpoint import Checkpoints
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.process_log import process_log
-from labharness.work.desk.referred import FAILURE, bare, failure, references, remarks, results
+from labharness.work.desk.redaction import FAILURE, bare, failure, references, remarks, results
+from labharness.work.desk.results import results as measured_results
 from labharness.work.desk.resuming import way_on
-from labharness.work.desk.risk_events import risk_events
 from labharness.work.desk.session import Session
-from labharness.work.desk.so_far import so_far
 from labharness.work.plan import FailureKind, Status, StepFailed, StepRecord
 
 LOG = logging.getLogger(__name__)
@@ -56,17 +60,73 @@ ALL_OUTPUTS = "all_outputs"
 
 SUFFIXES = {"application/json": "json", "text/csv": "csv", "application/jsonl": "jsonl"}
 
+LIMITS: Final = ("bound", "confirmed", "allowed_s")
+"""Parameters of a trip's text that are the limit which its value has passed."""
 
-def summary(line: Line, records: Sequence[StepRecord], run_s: float, made: int) -> dict[str, Any]:
-    """Return the execution summary of a run."""
-    trips = line.trip_response.trips if line.instruments else ()
-    return {
-        "duration": format_duration(run_s),
-        "steps_executed": sum(record.status is Status.COMPLETED for record in records),
-        "checkpoints_created": made,
-        "risk_events": risk_events(trips, line.clock),
-        "warnings": list(line.events.warnings),
-    }
+TOLD: Final = ("name", "type", "uri", "size_bytes", "checksum")
+"""Of an artifact, in messages."""
+
+
+def risk_events(trips: Sequence[Trip], clock: Clock) -> list[dict[str, Any]]:
+    """Return the trips of a run, in their order; `limit` is ``None`` where the cause has none."""
+    return [
+        {
+            "code": each.cause.value,
+            "channel": each.channel,
+            "value": each.value,
+            "limit": _limit_of(each.detail),
+            "at": utc_text(clock.utc_of(each.at_s)),
+            "text": Text("trip.event", cause=each.cause.value, why=each.detail),
+        }
+        for each in trips
+    ]
+
+
+def _limit_of(detail: str) -> float | None:
+    for text in texts_in(detail):
+        for name in LIMITS:
+            found = text.params.get(name)
+            if isinstance(found, int | float):
+                return float(found)
+    return None
+
+
+def so_far(capability: Capability, records: Sequence[StepRecord], journal: Path) -> PartialResults:
+    """Return the results so far, as the capability makes them.
+
+    Without a function of the capability for it, or when that one breaks, the measured values
+    are one artifact as they are.
+
+    Args:
+        capability: The capability of the run.
+        records: The record of each step.
+        journal: The run's journal, committed.
+
+    Raises:
+        JournalFailed: The journal cannot be read.
+    """
+    measured = tuple(measured_results(journal))
+    made = getattr(capability, "so_far", None)
+    if made is not None:
+        try:
+            found: PartialResults = made(records, measured)
+            canonical(found.outputs)
+        except Exception:  # the task fails for another reason, which its answer must give
+            LOG.exception("the capability made no partial results")
+        else:
+            return found
+    return _as_they_are(measured)
+
+
+def _as_they_are(measured: Sequence[QueryResult]) -> PartialResults:
+    if not measured:
+        return PartialResults({})
+    text = json.dumps({"measured": [asdict(each) for each in measured]})
+    names = [f"{each.instrument}.{each.query}" for each in measured]
+    outputs: Mapping[str, Any] = {"measured": dict(Counter(names))}
+    return PartialResults(
+        outputs, (ArtifactContent("partial_measured", "application/json", text.encode()),)
+    )
 
 
 def unfit(submission: Submission, outputs: Mapping[str, Any]) -> str:
@@ -98,39 +158,42 @@ class Withdrawn(LabError, RuntimeError, code="withdrawn"):
     """A task that was accepted on receipt, and may not begin by the rules of its turn."""
 
 
+@dataclass(eq=False)
 class Closing:
     """Makes the terminal message of one session, and stores the files that it refers to.
 
     Attributes:
+        session, line, artifacts, facts, chance, checkpoints: Of the run.
         capability: The capability that serves the task; ``None`` before one was found.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        journal: SqliteJournal,
-        artifacts: Artifacts,
-        facts: LabFacts,
-        clock: Clock,
-        chance: Chance,
-        checkpoints: Checkpoints,
-    ) -> None:
-        self._session = session
-        self._checkpoints = checkpoints
-        self._journal = journal
-        self._artifacts = artifacts
-        self._facts = facts
-        self._clock = clock
-        self._chance = chance
-        self.capability: Capability | None = None
-        self._table: tuple[bytes, int] | None = None
-        self._partial: PartialResults | None = None
-        self._way_on: ResumeFrom | None = None
+    session: Session
+    line: Line
+    artifacts: Artifacts
+    facts: LabFacts
+    chance: Chance
+    checkpoints: Checkpoints
+    capability: Capability | None = None
+    _table: tuple[bytes, int] | None = None
+    _partial: PartialResults | None = None
+    _way_on: ResumeFrom | None = None
 
     @property
     def log(self) -> str:
         """The name of the process log, as the capability states it."""
         return str(getattr(self.capability, "log", PROCESS_LOG))
+
+    def summary(self, records: Sequence[StepRecord], run_s: float) -> dict[str, Any]:
+        """Return the execution summary of a run."""
+        line = self.line
+        trips = line.trip_response.trips if line.instruments else ()
+        return {
+            "duration": format_duration(run_s),
+            "steps_executed": sum(record.status is Status.COMPLETED for record in records),
+            "checkpoints_created": self.checkpoints.made,
+            "risk_events": risk_events(trips, line.clock),
+            "warnings": list(line.events.warnings),
+        }
 
     def keep(self, found: Sequence[ArtifactContent]) -> None:
         """Store the artifacts of an answer."""
@@ -140,48 +203,76 @@ class Closing:
             except OSError as why:
                 text = Text("pair", what=file_of(each), why=why.strerror)
                 said = {"code": "artifact_lost", "message": text, "details": {}}
-                self._session.event("warning", said)
+                self.session.event("warning", said)
 
     def _put(self, found: ArtifactContent) -> str:
         """Store a file; return its address. Raises ``OSError``."""
         name = file_of(found)
-        return self._artifacts.put(found.name, name, found.media_type, found.content).uri
+        return self.artifacts.put(found.name, name, found.media_type, found.content).uri
 
-    def rejected(self, message_id: str, rejected: Rejected) -> HcpMessage:
+    def rejected(self, rejected: Rejected) -> HcpMessage:
         """Return the rejection of a task, with its suggestion.
 
         Of a confidential one the key alone reads the reason, where it may quote an input.
         """
-        return self._record(
-            answers.task_rejected(
-                message_id=self._chance.uuid4(),
-                timestamp=self._timestamp(),
-                in_reply_to=message_id,
-                rejected=self._clear(rejected),
-            )
-        )
+        clear, asked = self._clear(rejected), self.session.metadata["source_message_id"]
+        message = answers.task_rejected(**self._head(), in_reply_to=asked, rejected=clear)
+        return self._record(message)
 
-    def withdrawn(self, rejected: Rejected, summary_: dict[str, Any]) -> HcpMessage:
+    def withdrawn(self, rejected: Rejected) -> HcpMessage:
         """Return the failure of a task that is rejected after its acceptance on receipt."""
         why = self._clear(rejected).reason_message
-        return self.failed(Withdrawn(why), (), None, summary_)
+        return self.failed(Withdrawn(why), (), None, self.summary((), 0.0))
 
-    def completed(self, answer: Answer, summary_: dict[str, Any]) -> HcpMessage:
+    def answered(
+        self,
+        weighed: Weighed,
+        records: Sequence[StepRecord],
+        ended: Exception | None,
+        summary: dict[str, Any],
+    ) -> HcpMessage:
+        """Return the results of a run whose line is safe, or why there are none.
+
+        Args:
+            weighed: The task.
+            records: The record of each step.
+            ended: The exception that ended the run; ``None`` for a good end.
+            summary: Of the run.
+        """
+        if ended is not None:
+            return self.failed(ended, records, None, summary)
+        submission = weighed.screened.submission
+        constraints = {
+            "confidence_threshold": weighed.screened.confidence_threshold,
+            "intent": submission.intent,
+        }
+        try:
+            answer = as_asked(submission, weighed.capability.answer(records, constraints))
+        except Exception as why:  # noqa: BLE001 - the line is safe; the failure is reported as ours
+            return self.failed(why, records, None, summary)
+        if isinstance(answer, Answer) and (wrong := unfit(submission, answer.outputs)):
+            answer = NoAnswer(wrong, answer.outputs, answer.artifacts, Text("advice.outputs"))
+        self.keep(answer.artifacts)
+        if isinstance(answer, Answer):
+            return self.completed(answer, summary)
+        failed = StepFailed("answer", "analysis", answer.reason, FailureKind.EXECUTION)
+        return self.failed(failed, records, answer, summary)
+
+    def completed(self, answer: Answer, summary: dict[str, Any]) -> HcpMessage:
         """Return the results."""
         self._keep_logs(f"{self.log}_csv", f"{self.log}.csv")
-        outputs, summary_["warnings"] = answer.outputs, [*summary_["warnings"], *answer.warnings]
-        if self._session.confidential:
+        outputs, summary["warnings"] = answer.outputs, [*summary["warnings"], *answer.warnings]
+        if self.session.confidential:
             outputs = references(outputs, self._put(results(outputs)))
-            summary_ = self._bare(answer.finding, summary_)
+            summary = self._bare(answer.finding, summary)
         elif answer.finding:
-            summary_["finding"] = answer.finding
+            summary["finding"] = answer.finding
         message = answers.task_completed(
-            message_id=self._chance.uuid4(),
-            timestamp=self._timestamp(),
-            session_id=self._session.session_id,
+            **self._head(),
+            session_id=self.session.session_id,
             outputs=outputs,
-            artifacts=self._listed(),
-            execution_summary=summary_,
+            artifacts=listed(self.artifacts),
+            execution_summary=summary,
         )
         return self._last(message, "COMPLETED", Text("session.delivered"))
 
@@ -190,52 +281,52 @@ class Closing:
         ended: BaseException,
         records: Sequence[StepRecord],
         answer: NoAnswer | None,
-        summary_: dict[str, Any],
+        summary: dict[str, Any],
     ) -> HcpMessage:
         """Return the failure of a run, with its partial results."""
         code, why = error_of(ended)
         started = [record for record in records if record.started_s is not None]
-        has_line = self._facts.has_line
+        has_line = self.facts.has_line
         if answer is not None and not has_line:  # on a line it is told with its step
             why = answer.reason
-        first = "arming" if has_line else "accepted"
         rows = self._keep_partial_logs()
         partial = self._so_far(records) if answer is None else dict(answer.partial_outputs)
         if has_line:
             partial.setdefault(self.log, {"entries_before_failure": rows})
-        if self._session.confidential:
+        if self.session.confidential:
             self.keep([failure(why, answer)])
-            partial, summary_ = self._referred(partial), self._bare("", summary_)
+            partial, summary = self._referred(partial), self._bare("", summary)
             why, answer = Text("data.failed", name=FAILURE), None
         way_out = "" if answer is None else answer.suggestion
         if has_line:
-            way_out = suggestion(ended, answer, self._facts.lab_option)
-        if (behind_s := self._clock.behind_s) > BEHIND_S_MAX:
-            slower = Text("advice.slower", speed=self._clock.speed, behind_s=behind_s)
+            way_out = suggestion(ended, answer, self.facts.lab_option)
+        clock, journal = self.session.clock, self.session.journal
+        if (behind_s := clock.behind_s) > BEHIND_S_MAX:
+            slower = Text("advice.slower", speed=clock.speed, behind_s=behind_s)
             way_out = Text("sentences", parts=(slower, way_out))
         with suppress(JournalFailed):
-            self._journal.commit()
-        again = self._way_on or way_on(self._journal.path, self._facts)
+            journal.commit()
+        again = self._way_on or way_on(journal.path, self.facts)
         if again is not None:
             last, session = again.checkpoint_id, again.session_id
             on = Text("advice.resume", session=session, checkpoint=last)
             way_out = Text("sentences", parts=(way_out, on))
+        first = "arming" if has_line else "accepted"
         message = answers.task_failed(
-            message_id=self._chance.uuid4(),
-            timestamp=self._timestamp(),
-            session_id=self._session.session_id,
+            **self._head(),
+            session_id=self.session.session_id,
             error_code=code,
             error_message=why,
             suggestion=way_out or None,
             error_details={
                 "phase": started[-1].instruction.stage if started else first,
                 "step": len(started),
-                "last_checkpoint": self._checkpoints.last,
+                "last_checkpoint": self.checkpoints.last,
                 "recoverable": again is not None,
             },
             partial_outputs=partial,
-            artifacts=self._listed(),
-            execution_summary=summary_,
+            artifacts=listed(self.artifacts),
+            execution_summary=summary,
         )
         return self._last(message, "FAILED", code)
 
@@ -247,25 +338,24 @@ class Closing:
         Steps of its safe state that could not be verified are named under ``warnings``, and its
         measurements under ``artifacts``.
         """
-        if self._session.confidential:
+        if self.session.confidential:
             reason = Text("data.aborted")
         self._keep_partial_logs()
-        logs = self._listed()
+        logs = listed(self.artifacts)
         self._so_far(records)
-        measured = self._listed() != logs
+        files = listed(self.artifacts)
+        data: dict[str, Any] = {"final_state": "ABORTED", "reason": reason}
+        if unverified:
+            data["warnings"] = list(unverified)
+        if files != logs:
+            data["artifacts"] = files
         return self._record(
             answers.event(
-                message_id=self._chance.uuid4(),
-                timestamp=self._timestamp(),
-                session_id=self._session.session_id,
+                **self._head(),
+                session_id=self.session.session_id,
                 event_type="session_closed",
-                sequence=self._session.sequence,
-                data={
-                    "final_state": "ABORTED",
-                    "reason": reason,
-                    **({"warnings": list(unverified)} if unverified else {}),
-                    **({"artifacts": self._listed()} if measured else {}),
-                },
+                sequence=self.session.sequence,
+                data=data,
             )
         )
 
@@ -274,7 +364,7 @@ class Closing:
         try:
             return dict(references(partial, self._put(results(partial))))
         except OSError as why:
-            self._session.tell("warning", {"code": "artifact_lost", "message": str(why)})
+            self._lost("artifact_lost", why)
             return {}
 
     def _bare(self, finding: str, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -284,12 +374,12 @@ class Closing:
 
     def _clear(self, rejected: Rejected) -> Rejected:
         """Return a rejection as everybody may know it, and keep what the key alone reads of it."""
-        if not self._session.confidential:
+        if not self.session.confidential:
             return rejected
-        if self._journal.key is not None:
+        if self.session.journal.key is not None:
             told = {"reason": rejected.reason_message, "suggestion": rejected.suggestion}
             with suppress(JournalFailed):  # the record of the rejection meets the same
-                self._journal.append("withheld", told, self._clock.now_s())
+                self.session.record("withheld", told)
         return in_clear(rejected)
 
     def _so_far(self, records: Sequence[StepRecord]) -> dict[str, Any]:
@@ -298,11 +388,11 @@ class Closing:
             return {}
         try:
             if self._partial is None:
-                self._journal.commit()
-                self._partial = so_far(self.capability, records, self._journal.path)
+                self.session.journal.commit()
+                self._partial = so_far(self.capability, records, self.session.journal.path)
             found = self._partial
         except JournalFailed as why:
-            self._session.tell("warning", {"code": "journal_lost", "message": str(why)})
+            self._lost("journal_lost", why)
             return {}
         self.keep(found.artifacts)
         return dict(found.outputs)
@@ -315,53 +405,60 @@ class Closing:
 
         It takes seconds, so it is done in a thread. A failure is reported at the second try.
         """
+        journal = self.session.journal
         with suppress(JournalFailed, OSError):
-            self._journal.flush()
-            self._journal.commit()
-            path = self._journal.path
-            self._table = await asyncio.to_thread(process_log, path, self._facts.watched)
+            journal.flush()
+            journal.commit()
+            self._table = await asyncio.to_thread(process_log, journal.path, self.facts.watched)
             if self.capability is not None:
-                self._partial = await asyncio.to_thread(so_far, self.capability, records, path)
-            self._way_on = await asyncio.to_thread(way_on, path, self._facts)
+                made = asyncio.to_thread(so_far, self.capability, records, journal.path)
+                self._partial = await made
+            self._way_on = await asyncio.to_thread(way_on, journal.path, self.facts)
 
     def _keep_logs(self, name: str, filename: str) -> int:
         """Store the process log of a line; return its rows, 0 when the journal is lost."""
-        if not self._facts.has_line:
+        if not self.facts.has_line:
             return 0
         try:
             if self._table is None:
-                self._journal.flush()
-                self._table = process_log(self._journal.path, self._facts.watched)
+                self.session.journal.flush()
+                self._table = process_log(self.session.journal.path, self.facts.watched)
             table, rows = self._table
-            self._artifacts.put(name, filename, "text/csv", table)
+            self.artifacts.put(name, filename, "text/csv", table)
         except (JournalFailed, OSError) as why:
-            self._session.tell("warning", {"code": "journal_lost", "message": str(why)})
+            self._lost("journal_lost", why)
             return 0
         return rows
 
-    def _listed(self) -> list[Mapping[str, Any]]:
-        told = ("name", "type", "uri", "size_bytes", "checksum")
-        return [{name: getattr(each, name) for name in told} for each in self._artifacts.list()]
+    def _lost(self, code: str, why: Exception) -> None:
+        self.session.tell("warning", {"code": code, "message": str(why)})
 
     def _last(self, message: HcpMessage, state: str, reason: str) -> HcpMessage:
         """End the session with a message that the journal can hold; any other raises before."""
         canonical(record_body(message))
-        self._session.become(state, reason)
+        self.session.become(state, reason)
         return self._record(message)
 
     def _record(self, message: HcpMessage) -> HcpMessage:
         # its state's event may have been told since it was made, and time never goes back
-        now, lab_time = self._timestamp(), self._clock.metadata()
-        message = replace(message, timestamp=now, unknown=lab_time)
+        clock = self.session.clock
+        message = replace(message, timestamp=utc_text(clock.utc()), unknown=clock.metadata())
         try:
-            self._journal.append("terminal", record_body(message), self._clock.now_s())
-            self._journal.commit()
+            self.session.record("terminal", record_body(message))
+            self.session.journal.commit()
         except JournalFailed as why:
-            self._session.tell("warning", {"code": "journal_lost", "message": str(why)})
+            self._lost("journal_lost", why)
         return message
 
-    def _timestamp(self) -> str:
-        return utc_text(self._clock.utc())
+    def _head(self) -> dict[str, str]:
+        """Return the id of a message, and the time at which it is made."""
+        now = utc_text(self.session.clock.utc())
+        return {"message_id": self.chance.uuid4(), "timestamp": now}
+
+
+def listed(artifacts: Artifacts) -> list[Mapping[str, Any]]:
+    """Return the artifacts of a run as its messages name them."""
+    return [{name: getattr(each, name) for name in TOLD} for each in artifacts.list()]
 
 
 def file_of(found: ArtifactContent) -> str:

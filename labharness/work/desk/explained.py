@@ -12,10 +12,11 @@ from labharness.core.vocabulary.hours import ALWAYS
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import DATA_CLASSES, RISK_LEVELS, Rejected
+from labharness.safety.kernel import Envelope
 from labharness.work.admission.approval import Approved
 from labharness.work.admission.callers import Caller
 from labharness.work.admission.risk import RULES, points_of
-from labharness.work.desk.admitting import Admitting, BoundedLine, Weighed
+from labharness.work.desk.admitting import Admitting, Weighed
 from labharness.work.desk.facts import LabFacts
 
 
@@ -43,20 +44,20 @@ class Explained:
 
 
 def explained(
-    payload: TaskSubmit, facts: LabFacts, line: BoundedLine, utc: Callable[[], datetime]
+    payload: TaskSubmit, facts: LabFacts, envelope: Envelope, utc: Callable[[], datetime]
 ) -> Explained:
     """Ask each gate of admission about a task; the plan is weighed, and not flown.
 
     The gates behind the first one that a caller does not pass are asked too, as if it had passed.
     """
-    verdict = Admitting(facts=facts, line=line, utc=utc).weigh(payload)
+    verdict = Admitting(facts=facts, envelope=envelope, utc=utc).weigh(payload)
     rejected = verdict if isinstance(verdict, Rejected) else None
     caller = (facts.callers or {}).get(payload.caller_id)
     if facts.callers is not None and caller is None:
         found = Text("caller.unknown", caller=payload.caller_id)
         return Explained((GateFound("caller", found, passed=False),), (), rejected)
     free = replace(facts, callers=None if caller is None else {caller.id: _unbound(caller, facts)})
-    admitting = Admitting(facts=free, line=line, utc=utc)
+    admitting = Admitting(facts=free, envelope=envelope, utc=utc)
     weighed = admitting.weigh(payload)
     gates = [GateFound("caller", Text("policy.known", caller=payload.caller_id), passed=True)]
     if caller is not None:
@@ -87,7 +88,7 @@ def _rights(payload: TaskSubmit, caller: Caller) -> Iterator[GateFound]:
 
 
 def _bounds(weighed: Weighed, caller: Caller, now_utc: datetime) -> Iterator[GateFound]:
-    risk = weighed.admitted.risk
+    risk = weighed.risk
     within = risk.points <= points_of(caller.risk_max)
     yield GateFound("risk", Text("policy.up_to", asked=risk.level, most=caller.risk_max), within)
     covered = caller.hours == ALWAYS or caller.hours.cover(now_utc, weighed.planned.duration_s)
@@ -114,8 +115,8 @@ def _approval(admitting: Admitting, weighed: Weighed, requester: str) -> GateFou
 def _rules(weighed: Weighed) -> tuple[tuple[str, str], ...]:
     applied = dict(
         zip(
-            (each.rule.name for each in weighed.admitted.risk.applied),
-            weighed.admitted.risk.reasons,
+            (each.rule.name for each in weighed.risk.applied),
+            weighed.risk.reasons,
             strict=True,
         )
     )

@@ -12,19 +12,17 @@ from labharness.journal.chain import Record
 from labharness.journal.reading import read, run_header
 from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
 from labharness.work.admission.confidential import is_confidential
-from labharness.work.capability import PROCESS_LOG, ArtifactContent
+from labharness.work.capability import PROCESS_LOG
 from labharness.work.desk.checkpoint import checkpoints
-from labharness.work.desk.closing import file_of
+from labharness.work.desk.closing import file_of, listed, so_far
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 from labharness.work.desk.process_log import process_log
 from labharness.work.desk.resuming import way_on
-from labharness.work.desk.so_far import so_far
 from labharness.work.plan import Instruction, Status, StepRecord
 
 TOLD: Final = ("submitted", "planned", "event", "step", "trip")
 OF_A_TRIP: Final = {"code": "cause", "channel": "channel", "value": "value", "text": "detail"}
-FIELDS: Final = ("name", "type", "uri", "size_bytes", "checksum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +71,14 @@ def left_behind(folder: Path, facts: LabFacts) -> LeftBehind:
     if capability is not None:
         found = so_far(capability, _steps(journal, records), journal)
         outputs |= found.outputs
-        files += [_file(each) for each in found.artifacts]
+        files += [
+            (each.name, file_of(each), each.media_type, each.content) for each in found.artifacts
+        ]
     artifacts = Artifacts(folder / ARTIFACTS_NAME, str(run_header(journal)["session_id"]))
     for each in files:
         with suppress(ArtifactRefused):  # the run had begun to make it itself: that one stays
             artifacts.put(*each)
-    listed = [{name: getattr(each, name) for name in FIELDS} for each in artifacts.list()]
-    return LeftBehind(outputs, listed, summary, way_on(journal, facts))
-
-
-def _file(made: ArtifactContent) -> tuple[str, str, str, bytes]:
-    return made.name, file_of(made), made.media_type, made.content
+    return LeftBehind(outputs, listed(artifacts), summary, way_on(journal, facts))
 
 
 def _steps(journal: Path, records: Sequence[Record]) -> list[StepRecord]:

@@ -1,13 +1,16 @@
 """Carries out a plan's operations on a line and by its operator, within the session's token."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.texts import Text
 from labharness.line import Line
+from labharness.work.desk.progress_reporter import ProgressReporter
+from labharness.work.desk.session import Session
 from labharness.work.plan import Operator
 
 
@@ -15,49 +18,30 @@ class OutOfScope(LabError, RuntimeError, code="out_of_scope"):
     """An operation that the session's token does not cover."""
 
 
+@dataclass(eq=False)
 class LineOperations:
     """The ``plan.Operations`` of a line and its operator.
 
-    Args:
+    Attributes:
         line: The line, behind its gate.
         operator: The person who does manual steps.
-        authorised: Returns whether the session's token is in force.
-        beyond: Returns why the token does not cover an instrument; ``""`` if it does.
-        ticked: Called after every poll.
-        asked: Called with the text of a manual step and facts on it, before it is done.
-        confirmed: Called with the name of the person who has done it.
+        session: The session, whose token must be in force and cover the instrument.
+        reporter: Reports polls and manual steps, and keeps results of queries.
         unweighed: Returns why a command was not weighed and approved; ``""`` if it was.
-        keep: Keeps the result of a query: instrument, query, facts on it, and the value.
-
-    Attributes:
         latest, volumes_purged, now_s, held_s: The line's own methods.
     """
 
-    def __init__(
-        self,
-        line: Line,
-        operator: Operator,
-        authorised: Callable[[], bool],
-        beyond: Callable[[str], str],
-        ticked: Callable[[], None],
-        asked: Callable[[str, Mapping[str, object]], None],
-        confirmed: Callable[[str], None],
-        unweighed: Callable[[Command], str],
-        keep: Callable[[str, str, Mapping[str, object], object], Awaitable[None]],
-    ) -> None:
-        self._line = line
-        self._operator = operator
-        self._authorised = authorised
-        self._beyond = beyond
-        self._ticked = ticked
-        self._asked = asked
-        self._confirmed = confirmed
-        self._unweighed = unweighed
-        self._keep = keep
-        self.latest = line.latest
-        self.volumes_purged = line.volumes_purged
-        self.now_s = line.clock.now_s
-        self.held_s = line.holding.total_s
+    line: Line
+    operator: Operator
+    session: Session
+    reporter: ProgressReporter
+    unweighed: Callable[[Command], str]
+
+    def __post_init__(self) -> None:
+        self.latest = self.line.latest
+        self.volumes_purged = self.line.volumes_purged
+        self.now_s = self.line.clock.now_s
+        self.held_s = self.line.holding.total_s
 
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command under the session's token.
@@ -70,28 +54,28 @@ class LineOperations:
             Tripped: The line has tripped.
             TimeoutError: The token has expired with the task's ``max_duration``.
         """
-        self._line.check()
-        why = self._unweighed(command) or self._beyond(owner_of(command.channel))
+        self.line.check()
+        why = self.unweighed(command) or self.session.beyond(owner_of(command.channel))
         if why:
             return Outcome(command, Ending.REFUSED, detail=why)
         task = asyncio.current_task()
         while True:
             stopping = task is not None and task.cancelling() > 0
             if not stopping:
-                await self._line.released()
-            if not self._authorised():
+                await self.line.released()
+            if not self.session.authorises(self.line.clock.utc()):
                 raise TimeoutError(Text("token.void"))
-            outcome = await self._line.perform(command)
-            self._line.check()
+            outcome = await self.line.perform(command)
+            self.line.check()
             # a hold may have come while it waited for its turn: no byte left, so it may go later
-            if stopping or outcome.ending is not Ending.REFUSED or not self._line.holding.on:
+            if stopping or outcome.ending is not Ending.REFUSED or not self.line.holding.on:
                 return outcome
 
     async def read(self, channel: str) -> float:
         """Measure one channel now; raises ``OutOfScope`` where the token does not cover it."""
-        self._line.check()
+        self.line.check()
         self._covers(owner_of(channel))
-        return await self._line.read(channel)
+        return await self.line.read(channel)
 
     async def query(
         self, instrument: str, name: str, about: Mapping[str, object] | None = None
@@ -102,30 +86,30 @@ class LineOperations:
             JournalFailed: The result cannot be kept.
             OutOfScope: The token does not cover the instrument.
         """
-        self._line.check()
+        self.line.check()
         self._covers(instrument)
-        value = await self._line.query(instrument, name)
-        await self._keep(instrument, name, about or {}, value)
+        value = await self.line.query(instrument, name)
+        await self.reporter.measured(instrument, name, about or {}, value)
         return value
 
     def _covers(self, instrument: str) -> None:
-        if why := self._beyond(instrument):
+        if why := self.session.beyond(instrument):
             raise OutOfScope(why)
 
     async def next_tick(self) -> None:
         """Wait for the next poll."""
-        await self._line.next_tick()
-        self._line.holding.check()
-        self._ticked()
+        await self.line.next_tick()
+        self.line.holding.check()
+        self.reporter.ticked()
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
         """Have a manual step done that the envelope allows; a trip meanwhile ends it."""
 
         async def ask() -> str:
-            self._asked(text, details)
-            by = await self._operator.confirm(action, text, details)
-            self._confirmed(by)
+            self.reporter.asked(text, details)
+            by = await self.operator.confirm(action, text, details)
+            self.reporter.confirmed(by)
             return by
 
-        await self._line.released()
-        return await self._line.by_hand(action, ask)
+        await self.line.released()
+        return await self.line.by_hand(action, ask)

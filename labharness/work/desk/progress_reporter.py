@@ -1,9 +1,8 @@
 """The reports of a run while it runs: its progress, its present step, and its values."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from labharness.core.vocabulary.texts import Text
-from labharness.journal import SqliteJournal
 from labharness.line import Line
 from labharness.work.desk.results import ResultLog, in_short
 from labharness.work.desk.session import Session
@@ -16,10 +15,8 @@ class ProgressReporter:
     """Reports the progress of a session.
 
     Args:
-        session: The session that tells the events.
-        journal: The record of the steps and of their results.
+        session: The session that tells the events, with the record of steps and results.
         line: The source of the values.
-        now_s: Lab time.
 
     Attributes:
         step: The instruction that is being carried out.
@@ -27,17 +24,14 @@ class ProgressReporter:
         asked_step: The instruction that waits for a person; ``""`` where none does.
     """
 
-    def __init__(
-        self, session: Session, journal: SqliteJournal, line: Line, now_s: Callable[[], float]
-    ) -> None:
+    def __init__(self, session: Session, line: Line) -> None:
         self.step: Instruction | None = None
         self.doing = ""
         self.asked_step = ""
         self._session = session
-        self._journal = journal
-        self._results = ResultLog(journal, now_s)
+        self._now_s = session.clock.now_s
+        self._results = ResultLog(session.journal, self._now_s)
         self._line = line
-        self._now_s = now_s
         self._steps: Mapping[str, Instruction] = {}
         self._begins_s: Mapping[str, float] = {}  # of each step, as predicted, and of the whole
         self._lasts_s = 0.0
@@ -80,7 +74,7 @@ class ProgressReporter:
     def stepped(self, progress: Progress) -> None:
         """Record the begin or end of a step, and report its begin."""
         step = {"instruction": progress.instruction_id, "status": progress.status.value}
-        self._journal.append("step", step, self._now_s())
+        self._session.record("step", step)
         if progress.status is Status.RUNNING:
             percent = 100.0 * (progress.index - 1) / progress.total
             begins_s = self._begins_s.get(progress.instruction_id)
@@ -91,7 +85,7 @@ class ProgressReporter:
             self.step = self._steps[progress.instruction_id]
             self.progress(progress.stage, percent, progress.description)
             if not self._line.instruments:  # no poll commits it soon, and others follow the journal
-                self._journal.commit()
+                self._session.journal.commit()
 
     def ticked(self) -> None:
         """Report the values, once a minute of lab time."""

@@ -1,15 +1,17 @@
-"""Redacts the events of a confidential task, by a table of the fields that may be told.
+"""What is told of a confidential task: fields of its events by a table, results by reference.
 
 A field that the table does not name is not told, so a field that is added to an event later stays
 untold until it is named. A sentence is told if nothing was put into it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from labharness.core.texts import known
 from labharness.core.vocabulary.texts import Text
+from labharness.journal.chain import canonical
 from labharness.protocols.hcp.terms import REASON_CODES
+from labharness.work.capability import ArtifactContent, NoAnswer
 
 ACCEPTED: Final = "accepted"
 RECOVERED: Final = "recovered_from_checkpoint"
@@ -44,7 +46,7 @@ AS_IT_IS: Final[Mapping[str, tuple[str, ...]]] = {
 task: whether it is still hot, which people must know without a key."""
 
 SENTENCES: Final = ("message", "reason", "description")
-RESULT: Final = ("step", "instrument", "record")
+OF_A_RESULT: Final = ("step", "instrument", "record")
 """Of a measurement: where it stands in the journal, which the key reads."""
 OF_A_STEP: Final = ("required_action", "confirmed_by")
 """Of a log about a manual step: what a person has to do, a word of ours, and who did it."""
@@ -60,7 +62,7 @@ def redacted_event(kind: str, data: Mapping[str, Any]) -> dict[str, Any] | None:
         name: sentence(data[name]) for name in SENTENCES if name in data and name not in told
     }
     if kind == "intermediate_result":
-        said["data"] = {name: data["data"][name] for name in RESULT if name in data["data"]}
+        said["data"] = {name: data["data"][name] for name in OF_A_RESULT if name in data["data"]}
     if kind == "log":
         details = data.get("details", {})
         said["details"] = {name: details[name] for name in OF_A_STEP if name in details}
@@ -78,3 +80,65 @@ def sentence(text: object) -> str:
     if isinstance(text, Text):
         return text if not text.params and known(text.code) else Text("data.withheld")
     return text if isinstance(text, str) and text in FIXED else Text("data.withheld")
+
+
+RESULTS: Final = "results"
+"""Name of the artifact with the outputs of a confidential task, as a message would hold them."""
+
+REMARKS: Final = "remarks"
+"""Name of the artifact with its finding in one line, its warnings and its trips."""
+
+FAILURE: Final = "failure"
+"""Name of the artifact that says why it has no answer."""
+
+
+def results(outputs: Mapping[str, Any]) -> ArtifactContent:
+    """Return the artifact with the outputs of a task, or those that there are all the same."""
+    return ArtifactContent(RESULTS, "application/json", canonical(outputs))
+
+
+def remarks(
+    finding: str, warnings: Sequence[str], risk_events: Sequence[Mapping[str, Any]] = ()
+) -> ArtifactContent:
+    """Return the artifact with what a run says beside its outputs."""
+    said = {"finding": finding, "warnings": list(warnings), "risk_events": list(risk_events)}
+    return ArtifactContent(REMARKS, "application/json", canonical(said))
+
+
+def failure(why: str, answer: NoAnswer | None) -> ArtifactContent:
+    """Return the artifact with the reason of a failure, and a suggestion."""
+    said = {"error_message": why, "suggestion": "" if answer is None else answer.suggestion}
+    return ArtifactContent(FAILURE, "application/json", canonical(said))
+
+
+def references(outputs: Mapping[str, Any], uri: str) -> dict[str, str]:
+    """Return where each output stands in an artifact: its address and a JSON Pointer (RFC 6901)."""
+    return {name: f"{uri}#/{_token(name)}" for name in outputs}
+
+
+def referred_in(outputs: Mapping[str, Any]) -> str:
+    """Return the address of the artifact that all outputs refer to; ``""`` of open ones."""
+    ends = {name: f"#/{_token(name)}" for name in outputs}
+    told = {
+        value.removesuffix(ends[name])
+        for name, value in outputs.items()
+        if isinstance(value, str) and value.startswith("hcp://") and value.endswith(ends[name])
+    }
+    whole = len(told) == 1 and all(isinstance(each, str) for each in outputs.values())
+    return told.pop() if whole else ""
+
+
+def bare(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an execution summary with what a confidential task tells of itself.
+
+    That it tripped, by which cause and when, is told; value and limit are in the remarks.
+    """
+    events = [
+        {"code": each["code"], "at": each["at"], "text": Text("data.withheld")}
+        for each in summary["risk_events"]
+    ]
+    return {**summary, "risk_events": events, "warnings": []}
+
+
+def _token(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

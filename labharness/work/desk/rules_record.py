@@ -9,7 +9,6 @@ from labharness.safety.kernel import Envelope
 from labharness.work.capability import Planned
 from labharness.work.desk.facts import LabFacts
 
-NO_RULES: Mapping[str, Any] = {"watched": {}, "limits": [], "trips": []}
 LIMIT = ("channel", "readback", "unit", "low", "high", "source")
 TRIP = ("name", "channel", "unit", "source")
 """Attributes of a limit and of a trip that are recorded as they are."""
@@ -53,8 +52,8 @@ class RecordedRules:
     bars: tuple[Bar, ...]
 
 
-def plan_record(planned: Planned, facts: LabFacts, envelope: Envelope | None) -> dict[str, Any]:
-    """Return the record of a plan, with the limits of its line, if it has one."""
+def plan_record(planned: Planned, facts: LabFacts, envelope: Envelope) -> dict[str, Any]:
+    """Return the record of a plan, with units and limits of its line."""
     return {
         "digest": planned.instructions.digest(),
         "instructions": planned.instructions.to_json(),
@@ -62,30 +61,20 @@ def plan_record(planned: Planned, facts: LabFacts, envelope: Envelope | None) ->
         "duration_s": planned.duration_s,
         "lab_digest": facts.lab_digest,
         "envelope_digest": facts.envelope_digest,
-        "rules": NO_RULES if envelope is None else rules_record(envelope, facts.watched),
-    }
-
-
-def rules_record(envelope: Envelope, watched: Mapping[str, str]) -> dict[str, Any]:
-    """Return the part of the ``planned`` record that names units and limits.
-
-    Args:
-        envelope: Of the line.
-        watched: Unit of each watched channel.
-    """
-    return {
-        "watched": dict(watched),
-        "limits": [_told(limit, LIMIT) for limit in envelope.limits.values() if limit.unit],
-        "trips": [
-            {
-                **_told(row, TRIP),
-                "low": row.low if math.isfinite(row.low) else None,
-                "high": row.high if math.isfinite(row.high) else None,
-                "warns_only": not row.procedure,
-            }
-            for row in envelope.trips
-            if row.unit
-        ],
+        "rules": {
+            "watched": dict(facts.watched),
+            "limits": [_told(limit, LIMIT) for limit in envelope.limits.values() if limit.unit],
+            "trips": [
+                {
+                    **_told(row, TRIP),
+                    "low": row.low if math.isfinite(row.low) else None,
+                    "high": row.high if math.isfinite(row.high) else None,
+                    "warns_only": not row.procedure,
+                }
+                for row in envelope.trips
+                if row.unit
+            ],
+        },
     }
 
 
@@ -94,7 +83,7 @@ def _told(row: object, names: Sequence[str]) -> dict[str, Any]:
 
 
 def read_rules(record: Mapping[str, Any]) -> RecordedRules:
-    """Read the record of `rules_record`; a run without a plan has no rules."""
+    """Read the rules in the record of `plan_record`; a run without a plan has no rules."""
     return RecordedRules(
         units=dict(record.get("watched", {})),
         setpoints={

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from labharness.core.clock import Clock, utc_text
 from labharness.core.vocabulary.texts import Text
-from labharness.journal import Journal, JournalFailed
+from labharness.journal import JournalFailed, SqliteJournal
 from labharness.protocols.hcp.codec import HCP_VERSION
 from labharness.protocols.hcp.session import (
     INITIAL,
@@ -50,15 +50,15 @@ class Session:
     def __init__(
         self,
         session_id: str,
-        journal: Journal,
+        journal: SqliteJournal,
         clock: Clock,
         new_id: Callable[[], str],
         tell: Callable[[str, Mapping[str, Any]], None],
     ) -> None:
         self.session_id = session_id
         self.state: SessionState = INITIAL
-        self._journal = journal
-        self._clock = clock
+        self.journal = journal
+        self.clock = clock
         self._new_id = new_id
         self.tell = tell
         self.sequence = 0
@@ -67,6 +67,10 @@ class Session:
         self.metadata: dict[str, str] = {}
         self.confidential = self._encrypted = False
         self._created_at = self._updated_at = utc_text(clock.utc())
+
+    def record(self, kind: str, body: Mapping[str, Any]) -> None:
+        """Append a record of the run to its journal; raises ``JournalFailed``."""
+        self.journal.append(kind, body, self.clock.now_s())
 
     def properties(self) -> dict[str, Any]:
         """Return the properties that HCP layer 2 names; the token itself is never among them."""
@@ -104,20 +108,20 @@ class Session:
     def event(self, event_type: str, data: Mapping[str, Any]) -> None:
         """Record an event, then report it, even if the journal is lost."""
         self.sequence += 1
-        self._updated_at = utc_text(self._clock.utc())
+        self._updated_at = utc_text(self.clock.utc())
         body = {
             "event_type": event_type,
             "sequence": self.sequence,
             "message_id": self._new_id(),  # kept, so that an event told again is the same message
             "timestamp": self._updated_at,
             "data": self._clear(event_type, data),
-            **self._clock.metadata(),
+            **self.clock.metadata(),
         }
         with suppress(JournalFailed):  # the line has tripped on it, and its answer says so
-            self._journal.append("event", body, self._clock.now_s())
+            self.record("event", body)
             if self._encrypted and body["data"] != data:
                 whole = {"sequence": self.sequence, "data": dict(data)}
-                self._journal.append(WHOLE, whole, self._clock.now_s())
+                self.record(WHOLE, whole)
         self.tell(event_type, data)
 
     def _clear(self, event_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,11 +158,11 @@ class Session:
         except IllegalTransition as why:
             refused = {"from_state": before, "to_state": to, "reason": reason, "why": str(why)}
             with suppress(JournalFailed):
-                self._journal.append("transition_refused", refused, self._clock.now_s())
+                self.record("transition_refused", refused)
             raise
         self.event("state_changed", {"from_state": before, "to_state": to, "reason": reason})
-        if self._clock.stands:  # a wait for a person may follow, in which no block of it ends
+        if self.clock.stands:  # a wait for a person may follow, in which no block of it ends
             with suppress(JournalFailed):
-                self._journal.commit()
+                self.journal.commit()
         if self.closed:
             self.event("session_closed", {"final_state": to, "reason": reason})

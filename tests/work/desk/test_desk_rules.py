@@ -15,9 +15,9 @@ from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.capability import CannotDo, NoAnswer
 from labharness.work.desk import Admitting
-from labharness.work.desk.admitting import ADVISED, WAYS_MAX, LineOnFile
+from labharness.work.desk.admitting import ADVISED, WAYS_MAX
 from labharness.work.desk.desk import Desk
-from labharness.work.desk.referred import failure
+from labharness.work.desk.redaction import failure
 from rig import SHORT_LINE, submission
 
 NO = Rejected("safety_violation", "too hot")
@@ -46,8 +46,8 @@ def test_a_change_is_advised_only_if_it_was_tried_and_would_be_accepted(
     ways = [{"hot": 7}, *([passes] if passes else []), *({"hot": n} for n in range(20, 40))]
     offered = SimpleNamespace(ways_out=lambda inputs, facts: iter(ways))
     facts: Any = SimpleNamespace(capabilities={"anneal": offered}, line_facts={"anneal": None})
-    line: Any = None
-    desk = Admitting(facts=facts, line=line, utc=lambda: VIRTUAL_EPOCH)
+    envelope: Any = None
+    desk = Admitting(facts=facts, envelope=envelope, utc=lambda: VIRTUAL_EPOCH)
     asked = {"capability": "anneal", "inputs": {"hot": 1, "long": 2}}
     given = replace(NO, reason_code=code, suggestion=own)
     found = asyncio.run(desk.advise(submission()[1].model_copy(update=asked), given))
@@ -70,7 +70,7 @@ def test_what_a_planner_cannot_do_is_told_in_its_words_and_after_what_comes_befo
     def weighed(said: object, refused: Rejected | None = None, **changes: Any) -> Any:
         monkeypatch.setattr(type(facts.capabilities[payload.capability]), "plan", lambda *_: said)
         now = replace(facts, refused=refused)
-        desk = Admitting(facts=now, line=LineOnFile(plan.envelope), utc=lambda: VIRTUAL_EPOCH)
+        desk = Admitting(facts=now, envelope=plan.envelope, utc=lambda: VIRTUAL_EPOCH)
         return desk.weigh(payload.model_copy(update=changes))
 
     for helps in ("Use argon", ""):
@@ -95,9 +95,9 @@ def test_a_plan_runs_only_on_an_armed_line_and_each_of_its_ends_is_returned(
             raise fault
 
     desk._reporter = SimpleNamespace(of_line=lambda *told: done.append(told[0]))
-    desk._line = SimpleNamespace(arm=lambda _: do("arm"), start=lambda: done.append("start"))
-    desk._line.monitor = SimpleNamespace(lose_journal=done.append)
-    desk._facts = SimpleNamespace(safe_procedure="safe")
+    desk.line = SimpleNamespace(arm=lambda _: do("arm"), start=lambda: done.append("start"))
+    desk.line.monitor = SimpleNamespace(lose_journal=done.append)
+    desk.facts = SimpleNamespace(safe_procedure="safe")
     executor: Any = SimpleNamespace(run=lambda: do("run"))
     assert asyncio.run(Desk._execute(desk, executor, 9.0)) is fault
     ran = [] if fault is not None and fails == "arm" else ["start", "run True"]

@@ -15,12 +15,11 @@ from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk import Admitting
-from labharness.work.desk.admitting import LineOnFile
 from rig import EXAMPLE, SHORT_LINE
 
 PLAN = read_lab(SHORT_LINE)
 FACTS = lab_facts_of(PLAN)
-ADMITTING = Admitting(facts=FACTS, line=LineOnFile(PLAN.envelope), utc=lambda: VIRTUAL_EPOCH)
+ADMITTING = Admitting(facts=FACTS, envelope=PLAN.envelope, utc=lambda: VIRTUAL_EPOCH)
 TOLD = json.dumps(FACTS.safety_envelope, sort_keys=True)
 LAX = {"parameters": {"temperature": {"max": 9e9, "unit": "celsius", "hard_limit": False}}}
 NUMBERS = st.integers(-100, 2000)

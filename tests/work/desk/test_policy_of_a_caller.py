@@ -23,7 +23,7 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk import Admitting
-from labharness.work.desk.admitting import ADVISED, WAYS_MAX, LineOnFile, Weighed
+from labharness.work.desk.admitting import ADVISED, WAYS_MAX, Weighed
 from labharness.work.desk.explained import explained
 from labharness.work.desk.operations import LineOperations, OutOfScope
 from labharness.work.plan.prediction import Prediction
@@ -78,7 +78,7 @@ def test_a_task_beyond_its_callers_rights_sets_nothing(
 
 
 def admitting(plan: LabPlan, now: datetime) -> Admitting:
-    return Admitting(facts=lab_facts_of(plan), line=LineOnFile(plan.envelope), utc=lambda: now)
+    return Admitting(facts=lab_facts_of(plan), envelope=plan.envelope, utc=lambda: now)
 
 
 @pytest.mark.promise(68)
@@ -101,16 +101,16 @@ def test_a_risk_that_rose_while_a_person_was_asked_is_refused_and_one_that_fell_
 
     def at(hours: float) -> Admitting:
         now = VIRTUAL_EPOCH + timedelta(hours=hours)
-        return Admitting(facts=facts, line=LineOnFile(plan.envelope), utc=lambda: now)
+        return Admitting(facts=facts, envelope=plan.envelope, utc=lambda: now)
 
     day, night = at(0.0), at(9.0)
     agreed, at_night = day.weigh(payload), night.weigh(payload)
     assert isinstance(agreed, Weighed)
     assert isinstance(at_night, Weighed), at_night
-    assert agreed.admitted.risk.points < at_night.admitted.risk.points
+    assert agreed.risk.points < at_night.risk.points
     late = night.again(agreed, None)
     assert late is not None, "it was agreed to while somebody would be there"
-    level = at_night.admitted.risk.level
+    level = at_night.risk.level
     assert (late.reason_code, late.assessed_risk_level) == ("risk_too_high", level)
     assert f"it became {level}" in late.reason_message
     assert day.again(at_night, None) is None
@@ -140,14 +140,14 @@ def test_what_the_pre_flight_finds_is_weighed_before_a_person_is_asked(tmp_path:
         )
 
     plan, (_, payload) = lab(tmp_path, risk_max="R5"), task()
-    facts, line = replace(lab_facts_of(plan), predict=flown), LineOnFile(plan.envelope)
-    weighs = Admitting(facts=facts, line=line, utc=lambda: VIRTUAL_EPOCH)
+    facts = replace(lab_facts_of(plan), predict=flown)
+    weighs = Admitting(facts=facts, envelope=plan.envelope, utc=lambda: VIRTUAL_EPOCH)
     weighed = weighs.weigh(payload)
     assert isinstance(weighed, Weighed), weighed
     found = asyncio.run(weighs.predict(weighed, {}))
     assert not isinstance(found, Rejected), found
     assert found[0].planned.temperature_c_max == HOT_C, "hotter than any command of the plan"
-    assert found[0].admitted.risk.points > weighed.admitted.risk.points
+    assert found[0].risk.points > weighed.risk.points
 
 
 @pytest.mark.promise(35)
@@ -162,11 +162,9 @@ def test_each_channel_of_each_interlock_counts_as_one_that_stays_energised(
         for channel in row.guards:
             least = min(each.above for each in rows if channel in each.guards)
             stays = replace(facts, on_comm_loss={**safe, channel: "hold"})
-            weighs = Admitting(
-                facts=stays, line=LineOnFile(short_plan.envelope), utc=lambda: VIRTUAL_EPOCH
-            )
-            assert weighs._stays_energised([("step", Command(channel, least, ""))]) == ()
-            (said,) = weighs._stays_energised([("step", Command(channel, least + 1.0, ""))])
+            weighs = Admitting(facts=stays, envelope=short_plan.envelope, utc=lambda: VIRTUAL_EPOCH)
+            assert weighs._stays_energised([Command(channel, least, "")]) == ()
+            (said,) = weighs._stays_energised([Command(channel, least + 1.0, "")])
             assert channel in said
 
 
@@ -181,8 +179,8 @@ def test_the_duration_that_the_pre_flight_shows_lies_within_the_hours(
         )
 
     plan, (_, payload) = lab(tmp_path, hours="Thu 08:00-18:00 UTC"), task()
-    facts, line = replace(lab_facts_of(plan), predict=flown), LineOnFile(plan.envelope)
-    weighs = Admitting(facts=facts, line=line, utc=lambda: VIRTUAL_EPOCH)
+    facts = replace(lab_facts_of(plan), predict=flown)
+    weighs = Admitting(facts=facts, envelope=plan.envelope, utc=lambda: VIRTUAL_EPOCH)
     weighed = weighs.weigh(payload)
     assert not isinstance(weighed, Rejected), weighed
     assert weighed.planned.duration_s < 9 * 3600.0
@@ -203,18 +201,13 @@ def test_an_unattended_run_is_told_when_it_would_be_attended(tmp_path: Path) -> 
 def test_an_operation_that_the_token_does_not_cover_never_reaches_the_line() -> None:
     class NoLine:
         holding = SimpleNamespace(total_s=float)
-        clock = SimpleNamespace(now_s=float)
+        clock = SimpleNamespace(now_s=float, utc=float)
         latest = volumes_purged = check = staticmethod(lambda *asked: None)
 
     never: Any = None
 
-    def beyond(instrument: str) -> str:
-        return f"no {instrument}"
-
-    line = cast("Line", NoLine())
-    operations = LineOperations(
-        line, never, lambda: True, beyond, never, never, never, lambda command: "", never
-    )
+    token: Any = SimpleNamespace(beyond=lambda instrument: f"no {instrument}")
+    operations = LineOperations(cast("Line", NoLine()), never, token, never, lambda command: "")
     outcome = asyncio.run(operations.perform(Command("laser.emission", 1.0, "")))
     assert (outcome.ending, outcome.detail) == (Ending.REFUSED, "no laser")
     with pytest.raises(OutOfScope, match="no stage"):
@@ -239,7 +232,7 @@ def test_what_was_refused_because_of_a_hold_goes_later_and_any_other_refusal_sta
 
     class RefusingLine:
         holding = Holding()
-        clock = SimpleNamespace(now_s=float)
+        clock = SimpleNamespace(now_s=float, utc=float)
         latest = volumes_purged = check = staticmethod(lambda *asked: None)
 
         async def released(self) -> None:
@@ -251,8 +244,9 @@ def test_what_was_refused_because_of_a_hold_goes_later_and_any_other_refusal_sta
 
     never: Any = None
     line, free = cast("Line", RefusingLine()), lambda named: ""
-    given = (line, never, lambda: True, free, never, never, never, free, never)
-    outcome = asyncio.run(LineOperations(*given).perform(Command("laser.emission", 1.0, "")))
+    token: Any = SimpleNamespace(authorises=lambda now_utc: True, beyond=free)
+    operations = LineOperations(line, never, token, never, free)
+    outcome = asyncio.run(operations.perform(Command("laser.emission", 1.0, "")))
     assert (outcome.ending, len(asked)) == (ending, tries)
 
 
@@ -299,8 +293,7 @@ def test_the_first_other_inputs_that_would_pass_are_told_where_inputs_can_mend_i
     facts = lab_facts_of(plan)
     named = {"annealing": WithWays(facts.capabilities["annealing"], ways)}
     facts = replace(facts, capabilities=cast("Any", named), predict=None)
-    line = LineOnFile(plan.envelope)
-    desk = Admitting(facts=facts, line=line, utc=lambda: VIRTUAL_EPOCH)
+    desk = Admitting(facts=facts, envelope=plan.envelope, utc=lambda: VIRTUAL_EPOCH)
     for before in ("", "Ask a person"):
         rejected = Rejected(cast("Any", code), "why", suggestion=before)
         found = asyncio.run(desk.advise(payload, rejected)).suggestion
@@ -317,8 +310,7 @@ def test_the_first_other_inputs_that_would_pass_are_told_where_inputs_can_mend_i
 def gates(plan: LabPlan, caller: str = "operator") -> dict[str, bool]:
     _, payload = task()
     payload = payload.model_copy(update={"caller_id": caller})
-    line = LineOnFile(plan.envelope)
-    found = explained(payload, lab_facts_of(plan), line, lambda: VIRTUAL_EPOCH)
+    found = explained(payload, lab_facts_of(plan), plan.envelope, lambda: VIRTUAL_EPOCH)
     assert (found.verdict is None) is all(gate.passed for gate in found.gates)
     return {gate.name: gate.passed for gate in found.gates}
 

@@ -20,9 +20,9 @@ from labharness.journal.reading import verify_file
 from labharness.lab import LabPlan
 from labharness.line import Line
 from labharness.work.capability import Capability, PartialResults, QueryResult
+from labharness.work.desk.closing import so_far
 from labharness.work.desk.operations import LineOperations
 from labharness.work.desk.results import ResultLog, in_short, results
-from labharness.work.desk.so_far import so_far
 from rig import Injection, Ran, cut
 
 Run = Callable[..., Ran]
@@ -123,9 +123,9 @@ def test_a_plan_gets_a_spectrum_only_after_it_is_on_the_disk(tmp_path: Path) -> 
 
         never: Any = None
         line = cast("Line", OneSpectrum())
-        operations = LineOperations(
-            line, never, never, lambda _: "", never, never, never, never, keep
-        )
+        token: Any = SimpleNamespace(beyond=lambda _: "")
+        reporter: Any = SimpleNamespace(measured=keep)
+        operations = LineOperations(line, never, token, reporter, never)
         asyncio.run(operations.query("camera", "spectrum", {"x_um": 3.0}))
         (found,) = results(journal.path)  # by another connection, while the writer is open
     assert (found.value, found.about) == ([[1.0], [2]], {"x_um": 3.0})

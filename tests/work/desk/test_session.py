@@ -45,7 +45,7 @@ def session(journal: Kept) -> Session:
     )
     return Session(
         "s",
-        journal,
+        journal,  # type: ignore[arg-type]  # the part of one that a session uses
         clock,  # type: ignore[arg-type]  # the part of one that a session uses
         lambda: f"m-{next(ids)}",
         lambda kind, data: None,

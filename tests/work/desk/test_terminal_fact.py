@@ -28,7 +28,7 @@ BEFORE = {
     "predict": f"{DESK}.desk.Admitting.predict",
     "expect": f"{DESK}.progress_reporter.ProgressReporter.expect",
     "approve": f"{DESK}.desk.Admitting.approve",
-    "token": f"{DESK}.accepting.issue",
+    "token": f"{DESK}.admitting.issue",
 }
 EARLY = {
     "begin": f"{DESK}.progress_reporter.ProgressReporter.begin",
@@ -44,7 +44,7 @@ LATE = {  # each is a whole growth
     "disarm": "labharness.line.Line.disarm",
     "records": "labharness.work.plan.Executor.records",
     "answer": "labharness.work.capability.cvd.CvdSynthesis.answer",
-    "schema": f"{DESK}.desk.unfit",
+    "schema": f"{DESK}.closing.unfit",
     "artifacts": f"{DESK}.closing.Closing.keep",
     "log": f"{DESK}.closing.process_log",
     "listed": "labharness.journal.artifacts.Artifacts.list",
