@@ -124,8 +124,8 @@ class Admitting:
         facts: The lab.
         envelope: The limits and interlocks of its line.
         utc: Returns the calendar's time.
-        line: The line itself; ``None`` where its files alone are known: it is then taken for open,
-            because nobody knows its latch and its links when the task's turn comes.
+        line: The line itself; ``None`` where its files alone are known: it then counts as open,
+            whatever its latch and its links are when the task's turn comes.
     """
 
     facts: LabFacts

@@ -152,7 +152,7 @@ class Desk:
             return await self._broken(failure)
 
     def _begin(self, payload: TaskSubmit) -> None:
-        """Tell and record the beginning of the session."""
+        """Begin the session: record its task, and tell of it."""
         created = {"state": "PENDING", "risk_level": None, "session_token": None}
         self.session.event("session_created", created)
         if self.told is not None:
@@ -269,7 +269,7 @@ class Desk:
         return self._closing.answered(weighed, records, ended, summary)
 
     def _accept(self, weighed: Weighed) -> None:
-        """Give the session its token, and tell its caller."""
+        """Accept the task: its session gets a token, and its caller is told."""
         body = accept(self.session, weighed, self.facts, self.chance, self.accepted, self.told)
         self.session.record("task_accepted", body)
         if not self.facts.has_line:  # no poll commits it soon, and its caller hears of it now

@@ -1,4 +1,4 @@
-"""What is told of a confidential task: fields of its events by a table, results by reference.
+"""Redacts a confidential task: fields of its events by a table, its results by reference.
 
 A field that the table does not name is not told, so a field that is added to an event later stays
 untold until it is named. A sentence is told if nothing was put into it.
