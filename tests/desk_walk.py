@@ -252,6 +252,8 @@ def otherwise(folder: Path, number: int) -> Iterator[tuple[str, list[Any]]]:
     out = folder / f"run-{number}"
     TaskRun(plan, *as_submit(asked), speed=None, seed=number, out=out).execute()
     yield from recorded(out, folder)
+    left = left_behind(out, lab_facts_of(plan))
+    yield line("left behind, had it been killed", [_rounded(asdict(left))], folder)
 
 
 def resumed(folder: Path) -> Iterator[tuple[str, list[Any]]]:

@@ -169,7 +169,9 @@ def test_a_job_that_was_ended_makes_nothing_more(lab: Lab) -> None:
 def test_a_message_that_was_changed_makes_no_task_and_people_are_told(lab: Lab) -> None:
     job_id = lab.make("PT1H")
     path = job_file(lab.home, job_id)
-    path.write_text(json.dumps({**json.loads(path.read_text()), "timestamp": "later"}))
+    body = json.loads(path.read_text())
+    body["payload"]["constraints"] = {"priority": "high"}  # a message that would be taken
+    path.write_text(json.dumps(body))
     lab.now_s += HOUR_S
     lab.turns(2)
     job = lab.job(job_id)

@@ -10,8 +10,14 @@ from typing import Any
 
 import pytest
 
+from labharness.core.errors import LabError
+from labharness.lab import read_lab
+from labharness.lab.house import owner_client
 from labharness.lab.house.line_owner import LineOwnerProcess
 from labharness.lab.house.orders import HOUSE_FILE, LEFT_NAME, RunOrder, order_from_json
+from labharness.lab.house.owner_client import line_state
+from labharness.safety.guard import LatchUnreadable
+from rig import SHORT_LINE
 
 ONE, OTHER = (f"{n}0000000-0000-4000-8000-000000000000" for n in (1, 2))
 
@@ -177,3 +183,35 @@ def test_an_owner_that_leaves_may_stay_for_a_run_and_says_what_it_does(owner: Ow
     assert owner.ask("stay") == {"ok": True}
     assert not owner.ask("status")["leaving"]
     assert owner.ask("odd")["code"] == "bad_order"
+
+
+class Tripped:
+    """A latch with a trip, or without."""
+
+    def __init__(self, trip: str | None) -> None:
+        self.trip = trip
+
+
+@pytest.mark.parametrize(
+    ("status", "latch", "state"),
+    [
+        (None, Tripped(None), "down"),
+        (LabError("odd"), Tripped(None), "down"),
+        ({"run_id": ONE}, Tripped("too hot"), "running"),
+        ({"run_id": ""}, Tripped("too hot"), "latched"),
+        ({"run_id": ""}, LatchUnreadable("half written"), "latched"),
+        ({"run_id": ""}, OSError("no disk"), "down"),
+        ({"run_id": ""}, Tripped(None), "idle"),
+    ],
+)
+def test_the_state_of_a_line_is_its_owners_and_then_its_latchs(
+    monkeypatch: pytest.MonkeyPatch, status: object, latch: object, state: str
+) -> None:
+    def found(each: object) -> object:
+        if isinstance(each, Exception):
+            raise each
+        return each
+
+    monkeypatch.setattr(owner_client, "state_of", lambda door, home: found(status))
+    monkeypatch.setattr(owner_client, "Latch", lambda path, port: found(latch))
+    assert line_state(read_lab(SHORT_LINE)) == state

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link.conversation import NoOwner
 from labharness.lab import read_lab
 from labharness.lab.house import start
@@ -163,3 +166,73 @@ def test_who_brings_a_lab_up_has_a_line_owner_that_stays_or_is_told_why_not(
             found.until_end = 1
         else:
             found.look()
+
+
+class Owning:
+    """The door of a process that stays, and what was asked at it."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id, self.asked = run_id, list[dict[str, object]]()
+
+    def __call__(self, home: Path) -> Self:
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        pass
+
+    def ask(self, **asked: object) -> dict[str, Any]:
+        self.asked.append(asked)
+        return {"ok": True, "run_id": self.run_id, "leaving": True, "pid": 1}
+
+
+def _none(home: Path) -> Owning:
+    raise NoOwner("no house")
+
+
+@pytest.mark.parametrize("stop", [False, True])
+def test_a_run_goes_on_where_a_lab_goes_down_unless_it_is_to_be_stopped(
+    monkeypatch: pytest.MonkeyPatch, stop: bool
+) -> None:
+    owner = Owning(RUN)
+    monkeypatch.setattr(start, "house_door", _none)
+    monkeypatch.setattr(start, "owner_door", owner)
+    assert take_down(LAB, stop) == RUN
+    aborted = {"do": "abort", "run_id": RUN, "reason": Text("house.down")}
+    assert owner.asked == [{"do": "leave"}, *([aborted] if stop else [])]
+
+
+@pytest.mark.parametrize(("house", "what"), [(_none, OWNER), (Owning(""), HOUSE)])
+def test_a_process_that_does_not_leave_is_named(
+    monkeypatch: pytest.MonkeyPatch, house: Any, what: str
+) -> None:
+    monkeypatch.setattr(start, "house_door", house)
+    monkeypatch.setattr(start, "owner_door", Owning(""))
+    monkeypatch.setattr(start, "pause", lambda seconds: None)
+    monkeypatch.setattr(start, "steady_s", count(0, 10).__next__)
+    with pytest.raises(NotUp) as refused:
+        take_down(LAB, stop=False)
+    assert refused.value.args[0] == Text("house.stays", what=what, most_s=start.LEAVE_S_MAX)
+
+
+@pytest.mark.parametrize("logged", [True, False])
+def test_a_process_that_ends_at_its_start_is_told_with_the_end_of_its_log(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, logged: bool
+) -> None:
+    def spawned(command: tuple[str, ...], log: Path) -> int:
+        if logged:
+            log.write_bytes(b"x" * start.LOG_BYTES_SHOWN + b"y\xff no port\n ")
+        return 7
+
+    monkeypatch.setattr(start, "owner_door", _none)
+    monkeypatch.setattr(start, "_spawned", spawned)
+    monkeypatch.setattr(os, "waitpid", lambda pid, flags: (pid, 0))
+    with pytest.raises(NotUp) as refused:
+        bring_up(replace(LAB, state_dir=tmp_path), None, tmp_path)
+    log = tmp_path / "line-owner.log"
+    tail = "x" * (start.LOG_BYTES_SHOWN - 12) + "y\ufffd no port"
+    why = tail if logged else f"[Errno 2] No such file or directory: '{log}'"
+    text = Text("house.did_not_start", what=OWNER, log=str(log), why=why)
+    assert refused.value.args[0] == text

@@ -310,6 +310,6 @@ def test_where_the_disk_takes_no_result_of_a_confidential_task_nothing_is_referr
     )
     message = run.execute().message
     assert message.type == "task_failed"
-    assert not message.payload.model_dump()["partial_outputs"]
+    assert message.payload.model_dump()["partial_outputs"] == {}
     lost = [data for kind, data in told if kind == "warning" and data["code"] == "artifact_lost"]
     assert len(lost) == 3, "of the reason, the outputs, and the remarks"
