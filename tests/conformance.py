@@ -119,14 +119,14 @@ def is_served(file: str, test: str) -> bool:
 
 
 def _refuted() -> Iterator[str]:
-    """Run what meets a served lab; name each row that it refutes."""
+    """Run what meets a served lab; name each row that it refutes, and show why."""
     tests = sorted({each for row in rows() for each in row.served})
     command = [
         sys.executable,
         "-m",
         "pytest",
         "-q",
-        "-rA",
+        "-rpfE",
         "--no-header",
         *(f"tests/{each}" for each in tests),
     ]
@@ -139,6 +139,8 @@ def _refuted() -> Iterator[str]:
         re.split(r"[\[ ]", each)[0]
         for each in re.findall(r"^(?:FAILED|ERROR) tests/(\S+)", out, re.MULTILINE)
     }
+    if failed:
+        sys.stderr.write(out)
     for row in rows():
         if bad := [each for each in row.served if each in failed or each not in passed]:
             yield f"{row.name} is refuted, or was not run: {', '.join(bad)}"
