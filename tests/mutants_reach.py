@@ -151,6 +151,8 @@ def _collect(folder: Path) -> dict[str, Reach]:
 
 def _functions(files: dict[str, set[int]]) -> Iterator[str]:
     for file, lines in files.items():
+        if not file.endswith(".py"):  # a template of a page
+            continue
         short = Path(file).relative_to(ROOT).as_posix()
         yield f"{short}::{MODULE}"
         for name, node in functions_of(ast.parse(Path(file).read_text("utf-8"))):
