@@ -171,7 +171,7 @@ class DeskWalk:
         return self.lines
 
     def say(self, name: str, told: Any) -> None:
-        self.lines.append(line(name, [_rounded(told)], self.folder))
+        self.lines.append(line(name, [rounded(told)], self.folder))
 
     def begin(self, lab: Lab) -> None:
         lab.clock.loop.call_soon(self.act, lab)
@@ -216,17 +216,17 @@ def _said(told: Mapping[str, Any]) -> str:
     return said.code if isinstance(said, Text) else str(said)[:30]
 
 
-def _rounded(told: Any) -> Any:
+def rounded(told: Any) -> Any:
     """Return it with numbers as a person reads them: the last digits are those of a machine."""
     if isinstance(told, float):
         return float(f"{told:.4g}")
     if isinstance(told, Text):
-        return [told.code, _rounded(dict(told.params))]
+        return [told.code, rounded(dict(told.params))]
     if isinstance(told, str):
         return DIGEST.sub("digest", HERE.sub(r"here\1", told).replace(str(ROOT), "here"))
     if isinstance(told, Mapping):
-        return {key: _rounded(each) for key, each in told.items()}
-    return [_rounded(each) for each in told] if isinstance(told, list | tuple) else told
+        return {key: rounded(each) for key, each in told.items()}
+    return [rounded(each) for each in told] if isinstance(told, list | tuple) else told
 
 
 def transcript(folder: Path, walk: str) -> list[tuple[str, list[Any]]]:
@@ -253,7 +253,7 @@ def otherwise(folder: Path, number: int) -> Iterator[tuple[str, list[Any]]]:
     TaskRun(plan, *as_submit(asked), speed=None, seed=number, out=out).execute()
     yield from recorded(out, folder)
     left = left_behind(out, lab_facts_of(plan))
-    yield line("left behind, had it been killed", [_rounded(asdict(left))], folder)
+    yield line("left behind, had it been killed", [rounded(asdict(left))], folder)
 
 
 def resumed(folder: Path) -> Iterator[tuple[str, list[Any]]]:
@@ -295,7 +295,7 @@ def document(folder: Path, number: int) -> Iterator[tuple[str, list[Any]]]:
     ):
         run.execute()
     for name, body in [*_records(out), *told]:
-        plain = json.loads(OF_NOW.sub("now", json.dumps(coded(_rounded(body)))))
+        plain = json.loads(OF_NOW.sub("now", json.dumps(coded(rounded(body)))))
         yield line(f"{name} {_name(plain)}", [plain], folder)
 
 
@@ -307,7 +307,7 @@ def _records(out: Path) -> list[tuple[str, Any]]:
 def recorded(out: Path, home: Path) -> Iterator[tuple[str, list[Any]]]:
     """Return a line for each record of the desk in the journal of a run."""
     for kind, body in _records(out):
-        yield line(f"{kind} {_name(body)}", [_rounded(body)], home)
+        yield line(f"{kind} {_name(body)}", [rounded(body)], home)
 
 
 def transcript_of(walk: str) -> Path:

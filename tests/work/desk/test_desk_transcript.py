@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import admission_walk
 from desk_walk import WALKS, transcript, transcript_of
 from labharness.core.vocabulary.texts import coded
 
@@ -13,8 +15,15 @@ from labharness.core.vocabulary.texts import coded
 def test_a_walk_of_persons_over_a_run_is_recorded_and_answered_as_its_transcript_says(
     tmp_path: Path, walk: str
 ) -> None:
-    written = transcript_of(walk).read_text("utf-8").splitlines()
-    made = transcript(tmp_path, walk)
+    compare(transcript(tmp_path, walk), transcript_of(walk))
+
+
+def test_what_is_decided_before_a_line_is_opened_is_what_the_transcript_says() -> None:
+    compare([*admission_walk.transcript()], admission_walk.TRANSCRIPT)
+
+
+def compare(made: list[tuple[str, list[Any]]], transcript: Path) -> None:
+    written = transcript.read_text("utf-8").splitlines()
     for number, ((line, told), was) in enumerate(zip(made, written, strict=False), 1):
         assert line == was, f"line {number} now has {json.dumps(coded(told), default=str)}"
     assert len(made) == len(written)
