@@ -19,9 +19,6 @@ from labharness.faces.cli.show import looking, write_whole
 if TYPE_CHECKING:
     from labharness.analysis.analysed import Analysed
 
-SAVED_AS = (".csv", ".nxs", ".h5")
-TABLE_AS = (".csv", ".parquet")
-REPORT_AS = (".html",)
 HDF5 = b"\x89HDF"
 PEAKS = b"file,spectrum,x_um,y_um,material,line,stands_out,"
 MARKS: dict[tuple[str, str], tuple[bytes, bytes]] = {
@@ -49,14 +46,11 @@ def may_write(chosen: argparse.Namespace) -> None:
     """
     targets: list[Path] = []
     inputs = [Path(each) for each in (*chosen.files, *([chosen.pl] if chosen.pl else ()))]
-    for option, name, endings in (
-        ("--save", chosen.save, SAVED_AS),
-        ("--table", chosen.table, TABLE_AS),
-        ("--report", chosen.report, REPORT_AS),
-    ):
+    for option in ("--save", "--table", "--report"):
+        name = getattr(chosen, option.removeprefix("--"))
         if name is None:
             continue
-        target = Path(name)
+        target, endings = Path(name), [ending for own, ending in MARKS if own == option]
         if option == "--save" and (len(chosen.files) > 1 or target.suffix not in endings):
             raise CannotWrite("analyse.save_takes", endings=endings)
         if target.suffix not in endings:

@@ -28,19 +28,21 @@ def broker_of(chosen: argparse.Namespace) -> Broker:
         BadUse: None is named, the address is none of AMQP or shows a password, it would send
             password and messages in clear to another machine, or a certificate cannot be used.
     """
-    url = _address(chosen.broker or os.environ.get(BROKER, ""))
-    if url == chosen.broker and _has_password(url):
+    url = chosen.broker or os.environ.get(BROKER, "")
+    if url and "://" not in url:  # a file holds it
+        url = own_text(Path(url)).strip()
+    if url == chosen.broker and ":" in url.partition("://")[2].rpartition("@")[0]:
         raise BadUse("call.password_seen", name=BROKER)
     if not url.startswith(SCHEMES) or not _is_address(url):
         raise BadUse("hcp.bad_broker", url=url.rpartition("@")[2] or "-", name=BROKER)
-    if not url.startswith("amqps://"):
-        if chosen.ca or chosen.cert:
-            raise BadUse("hcp.no_tls")
-        host = urlsplit(url).hostname or ""
-        if not stays_here(host):
-            raise BadUse("hcp.in_clear", host=host)
-        return Broker(url)
-    return Broker(url, tls_of(chosen.ca, chosen.cert, getattr(chosen, "cert_key", None)))
+    if Broker(url).secured:
+        return Broker(url, tls_of(chosen.ca, chosen.cert, getattr(chosen, "cert_key", None)))
+    if chosen.ca or chosen.cert:
+        raise BadUse("hcp.no_tls")
+    host = urlsplit(url).hostname or ""
+    if not stays_here(host):
+        raise BadUse("hcp.in_clear", host=host)
+    return Broker(url)
 
 
 def tls_of(ca: str | None, cert: str | None = None, cert_key: str | None = None) -> ssl.SSLContext:
@@ -58,13 +60,6 @@ def tls_of(ca: str | None, cert: str | None = None, cert_key: str | None = None)
     return tls
 
 
-def _address(named: str) -> str:
-    """Return an address as it is; a file holds one."""
-    if "://" in named or not named:
-        return named
-    return own_text(Path(named)).strip()
-
-
 def own_text(path: Path) -> str:
     """Return the content of a file with secrets.
 
@@ -75,10 +70,6 @@ def own_text(path: Path) -> str:
         if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
             raise BadUse("broker.open_file", path=str(path))
         return file.read(SECRETS_BYTES_MAX).decode("utf-8", "replace")
-
-
-def _has_password(url: str) -> bool:
-    return ":" in url.partition("://")[2].rpartition("@")[0]
 
 
 def _is_address(url: str) -> bool:

@@ -5,8 +5,7 @@ reading works. ``set --attend`` makes this process the owner, which leaves the l
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,15 +25,14 @@ from labharness.faces.cli.owner import (
 from labharness.faces.cli.show import (
     BadUse,
     CommandFailed,
-    chosen_lab,
     complain,
     latched,
-    looking,
     say,
     say_each,
     say_json,
     say_queued,
     warn,
+    with_lab,
 )
 from labharness.faces.cli.stopping import stoppable
 from labharness.faces.cli.watching import value_text
@@ -55,7 +53,7 @@ ENDINGS = {"confirmed": EXIT_COMPLETED, "refused": EXIT_REJECTED}
 
 def read(chosen: argparse.Namespace) -> int:
     """Print readings; return 1 if one is missing."""
-    with _lab_of(chosen) as plan:
+    with with_lab(chosen) as plan:
         answers: dict[str, Mapping[str, Any]] = {}
         for channel in chosen.channels:
             try:
@@ -80,16 +78,9 @@ def read(chosen: argparse.Namespace) -> int:
         return EXIT_COMPLETED if all(each["ok"] for each in found) else EXIT_FAILED
 
 
-@contextmanager
-def _lab_of(chosen: argparse.Namespace) -> Iterator[LabPlan]:
-    plan = chosen_lab(chosen.lab)
-    with looking(plan.state_dir):
-        yield plan
-
-
 def set(chosen: argparse.Namespace) -> int:  # named like its row
     """Set a channel; return the exit code of how that ended."""
-    with _lab_of(chosen) as plan:
+    with with_lab(chosen) as plan:
         check_settable(plan, chosen.channel, chosen.value, chosen.unit)
         named = {each: getattr(chosen, each) for each in ("channel", "value", "unit")}
         asked = {"do": "set", **named, **signature(chosen)}
@@ -158,7 +149,7 @@ def _outcome(
 
 def program(chosen: argparse.Namespace) -> int:
     """Check a file of segments, store it in an instrument, or steer it there."""
-    with _lab_of(chosen) as plan:
+    with with_lab(chosen) as plan:
         try:
             programmer_of(plan.by_name, chosen.instrument)
         except LookupError as why:

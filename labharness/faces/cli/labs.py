@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from labharness.core.clock import VIRTUAL_EPOCH, wall_clock_utc
@@ -24,6 +23,7 @@ from labharness.faces.cli.show import (
     say,
     say_each,
     warn,
+    with_lab,
 )
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.config.hazards import record_proof
@@ -39,7 +39,7 @@ from labharness.safety.guard.latch import MARKER_FILE
 
 def lab_check(chosen: argparse.Namespace) -> int:
     """Check a lab's files; with ``--connect`` also whether its instruments answer."""
-    with _lab_of(chosen) as plan:
+    with with_lab(chosen, "cli.state_at") as plan:
         lab_facts_of(plan)  # reads callers and approvals
         return _check(plan, connect=chosen.command == "lab" and chosen.connect)
 
@@ -49,23 +49,16 @@ envelope_check = lab_check
 
 def envelope_show(chosen: argparse.Namespace) -> None:
     """Print each row of an envelope."""
-    with _lab_of(chosen) as plan:
+    with with_lab(chosen, "cli.state_at") as plan:
         say_each(rules(plan))
 
 
 def reset(chosen: argparse.Namespace) -> None:
     """Open the latch of a line."""
-    with _lab_of(chosen) as plan:
+    with with_lab(chosen, "cli.state_at") as plan:
         trip = idle_line.reset(plan, chosen.name, chosen.reason)
         done = trip and Text("cli.reset", name=chosen.name, why=trip.detail)
         say(done or Text("cli.not_latched"))
-
-
-@contextmanager
-def _lab_of(chosen: argparse.Namespace) -> Iterator[LabPlan]:
-    plan = chosen_lab(chosen.lab)
-    with looking(plan.state_dir, code="cli.state_at"):
-        yield plan
 
 
 def lab_key(chosen: argparse.Namespace) -> None:
@@ -139,10 +132,15 @@ def arm(chosen: argparse.Namespace) -> int:
     say(str(path))
     frames = [frame.port for each in armed.procedures.values() for frame in each]
     for port in armed.ports:
-        reads, procedures, most_s = len(port.reads), len(armed.procedures), port.exchange_s_max
-        name, count = f"{port.name:14}", frames.count(port.name)
-        fields = {"reads": reads, "frames": count, "procedures": procedures, "most_s": most_s}
-        say(Text("cli.arm_port", port=name, **fields))
+        told = Text(
+            "cli.arm_port",
+            port=f"{port.name:14}",
+            reads=len(port.reads),
+            frames=frames.count(port.name),
+            procedures=len(armed.procedures),
+            most_s=port.exchange_s_max,
+        )
+        say(told)
     return EXIT_COMPLETED
 
 

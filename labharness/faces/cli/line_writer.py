@@ -93,18 +93,16 @@ class LineWriter:
                     stream, text = line
                     left_out, self.left_out = self.left_out, 0
                     if left_out:
-                        text = f"{self._left_out(left_out)}\n{text}"
+                        from labharness.core.vocabulary.texts import Text, in_language
+
+                        said = in_language(Text("cli.left_out", count=left_out), self.language)
+                        text = f"{said}\n{text}"
                     _write_whole(stream, text + "\n")
                 if isinstance(line, Event) or self._lines.empty():
                     self._draw()
             self._still = False
             if isinstance(line, Event):
                 line.set()
-
-    def _left_out(self, count: int) -> str:
-        from labharness.core.vocabulary.texts import Text, in_language  # slow; no start needs it
-
-        return in_language(Text("cli.left_out", count=count), self.language)
 
     def _erase(self) -> None:
         if self._shown is not None:

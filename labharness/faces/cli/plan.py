@@ -134,16 +134,6 @@ GATES = {
     "instruments": "policy.instruments_gate",
     "approval": "policy.approval_gate",
 }
-RULES = {
-    "no side effects": "policy.no_effects",
-    "sandboxed": "policy.sandboxed",
-    "physical resources": "policy.physical",
-    "high temperature": "policy.hot",
-    "hazardous gas": "policy.gas",
-    "unattended": "policy.unattended",
-    "shared instrument": "policy.shared",
-    "missing safeguard": "policy.unguarded",
-}
 
 
 def policy_check(chosen: argparse.Namespace) -> int:
@@ -195,7 +185,7 @@ def _gates(found: Explained) -> Iterable[str]:
         if gate.name == "risk":
             for name, reason in found.rules:
                 why = reason or Text("policy.not_so")
-                yield Text("policy.rule", rule=Text(RULES[name]), why=why)
+                yield Text("policy.rule", rule=name, why=why)
     if found.verdict is None:
         yield Text("policy.would_accept")
     else:

@@ -16,7 +16,13 @@ ASYNCAPI: Final = "asyncapi"
 def schema(chosen: argparse.Namespace) -> None:
     """Print one document, write all, or list them."""
     if chosen.out:
-        _write(Path(chosen.out))
+        folder = Path(chosen.out)
+        with looking(folder, BadUse):
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in DOCUMENTS:
+                path = folder / (f"{name}.json" if name == ASYNCAPI else f"{name}.schema.json")
+                write_whole(path, f"{_text(name)}\n".encode())
+                say(str(path))
     elif chosen.name is None:
         say_each(DOCUMENTS)
     elif chosen.name in DOCUMENTS:
@@ -33,12 +39,3 @@ DOCUMENTS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
 
 def _text(name: str) -> str:
     return json.dumps(DOCUMENTS[name](), ensure_ascii=False, indent=2)
-
-
-def _write(folder: Path) -> None:
-    with looking(folder, BadUse):
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in DOCUMENTS:
-            path = folder / (f"{name}.json" if name == ASYNCAPI else f"{name}.schema.json")
-            write_whole(path, f"{_text(name)}\n".encode())
-            say(str(path))

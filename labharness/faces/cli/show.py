@@ -200,6 +200,14 @@ def at_home(chosen: argparse.Namespace) -> Iterator["LabAddress"]:
         yield place
 
 
+@contextmanager
+def with_lab(chosen: argparse.Namespace, code: str = "pair") -> Iterator["LabPlan"]:
+    """Return a lab, as `at_home`, with all of its files read."""
+    plan = chosen_lab(chosen.lab)
+    with looking(plan.state_dir, code=code):
+        yield plan
+
+
 def chosen_lab(path: str | None) -> "LabPlan":
     """Read the lab file that was named, or the one that ships."""
     from labharness.lab import default_lab_path, read_lab

@@ -18,20 +18,17 @@ def read_submit(path: Path) -> tuple[HcpMessage, TaskSubmit]:
         NotHcp: The file does not hold an HCP message, or holds another one.
         BadPayload: Its payload cannot be read.
     """
-    message = _read(path)
+    with looking(path, NotHcp), open_named(path) as file:
+        data = file.read(MESSAGE_BYTES_MAX + 1)
+    if len(data) > MESSAGE_BYTES_MAX:
+        why: str = Text("cli.too_many_bytes", most=MESSAGE_BYTES_MAX)
+        raise NotHcp("cli.not_hcp", path=str(path), why=why)
+    try:
+        message = decode(data)
+    except NotHcp as refused:
+        is_json = data.lstrip().startswith(b"{")
+        why = str(refused) if is_json else Text("cli.task", why=str(refused), path=A_TASK)
+        raise NotHcp("cli.not_hcp", path=str(path), why=why) from None
     if not isinstance(message.payload, TaskSubmit):
         raise NotHcp("cli.no_submit", path=str(path), type=repr(message.type))
     return message, message.payload
-
-
-def _read(path: Path) -> HcpMessage:
-    with looking(path, NotHcp), open_named(path) as file:
-        data = file.read(MESSAGE_BYTES_MAX + 1)
-    why: str = Text("cli.too_many_bytes", most=MESSAGE_BYTES_MAX)
-    if len(data) <= MESSAGE_BYTES_MAX:
-        try:
-            return decode(data)
-        except NotHcp as refused:
-            is_json = data.lstrip().startswith(b"{")
-            why = str(refused) if is_json else Text("cli.task", why=str(refused), path=A_TASK)
-    raise NotHcp("cli.not_hcp", path=str(path), why=why)

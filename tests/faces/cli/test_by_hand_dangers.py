@@ -6,6 +6,8 @@ the envelope is for is said there; here it is asked for where it would hurt.
 
 import random
 from collections.abc import Callable, Coroutine
+from functools import partial
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +35,21 @@ LINES = pytest.mark.parametrize(
 PA_MAX = 1.15 * 101_325
 WATCHDOG, SOURCE = 514, 516  # registers of a BASIS 2
 SET_UP_S = 30.0  # between two looks at them
-
-
-Play = Callable[..., None]
+Scene = Callable[[Lab], Coroutine[Any, Any, None]]
+Play = Callable[[Scene], None]
 
 
 @pytest.fixture
-def play(simulated_lab: Bench, virtual_time: VirtualTime) -> Play:
-    """Play a scene at a line that runs: the tests' own, or that of a lab file."""
+def path() -> Path:
+    """The lab file, where a test names no other."""
+    return SHORT_LINE
 
-    def played(scene: Callable[[Lab], Coroutine[Any, Any, None]], path: Path = SHORT_LINE) -> None:
+
+@pytest.fixture
+def play(simulated_lab: Bench, virtual_time: VirtualTime, path: Path) -> Play:
+    """Play a scene at a line that runs."""
+
+    def played(scene: Scene) -> None:
         async def main() -> None:
             async with simulated_lab.on(read_lab(path)).running() as lab:
                 await scene(lab)
@@ -50,6 +57,18 @@ def play(simulated_lab: Bench, virtual_time: VirtualTime) -> Play:
         virtual_time.run(main())
 
     return played
+
+
+def scene(played: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Make a test of a scene; its other parameters are those of the test."""
+
+    def test(play: Play, **given: object) -> None:
+        play(partial(played, **given))
+
+    (first, _), (_, *others) = (signature(one).parameters.values() for one in (test, played))
+    test.__signature__ = Signature([first, *others])  # type: ignore[attr-defined]  # pytest reads it
+    test.__name__, test.__doc__ = played.__name__, played.__doc__
+    return test
 
 
 async def asked(lab: Lab, channel: str, value: float) -> str:
@@ -148,74 +167,64 @@ def at_the_keys_of_a_flow_controller(lab: Lab, name: str, sccm: float) -> None:
     face.answer(f"{face.unit}S{sccm}")
 
 
-def test_a_furnace_is_not_heated_hot_without_argon_flowing(play: Play) -> None:
+@scene
+async def test_a_furnace_is_not_heated_hot_without_argon_flowing(lab: Lab) -> None:
     """A proof once made says nothing of what a tube is swept with now."""
-
-    async def scene(lab: Lab) -> None:
-        await purge(lab)
-        await put(lab, ("argon.setpoint", 0), ("box.argon_valve", 0))
-        await put(lab, ("box.nitrogen_bypass_shut", 1))
-        await put(lab, ("furnace.setpoint_rate", 20), ("box.furnace_contactor", 1))
-        await wait(lab, 5)
-        assert "argon.flow" in await asked(lab, "furnace.setpoint", 950)
-
-    play(scene)
+    await purge(lab)
+    await put(lab, ("argon.setpoint", 0), ("box.argon_valve", 0))
+    await put(lab, ("box.nitrogen_bypass_shut", 1))
+    await put(lab, ("furnace.setpoint_rate", 20), ("box.furnace_contactor", 1))
+    await wait(lab, 5)
+    assert "argon.flow" in await asked(lab, "furnace.setpoint", 950)
 
 
 @LINES
-def test_a_furnace_set_hot_at_its_own_keys_in_a_tube_that_is_not_purged_trips(
-    play: Play, path: Path
+@scene
+async def test_a_furnace_set_hot_at_its_own_keys_in_a_tube_that_is_not_purged_trips(
+    lab: Lab,
 ) -> None:
-    async def scene(lab: Lab) -> None:
-        await put(lab, ("box.nitrogen_bypass_shut", 1))
-        await put(lab, ("furnace.setpoint_rate", 20), ("box.furnace_contactor", 1))
-        await put(lab, ("furnace.setpoint", 60))
-        at_the_keys_of_the_furnace(lab, 900)
-        assert await until_tripped(lab, 1800), truth(lab)["furnace_heater_c"]
-        assert truth(lab)["furnace_heater_c"] < 250
-        assert not truth(lab)["furnace_heating"]
-
-    play(scene, path)
+    await put(lab, ("box.nitrogen_bypass_shut", 1))
+    await put(lab, ("furnace.setpoint_rate", 20), ("box.furnace_contactor", 1))
+    await put(lab, ("furnace.setpoint", 60))
+    at_the_keys_of_the_furnace(lab, 900)
+    assert await until_tripped(lab, 1800), truth(lab)["furnace_heater_c"]
+    assert truth(lab)["furnace_heater_c"] < 250
+    assert not truth(lab)["furnace_heating"]
 
 
 @pytest.mark.thorough
-def test_argon_is_not_thinned_over_hydrogen_that_is_still_in_the_tube(play: Play) -> None:
+@scene
+async def test_argon_is_not_thinned_over_hydrogen_that_is_still_in_the_tube(lab: Lab) -> None:
     """Air that leaks in is kept harmless by what flows: less of it, and hydrogen burns in it."""
-
-    async def scene(lab: Lab) -> None:
-        await leak_check(lab)
-        await fill(lab)
-        await put(lab, ("furnace.setpoint_rate", 50), ("box.furnace_contactor", 1))
-        await put(lab, ("furnace.setpoint", 800))
-        await hydrogen(lab, 1000)
-        assert "purged of hydrogen" in await asked(lab, "argon.setpoint", 20)
-        simulated_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM
-        for _ in range(600):
-            await lab.line.polled()
-            now = truth(lab)
-            assert now["h2_fraction"] <= 0.04 or now["o2_fraction"] <= 0.05
-
-    play(scene)
+    await leak_check(lab)
+    await fill(lab)
+    await put(lab, ("furnace.setpoint_rate", 50), ("box.furnace_contactor", 1))
+    await put(lab, ("furnace.setpoint", 800))
+    await hydrogen(lab, 1000)
+    assert "purged of hydrogen" in await asked(lab, "argon.setpoint", 20)
+    simulated_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM
+    for _ in range(600):
+        await lab.line.polled()
+        now = truth(lab)
+        assert now["h2_fraction"] <= 0.04 or now["o2_fraction"] <= 0.05
 
 
-def test_hydrogen_counts_as_in_the_tube_while_its_valve_is_open_whatever_its_meter_reads(
-    play: Play,
+@scene
+async def test_hydrogen_counts_as_in_the_tube_while_its_valve_is_open_whatever_its_meter_reads(
+    lab: Lab,
 ) -> None:
-    async def scene(lab: Lab) -> None:
-        await leak_check(lab)
-        await fill(lab)
-        simulated_of(lab).plant.faults.lie("hydrogen", "off", 0.0, random.Random(1))
-        await hydrogen(lab, 20)
-        assert truth(lab)["h2_fraction"] > 0.05
-        assert lab.line.volumes_purged("hydrogen") < 1
-        for channel in ("argon.setpoint", "box.vent"):
-            assert "purged of hydrogen" in await asked(lab, channel, 0)
-        with pytest.raises(NotOpened, match="purged of hydrogen"):
-            await lab.line.by_hand("load", nobody_is_asked)
-        await put(lab, ("box.hydrogen_valve", 1), ("hydrogen.setpoint", 50))
-        assert await until_tripped(lab, 40), "its meter reads nothing of what was set"
-
-    play(scene)
+    await leak_check(lab)
+    await fill(lab)
+    simulated_of(lab).plant.faults.lie("hydrogen", "off", 0.0, random.Random(1))
+    await hydrogen(lab, 20)
+    assert truth(lab)["h2_fraction"] > 0.05
+    assert lab.line.volumes_purged("hydrogen") < 1
+    for channel in ("argon.setpoint", "box.vent"):
+        assert "purged of hydrogen" in await asked(lab, channel, 0)
+    with pytest.raises(NotOpened, match="purged of hydrogen"):
+        await lab.line.by_hand("load", nobody_is_asked)
+    await put(lab, ("box.hydrogen_valve", 1), ("hydrogen.setpoint", 50))
+    assert await until_tripped(lab, 40), "its meter reads nothing of what was set"
 
 
 async def nobody_is_asked() -> None:
@@ -226,39 +235,35 @@ async def nobody_is_asked() -> None:
 @pytest.mark.thorough
 @LINES
 @pytest.mark.parametrize("share", [0.5, 3.0])
-def test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes(
-    play: Play, path: Path, share: float
+@scene
+async def test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes(
+    lab: Lab, share: float
 ) -> None:
-    async def scene(lab: Lab) -> None:
-        await purge(lab)
-        simulated_of(lab).plant.faults.air_leak_sccm = share * TIGHT_SCCM
-        await shut_and_pump(lab)
-        await until(lab, lambda: lab.line.latest("gauge.pressure") <= 0.1)
-        await put(lab, ("box.pump_isolation", 0))
-        await wait(lab, 60)
-        assert lab.line.memory.proofs.leak.tight is (share < 1)
-
-    play(scene, path)
+    await purge(lab)
+    simulated_of(lab).plant.faults.air_leak_sccm = share * TIGHT_SCCM
+    await shut_and_pump(lab)
+    await until(lab, lambda: lab.line.latest("gauge.pressure") <= 0.1)
+    await put(lab, ("box.pump_isolation", 0))
+    await wait(lab, 60)
+    assert lab.line.memory.proofs.leak.tight is (share < 1)
 
 
 @pytest.mark.promise(10)
 @pytest.mark.thorough
-def test_a_tube_that_its_leak_has_filled_is_no_purged_tube(play: Play) -> None:
-    async def scene(lab: Lab) -> None:
-        await purge(lab)
-        simulated_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM  # before any leak check
-        await shut_and_pump(lab)
-        await wait(lab, 60)
-        await put(lab, ("box.pump_isolation", 0), ("box.pump", 0))
-        await until(lab, lambda: lab.line.latest("gauge.pressure") >= 745)
-        assert truth(lab)["o2_fraction"] > 0.1
-        assert lab.line.volumes_purged("air") < 1
-        await put(lab, ("box.vent", 1), ("box.argon_valve", 1), ("argon.setpoint", 20))
-        await put(lab, ("sulfur.setpoint_rate", 60), ("box.sulfur_contactor", 1))
-        await wait(lab, 5)
-        assert "purged of air" in await asked(lab, "sulfur.setpoint", 250)
-
-    play(scene)
+@scene
+async def test_a_tube_that_its_leak_has_filled_is_no_purged_tube(lab: Lab) -> None:
+    await purge(lab)
+    simulated_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM  # before any leak check
+    await shut_and_pump(lab)
+    await wait(lab, 60)
+    await put(lab, ("box.pump_isolation", 0), ("box.pump", 0))
+    await until(lab, lambda: lab.line.latest("gauge.pressure") >= 745)
+    assert truth(lab)["o2_fraction"] > 0.1
+    assert lab.line.volumes_purged("air") < 1
+    await put(lab, ("box.vent", 1), ("box.argon_valve", 1), ("argon.setpoint", 20))
+    await put(lab, ("sulfur.setpoint_rate", 60), ("box.sulfur_contactor", 1))
+    await wait(lab, 5)
+    assert "purged of air" in await asked(lab, "sulfur.setpoint", 250)
 
 
 @pytest.mark.parametrize(
@@ -268,122 +273,104 @@ def test_a_tube_that_its_leak_has_filled_is_no_purged_tube(play: Play) -> None:
         pytest.param(default_lab_path(), id="shipped", marks=pytest.mark.soak),
     ],
 )
-def test_a_tube_that_fills_by_a_leak_after_its_leak_check_is_neither_tight_nor_purged(
-    play: Play, path: Path
+@scene
+async def test_a_tube_that_fills_by_a_leak_after_its_leak_check_is_neither_tight_nor_purged(
+    lab: Lab,
 ) -> None:
-    async def scene(lab: Lab) -> None:
-        await leak_check(lab)
-        await put(lab, ("box.argon_valve", 1))  # and the person is called away
-        simulated_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM  # a flange lets go
-        await until(lab, lambda: lab.line.latest("gauge.pressure") >= 745, 3 * NOT_ODD_S)
-        assert truth(lab)["o2_fraction"] > 0.1
-        await put(lab, ("box.vent", 1), ("argon.setpoint", 85))
-        await wait(lab, 5)
-        assert await asked(lab, "box.hydrogen_valve", 1)
-        assert await asked(lab, "hydrogen.setpoint", 50)
-        assert not lab.line.memory.proofs.leak.tight
-        assert lab.line.volumes_purged("air") < 1
-
-    play(scene, path)
+    await leak_check(lab)
+    await put(lab, ("box.argon_valve", 1))  # and the person is called away
+    simulated_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM  # a flange lets go
+    await until(lab, lambda: lab.line.latest("gauge.pressure") >= 745, 3 * NOT_ODD_S)
+    assert truth(lab)["o2_fraction"] > 0.1
+    await put(lab, ("box.vent", 1), ("argon.setpoint", 85))
+    await wait(lab, 5)
+    assert await asked(lab, "box.hydrogen_valve", 1)
+    assert await asked(lab, "hydrogen.setpoint", 50)
+    assert not lab.line.memory.proofs.leak.tight
+    assert lab.line.volumes_purged("air") < 1
 
 
-def test_more_hydrogen_than_may_be_set_trips(play: Play) -> None:
-    async def scene(lab: Lab) -> None:
-        await leak_check(lab)
-        await fill(lab)
-        await put(lab, ("argon.setpoint", 85), ("box.hydrogen_valve", 1))
-        await put(lab, ("hydrogen.setpoint", 20))
-        await wait(lab, 60)
-        part(
-            simulated_of(lab).plant, "hydrogen"
-        ).setpoint_sccm = 100.0  # its valve, or another hand
-        assert "hydrogen.flow" in await until_tripped(lab, 10)
-
-    play(scene)
+@scene
+async def test_more_hydrogen_than_may_be_set_trips(lab: Lab) -> None:
+    await leak_check(lab)
+    await fill(lab)
+    await put(lab, ("argon.setpoint", 85), ("box.hydrogen_valve", 1))
+    await put(lab, ("hydrogen.setpoint", 20))
+    await wait(lab, 60)
+    part(simulated_of(lab).plant, "hydrogen").setpoint_sccm = 100.0  # its valve, or another hand
+    assert "hydrogen.flow" in await until_tripped(lab, 10)
 
 
 @pytest.mark.promise(10)
 @pytest.mark.thorough
 @LINES
-def test_a_shut_tube_is_not_filled_with_nitrogen(play: Play, path: Path) -> None:
+@scene
+async def test_a_shut_tube_is_not_filled_with_nitrogen(lab: Lab) -> None:
     """No row looks for a pressure that rises with nitrogen, and the bypass has no meter at all."""
-
-    async def scene(lab: Lab) -> None:
-        await evacuated(lab)
-        for channel, value in (("nitrogen.setpoint", 490), ("box.nitrogen_bypass_shut", 0)):
-            assert "box.vent at least 1" in await asked(lab, channel, value)
-
-    play(scene, path)
+    await evacuated(lab)
+    for channel, value in (("nitrogen.setpoint", 490), ("box.nitrogen_bypass_shut", 0)):
+        assert "box.vent at least 1" in await asked(lab, channel, value)
 
 
 @pytest.mark.promise(10)
 @pytest.mark.thorough
 @LINES
 @pytest.mark.parametrize("sccm", [0.5, pytest.param(490.0, marks=pytest.mark.soak)])
-def test_nitrogen_set_at_its_own_keys_in_a_shut_tube_trips_and_stops(
-    play: Play, path: Path, sccm: float
+@scene
+async def test_nitrogen_set_at_its_own_keys_in_a_shut_tube_trips_and_stops(
+    lab: Lab, sccm: float
 ) -> None:
-    async def scene(lab: Lab) -> None:
-        await evacuated(lab)
-        at_the_keys_of_a_flow_controller(lab, "nitrogen", sccm)
-        assert "nitrogen only into a vented tube" in await until_tripped(lab, 5)
-        await stays_whole(lab, 1200)
-        assert truth(lab)["nitrogen_sccm"] == 0
-
-    play(scene, path)
+    await evacuated(lab)
+    at_the_keys_of_a_flow_controller(lab, "nitrogen", sccm)
+    assert "nitrogen only into a vented tube" in await until_tripped(lab, 5)
+    await stays_whole(lab, 1200)
+    assert truth(lab)["nitrogen_sccm"] == 0
 
 
 @pytest.mark.promise(10)
 @pytest.mark.parametrize(
     ("channel", "value"), [("box.nitrogen_bypass_shut", 0), ("nitrogen.setpoint", 100)]
 )
-def test_the_vent_is_not_shut_while_nitrogen_comes_in(
-    play: Play, channel: str, value: float
+@scene
+async def test_the_vent_is_not_shut_while_nitrogen_comes_in(
+    lab: Lab, channel: str, value: float
 ) -> None:
-    async def scene(lab: Lab) -> None:
-        await purge(lab)
-        await put(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 0))
-        await put(lab, (channel, value))
-        assert channel in await asked(lab, "box.vent", 0)
-
-    play(scene)
+    await purge(lab)
+    await put(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 0))
+    await put(lab, (channel, value))
+    assert channel in await asked(lab, "box.vent", 0)
 
 
 @pytest.mark.promise(10)
 @pytest.mark.parametrize(
     ("register", "lost"), [(WATCHDOG, "watchdog_ms"), (SOURCE, "setpoint_source")]
 )
-def test_hydrogen_takes_the_watchdog_of_its_controller(
-    play: Play, register: int, lost: str
+@scene
+async def test_hydrogen_takes_the_watchdog_of_its_controller(
+    lab: Lab, register: int, lost: str
 ) -> None:
     """One that browns out for a moment on its serial line comes back without, and answers on."""
-
-    async def scene(lab: Lab) -> None:
-        await leak_check(lab)
-        await fill(lab)
-        restarts_without(lab, register)
-        await wait(lab, SET_UP_S)
-        await put(lab, ("argon.setpoint", 85))
-        for channel in ("box.hydrogen_valve", "hydrogen.setpoint"):
-            assert f"hydrogen.{lost}" in await asked(lab, channel, 1)
-
-    play(scene)
+    await leak_check(lab)
+    await fill(lab)
+    restarts_without(lab, register)
+    await wait(lab, SET_UP_S)
+    await put(lab, ("argon.setpoint", 85))
+    for channel in ("box.hydrogen_valve", "hydrogen.setpoint"):
+        assert f"hydrogen.{lost}" in await asked(lab, channel, 1)
 
 
 @pytest.mark.parametrize("register", [WATCHDOG, SOURCE])
-def test_hydrogen_that_flows_without_its_watchdog_trips(play: Play, register: int) -> None:
-    async def scene(lab: Lab) -> None:
-        await leak_check(lab)
-        await fill(lab)
-        await put(lab, ("argon.setpoint", 85), ("box.hydrogen_valve", 1))
-        await put(lab, ("hydrogen.setpoint", 20))
-        restarts_without(lab, register)
-        lost = {WATCHDOG: "hydrogen.watchdog_ms", SOURCE: "hydrogen.setpoint_source"}[register]
-        assert lost in await until_tripped(lab, SET_UP_S + 2)
-        await stays_whole(lab, 10)
-        assert truth(lab)["hydrogen_sccm"] == 0
-
-    play(scene)
+@scene
+async def test_hydrogen_that_flows_without_its_watchdog_trips(lab: Lab, register: int) -> None:
+    await leak_check(lab)
+    await fill(lab)
+    await put(lab, ("argon.setpoint", 85), ("box.hydrogen_valve", 1))
+    await put(lab, ("hydrogen.setpoint", 20))
+    restarts_without(lab, register)
+    lost = {WATCHDOG: "hydrogen.watchdog_ms", SOURCE: "hydrogen.setpoint_source"}[register]
+    assert lost in await until_tripped(lab, SET_UP_S + 2)
+    await stays_whole(lab, 10)
+    assert truth(lab)["hydrogen_sccm"] == 0
 
 
 @pytest.mark.promise(10)
@@ -392,34 +379,29 @@ def test_hydrogen_that_flows_without_its_watchdog_trips(play: Play, register: in
 @pytest.mark.parametrize(
     "sccm", [5.05, *(pytest.param(sccm, marks=pytest.mark.soak) for sccm in (0.2, 4.0, 5.0, 9.5))]
 )
-def test_a_trickle_of_argon_into_a_shut_tube_trips(play: Play, path: Path, sccm: float) -> None:
+@scene
+async def test_a_trickle_of_argon_into_a_shut_tube_trips(lab: Lab, sccm: float) -> None:
     """So slow a rise drowns in the noise, of the gauge's reading or of the meter's at its bound."""
-
-    async def scene(lab: Lab) -> None:
-        await evacuated(lab)
-        await put(lab, ("box.argon_valve", 1), ("argon.setpoint", sccm))
-        assert "filled by a trickle" in await until_tripped(lab, 25)
-        await stays_whole(lab, 1200)
-        assert truth(lab)["inert_sccm"] == 0
-
-    play(scene, path)
+    await evacuated(lab)
+    await put(lab, ("box.argon_valve", 1), ("argon.setpoint", sccm))
+    assert "filled by a trickle" in await until_tripped(lab, 25)
+    await stays_whole(lab, 1200)
+    assert truth(lab)["inert_sccm"] == 0
 
 
 @pytest.mark.parametrize("sccm", [10.0, 15.0])
-def test_a_slow_fill_by_argon_behind_a_stuck_gauge_trips_in_time(play: Play, sccm: float) -> None:
-    async def scene(lab: Lab) -> None:
-        await evacuated(lab)
-        await put(lab, ("box.argon_valve", 1), ("argon.setpoint", sccm))
-        assert "its pressure rising" in await until_tripped(lab, 65)
-        await stays_whole(lab, 60)
+@scene
+async def test_a_slow_fill_by_argon_behind_a_stuck_gauge_trips_in_time(
+    lab: Lab, sccm: float
+) -> None:
+    await evacuated(lab)
+    await put(lab, ("box.argon_valve", 1), ("argon.setpoint", sccm))
+    assert "its pressure rising" in await until_tripped(lab, 65)
+    await stays_whole(lab, 60)
 
-    play(scene)
 
-
-def test_the_vent_is_not_shut_on_a_trickle_of_argon(play: Play) -> None:
-    async def scene(lab: Lab) -> None:
-        await purge(lab)
-        await put(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 5))
-        assert "argon.setpoint" in await asked(lab, "box.vent", 0)
-
-    play(scene)
+@scene
+async def test_the_vent_is_not_shut_on_a_trickle_of_argon(lab: Lab) -> None:
+    await purge(lab)
+    await put(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 5))
+    assert "argon.setpoint" in await asked(lab, "box.vent", 0)

@@ -76,16 +76,8 @@ def test_a_folder_that_is_taken_away_ends_the_run_and_is_not_said_to_hold_it(
 
 @pytest.mark.soak
 def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -> None:
-    command: list[str | Path] = [
-        *COMMAND,
-        "run",
-        EXAMPLE,
-        "--lab",
-        SHORT_LINE,
-        "--out",
-        tmp_path / "run",
-    ]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    words = ("run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "run")
+    run = subprocess.Popen((*COMMAND, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert run.stdout is not None
     assert run.stderr is not None
     run.stderr.readline()
