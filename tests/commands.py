@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +69,26 @@ def say(*arguments: object) -> Said:
 def spawn(*arguments: object) -> Said:
     """Run the command in a process of its own."""
     return Said(*run_command([str(each) for each in arguments]))
+
+
+def entry(said: Said) -> dict[str, Any]:
+    """Return what `analyse --json` found in one file."""
+    found: list[dict[str, Any]] = json.loads(said.out)
+    assert len(found) == 1
+    return found[0]
+
+
+def start(
+    *arguments: object, preexec_fn: Callable[[], object] | None = None
+) -> "subprocess.Popen[str]":
+    """Begin the command in a process of its own, whose streams the test holds."""
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        preexec_fn=preexec_fn,
+    )
 
 
 def spawn_on_full_disk(size: int, *arguments: object) -> Said:

@@ -104,7 +104,7 @@ def _used(file: str) -> dict[str, frozenset[str]]:
             | {node.arg for node in ast.walk(each) if isinstance(node, ast.arg)}
         )
         for each in tree.body
-        if isinstance(each, ast.FunctionDef)
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
     }
 
 

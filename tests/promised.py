@@ -42,13 +42,13 @@ def _marked() -> Mapping[int, tuple[str, ...]]:
             continue
         file = path.relative_to(ROOT / "tests").as_posix()
         for node in ast.parse(text).body:
-            if isinstance(node, ast.FunctionDef):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 for number in _promises_in(node):
                     found.setdefault(number, []).append(f"{file}::{node.name}")
     return {number: tuple(tests) for number, tests in found.items()}
 
 
-def _promises_in(test: ast.FunctionDef) -> Iterator[int]:
+def _promises_in(test: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[int]:
     for each in test.decorator_list:
         if isinstance(each, ast.Call) and ast.unparse(each.func) == "pytest.mark.promise":
             yield from (ast.literal_eval(number) for number in each.args)

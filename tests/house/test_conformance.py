@@ -32,7 +32,9 @@ def test_the_numbers_of_a_layer_have_no_gap() -> None:
 @cache
 def _tests_of(file: str) -> frozenset[str]:
     tree = ast.parse((ROOT / "tests" / file).read_text("utf-8"))
-    return frozenset(each.name for each in tree.body if isinstance(each, ast.FunctionDef))
+    return frozenset(
+        each.name for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 @cache

@@ -61,7 +61,7 @@ def daily_in(file: str) -> set[str]:
     return {
         node.name
         for node in tree.body
-        if isinstance(node, ast.FunctionDef)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and not any(ast.unparse(each) in NOT_DAILY for each in node.decorator_list)
     }
 

@@ -13,15 +13,13 @@ from labharness.lab.wiring.alarms import channel_answers, channels, do, listed, 
 from labharness.safety.alarm.board import Actor, Alarm, AlarmEvent, Board, Severity, described
 from labharness.safety.alarm.outlets import ALERT_S_MAX
 
-EVENTS = {
+METHODS = {
     "ack": AlarmEvent.ACKNOWLEDGE,
     "shelve": AlarmEvent.TIMED_SHELVE,
-    "unshelve": AlarmEvent.UNSHELVE,
-    "suppress": AlarmEvent.SUPPRESS,
-    "unsuppress": AlarmEvent.UNSUPPRESS,
     "remove": AlarmEvent.REMOVE_FROM_SERVICE,
     "place": AlarmEvent.PLACE_IN_SERVICE,
 }
+"""The events that a verb does not name as the standard does."""
 
 
 def alarms_list(chosen: argparse.Namespace) -> None:
@@ -53,7 +51,7 @@ def _row(board: Board, alarm: Alarm) -> str:
 
 def alarms(chosen: argparse.Namespace) -> None:
     """Act on one alarm."""
-    event, minutes = EVENTS[chosen.verb], 0.0
+    event, minutes = METHODS.get(chosen.verb) or AlarmEvent(chosen.verb), 0.0
     if event is AlarmEvent.TIMED_SHELVE:
         minutes = chosen.minutes or 0.0
         event = AlarmEvent.ONE_SHOT_SHELVE if chosen.once else event

@@ -7,8 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from labharness.analysis.analysed import Analysed, Wanted, analysed
+from labharness.analysis.assess import FILM_ROWS, Assessment
+from labharness.analysis.evidence import ROWS_BY_ORIGIN, Reference
+from labharness.analysis.formats import BYTES_MAX, Recording, read_spectra
+from labharness.analysis.layers import LayerVerdict
+from labharness.analysis.line_table import MATERIAL_NAMES
+from labharness.analysis.measured import PeakTable
+from labharness.analysis.photoluminescence import PlBand, pl_bands
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary import share_text
 from labharness.core.vocabulary.measured import measured_text
@@ -32,14 +40,6 @@ from labharness.faces.cli.show import (
     say_each,
     warn,
 )
-
-if TYPE_CHECKING:
-    from labharness.analysis.analysed import Analysed
-    from labharness.analysis.assess import Assessment
-    from labharness.analysis.formats import Recording
-    from labharness.analysis.layers import LayerVerdict
-    from labharness.analysis.measured import PeakTable
-    from labharness.analysis.photoluminescence import PlBand
 
 SIX_OR_MORE = 6
 INDENT = "    "
@@ -98,7 +98,6 @@ def _check(chosen: argparse.Namespace) -> None:
     Raises:
         BadUse: They cannot be honoured; the message says which can.
     """
-    from labharness.analysis.line_table import MATERIAL_NAMES
     from labharness.core.vocabulary.spelling import did_you_mean
 
     if chosen.material is not None and chosen.material not in MATERIAL_NAMES:
@@ -110,7 +109,7 @@ def _check(chosen: argparse.Namespace) -> None:
         raise BadUse("analyse.one_pl")
 
 
-def _write_together(chosen: argparse.Namespace, done: "list[Analysed]", unread: list[str]) -> None:
+def _write_together(chosen: argparse.Namespace, done: list[Analysed], unread: list[str]) -> None:
     """Write the table and the page of all files, unless no file could be read."""
     if not done:
         return
@@ -124,12 +123,7 @@ def _write_together(chosen: argparse.Namespace, done: "list[Analysed]", unread: 
         complain(one_line(Text("analyse.report", path=chosen.report, part=part)))
 
 
-def _analysed(path: Path, chosen: argparse.Namespace) -> "Analysed":
-    from labharness.analysis.analysed import Wanted, analysed
-    from labharness.analysis.assess import FILM_ROWS
-    from labharness.analysis.evidence import ROWS_BY_ORIGIN, Reference
-    from labharness.analysis.photoluminescence import pl_bands
-
+def _analysed(path: Path, chosen: argparse.Namespace) -> Analysed:
     reference = None
     if chosen.a1g_si is not None:
         reference = Reference.stated(chosen.a1g_si, "--a1g-si")
@@ -150,7 +144,7 @@ def _analysed(path: Path, chosen: argparse.Namespace) -> "Analysed":
 # ---- what people read
 
 
-def headline(found: "Assessment") -> str:
+def headline(found: Assessment) -> str:
     """Return in one sentence what a file shows."""
     verdict = found.verdict
     if verdict is None:
@@ -170,7 +164,7 @@ def headline(found: "Assessment") -> str:
     return Text("analyse.sure", what=what, confidence=share_text(verdict.confidence, 2))
 
 
-def _lines(shown: "Analysed", baseline: str, *, every: bool) -> Iterator[str]:
+def _lines(shown: Analysed, baseline: str, *, every: bool) -> Iterator[str]:
     """Return all that was found in a file, line by line.
 
     Args:
@@ -223,7 +217,7 @@ def _lines(shown: "Analysed", baseline: str, *, every: bool) -> Iterator[str]:
         yield Text("analyse.note", note=note)
 
 
-def _peaks(shown: "Analysed", baseline: str, *, every: bool) -> Iterator[str]:
+def _peaks(shown: Analysed, baseline: str, *, every: bool) -> Iterator[str]:
     lines = list(shown.lines())
     if not lines:
         yield Text("analyse.no_lines")
@@ -247,7 +241,7 @@ def _peaks(shown: "Analysed", baseline: str, *, every: bool) -> Iterator[str]:
     yield from aligned(rows, INDENT)
 
 
-def _each(shown: "Analysed") -> list[Sequence[str]]:
+def _each(shown: Analysed) -> list[Sequence[str]]:
     table = _peak_table(shown)
     places = [name for name in ("x_um", "y_um") if any(v is not None for v in table.columns[name])]
     axes = (name.replace("_um", " / µm") for name in places)
@@ -262,7 +256,7 @@ def _each(shown: "Analysed") -> list[Sequence[str]]:
     return rows
 
 
-def _glow(shown: "Analysed") -> Iterator[str]:
+def _glow(shown: Analysed) -> Iterator[str]:
     if not shown.bands:
         return
     from labharness.faces.report.line_texts import times_of_line
@@ -301,7 +295,7 @@ def _plain(line: str) -> str:
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in line)
 
 
-def _entry(shown: "Analysed") -> dict[str, Any]:
+def _entry(shown: Analysed) -> dict[str, Any]:
     """Return all that was found."""
     found = shown.found
     verdict = found.verdict
@@ -334,7 +328,7 @@ def _entry(shown: "Analysed") -> dict[str, Any]:
     }
 
 
-def _of_verdict(verdict: "LayerVerdict", *, counts: bool) -> dict[str, Any]:
+def _of_verdict(verdict: LayerVerdict, *, counts: bool) -> dict[str, Any]:
     claim, count = verdict.claim, verdict.layer_count if counts else None
     return {
         "layer_count": count,
@@ -361,15 +355,13 @@ def _of_verdict(verdict: "LayerVerdict", *, counts: bool) -> dict[str, Any]:
     }
 
 
-def _peak_table(shown: "Analysed") -> "PeakTable":
-    from labharness.analysis.measured import PeakTable
-
+def _peak_table(shown: Analysed) -> PeakTable:
     table = PeakTable()
     shown.add_to(table)
     return table
 
 
-def _band(band: "PlBand") -> dict[str, Any]:
+def _band(band: PlBand) -> dict[str, Any]:
     found: dict[str, Any] = {"stands_out": band.stands_out}
     if band.stands_out:
         found |= {
@@ -396,13 +388,11 @@ def file_bytes(path: Path) -> bytes:
     Raises:
         BadUse: It cannot be read.
     """
-    from labharness.analysis.formats import BYTES_MAX
-
     with looking(path, BadUse), open_named(path) as file:
         return file.read(BYTES_MAX + 1)
 
 
-def recording_of(path: Path, data: bytes, laser_nm: float | None = None) -> "Recording":
+def recording_of(path: Path, data: bytes, laser_nm: float | None = None) -> Recording:
     """Return the spectra in the content of a file.
 
     Args:
@@ -413,8 +403,6 @@ def recording_of(path: Path, data: bytes, laser_nm: float | None = None) -> "Rec
     Raises:
         BadUse: It holds no spectra, or they do not fit to that laser.
     """
-    from labharness.analysis.formats import read_spectra
-
     try:
         recording = read_spectra(data)
         return recording if laser_nm is None else recording.with_laser(laser_nm)

@@ -9,15 +9,14 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from labharness.analysis.analysed import Analysed
+from labharness.analysis.formats import NexusNotes, csv_text, nexus_bytes
+from labharness.analysis.measured import PeakTable, parquet_bytes
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.extras import EXTRAS
 from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.faces.cli.show import looking, write_whole
-
-if TYPE_CHECKING:
-    from labharness.analysis.analysed import Analysed
 
 HDF5 = b"\x89HDF"
 PEAKS = b"file,spectrum,x_um,y_um,material,line,stands_out,"
@@ -117,7 +116,7 @@ def _picture_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.svg")
 
 
-def write_pictures(path: Path, shown: "Analysed", said: str, *, overwrite: bool) -> Iterator[Path]:
+def write_pictures(path: Path, shown: Analysed, said: str, *, overwrite: bool) -> Iterator[Path]:
     """Draw the clearest spectrum beside its file, and maps where there are many spectra.
 
     Args:
@@ -143,14 +142,12 @@ def write_pictures(path: Path, shown: "Analysed", said: str, *, overwrite: bool)
         yield target
 
 
-def write_spectra(target: Path, path: Path, shown: "Analysed") -> None:
+def write_spectra(target: Path, path: Path, shown: Analysed) -> None:
     """Write the spectra of a file in an open format.
 
     Raises:
         CannotWrite: The disk does not take them.
     """
-    from labharness.analysis.formats import NexusNotes, csv_text, nexus_bytes
-
     if target.suffix == ".csv":
         data = csv_text(shown.recording).encode()
     else:
@@ -164,14 +161,12 @@ def write_spectra(target: Path, path: Path, shown: "Analysed") -> None:
     _write(target, data)
 
 
-def write_table(target: Path, files: Sequence["Analysed"]) -> int:
+def write_table(target: Path, files: Sequence[Analysed]) -> int:
     """Write the peaks of all files as one table; return its number of rows.
 
     Raises:
         CannotWrite: The disk does not take it.
     """
-    from labharness.analysis.measured import PeakTable, parquet_bytes
-
     table = PeakTable()
     for each in files:
         each.add_to(table)
@@ -181,7 +176,7 @@ def write_table(target: Path, files: Sequence["Analysed"]) -> int:
 
 
 def write_report(
-    target: Path, files: Sequence[tuple[str, "Analysed", str]], unread: Sequence[str], program: str
+    target: Path, files: Sequence[tuple[str, Analysed, str]], unread: Sequence[str], program: str
 ) -> None:
     """Write one page about all files: for each its headline, the findings, and its baseline.
 

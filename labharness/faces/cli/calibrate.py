@@ -5,8 +5,11 @@ import json
 import re
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from labharness.analysis.assess import assess
+from labharness.analysis.calibration import Calibration, Glow, NotOneLayer, a1g_si_of, pl_raman_of
+from labharness.analysis.layers import SpotEvidence, la_over_e
 from labharness.core.clock import wall_clock_utc
 from labharness.core.vocabulary.texts import Text, several
 from labharness.faces.cli.analyse import file_bytes, recording_of
@@ -14,18 +17,12 @@ from labharness.faces.cli.show import BadUse, looking, say, write_whole
 from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.lab_file import BadLabFile, LabFile, parse
 
-if TYPE_CHECKING:
-    from labharness.analysis.calibration import Calibration, Glow
-    from labharness.analysis.layers import SpotEvidence
-
 TABLES = ("a1g_si", "pl_raman")
 HOME = "capability.cvd-material-synthesis"  # the table of a lab file that they stand in
 
 
 def calibrate(chosen: argparse.Namespace) -> None:
     """Print the tables of the lab file, or write them; 1 if the sample is not a monolayer."""
-    from labharness.analysis.calibration import a1g_si_of, pl_raman_of
-
     day: date = chosen.date or wall_clock_utc().date()
     spots: list[SpotEvidence] = []
     shining: list[tuple[SpotEvidence, float]] = []
@@ -52,17 +49,13 @@ def calibrate(chosen: argparse.Namespace) -> None:
     say(Text("calibrate.written", path=chosen.write))
 
 
-def _spots(path: Path, data: bytes, laser_nm: float | None) -> "dict[int, SpotEvidence]":
+def _spots(path: Path, data: bytes, laser_nm: float | None) -> dict[int, SpotEvidence]:
     """Return the spectra that show MoS2, by their place in the file.
 
     Raises:
         BadUse: The file cannot be read.
         NotOneLayer: No spectrum shows MoS2.
     """
-    from labharness.analysis.assess import assess
-    from labharness.analysis.calibration import NotOneLayer
-    from labharness.analysis.layers import SpotEvidence, la_over_e
-
     try:
         found = assess(recording_of(path, data, laser_nm))
     except ValueError as why:
@@ -79,10 +72,8 @@ def _spots(path: Path, data: bytes, laser_nm: float | None) -> "dict[int, SpotEv
     return spots
 
 
-def _glows(data: bytes) -> "tuple[list[float], list[Glow]]":
+def _glows(data: bytes) -> tuple[list[float], list[Glow]]:
     """Return exposures (s) and PL of a run's raw_spectrum.json; other files have none."""
-    from labharness.analysis.calibration import Glow
-
     try:
         found: Any = json.loads(data)
         dark = float(found["dark_counts"])
@@ -96,7 +87,7 @@ def _glows(data: bytes) -> "tuple[list[float], list[Glow]]":
     return exposures, glows
 
 
-def _toml(tables: "dict[str, Calibration]", on: str, day: date) -> str:
+def _toml(tables: dict[str, Calibration], on: str, day: date) -> str:
     parts = [
         f"[{HOME}.{name}] # from {row.spots} spots, by labharness calibrate\n"
         f"value = {row.value:.4g}\n"

@@ -13,16 +13,7 @@ from typing import Any
 
 import pytest
 
-from commands import (
-    Said,
-    example,
-    payload,
-    say,
-    spawn,
-    spawn_on_full_disk,
-    submit,
-    wrote,
-)
+from commands import Said, example, payload, say, spawn, spawn_on_full_disk, submit, wrote
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab import Lab
 from labharness.lab.config.lab_file import read_lab_file

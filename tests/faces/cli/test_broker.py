@@ -7,14 +7,7 @@ import pytest
 from commands import say
 from rig import SHORT_LINE
 
-IV = (
-    SHORT_LINE.parent.parent
-    / "envelopes"
-    / "labharness_envelopes"
-    / "labs"
-    / "iv_bench"
-    / "lab.toml"
-)
+IV = SHORT_LINE.parents[1] / "envelopes/labharness_envelopes/labs/iv_bench/lab.toml"
 LOCAL = "http://admin:secret@127.0.0.1:1"
 
 

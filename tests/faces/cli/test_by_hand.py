@@ -11,14 +11,7 @@ from typing import Any
 
 import pytest
 
-from commands import (
-    Said,
-    say,
-    spawn_on_full_disk,
-    spawn_where_full,
-    spawn_without_privilege,
-    wrote,
-)
+from commands import say, spawn_on_full_disk, spawn_where_full, spawn_without_privilege, wrote
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
@@ -278,13 +271,7 @@ def test_a_folder_that_holds_a_run_is_not_written_into(tmp_path: Path, wires: li
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="root gives up its privilege as on Linux")
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("stop",),
-        ("set", "argon.setpoint", "1", "sccm"),
-    ],
-)
+@pytest.mark.parametrize("words", [("stop",), ("set", "argon.setpoint", "1", "sccm")])
 def test_a_line_of_another_account_is_not_said_to_be_driven_by_nobody(
     words: tuple[str, ...], short_plan: LabPlan
 ) -> None:
@@ -297,15 +284,10 @@ def test_a_line_of_another_account_is_not_said_to_be_driven_by_nobody(
     said.is_one_plain_error(f"{short_plan.state_dir / 'control.sock'}: Permission denied")
 
 
-def set_on_full_disk(out: Path, size: int) -> Said:
-    """Set one flow while the disk fills up."""
-    asked = ("argon.setpoint", "100", "sccm", *LAB, *FAST[:-4], "--for", "9999", "--out", out)
-    return spawn_on_full_disk(size, "set", *asked)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")
 def test_a_trip_of_a_line_that_a_person_drives_is_an_alarm_as_any_other(tmp_path: Path) -> None:
-    said = set_on_full_disk(tmp_path / "run", 100_000)
+    asked = ("argon.setpoint", 100, "sccm", *LAB, *FAST[:-4], "--for", 9999)
+    said = spawn_on_full_disk(100_000, "set", *asked, "--out", tmp_path / "run")
     assert said.code == 1
     assert "argon.setpoint confirmed" in said.out, "it filled up later"
     assert "SQLITE_IOERR_WRITE); the line is in its safe state, verified" in said.out

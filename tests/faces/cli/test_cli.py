@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import COMMAND, ROOT, TIMEOUT_S, Said, say, spawn, spawn_without_privilege
+from commands import ROOT, TIMEOUT_S, Said, say, spawn, spawn_without_privilege, start
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.reading import read
 from labharness.lab import LabPlan
@@ -76,8 +75,7 @@ def test_a_folder_that_is_taken_away_ends_the_run_and_is_not_said_to_hold_it(
 
 @pytest.mark.soak
 def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -> None:
-    words = ("run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "run")
-    run = subprocess.Popen((*COMMAND, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    run = start("run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "run")
     assert run.stdout is not None
     assert run.stderr is not None
     run.stderr.readline()
@@ -137,23 +135,22 @@ LONG = "x" * 5000
 URI = "hcp://session-s/artifacts/a.csv"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["report", LONG],
-        ["journal", "verify", LONG],
-        ["journal", "show", LONG],
-        ["journal", "export", LONG],
-        ["artifact", URI, "--runs", LONG],
-        ["history", "--runs", LONG],
-        ["compare", LONG, LONG],
-        ["chaos", "--replay", LONG],
-        ["chaos", "--state", LONG],
-        ["simulated", LONG, "status"],
-    ],
+AT_A_PATH = (
+    "report {path}",
+    "journal verify {path}",
+    f"artifact {URI} --runs {{path}}",
+    "history --runs {path}",
+    "compare {path} {path}",
+    "chaos --replay {path}/x",
+    "chaos --state {path}/x",
+    "simulated {path} status",
 )
-def test_a_path_that_is_too_long_is_one_plain_error(arguments: list[str]) -> None:
-    say(*arguments).is_one_plain_error(f"labharness {arguments[0]}: {LONG}", "File name too long")
+
+
+@pytest.mark.parametrize("words", [*AT_A_PATH, "journal show {path}", "journal export {path}"])
+def test_a_path_that_is_too_long_is_one_plain_error(words: str) -> None:
+    said = say(*words.format(path=LONG).split())
+    said.is_one_plain_error(f"labharness {words.split()[0]}: {LONG}", "File name too long")
 
 
 def test_a_report_goes_to_no_path_that_is_too_long(done: tuple[Path, Said]) -> None:
@@ -165,21 +162,13 @@ def test_a_report_goes_to_no_path_that_is_too_long(done: tuple[Path, Said]) -> N
 @pytest.mark.parametrize(
     "words",
     [
-        ("run", "{pipe}"),
-        ("plan", "{pipe}"),
-        ("lab", "check", "--lab", "{pipe}"),
-        ("doctor", "--lab", "{pipe}"),
-        ("analyse", "{pipe}"),
-        ("arm", "{pipe}"),
-        ("guard", "{pipe}"),
-        ("simulate", "{pipe}"),
-        ("chaos", "--line", "{pipe}"),
-        ("chaos", "--state", "{pipe}"),
+        *("run", "plan", "lab check --lab", "doctor --lab", "analyse", "arm", "guard", "simulate"),
+        *("chaos --line", "chaos --state"),
     ],
 )
-def test_a_pipe_that_nobody_fills_is_not_waited_for(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_a_pipe_that_nobody_fills_is_not_waited_for(tmp_path: Path, words: str) -> None:
     os.mkfifo(tmp_path / "pipe")
-    said = spawn(*(each.format(pipe=tmp_path / "pipe") for each in words))
+    said = spawn(*words.split(), tmp_path / "pipe")
     said.is_one_plain_error(str(tmp_path / "pipe"), "it is a pipe or a device, and no file")
 
 
@@ -194,26 +183,12 @@ def test_what_the_shell_hands_over_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="root gives up its privilege as on Linux")
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("report", "{shut}"),
-        ("journal", "verify", "{shut}"),
-        ("artifact", URI, "--runs", "{shut}"),
-        ("history", "--runs", "{shut}"),
-        ("compare", "{shut}", "{shut}"),
-        ("chaos", "--replay", "{shut}/x"),
-        ("chaos", "--state", "{shut}/x"),
-        ("simulated", "{shut}", "status"),
-    ],
-)
-def test_a_folder_of_another_account_is_one_plain_error(
-    tmp_path: Path, words: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("words", AT_A_PATH)
+def test_a_folder_of_another_account_is_one_plain_error(tmp_path: Path, words: str) -> None:
     shut = tmp_path / "shut"
     shut.mkdir(mode=0)
-    said = spawn_without_privilege(*(each.format(shut=shut) for each in words))
-    said.is_one_plain_error(f"labharness {words[0]}: {shut}", ": Permission denied")
+    said = spawn_without_privilege(*(each.format(path=shut) for each in words.split()))
+    said.is_one_plain_error(f"labharness {words.split()[0]}: {shut}", ": Permission denied")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="root gives up its privilege as on Linux")
@@ -268,17 +243,11 @@ def test_drivers_lists_every_installed_kind() -> None:
 def test_capabilities_are_listed_and_shown_as_they_are_declared() -> None:
     said = say("capabilities", "list")
     assert said.code == 0
-    names = [line.split()[:2] for line in said.out.splitlines()]
-    assert names == [
-        [each, "1.0.0"]
-        for each in (
-            "annealing",
-            "cvd-material-synthesis",
-            "document-analysis",
-            "iv-curve",
-            "raman-characterization",
-        )
-    ]
+    names, versions = zip(*(line.split()[:2] for line in said.out.splitlines()), strict=True)
+    assert (" ".join(names), {*versions}) == (
+        "annealing cvd-material-synthesis document-analysis iv-curve raman-characterization",
+        {"1.0.0"},
+    )
     shown = json.loads(say("capabilities", "show", "cvd-material-synthesis").out)["capability"]
     assert shown["version"] == "1.0.0"
     assert shown["input_schema"]["required"] == ["target_material", "substrate"]
@@ -349,14 +318,13 @@ def test_what_is_no_journal_is_said_in_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="closing a pipe is no error there")
 def test_a_reader_that_has_enough_of_a_journal_is_no_error(done: tuple[Path, Said]) -> None:
-    command: list[str | Path] = [*COMMAND, "journal", "show", done[0]]
-    show = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    show = start("journal", "show", done[0])
     assert show.stdout is not None
     assert show.stderr is not None
-    assert b"stream" in show.stdout.readline()
+    assert "stream" in show.stdout.readline()
     show.stdout.close()
     with show.stderr as errors:
-        assert errors.read() == b""
+        assert errors.read() == ""
     assert show.wait(TIMEOUT_S) == 0
 
 

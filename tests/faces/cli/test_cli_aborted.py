@@ -1,7 +1,6 @@
 """A stop request at the command line: exit code 3, and the line made safe first."""
 
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from commands import COMMAND, TIMEOUT_S, example, submit
+from commands import TIMEOUT_S, example, start, submit
 from labharness.faces.cli import run as run_command
 from labharness.journal.reading import read
 from labharness.lab import Lab
@@ -53,15 +52,9 @@ def test_a_stop_signal_while_heating_exits_3_with_the_line_made_safe(
     tmp_path: Path, stop: str
 ) -> None:
     folder = tmp_path / "run"
-    command: list[str | Path] = [*COMMAND, "run", EXAMPLE, "--lab", SHORT_LINE, "--out", folder]
     asked = signal.Signals[stop]
-    run = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        preexec_fn=lambda: signal.signal(asked, signal.SIG_DFL),
-    )
+    words = ("run", EXAMPLE, "--lab", SHORT_LINE, "--out", folder)
+    run = start(*words, preexec_fn=lambda: signal.signal(asked, signal.SIG_DFL))
     assert run.stderr is not None
     for line in run.stderr:
         if " ramp " in line:
@@ -86,13 +79,8 @@ def test_a_run_in_the_background_outlives_its_terminal_and_can_be_stopped_all_th
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "run"
-    run = subprocess.Popen(
-        [*COMMAND, "run", EXAMPLE, "--lab", SHORT_LINE, "--out", folder],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        preexec_fn=_in_the_background,
-    )
+    words = ("run", EXAMPLE, "--lab", SHORT_LINE, "--out", folder)
+    run = start(*words, preexec_fn=_in_the_background)
     assert run.stderr is not None
     for line in run.stderr:
         if "leak check" in line:

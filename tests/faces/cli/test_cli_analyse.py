@@ -1,18 +1,16 @@
 """``labharness analyse`` says what a spectrum shows, counts layers where it may, else why not."""
 
-import json
 import sys
 from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
-from xml.etree import ElementTree
 
 import h5py
 import numpy as np
 import pytest
 
-from commands import Said, say, spawn_on_full_disk
+from commands import entry, say, spawn_on_full_disk
 from labharness.analysis.formats import read_spectra
 from labharness.analysis.spectrum import shift_from_wavelength
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
@@ -22,6 +20,9 @@ from rig import HERE
 
 REAL = HERE / "data" / "raman"
 WITEC = REAL / "pynxtools_raman_apache2" / "Si-wafer-Raman-Spectrum-1.txt"
+
+
+NO_SPECTRUM = (b"{}", b"{", b'{"raman": []}', b'{"raman": [{"raman_shift": 1}]}')
 
 
 def light(sample: Sample, layers: int, exposure_s: float) -> Light:
@@ -41,12 +42,6 @@ def written(folder: Path, shift: Any, counts: Any, head: str = "") -> Path:
     rows = "".join(f"{x:.4f}\t{y:.6g}\n" for x, y in zip(shift, counts, strict=True))
     path.write_text(head + rows, "utf-8")
     return path
-
-
-def entry(said: Said) -> dict[str, Any]:
-    (found,) = json.loads(said.out)
-    assert isinstance(found, dict)
-    return found
 
 
 def test_a_clean_monolayer_is_counted_with_its_posterior_and_evidence(tmp_path: Path) -> None:
@@ -165,19 +160,20 @@ def test_a_miscalibrated_coarse_instrument_is_shifted_and_refused() -> None:
     assert "the axis is not trusted" in reasons
 
 
-def test_mos2_on_coarse_pixels_is_not_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pixels", "options", "words"),
+    [
+        (6, (), "too coarse; at most 3"),
+        (1, ("--laser-nm", 633), "633.0 nm; the table of layers holds for 500–550 nm"),
+    ],
+)
+def test_mos2_on_coarse_pixels_or_under_a_red_laser_is_not_counted(
+    tmp_path: Path, pixels: int, options: tuple[object, ...], words: str
+) -> None:
     shift, counts = spectrum(1)
-    path = written(tmp_path, shift[::6], counts[::6])
-    said = say("analyse", path)
+    said = say("analyse", *options, written(tmp_path, shift[::pixels], counts[::pixels]))
     assert said.code == 1
-    assert "too coarse; at most 3" in said.out
-
-
-def test_mos2_under_a_red_laser_is_not_counted(tmp_path: Path) -> None:
-    path = written(tmp_path, *spectrum(1))
-    said = say("analyse", "--laser-nm", "633", path)
-    assert said.code == 1
-    assert "633.0 nm; the table of layers holds for 500–550 nm" in said.out
+    assert words in said.out
 
 
 def test_disorder_seen_in_the_la_line_alone_takes_the_count_away(tmp_path: Path) -> None:
@@ -199,6 +195,7 @@ def test_disorder_seen_in_the_la_line_alone_takes_the_count_away(tmp_path: Path)
         (b"dear diary\n", "no line holds two numbers"),
         (b"1,2\n2,3\n", "at least"),
         (b"".join(b"%d,5\n" % n for n in range(100)), "no noise"),
+        *((each, "not the raw_spectrum.json of a run") for each in NO_SPECTRUM),
     ],
 )
 def test_an_unreadable_file_gets_one_plain_line(
@@ -224,19 +221,6 @@ def test_of_many_files_each_is_judged_and_the_worst_gives_the_exit_code(tmp_path
     assert "MoS2; 1 layer" in said.out
     assert "silicon; no layer count" in said.out
     assert say("analyse", "--json", good, bare).out.count('"file"') == 2
-
-
-def test_a_picture_is_drawn_beside_the_file(tmp_path: Path) -> None:
-    path = written(tmp_path, *spectrum(1))
-    said = say("analyse", "--plot", path)
-    assert said.code == 0
-    assert said.err == f"drawn: {path}.svg\n"
-    picture = ElementTree.parse(f"{path}.svg")
-    text = " ".join(part.text or "" for part in picture.iter())
-    assert "mine.txt" in text
-    assert "1 layer, confidence" in text
-    assert "E2g 38" in text
-    assert "A1g 40" in text
 
 
 @pytest.mark.parametrize("ending", [".csv", ".nxs", ".h5"])
@@ -305,10 +289,3 @@ def test_a_narrow_window_of_shifts_is_not_taken_for_wavelengths(tmp_path: Path) 
     said = say("analyse", written(tmp_path, shift, counts), "--laser-nm", LASER_NM)
     assert "wavelengths" not in said.out
     assert "480–560 cm⁻¹" in said.out
-
-
-@pytest.mark.parametrize("text", ["{}", "{", '{"raman": []}', '{"raman": [{"raman_shift": 1}]}'])
-def test_json_that_is_no_spectrum_is_one_plain_line(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "answer.json"
-    path.write_text(text, "utf-8")
-    say("analyse", path).is_one_plain_error("not the raw_spectrum.json of a run")

@@ -1,18 +1,15 @@
 """What ``labharness analyse`` gives people to work with: table, JSON, pictures, a page."""
 
 import csv
-import json
 import math
 import re
-import sys
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from commands import Said, say
+from commands import entry, say
 from films import AXIS, BILAYER, MONOLAYER, SUBSTRATE, film, written, written_map
 from markup import parsed
 from platforms import names_any_file
@@ -39,12 +36,6 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def rows_of(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-def entry(said: Said) -> dict[str, Any]:
-    (found,) = json.loads(said.out)
-    assert isinstance(found, dict)
-    return found
 
 
 # ---- the table of peaks
@@ -122,14 +113,6 @@ def test_parquet_is_the_same_table(tmp_path: Path, mine: Path) -> None:
     assert [row["line"] for row in found] == [row["line"] for row in rows_of(tables[0])]
     one = float(rows_of(tables[0])[0]["area_counts_cm1"])
     assert found[0]["area_counts_cm1"] == pytest.approx(one, rel=1e-9)
-
-
-def test_parquet_without_its_library_is_one_line_before_anything_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    said = say("analyse", "--table", tmp_path / "t.parquet", tmp_path / "none.txt")
-    said.is_one_plain_error("needs pyarrow: pip install 'labharness[formats]'")
 
 
 def test_a_map_is_told_by_medians_and_with_peaks_by_every_spectrum(grid: Path) -> None:
@@ -280,7 +263,14 @@ def test_a_picture_shows_each_line_with_its_fit_residuals_and_axes(mine: Path) -
     said = texts(Path(f"{mine}.svg"))
     assert said.count("residual, σ") == 2  # the film's lines, and silicon's
     assert said.count("Raman shift, cm⁻¹") == 3
-    for words in ("mine.txt", "E2g 384", "A1g 403", "Si 520.70", "intensity, unit of the file"):
+    for words in (
+        "mine.txt",
+        "1 layer, confidence",
+        "E2g 384",
+        "A1g 403",
+        "Si 520.70",
+        "intensity, unit of the file",
+    ):
         assert words in said, words
     drawn = Path(f"{mine}.svg").read_text("utf-8")
     assert drawn.count('class="fitted"') == 4  # each curve, and its mark in the legend

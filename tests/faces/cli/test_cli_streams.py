@@ -33,19 +33,10 @@ def driven(tmp_path: Path) -> Path:
 
 
 @posix
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["lab", "check", "--lab", "nowhere.toml"], 64),
-        (["nonsense"], 64),
-    ],
-)
-def test_with_every_stream_closed_a_command_does_the_same(
-    arguments: list[str | Path], code: int
-) -> None:
-    words = [*COMMAND, *map(str, arguments)]
-    closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *words]
-    assert subprocess.run(closed, cwd=ROOT, timeout=TIMEOUT_S, check=False).returncode == code
+@pytest.mark.parametrize("words", ["lab check --lab nowhere.toml", "nonsense"])
+def test_with_every_stream_closed_a_command_does_the_same(words: str) -> None:
+    closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *COMMAND, *words.split()]
+    assert subprocess.run(closed, cwd=ROOT, timeout=TIMEOUT_S, check=False).returncode == 64
 
 
 @posix

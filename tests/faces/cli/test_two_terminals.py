@@ -3,7 +3,6 @@
 import json
 import signal
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from commands import COMMAND, TIMEOUT_S, say, spawn
+from commands import TIMEOUT_S, say, spawn, start
 from labharness.instruments.link.conversation import LINE_BYTES_MAX, LineControl, NoOwner
 from labharness.journal.reading import read
 from labharness.lab import LabPlan, read_lab
@@ -27,13 +26,7 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        arguments = ["run", EXAMPLE, *LAB, "--speed", "8", "--out", folder]
-        self.process = subprocess.Popen(
-            [*COMMAND, *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
+        self.process = start("run", EXAMPLE, *LAB, "--speed", 8, "--out", folder)
 
     def until(self, words: str) -> None:
         if self.process.stderr is None:
@@ -123,11 +116,10 @@ def test_safe_from_another_terminal_trips_latches_and_takes_a_reset(running: Run
 @pytest.mark.promise(12)
 @unix
 def test_who_only_watches_a_line_keeps_nobody_from_making_it_safe() -> None:
-    command = [*COMMAND, "watch", "--json", "--for", "60", *map(str, LAB)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as watching:
+    with start("watch", "--json", "--for", 60, *LAB) as watching:
         try:
             assert watching.stdout is not None
-            assert b"readings" in watching.stdout.readline()
+            assert "readings" in watching.stdout.readline()
             said = say("stop", *LAB)
             assert (said.code, said.out) == (1, ""), said
             assert "nobody drives this line" in said.err
@@ -200,10 +192,7 @@ def test_safe_tells_of_an_owner_that_stands_still_and_makes_the_line_safe_withou
     running: Run, then: signal.Signals
 ) -> None:
     running.process.send_signal(signal.SIGSTOP)
-    asked = ["safe", "--name", "Ada", "--reason", "smoke", "--lab", str(SHORT_LINE)]
-    with subprocess.Popen(
-        [*COMMAND, *asked], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
-    ) as other:
+    with start("safe", "--name", "Ada", "--reason", "smoke", *LAB) as other:
         if other.stderr is None:
             raise RuntimeError("no standard error")
         late = other.stderr.readline()
@@ -218,13 +207,8 @@ def test_safe_tells_of_an_owner_that_stands_still_and_makes_the_line_safe_withou
 @pytest.mark.thorough
 @unix
 def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> None:
-    arguments = ["set", "argon.setpoint", "90", "sccm", "--attend", "--speed", "8", "--name", "Ada"]
-    first = subprocess.Popen(
-        [*COMMAND, *arguments, "--lab", str(SHORT_LINE), "--out", str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-    )
+    words = ("argon.setpoint", 90, "sccm", "--attend", "--speed", 8, "--name", "Ada")
+    first = start("set", *words, *LAB, "--out", tmp_path)
     try:
         if first.stdout is None:
             raise RuntimeError("no standard output")

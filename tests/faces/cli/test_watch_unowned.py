@@ -17,6 +17,7 @@ from labharness.lab.operate.attend import Attendance
 from labharness.safety.guard import Latch
 from rig import SAFE_TABLE, SHORT_LINE, cut, lab_with, plant_fault
 
+RESET = f"labharness reset --name NAME --reason REASON --lab {quote(str(SHORT_LINE))}"
 ATTEND = ("set", "argon.setpoint", 90, "sccm", "--attend", "--speed", "fast", "--for", 20)
 
 
@@ -51,10 +52,7 @@ def test_whoever_looks_at_a_latched_line_is_told_so_and_what_to_do(short_plan: L
     short_plan.make_state_dir()
     trip = Trip(Cause.GAS_LEAK, SAFE_TABLE, "h2_detector.concentration", 9.0, 0.0, "hydrogen: 9")
     Latch(short_plan.state_dir / "latch.json").close(trip)
-    told = (
-        "LATCHED: hydrogen: 9; when the cause is gone: "
-        f"labharness reset --name NAME --reason REASON --lab {quote(str(SHORT_LINE))}"
-    )
+    told = f"LATCHED: hydrogen: 9; when the cause is gone: {RESET}"
     watched = say("watch", "--for", "1", "--lab", SHORT_LINE)
     assert watched.out.splitlines()[1] == told
     assert say("alarms", "list", "--lab", SHORT_LINE).out == f"no alarms\n{told}\n"
@@ -82,9 +80,7 @@ def test_a_line_that_trips_while_it_is_attended_is_left_latched_and_told_so(
     assert said.code == 1, said
     (told,) = [each for each in said.out.splitlines() if "LATCHED: " in each]
     assert "box.estop_closed" in told
-    assert told.endswith(
-        f"labharness reset --name NAME --reason REASON --lab {quote(str(SHORT_LINE))}"
-    )
+    assert told.endswith(RESET)
 
 
 def test_a_line_that_trips_while_it_is_armed_is_told_as_tripped_and_latched(
@@ -109,10 +105,7 @@ def test_a_line_that_trips_while_it_is_armed_is_told_as_tripped_and_latched(
     first, told, *_ = said.out.splitlines()
     assert first == "it tripped while it was armed: H2; the line is in its safe state, verified"
     assert "labharness set: argon.setpoint was not set\n" in said.err
-    assert told == (
-        f"LATCHED: H2; when the cause is gone: labharness reset --name NAME --reason REASON "
-        f"--lab {quote(str(SHORT_LINE))}"
-    )
+    assert told == f"LATCHED: H2; when the cause is gone: {RESET}"
 
 
 def test_a_line_that_is_stopped_while_it_is_armed_ends_with_what_was_not_set(
