@@ -1,77 +1,39 @@
 """The driver kit: all a driver author imports. Modbus is in ``driver.modbus``."""
 
-from labharness.instruments.driver.ascii_table import (
-    Ascii,
-    AsciiDriver,
-    Several,
-    Who,
-    among,
-    decimal,
-    line_request,
-    number,
-    scientific,
-    text,
-    whole,
-)
-from labharness.instruments.driver.driver import (
-    CONTACT,
-    INERT,
-    Adds,
-    Block,
-    Channel,
-    Cools,
-    Dark,
-    Driver,
-    Exchange,
-    Identity,
-    Off,
-    Programmer,
-    Query,
-    Scan,
-    While,
-    fault,
-    flowing,
-    kept,
-)
-from labharness.instruments.driver.messages import message_request, results
-from labharness.instruments.driver.table import ANY, ChannelRow, TableDriver, Wants, of, within
-
-__all__ = [
-    "ANY",
-    "CONTACT",
-    "INERT",
-    "Adds",
-    "Ascii",
-    "AsciiDriver",
-    "Block",
-    "Channel",
-    "ChannelRow",
-    "Cools",
-    "Dark",
-    "Driver",
-    "Exchange",
-    "Identity",
-    "Off",
-    "Programmer",
-    "Query",
-    "Scan",
-    "Several",
-    "TableDriver",
-    "Wants",
-    "While",
-    "Who",
-    "among",
-    "decimal",
-    "fault",
-    "flowing",
-    "kept",
-    "line_request",
-    "message_request",
-    "number",
-    "of",
-    "results",
-    "scientific",
-    "text",
-    "whole",
-    "within",
-]
+from labharness.instruments.driver.ascii_table import Ascii as Ascii
+from labharness.instruments.driver.ascii_table import AsciiDriver as AsciiDriver
+from labharness.instruments.driver.ascii_table import Several as Several
+from labharness.instruments.driver.ascii_table import Who as Who
+from labharness.instruments.driver.ascii_table import among as among
+from labharness.instruments.driver.ascii_table import decimal as decimal
+from labharness.instruments.driver.ascii_table import line_request as line_request
+from labharness.instruments.driver.ascii_table import number as number
+from labharness.instruments.driver.ascii_table import scientific as scientific
+from labharness.instruments.driver.ascii_table import text as text
+from labharness.instruments.driver.ascii_table import whole as whole
+from labharness.instruments.driver.driver import CONTACT as CONTACT
+from labharness.instruments.driver.driver import INERT as INERT
+from labharness.instruments.driver.driver import Adds as Adds
+from labharness.instruments.driver.driver import Block as Block
+from labharness.instruments.driver.driver import Channel as Channel
+from labharness.instruments.driver.driver import Cools as Cools
+from labharness.instruments.driver.driver import Dark as Dark
+from labharness.instruments.driver.driver import Driver as Driver
+from labharness.instruments.driver.driver import Exchange as Exchange
+from labharness.instruments.driver.driver import Identity as Identity
+from labharness.instruments.driver.driver import Off as Off
+from labharness.instruments.driver.driver import Programmer as Programmer
+from labharness.instruments.driver.driver import Query as Query
+from labharness.instruments.driver.driver import Scan as Scan
+from labharness.instruments.driver.driver import While as While
+from labharness.instruments.driver.driver import fault as fault
+from labharness.instruments.driver.driver import flowing as flowing
+from labharness.instruments.driver.driver import kept as kept
+from labharness.instruments.driver.messages import message_request as message_request
+from labharness.instruments.driver.messages import results as results
+from labharness.instruments.driver.table import ANY as ANY
+from labharness.instruments.driver.table import ChannelRow as ChannelRow
+from labharness.instruments.driver.table import TableDriver as TableDriver
+from labharness.instruments.driver.table import Wants as Wants
+from labharness.instruments.driver.table import of as of
+from labharness.instruments.driver.table import within as within

@@ -39,23 +39,18 @@ class Descriptor(Protocol):
 
     def open(self, within_s: float) -> None:
         """Open; raise ``LinkLost`` with the address and the reason."""
-        ...
 
     def fileno(self) -> int:
         """Return the descriptor to watch; -1 while the link is closed."""
-        ...
 
     def read(self) -> bytes:
         """Return the bytes that have arrived; raise ``LinkLost`` when the link is gone."""
-        ...
 
     def write(self, data: bytes) -> None:
         """Send all of ``data``, or raise ``LinkLost``."""
-        ...
 
     def close(self) -> None:
         """Close; a second call does nothing."""
-        ...
 
 
 def open_port(path: str, baud: int, parity: str, stop_bits: float) -> "serial.Serial":

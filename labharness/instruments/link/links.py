@@ -23,15 +23,12 @@ class Link(Protocol):
 
     async def open(self) -> None:
         """Open the link; raise ``LinkLost`` with the address and the reason."""
-        ...
 
     def write(self, data: bytes) -> None:
         """Send ``data``; raise ``LinkLost`` when the link is gone."""
-        ...
 
     def close(self) -> None:
         """Close the link; a second call does nothing."""
-        ...
 
 
 class RemoteEnd(Protocol):
@@ -39,7 +36,6 @@ class RemoteEnd(Protocol):
 
     def transmit(self, data: bytes, deliver: Callable[[bytes], None]) -> None:
         """Take bytes; call ``deliver`` with each reply when it arrives."""
-        ...
 
 
 def nobody(data: bytes) -> None:

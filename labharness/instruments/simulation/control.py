@@ -59,11 +59,9 @@ class Controlled(Protocol):
 
     def operate(self, action: str, details: Mapping[str, object]) -> float:
         """Begin a manual step; return its duration in seconds, or raise ``ValueError``."""
-        ...
 
     def finish(self, action: str) -> None:
         """End a manual step."""
-        ...
 
 
 class SimulationControl:

@@ -91,11 +91,9 @@ class ServedPort(Protocol):
 
     async def open(self) -> None:
         """Open the link; raise ``CannotServe``."""
-        ...
 
     def close(self) -> None:
         """Close the link and disconnect its clients."""
-        ...
 
 
 class PtyPort:

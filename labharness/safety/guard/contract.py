@@ -26,27 +26,21 @@ class LatchView(Protocol):
 
     def close(self, trip: Trip) -> None:
         """Latch."""
-        ...
 
     def saved(self) -> bool:
         """Return whether the latch is on disk as it is in memory."""
-        ...
 
     def probe(self) -> None:
         """Raise ``OSError`` if a latch could not be written now."""
-        ...
 
     def set_marker(self, procedure: str) -> None:
         """Set the marker of an armed line; raise ``OSError`` if it does not reach the disk."""
-        ...
 
     def clear_marker(self) -> None:
         """Take the armed marker away, unless it stands for a latch that is not on the disk."""
-        ...
 
     def open(self) -> None:
         """Take latch and marker away."""
-        ...
 
 
 class Guard(Protocol):
@@ -78,23 +72,18 @@ class Guard(Protocol):
 
     def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
         """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
-        ...
 
     def leave(self, port: str, start: Callable[[], None]) -> None:
         """Leave the queue of a port."""
-        ...
 
     def release(self, port: str) -> None:
         """Return the port."""
-        ...
 
     def ready(self, port: str) -> bool:
         """Return whether an exchange may begin on a port that the caller owns."""
-        ...
 
     def permit(self, port: str, request: Request) -> Permit:
         """Make a permit for a frame that the kernel has just allowed; raise ``NotPermitted``."""
-        ...
 
     def exchange(self, port: str, request: Request, permit: Permit | None, done: Done) -> None:
         """Send one frame now; ``done(reply, error)`` is called once, later.
@@ -102,23 +91,18 @@ class Guard(Protocol):
         Raises:
             NotPermitted: Nothing was sent, and ``done`` is never called.
         """
-        ...
 
     def doubt(self, port: str) -> None:
         """Take a port for out of step: its last reply cannot be read."""
-        ...
 
     def trip(self, trip: Trip) -> None:
         """Run a procedure: bytes first, then the latch; records come after, by the caller."""
-        ...
 
     def repeat(self, frames: list[SafeFrame]) -> None:
         """Send frames of a procedure again, or for the first time without a trip."""
-        ...
 
     def new_epoch(self) -> None:
         """Void every permit: something changed that a verdict may have rested on."""
-        ...
 
     async def arm(self) -> None:
         """Let permits be made, once the marker of an armed line is on the disk.
@@ -127,15 +111,12 @@ class Guard(Protocol):
             NotPermitted: The line is latched, or the guard says why it does not.
             OSError: the armed marker does not reach the disk.
         """
-        ...
 
     def disarm(self) -> None:
         """Make the line read-only again."""
-        ...
 
     def heartbeat(self, procedure: str) -> None:
         """Report that the control loop lives, and name the procedure to run if it dies."""
-        ...
 
     async def reset(self) -> None:
         """Open the latch; the caller has checked the person and that the cause is gone.
@@ -143,11 +124,9 @@ class Guard(Protocol):
         Raises:
             OSError: It does not open.
         """
-        ...
 
     def close(self) -> None:
         """Close every link; nothing leaves afterwards."""
-        ...
 
 
 class Tells:
