@@ -10,7 +10,7 @@ import math
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import CodedError
@@ -32,6 +32,8 @@ RANGES = {
 INTERNAL = frozenset({"injected"})  # a bus's memory of its faults; not a fault itself
 
 Answer = Mapping[str, Any]
+Reply = Callable[[Answer], None]
+Thing = TypeVar("Thing")
 
 
 class BadRequest(CodedError, ValueError, code="bad_simulation_request"):
@@ -72,6 +74,9 @@ class SimulationControl:
         log: The wire log.
         status: Returns the answer to ``status``.
         quit_: Called on a request to quit.
+
+    Attributes:
+        there: The connections of its clients.
     """
 
     def __init__(
@@ -82,19 +87,21 @@ class SimulationControl:
         quit_: Callable[[], None],
     ) -> None:
         self.address = ""
+        self.there: set[asyncio.Transport] = set()
         self._sim_lab = sim_lab
         self._log = log
-        self._quit = quit_
+        self._ended = quit_
         self._server: asyncio.Server | None = None
-        self._there: set[asyncio.Transport] = set()
-        self._does: Mapping[str, Callable[[Answer], Answer]] = {
-            "status": lambda request: status(),
-            "faults": lambda request: self._faults(),
-            "truth": lambda request: {"truth": plain(sim_lab.plant.truth())},
+        self._does: Mapping[str, Callable[[Answer, Reply], object]] = {
+            "status": lambda request, reply: reply(status()),
+            "faults": lambda request, reply: reply(self._faults()),
+            "truth": lambda request, reply: reply({"truth": plain(sim_lab.plant.truth())}),
             "fault": self._fault,
             "bus": self._bus,
             "panel": self._panel,
             "bytes": self._bytes,
+            "operate": self._operate,
+            "quit": self._quit,
         }
 
     async def open(self) -> None:
@@ -110,77 +117,50 @@ class SimulationControl:
         """Stop listening and close all connections."""
         if self._server is not None:
             self._server.close()
-        for transport in list(self._there):
+        for transport in list(self.there):
             transport.close()
 
-    def come(self, transport: asyncio.Transport) -> None:
-        """Add a client."""
-        self._there.add(transport)
-
-    def go(self, transport: asyncio.Transport) -> None:
-        """Remove a client."""
-        self._there.discard(transport)
-
-    def take(self, line: bytes, reply: Callable[[Answer], None]) -> None:
+    def take(self, line: bytes, reply: Reply) -> None:
         """Answer one line, at once or at the end of a manual step."""
-        try:
-            request = json.loads(line)
-        except (ValueError, RecursionError):
+        request = _object_in(line)
+        if request is None:
             reply({"error": "a request is one JSON object on one line"})
             return
-        if not isinstance(request, dict):
-            reply({"error": "a request is one JSON object on one line"})
-            return
-        asked = request.get("ask")
         self._sim_lab.env.sync()  # an error in the plant ends the simulated lab
         try:
-            if asked == "operate":
-                self._operate(request, reply)
-            elif asked == "quit":
-                reply({"quit": True})
-                self._quit()
-            elif isinstance(asked, str) and asked in self._does:
-                reply(self._does[asked](request))
-            else:
-                known = [*self._does, "operate", "quit"]
-                near = did_you_mean(str(asked), known)
-                raise BadRequest("simulated.word", asked=asked, near=near, known=", ".join(known))
+            _known("simulated.word", request.get("ask"), self._does)(request, reply)
         except BadRequest as why:
             reply({"error": str(why)})
         except Exception as why:  # noqa: BLE001 - no request may end a shared lab
             reply({"error": f"it breaks on that: {type(why).__name__}: {why}"})
 
+    def _quit(self, request: Answer, reply: Reply) -> None:
+        reply({"quit": True})
+        self._ended()
+
     def _faults(self) -> Answer:
         buses = {name: _values_of(bus.faults) for name, bus in self._sim_lab.buses.items()}
         return {"plant": _values_of(self._sim_lab.plant.faults), "bus": buses}
 
-    def _fault(self, request: Answer) -> Answer:
+    def _fault(self, request: Answer, reply: Reply) -> None:
         set_faults(self._sim_lab.plant.faults, _object(request, "set"), "fault of the plant")
-        return self._faults()
+        reply(self._faults())
 
-    def _bus(self, request: Answer) -> Answer:
-        buses = self._sim_lab.buses
-        port = request.get("port")
-        if not isinstance(port, str) or port not in buses:
-            near = did_you_mean(str(port), list(buses))
-            raise BadRequest("simulated.port", port=port, near=near, known=", ".join(buses))
-        set_faults(buses[port].faults, _object(request, "set"), "fault of a bus")
-        return self._faults()
+    def _bus(self, request: Answer, reply: Reply) -> None:
+        bus = _known("simulated.port", request.get("port"), self._sim_lab.buses)
+        set_faults(bus.faults, _object(request, "set"), "fault of a bus")
+        reply(self._faults())
 
-    def _panel(self, request: Answer) -> Answer:
-        faces = self._sim_lab.faces
+    def _panel(self, request: Answer, reply: Reply) -> None:
         name = request.get("instrument")
-        if not isinstance(name, str) or name not in faces:
-            near = did_you_mean(str(name), list(faces))
-            raise BadRequest("simulated.instrument", name=name, near=near, known=", ".join(faces))
-        face = faces[name]
+        face = _known("simulated.instrument", name, self._sim_lab.faces)
         try:
             face.turn(_object(request, "set"))
         except ValueError as why:
             raise BadRequest(f"{name}: {why}") from None
-        return {"panel": {each: getattr(face, each) for each in face.panel}}
+        reply({"panel": {each: getattr(face, each) for each in face.panel}})
 
-    def _operate(self, request: Answer, reply: Callable[[Answer], None]) -> None:
+    def _operate(self, request: Answer, reply: Reply) -> None:
         action = str(request.get("action"))
         try:
             takes_s = self._sim_lab.operate(action, _object(request, "details"))
@@ -193,7 +173,7 @@ class SimulationControl:
 
         asyncio.get_running_loop().call_later(takes_s, finish)
 
-    def _bytes(self, request: Answer) -> Answer:
+    def _bytes(self, request: Answer, reply: Reply) -> None:
         for name in request.keys() - {"ask", "since"}:
             raise BadRequest("simulated.since", name=name)
         since = request.get("since", 0)
@@ -202,7 +182,7 @@ class SimulationControl:
         rows = self._log.since(since, LOG_ROWS_AT_ONCE)
         listed = [[r.number, r.monotonic_ns, r.port, r.client, r.event, r.data.hex()] for r in rows]
         following = rows[-1].number + 1 if rows else max(since, self._log.count)
-        return {"rows": listed, "next": following, "count": self._log.count}
+        reply({"rows": listed, "next": following, "count": self._log.count})
 
 
 class _Lines(asyncio.Protocol):
@@ -216,10 +196,10 @@ class _Lines(asyncio.Protocol):
         if not isinstance(transport, asyncio.Transport):
             raise TypeError(f"{transport} is not a stream")
         self._transport = transport
-        self._control.come(transport)
+        self._control.there.add(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._control.go(self._transport)
+        self._control.there.discard(self._transport)
 
     def data_received(self, data: bytes) -> None:
         *lines, self._pending = (self._pending + data).split(b"\n")
@@ -262,11 +242,8 @@ def ask(address: str, request: Answer, timeout_s: float) -> dict[str, Any]:
         raise NoSimulatedLab("simulated.silent", address=address, timeout_s=timeout_s) from None
     except (OSError, ValueError) as why:
         raise NoSimulatedLab("simulated.none", address=address, why=str(why)) from None
-    try:
-        answer = json.loads(data)
-    except (ValueError, RecursionError):
-        answer = None
-    if not isinstance(answer, dict):
+    answer = _object_in(data)
+    if answer is None:
         raise NoSimulatedLab("simulated.other", address=address)
     if "error" in answer:
         raise BadRequest(str(answer["error"]))
@@ -281,12 +258,7 @@ def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 
     """
     known = _values_of(faults)
     for name, value in values.items():
-        if name not in known:
-            near = did_you_mean(name, list(known))
-            raise BadRequest(
-                "simulated.no_such", what=what, name=name, near=near, known=", ".join(known)
-            )
-        now = known[name]
+        now = _known("simulated.no_such", name, known, what=what)
         if isinstance(now, bool):
             fits, allowed = isinstance(value, bool), "true or false"
         elif isinstance(now, int):
@@ -326,6 +298,23 @@ def _values_of(faults: Any) -> dict[str, bool | int | float]:  # noqa: ANN401 - 
         for name, value in found.items()
         if name not in INTERNAL and isinstance(value, bool | int | float)
     }
+
+
+def _object_in(line: bytes) -> dict[str, Any] | None:
+    """Return the object on a line of JSON; ``None`` where the line is anything else."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _known(code: str, name: Any, there: Mapping[str, Thing], **more: str) -> Thing:  # noqa: ANN401 - as it was asked
+    """Return what has a name; refuse one that nothing has, with the code of the refusal."""
+    if isinstance(name, str) and name in there:
+        return there[name]
+    near = did_you_mean(str(name), list(there))
+    raise BadRequest(code, name=name, near=near, known=", ".join(there), **more)
 
 
 def _object(request: Answer, name: str) -> dict[str, Any]:
