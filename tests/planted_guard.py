@@ -162,7 +162,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "field of a message that nobody knows passed over",
-        "labharness.safety.guard.messages:_read",
+        "labharness.safety.guard.messages:read_all",
         "fields.end()",
         "",
         "tests/safety/guard/test_guard_fields.py::test_a_request_is_held_to_its_bounds",

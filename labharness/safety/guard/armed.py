@@ -18,16 +18,13 @@ from labharness.core.vocabulary import Protocol, Request, same_frame, why_no_rea
 from labharness.instruments.link.identity import LinkAddress
 from labharness.safety.guard.core import GuardCore
 from labharness.safety.guard.messages import (
-    EXCHANGE_S_MAX,
     BadFields,
     Fields,
     kinds_of,
-    read_fields,
-    read_request,
+    read_all,
     read_safe,
-    write_fields,
-    write_request,
     write_safe,
+    written,
 )
 from labharness.safety.guard.port import LEARNT_AFTER, SafeFrame
 
@@ -37,11 +34,22 @@ FORMAT = 3
 SILENCE_S_RANGE = (0.2, 5.0)
 PROCEDURE_FRAMES_MAX = 256
 PARITIES, STOP_BITS = ("N", "E", "O"), (1, 2)
-LINKS = {
-    "serial": kinds_of("path text, baud whole, parity text, stop_bits whole, echoes flag"),
-    "tcp": kinds_of("host text, tcp_port whole"),
-}
-"""The fields of a port that depend on its link."""
+HEAD = kinds_of(
+    "lab text, lab_digest text, envelope_digest text, silence_s_max number, safe_table text, "
+    "lost text"
+)
+SERIAL, TCP = (
+    kinds_of(
+        f"name text, link text, {own}, protocol protocol, exchange_s_max seconds, reads requests, "
+        "steps requests"
+    )
+    for own in (
+        "path text, baud whole, parity text, stop_bits whole, echoes flag",
+        "host text, tcp_port whole",
+    )
+)
+LINKS = {"serial": SERIAL, "tcp": TCP}
+"""The fields of a port, by its link."""
 
 
 class BadArming(LabError, ValueError, code="bad_arming"):
@@ -122,13 +130,8 @@ class Armed:
         """Write it as armed.json."""
         body = {
             "format": FORMAT,
-            "lab": self.lab,
-            "lab_digest": self.lab_digest,
-            "envelope_digest": self.envelope_digest,
-            "silence_s_max": self.silence_s_max,
-            "safe_table": self.safe_table,
-            "lost": self.lost,
-            "ports": [_write_port(port) for port in self.ports],
+            **written(HEAD, self),
+            "ports": [written(LINKS[port.link], port) for port in self.ports],
             "procedures": {
                 name: [write_safe(safe) for safe in frames]
                 for name, frames in self.procedures.items()
@@ -160,26 +163,16 @@ def read_armed(text: str) -> Armed:
         found = fields.whole("format")
         if found != FORMAT:
             raise BadFields(f"{ARMED_FILE} is of format {found}, this guard reads {FORMAT}")
-        silence_s = fields.number("silence_s_max")
-        low, high = SILENCE_S_RANGE
-        if not low <= silence_s <= high:
-            raise BadFields(f"silence_s_max is {silence_s:g} s, allowed {low:g} to {high:g} s")
         ports = tuple(_read_port(each, number) for number, each in enumerate(fields.items("ports")))
         table = fields.inside("procedures")
         names = [port.name for port in ports]
         procedures = {name: _read_procedure(table, name, names) for name in table.names()}
         _only_reads(ports, procedures)
-        armed = Armed(
-            lab=fields.text("lab"),
-            lab_digest=fields.text("lab_digest"),
-            envelope_digest=fields.text("envelope_digest"),
-            silence_s_max=silence_s,
-            safe_table=fields.one_of("safe_table", procedures),
-            lost=fields.one_of("lost", procedures),
-            ports=ports,
-            procedures=procedures,
-        )
-        fields.end()
+        named = {name: fields.one_of(name, procedures) for name in ("safe_table", "lost")}
+        armed = Armed(ports=ports, procedures=procedures, **read_all(HEAD, fields, **named))
+        silence_s, (low, high) = armed.silence_s_max, SILENCE_S_RANGE
+        if not low <= silence_s <= high:
+            raise BadFields(f"silence_s_max is {silence_s:g} s, allowed {low:g} to {high:g} s")
     except (BadFields, json.JSONDecodeError, RecursionError) as why:
         raise BadArming(str(why)) from None
     if not ports or len(set(names)) != len(names):
@@ -227,42 +220,16 @@ def _only_reads(
                 )
 
 
-def _write_port(port: ArmedPort) -> dict[str, object]:
-    link = {name: getattr(port, name) for name in LINKS[port.link]}
-    return {
-        "name": port.name,
-        "link": port.link,
-        **write_fields(LINKS[port.link], link),
-        "protocol": port.protocol.value,
-        "exchange_s_max": port.exchange_s_max,
-        "reads": [write_request(request) for request in port.reads],
-        "steps": [write_request(request) for request in port.steps],
-    }
-
-
 def _read_port(value: object, number: int) -> ArmedPort:
     fields = Fields(value, f"{ARMED_FILE}, port {number + 1}")
-    name, link = fields.text("name"), fields.one_of("link", LINKS)
-    where = f"{ARMED_FILE}, port {name}"
-    port = ArmedPort(
-        name=name,
-        link=link,
-        protocol=Protocol(fields.one_of("protocol", tuple(Protocol))),
-        exchange_s_max=fields.seconds("exchange_s_max", EXCHANGE_S_MAX),
-        reads=_read_requests(fields, "reads"),
-        steps=_read_requests(fields, "steps"),
-        **read_fields(LINKS[link], fields),
-    )
-    fields.end()
+    link = fields.one_of("link", LINKS)
+    port = ArmedPort(**read_all(LINKS[link], fields, link=link))
+    where = f"{ARMED_FILE}, port {port.name}"
     if port.stop_bits not in STOP_BITS:
         raise BadFields(f"{where}: stop_bits is {port.stop_bits}, allowed 1 or 2")
     if port.parity not in PARITIES:
         raise BadFields(f"{where}: parity {port.parity!r} is none of {', '.join(PARITIES)}")
     return port
-
-
-def _read_requests(fields: Fields, key: str) -> tuple[Request, ...]:
-    return tuple(read_request(Fields(e, f"{fields.where}, {key}")) for e in fields.items(key))
 
 
 def _read_procedure(table: Fields, name: str, ports: list[str]) -> tuple[SafeFrame, ...]:

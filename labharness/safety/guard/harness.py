@@ -29,6 +29,7 @@ from labharness.safety.guard.messages import (
     Fields,
     SocketLines,
     fits,
+    read_all,
     read_fields,
     read_request,
     read_trip,
@@ -190,10 +191,8 @@ class HarnessSession:
                     f"{frame[:40].hex(' ')} is not a read of port {name} and carries no permit"
                 )
             return known, None
-        inner = fields.inside("permit")
+        said = read_all(PERMIT, fields.inside("permit"))
         request = read_request(fields.inside("request"))
-        said = read_fields(PERMIT, inner)
-        inner.end()
         expires_s = said["expires_us"] / 1e6
         permit = Permit(said["number"], name, request.frame, said["epoch"], expires_s)
         if not fits(self._key, permit, request, said["seal"]):

@@ -27,6 +27,7 @@ from labharness.core.vocabulary import (
     Lines,
     Message,
     Nothing,
+    Protocol,
     Quiet,
     ReplyRule,
     Request,
@@ -137,10 +138,6 @@ class Fields:
     def names(self) -> tuple[str, ...]:
         """Return the keys that are left."""
         return tuple(self._left)
-
-    def has(self, key: str) -> bool:
-        """Return whether ``key`` is there; for the few that may be left out."""
-        return key in self._left
 
     def null(self, key: str) -> bool:
         """Return whether null stands under ``key``, which must be there; a null is taken."""
@@ -263,7 +260,8 @@ def write_fields(kinds: Kinds, values: Mapping[str, Any]) -> dict[str, object]:
     return written
 
 
-def _write(kinds: Kinds, value: object) -> dict[str, object]:
+def written(kinds: Kinds, value: object) -> dict[str, object]:
+    """Return the JSON object with these attributes of a value."""
     return write_fields(kinds, {name: getattr(value, name) for name in kinds})
 
 
@@ -280,7 +278,8 @@ def read_fields(kinds: Kinds, fields: Fields, **taken: object) -> dict[str, Any]
     return taken
 
 
-def _read(kinds: Kinds, fields: Fields, **taken: object) -> dict[str, Any]:
+def read_all(kinds: Kinds, fields: Fields, **taken: object) -> dict[str, Any]:
+    """Take these fields, as `read_fields` does, and refuse any other."""
     values = read_fields(kinds, fields, **taken)
     fields.end()
     return values
@@ -288,19 +287,19 @@ def _read(kinds: Kinds, fields: Fields, **taken: object) -> dict[str, Any]:
 
 def _write_rule(rule: ReplyRule) -> dict[str, object]:
     name = _NAMES[type(rule)]
-    return {"rule": name, **_write(_RULES[name][1], rule)}
+    return {"rule": name, **written(_RULES[name][1], rule)}
 
 
 def _read_rule(fields: Fields, key: str) -> ReplyRule:
     inside = fields.inside(key)
     rule, kinds = _RULES[inside.one_of("rule", _RULES)]
-    made: ReplyRule = rule(**_read(kinds, inside))
+    made: ReplyRule = rule(**read_all(kinds, inside))
     return made
 
 
 def write_request(request: Request) -> dict[str, object]:
     """Write one request, its reply rule included."""
-    return _write(_REQUEST, request)
+    return written(_REQUEST, request)
 
 
 def read_request(fields: Fields) -> Request:
@@ -309,7 +308,7 @@ def read_request(fields: Fields) -> Request:
     Raises:
         BadFields: The object is not a request.
     """
-    request = Request(**_read(_REQUEST, fields))
+    request = Request(**read_all(_REQUEST, fields))
     blank = request.transaction
     if blank is not None and not 0 < blank.size <= len(request.frame) - blank.offset:
         raise BadFields(f"{fields.where}, transaction: the field is not inside the frame")
@@ -320,14 +319,18 @@ def read_request(fields: Fields) -> Request:
     return request
 
 
+def _requests(fields: Fields, key: str) -> tuple[Request, ...]:
+    return tuple(read_request(Fields(e, f"{fields.where}, {key}")) for e in fields.items(key))
+
+
 def write_safe(safe: SafeFrame) -> dict[str, object]:
     """Write one frame of a procedure with its meaning."""
-    return _write(_SAFE_FRAME, safe)
+    return written(_SAFE_FRAME, safe)
 
 
 def read_safe(fields: Fields) -> SafeFrame:
     """Read one frame of a procedure; raises as ``read_request`` does."""
-    safe = SafeFrame(**_read(_SAFE_FRAME, fields))
+    safe = SafeFrame(**read_all(_SAFE_FRAME, fields))
     if not (safe.request.obeyed or isinstance(safe.request.reply, Nothing)):
         raise BadFields(f"{fields.where}: {safe.channel} does not say which reply means done")
     if safe.shown is not None and not safe.shown.obeyed:
@@ -338,13 +341,13 @@ def read_safe(fields: Fields) -> SafeFrame:
 def write_trip(trip: Trip) -> dict[str, object]:
     """Write a trip; a value that is not a finite number becomes null."""
     known = trip.value is not None and math.isfinite(trip.value)
-    return _write(_TRIP, trip if known else replace(trip, value=None))
+    return written(_TRIP, trip if known else replace(trip, value=None))
 
 
 def read_trip(fields: Fields, procedure: str | None = None) -> Trip:
     """Read a trip, whose procedure may have been taken already; raises as ``read_request`` does."""
     taken = {} if procedure is None else {"procedure": procedure}
-    return Trip(**_read(_TRIP, fields, **taken))
+    return Trip(**read_all(_TRIP, fields, **taken))
 
 
 _KINDS: dict[str, tuple[Callable[[Any], object], Callable[[Fields, str], object]]] = {
@@ -362,10 +365,12 @@ _KINDS: dict[str, tuple[Callable[[Any], object], Callable[[Fields, str], object]
     "rule": (_write_rule, _read_rule),
     "seal": (_same, lambda fields, key: fields.one_of(key, SEALS)),
     "transaction": (
-        lambda blank: _write(_TRANSACTION, blank),
-        lambda fields, key: Transaction(**_read(_TRANSACTION, fields.inside(key))),
+        lambda blank: written(_TRANSACTION, blank),
+        lambda fields, key: Transaction(**read_all(_TRANSACTION, fields.inside(key))),
     ),
     "request": (write_request, lambda fields, key: read_request(fields.inside(key))),
+    "requests": (lambda requests: [*map(write_request, requests)], _requests),
+    "protocol": (str, lambda fields, key: Protocol(fields.one_of(key, tuple(Protocol)))),
     "trip": (write_trip, lambda fields, key: read_trip(fields.inside(key))),
 }
 """The function that writes a field of each kind, and the function that reads it."""

@@ -76,7 +76,6 @@ def test_what_is_wrong_is_told_in_few_words() -> None:
 def test_what_may_be_left_out_or_null_is_asked_for() -> None:
     fields = Fields({"null": None, "some": 0}, "here")
     assert fields.names() == ("null", "some")
-    assert (fields.has("null"), fields.has("some"), fields.has("other")) == (True, True, False)
     assert (fields.null("some"), fields.null("other")) == (False, False)
     with pytest.raises(BadFields, match=r"^here: unknown 'null', 'some'$"):
         fields.end()
