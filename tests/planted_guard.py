@@ -95,7 +95,7 @@ IN_THE_GUARD = (
     PlantedBug(
         "stale frame after a lost harness",
         "labharness.safety.guard.process:ProcessGuard._lose",
-        "self._run_procedure(trip, procedure)\nself.core.disarm()",
+        "self._send_procedure(procedure)\nself.latch.hold(trip)\nself.core.disarm()",
         "self.ports.repeat(self.core.procedures[procedure])\nself.latch.close(trip)",
         "tests/safety/guard/test_guard_kills.py::test_a_harness_that_wakes_up_cannot_use_what_it_had",
         promise=1,
@@ -273,7 +273,7 @@ IN_THE_GUARD = (
     PlantedBug(
         "unanswered safe frame left behind by a harness that goes",
         "labharness.safety.guard.process:ProcessGuard._drop",
-        "if self.core.latched and self.ports.duty.left(reading=False):\n    self._be_alone()",
+        "if self.core.latched and self.ports.duty.left(reading=False):\n    self._look_again(REPEAT_S, alone=True)",
         "",
         "tests/safety/guard/test_guard_alone.py::"
         "test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone"

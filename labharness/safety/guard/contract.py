@@ -183,3 +183,33 @@ class PortQueue:
             self.taken[port] = True
             waiting.popleft()()
         return False
+
+
+class Shell(Tells):
+    """The turns of users at the ports of a shell of the guard.
+
+    Args:
+        ports: Their names.
+        ready: Says whether an exchange may begin on a port now.
+    """
+
+    def __init__(self, ports: Iterable[str], ready: Callable[[str], bool]) -> None:
+        super().__init__()
+        self._queue = PortQueue(ports, ready)
+
+    def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
+        """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
+        self._queue.when_free(port, start, patient=patient)
+        self._offer(port)
+
+    def leave(self, port: str, start: Callable[[], None]) -> None:
+        """Leave the queue of a port."""
+        self._queue.leave(port, start)
+
+    def release(self, port: str) -> None:
+        """Return the port."""
+        self._queue.release(port)
+        self._offer(port)
+
+    def _offer(self, port: str) -> None:
+        self._queue.offer(port)

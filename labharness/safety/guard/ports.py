@@ -28,10 +28,10 @@ class Ports:
 
     Attributes:
         duty: The open part of the procedure that was sent.
-        on_ended: Called at the end of a numbered exchange: port, number, reply, error.
         on_safe: Called at the end of a safe frame's exchange, with its error.
-        on_free: Called when a port has become free.
         on_lost: Called when a link was lost: port and reason.
+        tell: Called with ``ended`` and its fields at the end of a numbered exchange, and with
+            ``free`` when a port has become free.
     """
 
     def __init__(
@@ -43,10 +43,9 @@ class Ports:
     ) -> None:
         self.core = core
         self.duty = Duty()
-        self.on_ended: Callable[[str, int, bytes | None, str], None]
         self.on_safe: Callable[[SafeFrame, str], None]
-        self.on_free: Callable[[], None]
         self.on_lost: Callable[[str, str], None]
+        self.tell: Callable[..., None]
         self._links = dict(links)
         self._selector = selector
         self._steady_s = steady_s
@@ -167,7 +166,7 @@ class Ports:
             if not opening.is_alive():
                 del self._openings[name]
                 self._listen(name)
-                self.on_free()
+                self.tell("free")
         for name in list(self._wanted):
             if self._links[name].fileno() >= 0:
                 del self._wanted[name]
@@ -198,7 +197,7 @@ class Ports:
                 elif port.state is SENT:
                     self._go_on(name, now)
                 else:
-                    self.on_free()
+                    self.tell("free")
 
     def _reader(self, name: str) -> Callable[[], None]:
         port, link = self.core.ports[name], self._links[name]
@@ -212,13 +211,13 @@ class Ports:
                 return
             if port.state is DRAIN and now >= port.due_s:
                 port.expire(now)  # its quiet was over before these bytes came
-                self.on_free()
+                self.tell("free")
             was = port.state
             finished = port.feed(data, now)
             if finished is not None:
                 self._finish(name, finished)
             elif port.state is not was:
-                self.on_free()  # no longer: these bytes were not asked for
+                self.tell("free")  # no longer: these bytes were not asked for
             else:
                 self._go_on(name, now)
 
@@ -282,6 +281,7 @@ class Ports:
         if safe is None:
             number, self._asked[name] = self._asked[name], None
             if number is not None:
-                self.on_ended(name, number, finished.reply, finished.error)
+                told = {"number": number, "reply": finished.reply, "error": finished.error}
+                self.tell("ended", port=name, **told)
             return
         self.on_safe(safe, self.duty.ended(finished))

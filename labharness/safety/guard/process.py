@@ -21,10 +21,9 @@ from pathlib import Path
 from threading import Thread
 
 from labharness.core.clock import Chance, steady_s
-from labharness.core.errors import LabError
 from labharness.core.files.named import is_there, open_named, open_own
 from labharness.core.vocabulary import Cause, Trip
-from labharness.core.vocabulary.texts import coded
+from labharness.core.vocabulary.texts import CodedError, coded
 from labharness.instruments.link import LinkLost, local
 from labharness.instruments.link.descriptors import Descriptor, SerialDescriptor, TcpDescriptor
 from labharness.instruments.link.identity import identify
@@ -111,9 +110,8 @@ class ProcessGuard:
         self._marker = ArmedMarker(self.latch)
         self._selector = selectors.DefaultSelector()
         self.ports = Ports(self.core, links, self._selector, steady_s)
-        self.ports.on_ended = self._ended
         self.ports.on_safe = self._safe
-        self.ports.on_free = self._freed
+        self.ports.tell = self._tell
         self.ports.on_lost = self._link_lost
         self._notifier = Notifier()
         self._notify_s = 0.0
@@ -177,7 +175,7 @@ class ProcessGuard:
         procedure = self._known(trip.procedure)
         self._send_procedure(procedure)
         self.log.add("began with the safe table", procedure=procedure, why=coded(trip.detail))
-        self._be_alone()
+        self._look_again(REPEAT_S, alone=True)
 
     def _nap_s(self) -> float:
         nap_s_max = LOOK_S if self.ports.may_reopen else NAP_S_MAX
@@ -213,8 +211,7 @@ class ProcessGuard:
         if self.latch.write_error and now >= self._save_s:
             self._save_s = now + REPEAT_S
             self.latch.saved()
-            if self._session is not None:
-                self._session.say("status")
+            self._tell("status")
         if self.core.armed and not self.core.latched:
             self._marker.follow(now)
             return  # the log waits in memory: a trip may come, and waits for no disk
@@ -262,7 +259,7 @@ class ProcessGuard:
             BadFields: The reason cannot be read; the line is safe and latched all the same.
         """
         self._send_procedure(procedure)
-        self._put_off()
+        self._look_again(PUTS_OFF_S, alone=False)
         try:
             trip = read()
         except BadFields as why:
@@ -274,12 +271,7 @@ class ProcessGuard:
     def repeat(self, frames: Iterable[SafeFrame]) -> None:
         """Send frames of the procedure in force for a harness, which repeats them by itself."""
         self.ports.repeat(frames)
-        self._put_off()
-
-    def _run_procedure(self, trip: Trip, procedure: str) -> None:
-        """Bytes first, then the latch, in memory; the log comes after, by the caller."""
-        self._send_procedure(procedure)
-        self.latch.hold(trip)
+        self._look_again(PUTS_OFF_S, alone=False)
 
     def _send_procedure(self, procedure: str) -> None:
         self._ends.clear()
@@ -287,16 +279,16 @@ class ProcessGuard:
         self._procedure = procedure
 
     def _lose(self, why: str) -> None:
-        """Act without the harness: make safe, latch and disarm."""
+        """Act without the harness: make safe, latch and disarm; the record comes after."""
         procedure = self._known(self._procedure if self.core.latched else self._watch.procedure)
         trip = self._trip_of("harness", why, procedure)
-        self._run_procedure(trip, procedure)
+        self._send_procedure(procedure)
+        self.latch.hold(trip)
         self.core.disarm()
         self._watch.end()
-        self._be_alone()
+        self._look_again(REPEAT_S, alone=True)
         self.log.add("tripped by itself", procedure=procedure, why=why)
-        if self._session is not None:
-            self._session.say("tripped", trip=trip)
+        self._tell("tripped", trip=trip)
 
     def _lose_door(self, why: str) -> None:
         """Make safe: a process that wants to stop or see this line cannot reach its guard."""
@@ -307,16 +299,11 @@ class ProcessGuard:
         with suppress(OSError, ValueError):
             sys.stderr.write(f"labharness guard: {why}; it ends when its work is done\n")
 
-    def _be_alone(self) -> None:
-        """Repeat and read back the procedure, because no harness does."""
-        self._alone = True
+    def _look_again(self, after_s: float, *, alone: bool) -> None:
+        """Repeat the procedure after a time, and read it back too where no harness does."""
+        self._alone = alone
         self._repeats = 0
-        self._repeat_s = self.steady_s() + REPEAT_S
-
-    def _put_off(self) -> None:
-        self._alone = False
-        self._repeats = 0
-        self._repeat_s = self.steady_s() + PUTS_OFF_S
+        self._repeat_s = self.steady_s() + after_s
 
     def _owes(self) -> bool:
         return self.core.latched and self.ports.duty.left(reading=self._alone)
@@ -443,11 +430,12 @@ class ProcessGuard:
             self.ports.forget()
             self._unused_s = self.steady_s()
             if self.core.latched and self.ports.duty.left(reading=False):
-                self._be_alone()
+                self._look_again(REPEAT_S, alone=True)
 
-    def _ended(self, port: str, number: int, reply: bytes | None, error: str) -> None:
+    def _tell(self, what: str, **fields: object) -> None:
+        """Tell the harness, where there is one."""
         if self._session is not None:
-            self._session.say("ended", port=port, number=number, reply=reply, error=error)
+            self._session.say(what, **fields)
 
     def _safe(self, frame: SafeFrame, error: str) -> None:
         if self._ends.get(frame) != error:  # each second, for as long as it takes: once
@@ -461,12 +449,7 @@ class ProcessGuard:
         """Void all permits: another instrument may answer on that link next."""
         self.core.new_epoch()
         self.log.add("link lost", port=port, why=why)
-        if self._session is not None:
-            self._session.say("lost", port=port, why=why)
-
-    def _freed(self) -> None:
-        if self._session is not None:
-            self._session.say("free")
+        self._tell("lost", port=port, why=why)
 
 
 LOCK_FILE = "guard.lock"
@@ -476,7 +459,7 @@ REAL_TIME_PRIORITY = 1  # the lowest there is: above every ordinary process, bel
 HARNESSES_WAITING_MAX = 4  # at the door; one is let in, the others are told so
 
 
-class CannotGuard(LabError, RuntimeError, code="cannot_guard"):
+class CannotGuard(CodedError, RuntimeError, code="cannot_guard"):
     """The guard process cannot begin; the message says why, and what would help."""
 
 
@@ -492,31 +475,28 @@ def serve(state_dir: Path, *, once: bool, lab: str = "") -> None:
         CannotGuard: No arming, another guard, no port that opens, or no socket.
     """
     if os.name != "posix":
-        raise CannotGuard("the guard process takes a POSIX system (Unix sockets and signals)")
+        raise CannotGuard("guard.posix")
     import fcntl
 
+    locked, arming = state_dir / LOCK_FILE, state_dir / ARMED_FILE
     try:
-        lock = os.fdopen(open_own(state_dir / LOCK_FILE, os.O_RDWR), "r+b")
+        lock = os.fdopen(open_own(locked, os.O_RDWR), "r+b")
     except FileNotFoundError as why:
-        raise CannotGuard(
-            f"state directory {state_dir}: {why.strerror}; arm the lab first"
-        ) from None
+        raise CannotGuard("guard.no_folder", path=str(state_dir), why=why.strerror) from None
     except OSError as why:
-        raise CannotGuard(f"{state_dir / LOCK_FILE}: {why.strerror}") from None
+        raise CannotGuard("pair", what=str(locked), why=why.strerror) from None
     with lock:
         try:
             fcntl.flock(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise CannotGuard(f"another guard serves this lab already ({state_dir})") from None
+            raise CannotGuard("guard.another", path=str(state_dir)) from None
         try:
-            text = read_whole(state_dir / ARMED_FILE)
+            text = read_whole(arming)
             armed = read_armed(text)
         except OSError as why:
-            raise CannotGuard(
-                f"{state_dir / ARMED_FILE}: {why.strerror}; arm the lab first"
-            ) from None
+            raise CannotGuard("guard.unarmed", path=str(arming), why=why.strerror) from None
         except BadArming as why:
-            raise CannotGuard(f"{state_dir / ARMED_FILE}: {why}; arm the lab again") from None
+            raise CannotGuard("guard.arming", path=str(arming), why=str(why)) from None
         _go_first()
         ports = _taken(armed.ports, state_dir, lab)
         owed = is_there(state_dir / "latch.json") or is_there(state_dir / "guard.armed")
@@ -564,19 +544,19 @@ def _taken(ports: Sequence[ArmedPort], state_dir: Path, lab: str) -> PortLock | 
     home = os.path.realpath(state_dir)
     held = who_holds(found, LINE)
     if held is not None and held[1].get("state_dir") not in (None, home):
-        raise CannotGuard(_told(*held))
+        raise _in_use(*held)
     who = {"pid": os.getpid(), "state_dir": home, "lab": lab}
     try:
         return PortLock(found, GUARD, who)
     except PortTaken as why:
-        raise CannotGuard(_told(why.port, why.who)) from None
+        raise _in_use(why.port, why.who) from None
     except OSError:
         return None
 
 
-def _told(port: str, who: Mapping[str, object]) -> str:
+def _in_use(port: str, who: Mapping[str, object]) -> CannotGuard:
     pid, home = who.get("pid", "of another account"), who.get("state_dir", "unknown")
-    return f"port {port} is in use on this machine: process {pid}, lab with its state in {home}"
+    return CannotGuard("guard.port_in_use", port=port, pid=str(pid), home=str(home))
 
 
 def _go_first() -> None:
@@ -626,11 +606,8 @@ def _open_links(ports: Sequence[ArmedPort], *, owed: bool) -> dict[str, Descript
 
 def _listen(path: Path) -> socket.socket:
     if len(os.fsencode(path)) > local.PATH_BYTES_MAX:
-        raise CannotGuard(
-            f"{path} is longer than a socket's path may be ({local.PATH_BYTES_MAX} bytes): "
-            "name a shorter state_dir in the lab file"
-        )
+        raise CannotGuard("guard.long_path", path=str(path), most=local.PATH_BYTES_MAX)
     try:  # what stands there is of a guard that died; the lock says that none lives
         return local.listening_at(path, waiting=HARNESSES_WAITING_MAX)
     except OSError as why:
-        raise CannotGuard(f"its socket {path} cannot be made: {why.strerror or why}") from None
+        raise CannotGuard("guard.no_socket", path=str(path), why=why.strerror or str(why)) from None

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from labharness.core.clock import steady_s
 from labharness.core.files.durable import write_durably
@@ -22,7 +23,7 @@ from labharness.core.files.named import open_named
 from labharness.core.vocabulary import Cause, Request, Trip
 from labharness.instruments.link import LinkLost, local
 from labharness.safety.guard.armed import ARMED_FILE, Armed, arming_digest
-from labharness.safety.guard.contract import Done, LatchView, PortQueue, Tells
+from labharness.safety.guard.contract import Done, LatchView, Shell, Tells
 from labharness.safety.guard.core import PERMIT_S_MAX, NotPermitted, Permit
 from labharness.safety.guard.messages import (
     PERMIT,
@@ -58,7 +59,7 @@ ANSWER_S_MAX = 5.0  # for what takes the guard's disk
 LEAVE_S_MAX = 2.0  # a guard that was asked to go is waited for this long
 
 
-class RemoteGuard(Tells):
+class RemoteGuard(Shell):
     """A guard in a process of its own.
 
     Args:
@@ -77,7 +78,8 @@ class RemoteGuard(Tells):
         command: Sequence[str],
         near: PortLatch | None = None,
     ) -> None:
-        super().__init__()
+        ports = [port.name for port in armed.ports]
+        super().__init__(ports, self.ready)
         self.procedures = armed.procedures
         self.latch: LatchView = SeenLatch(state_dir / "latch.json", near)
         self._armed = armed
@@ -90,9 +92,7 @@ class RemoteGuard(Tells):
             for name, frames in armed.procedures.items()
             for number, frame in enumerate(frames)
         }
-        ports = [port.name for port in armed.ports]
         self._proof_s = {port.name: port.proof_s for port in armed.ports}
-        self._queue = PortQueue(ports, self.ready)
         self._free = dict.fromkeys(ports, False)
         self._shut: dict[str, str] = {}  # links that the guard could not open, and why
         self._busy_since = dict.fromkeys(ports, 0)  # number of the message that took the port
@@ -218,20 +218,6 @@ class RemoteGuard(Tells):
         self._child.leave(LEAVE_S_MAX)
 
     # ---- ports
-
-    def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
-        """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
-        self._queue.when_free(port, start, patient=patient)
-        self._queue.offer(port)
-
-    def leave(self, port: str, start: Callable[[], None]) -> None:
-        """Leave the queue of a port."""
-        self._queue.leave(port, start)
-
-    def release(self, port: str) -> None:
-        """Return the port."""
-        self._queue.release(port)
-        self._queue.offer(port)
 
     def ready(self, port: str) -> bool:
         """Return whether an exchange may begin; without a guard it may, and fails at once."""
@@ -394,7 +380,7 @@ class RemoteGuard(Tells):
                 self._greeted("other_files")
                 return
             self._take_welcome(**read_fields(SAYS["welcome"], fields, digest=digest))
-        self._take_standing(**read_fields(STANDING, fields))
+        self._take_standing(read_fields(STANDING, fields))
         said = read_fields(SAYS[what], fields) if what in SAYS and what != "welcome" else {}
         if what == "ended":
             self._take_end(**said)
@@ -410,7 +396,7 @@ class RemoteGuard(Tells):
         elif what in ("armed", "reset"):
             self._answered(said["error"])
         for port in self._free:
-            self._queue.offer(port)
+            self._offer(port)
 
     def _take_welcome(
         self, *, digest: str, key: bytes, permits: int, trip: Trip | None, log: list[object]
@@ -434,28 +420,18 @@ class RemoteGuard(Tells):
         if self._welcome is not None and not self._welcome.done():
             self._welcome.set_result(said)
 
-    def _take_standing(
-        self,
-        *,
-        epoch: int,
-        moves: int,
-        armed: bool,
-        latched: bool,
-        write_error: str,
-        free: list[object],
-        shut: dict[str, str],
-        heard: int,
-    ) -> None:
-        self._epoch = epoch
-        self._moves_ahead = self._moves_told - moves
+    def _take_standing(self, told: Mapping[str, Any]) -> None:
+        """Take the fields `STANDING` of a message."""
+        self._epoch = told["epoch"]
+        self._moves_ahead = self._moves_told - told["moves"]
         ahead = self._is_latched and self._moves_ahead > 0
-        self._is_latched = latched or ahead
+        self._is_latched = told["latched"] or ahead
         if not self._moves_ahead:
-            self._is_armed = armed
-        self.latch.write_error = write_error
-        self._shut = shut
+            self._is_armed = told["armed"]
+        self.latch.write_error = told["write_error"]
+        self._shut = told["shut"]
         for port in self._free:
-            self._free[port] = port in free and heard >= self._busy_since[port]
+            self._free[port] = port in told["free"] and told["heard"] >= self._busy_since[port]
 
     def _take_end(self, port: str, number: int, reply: bytes | None, error: str) -> None:
         asked = self._asked[port]
@@ -485,7 +461,7 @@ class RemoteGuard(Tells):
         self._returning = self._loop.create_task(returning, name="guard returns")
         self.on_trip(Trip(Cause.COMMUNICATION, self._armed.lost, "guard", None, now_s, self._lost))
         for port in self._free:
-            self._queue.offer(port)
+            self._offer(port)
 
     async def _return(self, wait_s: float) -> None:
         """Reach the guard that comes back, or start one; it begins by making safe."""

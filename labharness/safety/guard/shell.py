@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from labharness.core.clock import poster
 from labharness.core.vocabulary import Request, Trip
 from labharness.instruments.link import Link, LinkLost
-from labharness.safety.guard.contract import Done, LatchView, PortQueue, Tells
+from labharness.safety.guard.contract import Done, LatchView, Shell
 from labharness.safety.guard.core import GuardCore, NotPermitted, Permit
 from labharness.safety.guard.duty import Duty
 from labharness.safety.guard.port import DRAIN, IDLE, SENT, Finished, Port, SafeFrame
@@ -14,7 +14,7 @@ from labharness.safety.guard.port import DRAIN, IDLE, SENT, Finished, Port, Safe
 GRID_S = 1e-6  # the loop's timers stand on a grid, and may fire this much early
 
 
-class LoopGuard(Tells):
+class LoopGuard(Shell):
     """Moves the core's bytes. It takes no decision.
 
     It dies with the harness, so it needs no heartbeat, trips nothing by itself, and is never away.
@@ -36,7 +36,7 @@ class LoopGuard(Tells):
     heartbeat_s = float("inf")
 
     def __init__(self, core: GuardCore, links: Mapping[str, Link], latch: LatchView) -> None:
-        super().__init__()
+        super().__init__(links, self.ready)
         self.core = core
         self.procedures: Mapping[str, tuple[SafeFrame, ...]] = core.procedures
         self.latch: LatchView = latch
@@ -44,7 +44,6 @@ class LoopGuard(Tells):
         self._loop = asyncio.get_running_loop()
         self._links = dict(links)
         self._done: dict[str, Done | None] = dict.fromkeys(links)
-        self._queue = PortQueue(links, self.ready)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = float("inf")
         self._closed = False
@@ -56,21 +55,6 @@ class LoopGuard(Tells):
             core.latched = True
         for port in core.ports.values():
             self._watch(port)  # a core that was taken over may have an exchange on the wire
-
-    def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
-        """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
-        self._queue.when_free(port, start, patient=patient)
-        if not self._queue.taken[port]:
-            self._offer(port)
-
-    def leave(self, port: str, start: Callable[[], None]) -> None:
-        """Leave the queue of a port."""
-        self._queue.leave(port, start)
-
-    def release(self, port: str) -> None:
-        """Return the port."""
-        self._queue.release(port)
-        self._offer(port)
 
     def permit(self, port: str, request: Request) -> Permit:
         """Make a permit for a frame that the kernel has just allowed."""

@@ -206,10 +206,11 @@ def test_a_path_that_no_socket_takes_is_refused_with_what_helps(
 
 
 def test_who_has_a_port_is_told_as_far_as_it_is_known() -> None:
-    assert process._told("heat", {"pid": 7, "state_dir": "/srv/a"}) == (
+    assert str(process._in_use("heat", {"pid": 7, "state_dir": "/srv/a"})) == (
         "port heat is in use on this machine: process 7, lab with its state in /srv/a"
     )
-    assert "process of another account, lab with its state in unknown" in process._told("heat", {})
+    unknown = str(process._in_use("heat", {}))
+    assert "process of another account, lab with its state in unknown" in unknown
 
 
 def test_the_guard_asks_for_the_lowest_place_before_all_ordinary_work(

@@ -216,8 +216,7 @@ def test_nothing_that_opening_a_link_does_ends_the_guard() -> None:
     core = GuardCore({"gas": (READ.frame,)}, {})
     ports = Ports(core, {"gas": Broken()}, selectors.DefaultSelector(), time.monotonic)
     told: list[str] = []
-    ports.on_ended = lambda port, number, reply, error: told.append(error)
-    ports.on_free = lambda: told.append("free")
+    ports.tell = lambda what, **said: told.append(said.get("error", what))
     ports.send("gas", READ, None, 1)
     while "free" not in told:
         ports.reopen()
@@ -252,8 +251,7 @@ def test_a_harness_is_told_of_a_quiet_that_ends_with_late_bytes() -> None:
     pair = Pair()
     selector = selectors.DefaultSelector()
     ports = Ports(GuardCore({"gas": (READ.frame,)}, {}), {"gas": pair}, selector, lambda: now_s)
-    ports.on_ended = lambda port, number, reply, error: told.append(error)
-    ports.on_free = lambda: told.append("free")
+    ports.tell = lambda what, **said: told.append(said.get("error", what))
     ports.watch()
     ports.send("gas", READ, None, 1)
     now_s = READ.timeout_s
@@ -348,8 +346,7 @@ core = GuardCore({"gas": ()}, {"stop": (safe,)})
 core.arm()
 selector = selectors.DefaultSelector()
 ports = Ports(core, {"gas": descriptor}, selector, time.monotonic)
-ports.on_safe = ports.on_ended = ports.on_lost = lambda *told: None
-ports.on_free = lambda: None
+ports.on_safe = ports.on_lost = ports.tell = lambda *told, **said: None
 ports.watch()
 cable(False)
 on = Request(b"on\r", Until(b"\r"), 0.3)

@@ -113,7 +113,7 @@ def test_a_deaf_harness_that_has_armed_is_lost(
             guard._greet()
             guard.arm("stop")
             for _ in range(10_000):
-                guard._freed()
+                guard._tell("free")
             guard.heartbeat(steady_s(), "stop")
             guard._keep_time()
         assert guard.latch.trip is not None
@@ -325,7 +325,7 @@ def test_a_trip_moves_the_epoch_and_is_answered_with_how_things_stand(turn: Turn
 def test_what_a_harness_does_not_read_is_sent_when_it_does(turn: Turn) -> None:
     harness = turn.comes()
     for number in range(4000):
-        turn.guard._ended("heat", number, b"x" * 100, "")
+        turn.guard._tell("ended", port="heat", number=number, reply=b"x" * 100, error="")
     assert turn.guard._session is not None
     assert turn.guard._session._lines.waits
     numbers: list[int] = []
