@@ -87,9 +87,11 @@ ALL: Final = frozenset(Severity)
 HIDEABLE: Final = frozenset({Severity.FAULT, Severity.WARNING})
 """The severities that may be shelved, suppressed or taken out of service: no trip, none worse."""
 
+TRIP: Final = frozenset({Severity.TRIP})
 SYSTEM: Final = frozenset({Actor.SYSTEM})
 PEOPLE: Final = frozenset({Actor.OPERATOR, Actor.MAINTAINER})
 MAINTAINER: Final = frozenset({Actor.MAINTAINER})
+NO_SHELF, ONE_SHOT, TIMED = Shelving
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,67 +118,39 @@ class Row:
 
 
 _NEW: Final = {"active": True, "acked": False}
+_OVER: Final = {"active": False, "acked": True}
 
 TABLE: Final = (
-    Row(AlarmEvent.ACTIVATE, SYSTEM, {"active": False}, _NEW, ALL - {Severity.TRIP}),
-    Row(
-        AlarmEvent.ACTIVATE,
-        SYSTEM,
-        {"active": False},
-        {**_NEW, "latched": True},
-        frozenset({Severity.TRIP}),
-    ),
+    Row(AlarmEvent.ACTIVATE, SYSTEM, {"active": False}, _NEW, ALL - TRIP),
+    Row(AlarmEvent.ACTIVATE, SYSTEM, {"active": False}, {**_NEW, "latched": True}, TRIP),
     *(
-        Row(AlarmEvent.DEACTIVATE, SYSTEM, {"active": True, "shelving": each}, {"active": False})
-        for each in (Shelving.UNSHELVED, Shelving.TIMED)
-    ),
-    Row(
-        AlarmEvent.DEACTIVATE,
-        SYSTEM,
-        {"active": True, "shelving": Shelving.ONE_SHOT},
-        {"active": False, "shelving": Shelving.UNSHELVED},
+        Row(AlarmEvent.DEACTIVATE, SYSTEM, {"active": True, "shelving": each}, then)
+        for each, then in (
+            (NO_SHELF, {"active": False}),
+            (TIMED, {"active": False}),
+            (ONE_SHOT, {"active": False, "shelving": NO_SHELF}),
+        )
     ),
     Row(AlarmEvent.ACKNOWLEDGE, PEOPLE, {"acked": False}, {"acked": True}),
-    Row(
-        AlarmEvent.RESET,
-        PEOPLE,
-        {"latched": True, "active": False, "acked": True},
-        {"latched": False},
-    ),
+    Row(AlarmEvent.RESET, PEOPLE, {**_OVER, "latched": True}, {"latched": False}),
     *(
-        Row(event, PEOPLE, {"shelving": each}, {"shelving": to}, HIDEABLE)
-        for event, to in (
-            (AlarmEvent.TIMED_SHELVE, Shelving.TIMED),
-            (AlarmEvent.ONE_SHOT_SHELVE, Shelving.ONE_SHOT),
+        Row(event, roles, {"shelving": each}, {"shelving": to}, HIDEABLE)
+        for event, roles, to in (
+            (AlarmEvent.TIMED_SHELVE, PEOPLE, TIMED),
+            (AlarmEvent.ONE_SHOT_SHELVE, PEOPLE, ONE_SHOT),
+            (AlarmEvent.UNSHELVE, frozenset(Actor), NO_SHELF),
         )
         for each in Shelving
         if each is not to
     ),
     *(
-        Row(
-            AlarmEvent.UNSHELVE,
-            frozenset(Actor),
-            {"shelving": each},
-            {"shelving": Shelving.UNSHELVED},
-            HIDEABLE,
+        Row(event, MAINTAINER, {name: not to}, {name: to}, HIDEABLE)
+        for event, name, to in (
+            (AlarmEvent.SUPPRESS, "suppressed", True),
+            (AlarmEvent.UNSUPPRESS, "suppressed", False),
+            (AlarmEvent.REMOVE_FROM_SERVICE, "out_of_service", True),
+            (AlarmEvent.PLACE_IN_SERVICE, "out_of_service", False),
         )
-        for each in (Shelving.TIMED, Shelving.ONE_SHOT)
-    ),
-    Row(AlarmEvent.SUPPRESS, MAINTAINER, {"suppressed": False}, {"suppressed": True}, HIDEABLE),
-    Row(AlarmEvent.UNSUPPRESS, MAINTAINER, {"suppressed": True}, {"suppressed": False}, HIDEABLE),
-    Row(
-        AlarmEvent.REMOVE_FROM_SERVICE,
-        MAINTAINER,
-        {"out_of_service": False},
-        {"out_of_service": True},
-        HIDEABLE,
-    ),
-    Row(
-        AlarmEvent.PLACE_IN_SERVICE,
-        MAINTAINER,
-        {"out_of_service": True},
-        {"out_of_service": False},
-        HIDEABLE,
     ),
 )
 """All changes that are allowed; a missing row is a refusal."""

@@ -18,10 +18,10 @@ import stat
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from labharness.core.clock import utc_text
 from labharness.core.errors import LabError
@@ -161,19 +161,24 @@ def _share(handle: int, folder: Path) -> None:
 
 
 def _line(fact: Fact) -> str:
-    body = {
-        "event": fact.event.value,
-        "alarm": fact.alarm,
-        "at": utc_text(fact.at),
-        "role": fact.role.value,
-        "who": fact.who[:TEXT_MAX],
-        "why": coded(fact.why if len(fact.why) <= TEXT_MAX else fact.why[:TEXT_MAX]),
-        "severity": fact.severity.value,
-        "source": fact.source,
-        "rank": fact.rank,
-        "shelve_s": fact.shelve_s,
-    }
-    return json.dumps(body, ensure_ascii=True, sort_keys=True)
+    why = coded(fact.why if len(fact.why) <= TEXT_MAX else fact.why[:TEXT_MAX])
+    cut = {"at": utc_text(fact.at), "who": fact.who[:TEXT_MAX], "why": why}
+    return json.dumps(asdict(fact) | cut, ensure_ascii=True, sort_keys=True)
+
+
+READS: Final[Mapping[str, Callable[[Any], object]]] = {
+    "event": AlarmEvent,
+    "alarm": str,
+    "at": lambda text: datetime.fromisoformat(text.replace("Z", "+00:00")),
+    "role": Actor,
+    "who": str,
+    "why": str,
+    "severity": Severity,
+    "source": str,
+    "rank": int,
+    "shelve_s": float,
+}
+"""The fields of a fact, each with what reads it."""
 
 
 def _fact(line: bytes) -> Fact | None:
@@ -181,23 +186,11 @@ def _fact(line: bytes) -> Fact | None:
         return None
     try:
         body = json.loads(line, object_hook=revived)
-        at = datetime.fromisoformat(body["at"].replace("Z", "+00:00"))
-        if at.tzinfo is None or at.year not in YEARS:
-            return None
-        return Fact(
-            event=AlarmEvent(body["event"]),
-            alarm=str(body["alarm"]),
-            at=at,
-            role=Actor(body["role"]),
-            who=str(body["who"]),
-            why=str(body["why"]),
-            severity=Severity(body["severity"]),
-            source=str(body["source"]),
-            rank=int(body["rank"]),
-            shelve_s=float(body["shelve_s"]),
-        )
+        fields: dict[str, Any] = {name: read(body[name]) for name, read in READS.items()}
+        fact = Fact(**fields)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None  # written by hand or by a broken disk: not a fact
+    return None if fact.at.tzinfo is None or fact.at.year not in YEARS else fact
 
 
 ALERT_S_MAX: Final = 10.0
@@ -261,15 +254,18 @@ def strange_addresses(addresses: Mapping[str, str]) -> tuple[str, ...]:
     if not addresses:
         return ()
     try:
-        import apprise
+        return tuple(name for name, service in _services(addresses).items() if service is None)
     except ImportError:
         return ()  # `AppriseChannels` reports that
+
+
+def _services(addresses: Mapping[str, str]) -> dict[str, Any]:
+    """Return the service behind each address; ``None`` where apprise knows none."""
+    import apprise
+
     logging.getLogger("apprise").disabled = True  # it writes parts of addresses to its log
-    return tuple(
-        name
-        for name, address in addresses.items()
-        if apprise.Apprise.instantiate(address, suppress_exceptions=True) is None
-    )
+    made = apprise.Apprise.instantiate
+    return {name: made(each, suppress_exceptions=True) for name, each in addresses.items()}
 
 
 class Channels(Protocol):
@@ -299,13 +295,11 @@ class AppriseChannels:
 
     def __init__(self, addresses: Mapping[str, str]) -> None:
         try:
-            import apprise
+            services = _services(addresses)
         except ImportError:
             raise BadAddress(f"alerts take apprise: {EXTRAS['apprise'].command}") from None
-        logging.getLogger("apprise").disabled = True  # it writes parts of addresses to its log
         self._queues: dict[str, queue.Queue[tuple[str, str, Done]]] = {}
-        for name, address in addresses.items():
-            service = apprise.Apprise.instantiate(address, suppress_exceptions=True)
+        for name, service in services.items():
             if service is None:
                 raise BadAddress(f"alert {name!r}: apprise does not know an address like its url")
             service.socket_connect_timeout = SERVICE_S_MAX
