@@ -115,9 +115,7 @@ def resolve(uri: str, roots: Iterable[Path]) -> Path:
         ArtifactRefused: The address is malformed, unlisted, or leads out of its directory.
         KeyMissing: No directory that can be read has it, and one cannot be.
     """
-    for file, _ in _found(uri, roots):
-        return file
-    raise _nowhere(uri)
+    return next(_found(uri, roots))[0]
 
 
 def resolve_all(uri: str, roots: Iterable[Path]) -> dict[Path, str]:
@@ -129,17 +127,11 @@ def resolve_all(uri: str, roots: Iterable[Path]) -> dict[Path, str]:
         ArtifactRefused: As `resolve`.
         KeyMissing: As `resolve`.
     """
-    files = dict(_found(uri, roots))
-    if not files:
-        raise _nowhere(uri)
-    return files
-
-
-def _nowhere(uri: str) -> ArtifactRefused:
-    return ArtifactRefused("artifact.none", uri=uri)
+    return dict(_found(uri, roots))
 
 
 def _found(uri: str, roots: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    """Return each file behind an address, with its checksum; raise where there is none."""
     match = _URI.fullmatch(uri)
     if match is None:
         raise ArtifactRefused("artifact.address", uri=uri)
@@ -162,8 +154,8 @@ def _found(uri: str, roots: Iterable[Path]) -> Iterator[tuple[Path, str]]:
             raise ArtifactRefused("artifact.missing", uri=uri)
         found = True
         yield file, str(listed.checksum)
-    if hidden is not None and not found:
-        raise hidden
+    if not found:
+        raise hidden or ArtifactRefused("artifact.none", uri=uri)
 
 
 def _read_index(directory: Path) -> tuple[str, list[Artifact]]:

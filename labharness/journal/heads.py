@@ -127,7 +127,9 @@ class HeadKeeper:
         bare = SignedHead(*names, head.seq, head.hash, self._now(), ended, self._public)
         signed = replace(bare, signature=self._key.sign(bare.signed_bytes()).hex())
         try:
-            self._write(self.place / file_name(*names), canonical(asdict(signed)))
+            self._write(
+                self.place / f"{names[0][:32]}-{names[1][:32]}.json", canonical(asdict(signed))
+            )
         except OSError as why:
             if not self._failed:
                 LOG.warning("no head of the journal is kept in %s: %s", self.place, why)
@@ -233,11 +235,6 @@ def head_key(folder: Path) -> bytes:
         finally:
             fresh.unlink()
         sync_folder(folder)
-
-
-def file_name(run: str, about: str) -> str:
-    """Return the name of the file of a run's head."""
-    return f"{run[:32]}-{about[:32]}.json"
 
 
 def _kept(place: Path, run: str) -> Iterator[tuple[SignedHead, Path]]:

@@ -108,7 +108,10 @@ def stored(path: Path, until_seq: int | None = None) -> Iterator[Sealed]:
     Raises:
         JournalFailed: The file cannot be opened or read, or is of a newer format.
     """
-    packed = _format(path) >= PACKED_SINCE
+    found = run_header(path).get("format", 1)
+    if not isinstance(found, int) or found > FORMAT:
+        raise JournalFailed(f"{path} is of format {found}; this version reads up to {FORMAT}")
+    packed = found >= PACKED_SINCE
     last = sys.maxsize if until_seq is None else until_seq
     with _stored(path) as rows:
         for one in rows.after(FIRST_SEQ - 1, last):
@@ -233,13 +236,6 @@ def export_jsonl(path: Path, out: BinaryIO, until_seq: int | None = None) -> int
         out.write(b"{" + block + b'"hash":"' + digest + b'","record":' + one.data + b"}\n")
         count += 1
     return count
-
-
-def _format(path: Path) -> int:
-    found = run_header(path).get("format", 1)
-    if not isinstance(found, int) or found > FORMAT:
-        raise JournalFailed(f"{path} is of format {found}; this version reads up to {FORMAT}")
-    return found
 
 
 def _unpacked(block: bytes) -> bytes:

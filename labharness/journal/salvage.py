@@ -4,6 +4,7 @@ import contextlib
 import os
 import sqlite3
 from pathlib import Path
+from shutil import copyfileobj
 from typing import Final
 
 from labharness.core.files.durable import sync_folder
@@ -14,8 +15,6 @@ from labharness.journal.rows import Rows
 
 ASIDE_MAX: Final = 100
 """Most damaged files that are kept beside one journal; a disk that damages more needs a person."""
-
-COPY_BYTES: Final = 2**20
 
 
 def salvage(path: Path) -> VerifyReport:
@@ -80,8 +79,7 @@ def _kept_aside(path: Path) -> Path:
 
 def _copy(source: Path, target: Path) -> None:
     with source.open("rb") as read, target.open("xb") as written:
-        while part := read.read(COPY_BYTES):
-            written.write(part)
+        copyfileobj(read, written)
         written.flush()
         os.fsync(written.fileno())
 

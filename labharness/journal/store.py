@@ -103,17 +103,13 @@ class Journal(Protocol):
 class _Stream:
     name: str
     columns: tuple[str, ...]
+    form: struct.Struct
     pack: Callable[..., bytes]
     block: bytearray
 
     @property
-    def row_bytes(self) -> int:
-        return 8 * (1 + len(self.columns))
-
-    @property
     def last_at_s(self) -> float:
-        at_s: float = struct.unpack_from("<d", self.block, len(self.block) - self.row_bytes)[0]
-        return at_s
+        return float(self.form.unpack_from(self.block, len(self.block) - self.form.size)[0])
 
 
 class SqliteJournal:
@@ -157,7 +153,6 @@ class SqliteJournal:
         self._queue: list[Row] = []
         self._newest_at_s = 0.0
         self._streams: list[_Stream] = []
-        self._packs: list[tuple[Callable[..., bytes], bytearray]] = []
         self._block_end_s = -math.inf
         self._failure: str | None = None
         self._heads = heads
@@ -389,9 +384,8 @@ class SqliteJournal:
         return self._add_stream(name, tuple(columns))
 
     def _add_stream(self, name: str, columns: tuple[str, ...]) -> int:
-        stream = _Stream(name, columns, struct.Struct(f"<{1 + len(columns)}d").pack, bytearray())
-        self._streams.append(stream)
-        self._packs.append((stream.pack, stream.block))
+        form = struct.Struct(f"<{1 + len(columns)}d")
+        self._streams.append(_Stream(name, columns, form, form.pack, bytearray()))
         return len(self._streams) - 1
 
     def sample(self, stream: int, at_s: float, values: Sequence[float]) -> None:
@@ -406,8 +400,8 @@ class SqliteJournal:
         """
         # the negated comparison also catches NaN
         ended = not at_s < self._block_end_s and self._turn_block(at_s)
-        pack, block = self._packs[stream]
-        block += pack(at_s, *values)
+        to = self._streams[stream]
+        to.block += to.pack(at_s, *values)
         if ended:
             self._commit_soon()
 
@@ -420,16 +414,14 @@ class SqliteJournal:
         # behind it.
         ended = math.isfinite(self._block_end_s)
         self._block_end_s = (at_s // self._block_s + 1) * self._block_s
-        if failure := self._failure or self._stuck():
+        failure = self._failure
+        if not failure and self._thread is not None and self._thread.late:
+            failure = f"a commit takes more than {COMMIT_S_MAX:g} s"
+        if failure:
             self._block_end_s = -math.inf
             raise JournalFailed(f"{self.path}: nothing is appended since: {failure}")
         self._chain_blocks()
         return ended
-
-    def _stuck(self) -> str:
-        if self._thread is not None and self._thread.late:
-            return f"a commit takes more than {COMMIT_S_MAX:g} s"
-        return ""
 
     def _chain_blocks(self) -> None:
         """Chain what all streams hold as one record, stream by stream."""
@@ -438,7 +430,7 @@ class SqliteJournal:
             return
         block = b"".join(each.block for _, each in parts)
         body = {
-            "of": [[number, len(each.block) // each.row_bytes] for number, each in parts],
+            "of": [[number, len(each.block) // each.form.size] for number, each in parts],
             "sha256": sha256(block).hexdigest(),
         }
         last_at_s = max(each.last_at_s for _, each in parts)
