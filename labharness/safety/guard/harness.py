@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from labharness.safety.guard.process import ProcessGuard
 
 WHERE = "message of the harness"
+NEVER = float("inf")
 
 
 class HarnessSession:
@@ -281,25 +282,18 @@ class HarnessWatch:
         silence_s_max: Longest allowed silence.
         procedure: The procedure to run after it. Each heartbeat may name another, because the safe
             state depends on the state of the line.
-        heard_s: Time at which the last heartbeat was made; ``inf`` while nothing is armed.
+        heard_s: Time at which the last heartbeat was made, from which the watch begins; `NEVER`
+            while nothing is armed, and nothing is watched.
     """
 
     silence_s_max: float
     procedure: str
-    heard_s: float = float("inf")
+    heard_s: float = NEVER
 
     @property
     def due_s(self) -> float:
         """Time at which the harness counts as lost, unless a heartbeat comes."""
         return self.heard_s + self.silence_s_max
-
-    def begin(self, now: float) -> None:
-        """Watch from now on."""
-        self.heard_s = now
-
-    def end(self) -> None:
-        """Stop watching: nothing is armed."""
-        self.heard_s = float("inf")
 
     def heartbeat(self, made_s: float, now: float, procedure: str) -> float:
         """Take a heartbeat; one from the future counts as made now.
@@ -308,7 +302,7 @@ class HarnessWatch:
             The silence before it (s) if it was too long, else 0. Harness and guard may have stood
             still together, with the machine; such a heartbeat is not taken.
         """
-        if self.heard_s != float("inf"):
+        if self.heard_s != NEVER:
             fresh_s = max(self.heard_s, min(made_s, now))
             if fresh_s > self.due_s:
                 return fresh_s - self.heard_s

@@ -87,12 +87,11 @@ class Ports:
 
     def watch(self) -> None:
         """Listen to every link that is open."""
-        for name, link in self._links.items():
-            if link.fileno() >= 0:
-                self._selector.register(link.fileno(), selectors.EVENT_READ, self._reader(name))
+        for name in self._links:
+            self._listen(name)
 
     def _listen(self, name: str) -> None:
-        """Listen to a link that was opened again; what cannot be listened to is closed."""
+        """Listen to a link if it is open; what cannot be listened to is closed."""
         link = self._links[name]
         if link.fileno() >= 0:
             try:
@@ -115,8 +114,7 @@ class Ports:
         self._asked[name] = number
         why = self._hand_over(name, frame)
         if why:
-            if self._links[name].fileno() < 0:
-                self._wanted[name] = None
+            self._want([name])
             self._end(name, why, now)
 
     def forget(self) -> None:
@@ -128,9 +126,8 @@ class Ports:
         self._send_safe(self.core.trip(procedure))
         self.duty.begin(self.core.procedures[procedure])
 
-    def repeat(self, frames: Iterable[SafeFrame]) -> None:
+    def repeat(self, frames: Collection[SafeFrame]) -> None:
         """Send frames of a procedure for a harness that has it in force."""
-        frames = tuple(frames)
         self.duty.add(frames)
         self._send_again(frames)
 
@@ -146,13 +143,14 @@ class Ports:
     def _send_again(self, frames: Collection[SafeFrame]) -> None:
         """Send frames; lost links among theirs are opened for the next time."""
         self._send_safe(self.core.queue(frames))
-        lost = (frame.port for frame in frames if self._links[frame.port].fileno() < 0)
-        self._wanted.update(dict.fromkeys(lost))
+        self._want(frame.port for frame in frames)
 
     def want_closed(self) -> None:
         """Open the closed links: a harness has come that may need them."""
-        closed = (name for name, link in self._links.items() if link.fileno() < 0)
-        self._wanted.update(dict.fromkeys(closed))
+        self._want(self._links)
+
+    def _want(self, names: Iterable[str]) -> None:
+        self._wanted.update(dict.fromkeys(e for e in names if self._links[e].fileno() < 0))
 
     @property
     def may_reopen(self) -> bool:

@@ -15,7 +15,7 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -37,7 +37,13 @@ from labharness.safety.guard.armed import (
     read_whole,
 )
 from labharness.safety.guard.core import NotPermitted
-from labharness.safety.guard.harness import LOG_FILE, HarnessSession, HarnessWatch, OfflineLog
+from labharness.safety.guard.harness import (
+    LOG_FILE,
+    NEVER,
+    HarnessSession,
+    HarnessWatch,
+    OfflineLog,
+)
 from labharness.safety.guard.latch import ArmedMarker, Latch
 from labharness.safety.guard.messages import KEY_BYTES, BadFields, SocketLines
 from labharness.safety.guard.port import SafeFrame
@@ -60,7 +66,6 @@ PUTS_OFF_S = 15.0  # what a harness sends of a procedure puts the guard's own of
 COME_S_MAX = 30.0  # with ``once``: how long to wait for the harness that asked for this guard
 LEAVE_S_MAX = 5.0  # a guard that is told to stop waits this long for its procedure's answers
 DISK_S_MAX = 10.0  # an unanswered procedure keeps the latch from the disk so long
-NEVER = float("inf")
 
 
 class ProcessGuard:
@@ -268,7 +273,7 @@ class ProcessGuard:
         self.latch.hold(trip)
         self.log.add("tripped", procedure=procedure, why=coded(trip.detail))
 
-    def repeat(self, frames: Iterable[SafeFrame]) -> None:
+    def repeat(self, frames: Sequence[SafeFrame]) -> None:
         """Send frames of the procedure in force for a harness, which repeats them by itself."""
         self.ports.repeat(frames)
         self._look_again(PUTS_OFF_S, alone=False)
@@ -285,7 +290,7 @@ class ProcessGuard:
         self._send_procedure(procedure)
         self.latch.hold(trip)
         self.core.disarm()
-        self._watch.end()
+        self._watch.heard_s = NEVER
         self._look_again(REPEAT_S, alone=True)
         self.log.add("tripped by itself", procedure=procedure, why=why)
         self._tell("tripped", trip=trip)
@@ -343,13 +348,13 @@ class ProcessGuard:
         self._marker.wanted = procedure
         self.core.arm()
         self._watch.procedure = procedure
-        self._watch.begin(self.steady_s())
+        self._watch.heard_s = self.steady_s()
         self._repeat_s = NEVER
 
     def disarm(self) -> None:
         """Take no more permits, and stop the watch; the marker goes in the disk's turn."""
         self.core.disarm()
-        self._watch.end()
+        self._watch.heard_s = NEVER
 
     def heartbeat(self, made_s: float, procedure: str) -> None:
         """Take a heartbeat; it delays no repeat: a harness that only looks sends them too."""
@@ -364,14 +369,14 @@ class ProcessGuard:
         self._marker.wait()
         if self.latch.unreadable:
             self._read_latch_anew()
-        if self.latch.unreadable:
-            return self.latch.unreadable
+            if self.latch.unreadable:
+                return self.latch.unreadable
         try:
             self.latch.open()
         except OSError as why:
             return f"the latch does not open: {why.strerror}"
         self.core.reset()
-        self._watch.end()  # nothing is armed any more
+        self._watch.heard_s = NEVER  # nothing is armed any more
         self.ports.duty.end()
         self._repeat_s = NEVER
         return ""
@@ -590,10 +595,9 @@ def _open_links(ports: Sequence[ArmedPort], *, owed: bool) -> dict[str, Descript
             del failed[name]
 
     for port in ports:
-        link: Descriptor = TcpDescriptor(port.host, port.tcp_port)
+        links[port.name] = TcpDescriptor(port.host, port.tcp_port)
         if port.link == "serial":
-            link = SerialDescriptor(port.path, port.baud, port.parity, port.stop_bits)
-        links[port.name] = link
+            links[port.name] = SerialDescriptor(port.path, port.baud, port.parity, port.stop_bits)
     openings = [Thread(target=open_one, args=(name,), daemon=True) for name in links]
     for each in openings:
         each.start()

@@ -372,12 +372,12 @@ class RemoteGuard(Shell):
         fields = Fields(message, "message of the guard")
         what = fields.text("say")
         if what == "busy":
-            self._greeted("busy")
+            _settle(self._welcome, "busy")
             return
         if what == "welcome":
             digest = fields.text("digest")
             if digest != arming_digest(self._text):
-                self._greeted("other_files")
+                _settle(self._welcome, "other_files")
                 return
             self._take_welcome(**read_fields(SAYS["welcome"], fields, digest=digest))
         self._take_standing(read_fields(STANDING, fields))
@@ -394,7 +394,7 @@ class RemoteGuard(Shell):
         elif what == "lost":
             self.on_link_lost(said["port"], said["why"])
         elif what in ("armed", "reset"):
-            self._answered(said["error"])
+            _settle(self._answer, said["error"])
         for port in self._free:
             self._offer(port)
 
@@ -410,15 +410,7 @@ class RemoteGuard(Shell):
             self.trip(self._trip)
         if self.on_offline_log([e if isinstance(e, dict) else {"what": str(e)} for e in log]):
             self._tell(ask("imported"))
-        self._greeted("")
-
-    def _answered(self, error: str) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result(error)
-
-    def _greeted(self, said: str) -> None:
-        if self._welcome is not None and not self._welcome.done():
-            self._welcome.set_result(said)
+        _settle(self._welcome, "")
 
     def _take_standing(self, told: Mapping[str, Any]) -> None:
         """Take the fields `STANDING` of a message."""
@@ -445,12 +437,12 @@ class RemoteGuard(Shell):
         if transport is not self._transport:
             return
         self._transport = None
-        self._greeted("retired")
+        _settle(self._welcome, "retired")
         if self._lost:  # it never let us in
             return
         self._lost = "the guard process is gone; nothing can be written until it is back"
         self._is_armed = False
-        self._answered(self._lost)
+        _settle(self._answer, self._lost)
         for port, asked in self._asked.items():
             self._asked[port] = None
             if asked is not None:
@@ -471,6 +463,11 @@ class RemoteGuard(Shell):
                 await self.open()
                 return
             await asyncio.sleep(RETURN_S)
+
+
+def _settle(waiting: "asyncio.Future[str] | None", said: str) -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(said)
 
 
 class SplitGuard(Tells):

@@ -145,7 +145,10 @@ class Child:
     def start(self) -> None:
         """Start it; raises ``OSError``."""
         self._started = True
-        log = self._opened_log()
+        try:  # a log that does not open keeps no guard from beginning
+            log = open_own(self._log, os.O_WRONLY | os.O_TRUNC, 0o600)
+        except OSError:
+            log = os.open(os.devnull, os.O_WRONLY)
         try:
             self.pid = os.posix_spawn(
                 self._command[0],
@@ -160,13 +163,6 @@ class Child:
             )
         finally:
             os.close(log)
-
-    def _opened_log(self) -> int:
-        """Open its log; a log that does not open keeps no guard from beginning."""
-        try:
-            return open_own(self._log, os.O_WRONLY | os.O_TRUNC, 0o600)
-        except OSError:
-            return os.open(os.devnull, os.O_WRONLY)
 
     def running(self) -> bool:
         """Return whether it lives, and bury it if not."""

@@ -31,7 +31,7 @@ from labharness.lab.wiring.arming import armed_of
 from labharness.line import compile_procedures
 from labharness.safety.guard import Permit, SafeFrame
 from labharness.safety.guard.armed import Armed, ArmedPort, BadArming, read_armed
-from labharness.safety.guard.harness import HarnessWatch, OfflineLog
+from labharness.safety.guard.harness import NEVER, HarnessWatch, OfflineLog
 from labharness.safety.guard.messages import (
     LINE_BYTES_MAX,
     BadFields,
@@ -264,16 +264,16 @@ def test_a_harness_is_overdue_after_its_silence_and_not_before() -> None:
     watch.heartbeat(5.0, 5.0, "vent")
     assert watch.procedure == "vent"
     assert not watch.overdue(1e9)
-    watch.begin(10.0)
+    watch.heard_s = 10.0
     assert (watch.overdue(10.5), watch.overdue(10.500001)) == (False, True)
     watch.heartbeat(10.4, 10.45, "stop")
     assert (watch.overdue(10.9), watch.overdue(10.91)) == (False, True)
     watch.heartbeat(10.2, 10.95, "stop")
     assert watch.overdue(10.95), "a heartbeat counts from when it was made"
-    watch.begin(10.6)
+    watch.heard_s = 10.6
     watch.heartbeat(99.0, 11.0, "stop")
     assert watch.due_s == 11.5, "nobody heartbeats in the future"
-    watch.end()
+    watch.heard_s = NEVER
     assert watch.due_s == float("inf")
 
 
