@@ -461,7 +461,7 @@ PLANTED = (
     PlantedBug(
         "samples unpacked without a bound",
         "labharness.journal.reading:_unpacked",
-        "packed.decompress(block, BLOCK_BYTES_MAX)",
+        "packed.decompress(block, layout.BLOCK_BYTES_MAX)",
         "packed.decompress(block)",
         "tests/journal/test_journal_store.py::test_a_block_is_unpacked_up_to_a_bound",
         promise=20,

@@ -133,7 +133,7 @@ IN_THE_GUARD = (
     PlantedBug(
         "seal of a permit not checked",
         "labharness.safety.guard.harness:HarnessSession._permitted",
-        "not fits(self._key, permit, request, said['seal'])",
+        "not messages.fits(self._key, permit, request, said['seal'])",
         "False",
         "tests/safety/guard/test_guard_permits.py::test_no_forged_permit_passes",
         promise=4,
@@ -286,7 +286,7 @@ IN_THE_GUARD = (
         "unanswered safe frame left to who only looks on",
         "labharness.safety.guard.process:ProcessGuard.heartbeat",
         "self._marker.wanted = procedure",
-        "self._put_off()\nself._marker.wanted = procedure",
+        "self._look_again(PUTS_OFF_S, alone=False)\nself._marker.wanted = procedure",
         "tests/safety/guard/test_guard_alone.py::test_who_only_looks_on_takes_no_duty_from_the_guard",
         promise=12,
         detector="byte log",
@@ -521,13 +521,13 @@ IN_THE_GUARD = (
         "reason read before the first byte",
         "labharness.safety.guard.process:ProcessGuard.trip",
         "self._send_procedure(procedure)\n"
-        "self._put_off()\n"
+        "self._look_again(PUTS_OFF_S, alone=False)\n"
         "try:\n"
         "    trip = read()\n"
         "except BadFields as why:\n"
         "    self.latch.hold(self._trip_of('harness', str(why), procedure))\n"
         "    raise",
-        "self._put_off()\n"
+        "self._look_again(PUTS_OFF_S, alone=False)\n"
         "try:\n"
         "    trip = read()\n"
         "    self._send_procedure(procedure)\n"

@@ -88,7 +88,7 @@ IN_STEP = (
     PlantedBug(
         "guard process not told of a reply that cannot be decoded",
         "labharness.safety.guard.remote:RemoteGuard.doubt",
-        "self._tell(ask('doubt', port=port))",
+        "self._tell(messages.ask('doubt', port=port))",
         "self._busy_since[port] = 0",
         f"{SHELLS}test_a_port_whose_reply_cannot_be_read_is_asked_when_it_was_quiet_for_a_time_out"
         "[process]",

@@ -19,8 +19,8 @@ IN_THE_JOURNAL = (
     PlantedBug(
         "reading beyond the damage",
         "labharness.journal.reading:stored",
-        "rows.after(FIRST_SEQ - 1, last)",
-        "rows.after(FIRST_SEQ - 1)",
+        "rows.after(chain.FIRST_SEQ - 1, last)",
+        "rows.after(chain.FIRST_SEQ - 1)",
         "tests/journal/test_journal_damage.py::"
         "test_whichever_page_is_lost_what_is_read_is_a_beginning[groups]",
         promise=59,

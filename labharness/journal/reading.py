@@ -13,37 +13,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import labharness.journal.chain as chain
+import labharness.journal.layout as layout
 from labharness.core.vocabulary.texts import Text
-from labharness.journal.chain import (
-    ENCRYPTED,
-    FIRST_SEQ,
-    GENESIS,
-    Head,
-    Record,
-    Sealed,
-    VerifyReport,
-    unseal,
-    verify,
-)
 from labharness.journal.encryption import KEY_NAME, KeyMissing, RunKey, key_of
-from labharness.journal.layout import (
-    BLOCK_BYTES_MAX,
-    FORMAT,
-    PACKED_SINCE,
-    JournalEmpty,
-    JournalFailed,
-    sqlite_errors,
-)
 from labharness.journal.rows import Rows
 
 NOTHING_BESIDE = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_CANTOPEN)
-HIDDEN = f'"kind":"{ENCRYPTED}"'.encode()
+HIDDEN = f'"kind":"{chain.ENCRYPTED}"'.encode()
 """Stands in the text of each record that holds another one, and perhaps in others."""
 
 READ_S_MAX = 0.25  # longest wait of a reader for a lock; a journal under recovery is locked
 
 
-def read(path: Path, until_seq: int | None = None) -> Iterator[Record]:
+def read(path: Path, until_seq: int | None = None) -> Iterator[chain.Record]:
     """Return the committed records in their order.
 
     They are not checked. Of a file that may be damaged, `verify_file` returns the last good record,
@@ -60,7 +43,7 @@ def read(path: Path, until_seq: int | None = None) -> Iterator[Record]:
         yield _unsealed(path, record)
 
 
-def read_after(path: Path, seq: int) -> Iterator[Record]:
+def read_after(path: Path, seq: int) -> Iterator[chain.Record]:
     """Return the committed records after one, without their blocks of samples.
 
     A reader that follows a run asks this again and again.
@@ -73,7 +56,7 @@ def read_after(path: Path, seq: int) -> Iterator[Record]:
             yield _unsealed(path, one)
 
 
-def sealed(path: Path, until_seq: int | None = None) -> Iterator[Sealed]:
+def sealed(path: Path, until_seq: int | None = None) -> Iterator[chain.Sealed]:
     """Return the committed records as `stored` does, those of a confidential run decrypted.
 
     Raises:
@@ -83,10 +66,10 @@ def sealed(path: Path, until_seq: int | None = None) -> Iterator[Sealed]:
     return _decrypted(path, stored(path, until_seq))
 
 
-def _decrypted(path: Path, found: Iterable[Sealed]) -> Iterator[Sealed]:
+def _decrypted(path: Path, found: Iterable[chain.Sealed]) -> Iterator[chain.Sealed]:
     key: RunKey | None = None
     for one in found:
-        if HIDDEN in one.data and (record := _unsealed(path, one)).kind == ENCRYPTED:
+        if HIDDEN in one.data and (record := _unsealed(path, one)).kind == chain.ENCRYPTED:
             key = key or key_of(path.parent / KEY_NAME)
             if key is None:
                 raise KeyMissing(Text("encrypted.destroyed", path=str(path), name=KEY_NAME))
@@ -96,7 +79,7 @@ def _decrypted(path: Path, found: Iterable[Sealed]) -> Iterator[Sealed]:
             yield one
 
 
-def stored(path: Path, until_seq: int | None = None) -> Iterator[Sealed]:
+def stored(path: Path, until_seq: int | None = None) -> Iterator[chain.Sealed]:
     """Return the committed records as they were chained, their samples unpacked.
 
     Of a block that cannot be unpacked no samples are returned; they do not fit the record's hash.
@@ -109,12 +92,14 @@ def stored(path: Path, until_seq: int | None = None) -> Iterator[Sealed]:
         JournalFailed: The file cannot be opened or read, or is of a newer format.
     """
     found = run_header(path).get("format", 1)
-    if not isinstance(found, int) or found > FORMAT:
-        raise JournalFailed(f"{path} is of format {found}; this version reads up to {FORMAT}")
-    packed = found >= PACKED_SINCE
+    if not isinstance(found, int) or found > layout.FORMAT:
+        raise layout.JournalFailed(
+            f"{path} is of format {found}; this version reads up to {layout.FORMAT}"
+        )
+    packed = found >= layout.PACKED_SINCE
     last = sys.maxsize if until_seq is None else until_seq
     with _stored(path) as rows:
-        for one in rows.after(FIRST_SEQ - 1, last):
+        for one in rows.after(chain.FIRST_SEQ - 1, last):
             yield replace(one, block=_unpacked(one.block)) if packed and one.block else one
 
 
@@ -155,7 +140,9 @@ def sample_blocks(
             try:
                 yield from _parts(record.body, one.block or b"", streams)
             except (IndexError, KeyError, TypeError, ValueError, struct.error) as error:
-                raise JournalFailed(f"{path}: samples of record {one.seq}: {error}") from error
+                raise layout.JournalFailed(
+                    f"{path}: samples of record {one.seq}: {error}"
+                ) from error
 
 
 def _parts(
@@ -184,24 +171,24 @@ def about(path: Path) -> dict[str, Any]:
     return _header(path, "about")
 
 
-def verify_file(path: Path, outside: Head | None = None) -> VerifyReport:
+def verify_file(path: Path, outside: chain.Head | None = None) -> chain.VerifyReport:
     """Check the chain of a journal file; report the first record that does not fit or is not there.
 
     Raises:
         JournalFailed: The file cannot be opened, or has no readable header.
     """
-    genesis = hashlib.sha256(GENESIS + header_bytes(path, "run")).digest()
+    genesis = hashlib.sha256(chain.GENESIS + header_bytes(path, "run")).digest()
     run_header(path)
     broken = ""
 
-    def readable() -> Iterator[Sealed]:
+    def readable() -> Iterator[chain.Sealed]:
         nonlocal broken
         try:
             yield from stored(path)
-        except JournalFailed as why:
+        except layout.JournalFailed as why:
             broken = str(why)
 
-    report = verify(readable(), genesis=genesis, outside=outside)
+    report = chain.verify(readable(), genesis=genesis, outside=outside)
     if broken:
         bad = report.head.seq + 1
         report = replace(report, ok=False, first_bad_seq=bad, reason=broken, tail_known=False)
@@ -213,7 +200,7 @@ def verify_file(path: Path, outside: Head | None = None) -> VerifyReport:
 def _rows_behind(path: Path, good: int) -> int | None:
     """Return how many records are stored behind the good ones, as far as the file can tell."""
     for counted in (Rows.count, Rows.highest):
-        with contextlib.suppress(JournalFailed), _stored(path) as rows:
+        with contextlib.suppress(layout.JournalFailed), _stored(path) as rows:
             return max(counted(rows) - good, 0)
     return None
 
@@ -242,26 +229,28 @@ def _unpacked(block: bytes) -> bytes:
     """Return the samples of a block; none if it is not exactly one packed block."""
     packed = zlib.decompressobj()
     try:
-        samples = packed.decompress(block, BLOCK_BYTES_MAX)
+        samples = packed.decompress(block, layout.BLOCK_BYTES_MAX)
     except zlib.error:
         return b""
     return samples if packed.eof and not packed.unused_data else b""
 
 
-def _unsealed(path: Path, one: Sealed) -> Record:
+def _unsealed(path: Path, one: chain.Sealed) -> chain.Record:
     try:
-        return unseal(one)
+        return chain.unseal(one)
     except ValueError as error:
-        raise JournalFailed(f"{path}: {error}") from error
+        raise layout.JournalFailed(f"{path}: {error}") from error
 
 
 def _header(path: Path, part: str) -> dict[str, Any]:
     try:
         value = json.loads(header_bytes(path, part))
     except (ValueError, RecursionError) as error:
-        raise JournalFailed(f"{path}: the header {part!r} cannot be read: {error}") from error
+        raise layout.JournalFailed(
+            f"{path}: the header {part!r} cannot be read: {error}"
+        ) from error
     if not isinstance(value, dict):
-        raise JournalFailed(f"{path}: the header {part!r} is not an object")
+        raise layout.JournalFailed(f"{path}: the header {part!r} is not an object")
     return value
 
 
@@ -276,13 +265,13 @@ def header_bytes(path: Path, part: str) -> bytes:
             "SELECT CAST(value AS BLOB) FROM header WHERE part = ?", (part,)
         ).fetchone()
     if row is None or row[0] is None:
-        raise JournalFailed(f"{path}: the header {part!r} is missing")
+        raise layout.JournalFailed(f"{path}: the header {part!r} is missing")
     return bytes(row[0])
 
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    with sqlite_errors(path, "read"), contextlib.closing(_connected(path)) as database:
+    with layout.sqlite_errors(path, "read"), contextlib.closing(_connected(path)) as database:
         yield database
 
 
@@ -310,7 +299,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         database.close()
         code = getattr(why, "sqlite_errorcode", None)
         if code == sqlite3.SQLITE_ERROR and not tables:
-            raise JournalEmpty(f"{path} has no journal yet") from None
+            raise layout.JournalEmpty(f"{path} has no journal yet") from None
         if code not in NOTHING_BESIDE or _pending(path.with_name(f"{path.name}-wal")):
             raise
         return sqlite3.connect(f"{uri}&immutable=1", uri=True)

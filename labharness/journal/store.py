@@ -11,32 +11,13 @@ from threading import Lock
 from typing import Any, Final, Protocol, Self
 from zlib import compress
 
+import labharness.journal.chain as chain
+import labharness.journal.layout as layout
 from labharness.core.vocabulary.texts import Text
-from labharness.journal.chain import (
-    BLOCK_KINDS,
-    FIRST_SEQ,
-    Head,
-    Record,
-    Sealed,
-    canonical,
-    genesis_of,
-    link_hash,
-    record_bytes,
-    unseal,
-)
 from labharness.journal.committing import COMMIT_S_MAX, CommitThread
 from labharness.journal.disk import check_free, file_ids, make_room
 from labharness.journal.encryption import RunKey
 from labharness.journal.heads import HeadKeeper
-from labharness.journal.layout import (
-    BLOCK_BYTES_MAX,
-    FORMAT,
-    HEADER_TABLE,
-    PAGE_BYTES,
-    JournalDamaged,
-    JournalFailed,
-    sqlite_errors,
-)
 from labharness.journal.reading import verify_file
 from labharness.journal.rows import Row, Rows, definition
 
@@ -80,7 +61,7 @@ class Journal(Protocol):
     keeps: bool
 
     @property
-    def head(self) -> Head:
+    def head(self) -> chain.Head:
         """The newest record, committed or not."""
 
     def append(self, kind: str, body: Mapping[str, Any], at_s: float) -> int:
@@ -159,12 +140,12 @@ class SqliteJournal:
         self.key = key
         self._head_due_s = -math.inf
         self._disk = Lock()  # its holder may use the database
-        with sqlite_errors(path, "open"):
+        with layout.sqlite_errors(path, "open"):
             self._database = sqlite3.connect(
                 path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
             try:
-                self._open({**(run or {}), "format": FORMAT}, about or {})
+                self._open({**(run or {}), "format": layout.FORMAT}, about or {})
                 if speed is not None:  # virtual time stands still meanwhile
                     make_room(self._database, path)
                 self._opened_ids = file_ids(path)
@@ -177,26 +158,26 @@ class SqliteJournal:
 
     def _open(self, run: Mapping[str, Any], about: Mapping[str, Any]) -> None:
         execute = self._database.execute
-        execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file
+        execute(f"PRAGMA page_size={layout.PAGE_BYTES}")  # of a new file
         mode = execute("PRAGMA journal_mode=WAL").fetchone()[0]
         if mode != "wal":
-            raise JournalFailed(f"{self.path}: the file system allows no WAL (got {mode!r})")
+            raise layout.JournalFailed(f"{self.path}: the file system allows no WAL (got {mode!r})")
         execute("PRAGMA synchronous=FULL")
         execute("BEGIN IMMEDIATE")
         known = execute("SELECT name FROM sqlite_master WHERE name = 'header'").fetchone()
         if known is None:
-            execute(HEADER_TABLE)
+            execute(layout.HEADER_TABLE)
             execute(definition())
-            parts = (("run", canonical(run)), ("about", canonical(about)))
+            parts = (("run", chain.canonical(run)), ("about", chain.canonical(about)))
             self._database.executemany("INSERT INTO header VALUES (?, ?)", parts)
         stored = execute("SELECT CAST(value AS BLOB) FROM header WHERE part = 'run'").fetchone()
-        if stored != (canonical(run),):
-            raise JournalFailed(f"{self.path} is the journal of another run: {stored}")
+        if stored != (chain.canonical(run),):
+            raise layout.JournalFailed(f"{self.path} is the journal of another run: {stored}")
         run_first = "SELECT CAST(value AS BLOB) FROM header ORDER BY part DESC"
         self._headers = tuple(value for (value,) in execute(run_first))  # run, about
         self._rows = Rows(self._database)
         execute("COMMIT")
-        self._seq, self._hash = FIRST_SEQ - 1, genesis_of(run)
+        self._seq, self._hash = chain.FIRST_SEQ - 1, chain.genesis_of(run)
         last = self._rows.last()
         if last is not None:
             self._must_hold()
@@ -213,25 +194,25 @@ class SqliteJournal:
     def _must_hold(self) -> None:
         """Refuse to continue a damaged chain: what is added would hide where it broke."""
         if self.key is not None:
-            raise JournalFailed(f"{self.path}: an encrypted journal is not continued")
+            raise layout.JournalFailed(f"{self.path}: an encrypted journal is not continued")
         found = verify_file(self.path)
         if not found.ok:
             path, seq, good = str(self.path), found.first_bad_seq, found.head.seq
             why, rows = found.reason, found.rows_lost
-            raise JournalDamaged(
+            raise layout.JournalDamaged(
                 Text("journal.damaged", path=path, seq=seq, why=why, good=good, rows=rows)
             )
 
-    def _restored(self, sealed: Sealed) -> Record:
+    def _restored(self, sealed: chain.Sealed) -> chain.Record:
         try:
-            return unseal(sealed)
+            return chain.unseal(sealed)
         except ValueError as error:
-            raise JournalFailed(f"{self.path}: {error}") from error
+            raise layout.JournalFailed(f"{self.path}: {error}") from error
 
     @property
-    def head(self) -> Head:
+    def head(self) -> chain.Head:
         """The newest record, committed or not."""
-        return Head(self._seq, self._hash.hex())
+        return chain.Head(self._seq, self._hash.hex())
 
     def append(self, kind: str, body: Mapping[str, Any], at_s: float) -> int:
         """Chain a record and queue it; return its number.
@@ -266,7 +247,7 @@ class SqliteJournal:
             ValueError: As `append`; or the kind has no block, or the block is too long.
             JournalFailed: As `append`.
         """
-        if kind not in BLOCK_KINDS or len(block) > BLOCK_BYTES_MAX:
+        if kind not in chain.BLOCK_KINDS or len(block) > layout.BLOCK_BYTES_MAX:
             raise ValueError(f"a record {kind!r} takes no block of {len(block)} bytes")
         packed = compress(block, PACKING)
         ended = at_s >= self._block_end_s and self._turn_block(at_s)
@@ -277,12 +258,14 @@ class SqliteJournal:
 
     def _chain(self, kind: str, body: Mapping[str, Any], at_s: float, block: bytes | None) -> int:
         if len(self._queue) >= QUEUE_RECORDS_MAX and kind != "samples":
-            raise JournalFailed(f"{self.path}: {QUEUE_RECORDS_MAX} records wait for the disk")
+            raise layout.JournalFailed(
+                f"{self.path}: {QUEUE_RECORDS_MAX} records wait for the disk"
+            )
         seq = self._seq + 1
-        data = record_bytes(seq, at_s, kind, body)
+        data = chain.record_bytes(seq, at_s, kind, body)
         if self.key is not None:
             data, block = self.key.record(seq, at_s, data, block)
-        self._hash = link_hash(self._hash, data)
+        self._hash = chain.link_hash(self._hash, data)
         self._seq = seq
         self._newest_at_s = at_s
         self._queue.append((seq, data, self._hash, block))
@@ -306,7 +289,9 @@ class SqliteJournal:
                 file was removed or replaced, or another thread's commit takes too long.
         """
         if not self._disk.acquire(timeout=COMMIT_S_MAX):
-            raise JournalFailed(f"{self.path}: cannot write: no answer in {COMMIT_S_MAX:g} s")
+            raise layout.JournalFailed(
+                f"{self.path}: cannot write: no answer in {COMMIT_S_MAX:g} s"
+            )
         try:
             self._commit_queue()
         finally:
@@ -318,9 +303,9 @@ class SqliteJournal:
             return
         try:
             if file_ids(self.path) != self._opened_ids:
-                raise JournalFailed(f"{self.path}: cannot write: it was removed or replaced")
+                raise layout.JournalFailed(f"{self.path}: cannot write: it was removed or replaced")
             check_free(self.path)
-            with sqlite_errors(self.path, "write"):
+            with layout.sqlite_errors(self.path, "write"):
                 self._write_queue(rows)
         except Exception as error:
             self._failure = str(error) or repr(error)
@@ -331,9 +316,9 @@ class SqliteJournal:
         self._committed_seq, _, newest, _ = rows[-1]
         del self._queue[: len(rows)]
         if self._newest_at_s >= self._head_due_s:
-            self._keep_head(Head(self._committed_seq, newest.hex()))
+            self._keep_head(chain.Head(self._committed_seq, newest.hex()))
 
-    def _keep_head(self, head: Head, *, ended: bool = False) -> None:
+    def _keep_head(self, head: chain.Head, *, ended: bool = False) -> None:
         """Put the newest head on the disk where the run's folder is not."""
         if self._heads is not None:
             self._head_due_s = self._newest_at_s + self._heads.every_s
@@ -357,8 +342,8 @@ class SqliteJournal:
             JournalFailed: The commit failed.
             ValueError: There is no such record.
         """
-        if not FIRST_SEQ <= seq <= self._seq:
-            raise ValueError(f"no record {seq}; the journal holds {FIRST_SEQ} to {self._seq}")
+        if not chain.FIRST_SEQ <= seq <= self._seq:
+            raise ValueError(f"no record {seq}; the journal holds {chain.FIRST_SEQ} to {self._seq}")
         if seq <= self._committed_seq:
             return
         if self._thread is None:
@@ -419,7 +404,7 @@ class SqliteJournal:
             failure = f"a commit takes more than {COMMIT_S_MAX:g} s"
         if failure:
             self._block_end_s = -math.inf
-            raise JournalFailed(f"{self.path}: nothing is appended since: {failure}")
+            raise layout.JournalFailed(f"{self.path}: nothing is appended since: {failure}")
         self._chain_blocks()
         return ended
 

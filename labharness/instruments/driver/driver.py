@@ -8,16 +8,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar
 
-from labharness.core.vocabulary import (
-    DeviceFault,
-    LengthAt,
-    Message,
-    Program,
-    Protocol,
-    Request,
-    Rtu,
-    why_no_read,
-)
+import labharness.core.vocabulary.requests as requests
+from labharness.core.vocabulary import DeviceFault, Program, Protocol, Request, why_no_read
 from labharness.core.vocabulary.texts import Text
 
 
@@ -435,7 +427,11 @@ class Driver(ABC):
         an echo of its question.
         """
         asks = self.identify().request
-        return () if isinstance(asks.reply, Rtu | LengthAt | Message) else (asks,)
+        return (
+            ()
+            if isinstance(asks.reply, requests.Rtu | requests.LengthAt | requests.Message)
+            else (asks,)
+        )
 
     @abstractmethod
     def expects(self, identity: Identity) -> str:

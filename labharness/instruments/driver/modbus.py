@@ -18,28 +18,11 @@ from functools import partial
 from typing import Any, ClassVar, cast
 
 from pymodbus.framer import FramerRTU, FramerSocket
-from pymodbus.pdu import DecodePDU
-from pymodbus.pdu.bit_message import (
-    ReadCoilsRequest,
-    ReadDiscreteInputsRequest,
-    WriteSingleCoilRequest,
-)
+from pymodbus.pdu import DecodePDU, bit_message, register_message
 from pymodbus.pdu.pdu import ModbusPDU
-from pymodbus.pdu.register_message import (
-    ReadHoldingRegistersRequest,
-    WriteMultipleRegistersRequest,
-    WriteSingleRegisterRequest,
-)
 
-from labharness.core.vocabulary import (
-    BadReply,
-    LengthAt,
-    Protocol,
-    Request,
-    Rtu,
-    Transaction,
-    crc16_modbus,
-)
+import labharness.core.vocabulary.requests as requests
+from labharness.core.vocabulary import BadReply, Protocol, Request, Transaction
 from labharness.instruments.driver.driver import Identity, Query, Scan, fault, kept
 from labharness.instruments.driver.table import ANY, ChannelRow, TableDriver
 
@@ -54,7 +37,11 @@ EXCEPTIONS = {  # MODBUS Application Protocol V1.1b3, section 7
 MBAP_BYTES = 7
 REAL = struct.Struct(">f")  # IEEE 754, 32 bits: 24 binary digits
 REAL_DIGITS, LEAST_REAL = 24, 2.0**-149
-READS = {1: ReadCoilsRequest, 2: ReadDiscreteInputsRequest, 3: ReadHoldingRegistersRequest}
+READS = {
+    1: bit_message.ReadCoilsRequest,
+    2: bit_message.ReadDiscreteInputsRequest,
+    3: register_message.ReadHoldingRegistersRequest,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,19 +305,21 @@ class ModbusDriver(TableDriver):
 
     def write_register(self, address: int, word: int) -> Request:
         """Store one word (function 06)."""
-        pdu = WriteSingleRegisterRequest(address=address, registers=[word], dev_id=self.unit)
+        pdu = register_message.WriteSingleRegisterRequest(
+            address=address, registers=[word], dev_id=self.unit
+        )
         return self._request(pdu, 6, echo=struct.pack(">HH", address, word))
 
     def write_registers(self, address: int, words: Sequence[int]) -> Request:
         """Store several words in one transaction (function 16)."""
-        pdu = WriteMultipleRegistersRequest(
+        pdu = register_message.WriteMultipleRegistersRequest(
             address=address, registers=list(words), dev_id=self.unit
         )
         return self._request(pdu, 16, echo=struct.pack(">HH", address, len(words)))
 
     def write_coil(self, address: int, on: bool) -> Request:
         """Switch one coil (function 05)."""
-        pdu = WriteSingleCoilRequest(address=address, bits=[on], dev_id=self.unit)
+        pdu = bit_message.WriteSingleCoilRequest(address=address, bits=[on], dev_id=self.unit)
         return self._request(pdu, 5, echo=struct.pack(">HH", address, 0xFF00 if on else 0))
 
     def split(self, block: ReadBlock) -> Callable[[bytes], tuple[int, ...]]:
@@ -381,10 +370,10 @@ class ModbusDriver(TableDriver):
         frame = framer.buildFrame(pdu)
         obeyed = self._reply(function, echo) if echo else b""  # a write's reply repeats it
         if not self.tcp:
-            rtu = Rtu(self.unit, function, byte_count, echo)
+            rtu = requests.Rtu(self.unit, function, byte_count, echo)
             return Request(frame, rtu, self.timeout_s, self.settle_s, obeyed=obeyed)
         body = len(echo) if byte_count is None else 1 + byte_count
-        rule = LengthAt(
+        rule = requests.LengthAt(
             offset=4,
             size=2,
             add=6,
@@ -400,7 +389,7 @@ class ModbusDriver(TableDriver):
         body = bytes([self.unit, function]) + data
         if self.tcp:
             return b"(?s:..)" + re.escape(struct.pack(">HH", 0, len(body)) + body)
-        return re.escape(body + crc16_modbus(body).to_bytes(2, "little"))
+        return re.escape(body + requests.crc16_modbus(body).to_bytes(2, "little"))
 
 
 def _alone(name: str, row: ModbusRow) -> ReadBlock:

@@ -4,16 +4,7 @@ import asyncio
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from wsproto import ConnectionType, WSConnection
-from wsproto.events import (
-    AcceptConnection,
-    BytesMessage,
-    CloseConnection,
-    Ping,
-    RejectConnection,
-    Request,
-    TextMessage,
-)
+from wsproto import ConnectionType, WSConnection, events
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
 from labharness.instruments.link.links import LinkLost, nobody
@@ -54,7 +45,9 @@ class WebSocketLink:
         await self._stream.open()
         self._protocol = WSConnection(ConnectionType.CLIENT)
         self._accepted = asyncio.get_running_loop().create_future()
-        self._stream.write(self._protocol.send(Request(host=self._host, target=self._target)))
+        self._stream.write(
+            self._protocol.send(events.Request(host=self._host, target=self._target))
+        )
         try:
             async with asyncio.timeout(OPEN_S_MAX):
                 await self._accepted
@@ -65,7 +58,7 @@ class WebSocketLink:
     def write(self, data: bytes) -> None:
         """Send one text message."""
         try:
-            framed = self._protocol.send(TextMessage(data=data.decode()))
+            framed = self._protocol.send(events.TextMessage(data=data.decode()))
         except LocalProtocolError as why:
             raise LinkLost(f"websocket {self._url} is closed: {why}") from None
         self._stream.write(framed)
@@ -83,14 +76,14 @@ class WebSocketLink:
             self._fail(str(why))
 
     def _take(self, event: object) -> None:
-        if isinstance(event, AcceptConnection):
+        if isinstance(event, events.AcceptConnection):
             if self._accepted is not None and not self._accepted.done():
                 self._accepted.set_result(None)
-        elif isinstance(event, RejectConnection | CloseConnection):
+        elif isinstance(event, events.RejectConnection | events.CloseConnection):
             self._fail("closed by the other side")
-        elif isinstance(event, Ping):
+        elif isinstance(event, events.Ping):
             self._stream.write(self._protocol.send(event.response()))
-        elif isinstance(event, TextMessage | BytesMessage):
+        elif isinstance(event, events.TextMessage | events.BytesMessage):
             part = event.data.encode() if isinstance(event.data, str) else bytes(event.data)
             self._size += len(part)
             if self._size > MESSAGE_BYTES_MAX:

@@ -2,15 +2,7 @@
 
 import asyncio
 
-from wsproto import ConnectionType, WSConnection
-from wsproto.events import (
-    AcceptConnection,
-    BytesMessage,
-    CloseConnection,
-    Ping,
-    Request,
-    TextMessage,
-)
+from wsproto import ConnectionType, WSConnection, events
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
 from labharness.instruments.simulation.served import Client, TcpPort
@@ -48,14 +40,14 @@ class _Messages(Client):
             self._transport.abort()
 
     def _take(self, event: object) -> None:
-        if isinstance(event, Request):
-            self._write(self._protocol.send(AcceptConnection()))
-        elif isinstance(event, CloseConnection):
+        if isinstance(event, events.Request):
+            self._write(self._protocol.send(events.AcceptConnection()))
+        elif isinstance(event, events.CloseConnection):
             self._write(self._protocol.send(event.response()))
             self._transport.close()
-        elif isinstance(event, Ping):
+        elif isinstance(event, events.Ping):
             self._write(self._protocol.send(event.response()))
-        elif isinstance(event, TextMessage | BytesMessage):
+        elif isinstance(event, events.TextMessage | events.BytesMessage):
             part = event.data.encode() if isinstance(event.data, str) else bytes(event.data)
             self._parts.append(part)
             self._size += len(part)
@@ -68,7 +60,7 @@ class _Messages(Client):
 
     def _send(self, reply: bytes) -> bool:
         # Garbled bytes may not be text, and a text frame cannot carry them.
-        message = TextMessage(data=reply.decode("utf-8", "replace"))
+        message = events.TextMessage(data=reply.decode("utf-8", "replace"))
         try:
             return self._write(self._protocol.send(message))
         except LocalProtocolError:  # about to close

@@ -16,25 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import labharness.safety.guard.messages as messages
 from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.files.named import is_there, open_named, open_own
 from labharness.core.vocabulary import Request
 from labharness.safety.guard.core import NotPermitted, Permit
-from labharness.safety.guard.messages import (
-    ASKS,
-    PERMIT,
-    SAYS,
-    STANDING,
-    BadFields,
-    Fields,
-    SocketLines,
-    fits,
-    read_all,
-    read_fields,
-    read_request,
-    read_trip,
-    write_fields,
-)
 from labharness.safety.guard.port import SafeFrame
 
 if TYPE_CHECKING:
@@ -67,7 +53,7 @@ class HarnessSession:
         self.imported = False  # whether its journal has taken over the offline log
         self._moves = 0  # messages of them that moved the epoch
         self._guard = guard
-        self._lines = SocketLines(made)
+        self._lines = messages.SocketLines(made)
         self._selector = selector
         self._key = key
         self._part = part
@@ -101,7 +87,9 @@ class HarnessSession:
             "shut": self._guard.ports.shut(),
             "heard": self.heard,
         }
-        message = write_fields(SAYS[what], fields) | write_fields(STANDING, standing)
+        message = messages.write_fields(messages.SAYS[what], fields) | messages.write_fields(
+            messages.STANDING, standing
+        )
         try:
             self._lines.say({"say": what, **message})
         except OSError as why:  # amid the event that it tells of: ``settle`` deals with it
@@ -140,7 +128,7 @@ class HarnessSession:
                 self._flush()
             for message in self._lines.hear():
                 self.heard += 1
-                self._take(Fields(message, WHERE))
+                self._take(messages.Fields(message, WHERE))
                 if self._over:
                     return
         except (OSError, ValueError, RecursionError) as why:  # BadFields is a ValueError
@@ -160,9 +148,9 @@ class HarnessSession:
 
     # ---- the messages of the harness
 
-    def _take(self, fields: Fields) -> None:
-        what = fields.one_of("do", ASKS)
-        asked = read_fields(ASKS[what], fields)
+    def _take(self, fields: messages.Fields) -> None:
+        what = fields.one_of("do", messages.ASKS)
+        asked = messages.read_fields(messages.ASKS[what], fields)
         if what not in RESTS:
             fields.end()
         if what in MOVES:
@@ -172,7 +160,7 @@ class HarnessSession:
         _TAKES[what](self, **asked)
         fields.end()
 
-    def _take_send(self, port: str, number: int, rest: Fields) -> None:
+    def _take_send(self, port: str, number: int, rest: messages.Fields) -> None:
         _must_know("port", port, self._guard.core.ports)
         try:
             request, permit = self._permitted(rest, port)
@@ -181,7 +169,7 @@ class HarnessSession:
             why_not = f"refused by the guard: {why}"
             self.say("ended", port=port, number=number, reply=None, error=why_not)
 
-    def _permitted(self, fields: Fields, name: str) -> tuple[Request, Permit | None]:
+    def _permitted(self, fields: messages.Fields, name: str) -> tuple[Request, Permit | None]:
         """Return the request of an armed read, or a request with a permit whose seal fits."""
         guard = self._guard
         if fields.null("permit"):
@@ -192,11 +180,11 @@ class HarnessSession:
                     f"{frame[:40].hex(' ')} is not a read of port {name} and carries no permit"
                 )
             return known, None
-        said = read_all(PERMIT, fields.inside("permit"))
-        request = read_request(fields.inside("request"))
+        said = messages.read_all(messages.PERMIT, fields.inside("permit"))
+        request = messages.read_request(fields.inside("request"))
         expires_s = said["expires_us"] / 1e6
         permit = Permit(said["number"], name, request.frame, said["epoch"], expires_s)
-        if not fits(self._key, permit, request, said["seal"]):
+        if not messages.fits(self._key, permit, request, said["seal"]):
             raise NotPermitted(f"the seal of permit {permit.number} does not fit")
         takes_s = request.timeout_s + request.settle_s
         if takes_s > guard.longest_s[name]:
@@ -211,10 +199,10 @@ class HarnessSession:
         self._guard.ports.doubt(port)
         self.say("status")
 
-    def _take_trip(self, rest: Fields) -> None:
+    def _take_trip(self, rest: messages.Fields) -> None:
         inner = rest.inside("trip")
         procedure = inner.one_of("procedure", self._guard.core.procedures)
-        self._guard.trip(procedure, lambda: read_trip(inner, procedure))
+        self._guard.trip(procedure, lambda: messages.read_trip(inner, procedure))
         rest.end()
         self.say("status")
 
@@ -227,7 +215,7 @@ class HarnessSession:
             frames = self._guard.core.procedures.get(str(name), ())
             if 0 <= number < len(frames):
                 return frames[number]
-        raise BadFields(f"no procedure has a frame {place!r}")
+        raise messages.BadFields(f"no procedure has a frame {place!r}")
 
     def _take_arm(self, lost: str) -> None:
         _must_know("lost", lost, self._guard.core.procedures)
@@ -271,7 +259,7 @@ _TAKES: dict[str, Callable[..., None]] = {
 
 def _must_know(what: str, name: str, known: Collection[str]) -> None:
     if name not in known:
-        raise BadFields(f"{WHERE}: {what} {name!r} is none of {', '.join(known)}")
+        raise messages.BadFields(f"{WHERE}: {what} {name!r} is none of {', '.join(known)}")
 
 
 @dataclass(slots=True)

@@ -18,24 +18,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import labharness.core.vocabulary.requests as requests
 from labharness.core.errors import LabError
-from labharness.core.vocabulary import (
-    Cause,
-    Checked,
-    Exactly,
-    LengthAt,
-    Lines,
-    Message,
-    Nothing,
-    Protocol,
-    Quiet,
-    ReplyRule,
-    Request,
-    Rtu,
-    Transaction,
-    Trip,
-    Until,
-)
+from labharness.core.vocabulary import Cause, Protocol, ReplyRule, Request, Transaction, Trip
 from labharness.core.vocabulary.requests import SEALS
 from labharness.core.vocabulary.texts import coded, revived
 from labharness.safety.guard.core import Permit
@@ -168,23 +153,23 @@ def kinds_of(fields: str) -> Kinds:
 
 _RULES: dict[str, tuple[type[Any], Kinds]] = {
     "until": (
-        Until,
+        requests.Until,
         kinds_of("end raw, prefix raw, bytes_max whole, after whole, alone raw"),
     ),
-    "exactly": (Exactly, kinds_of("count whole, prefix raw")),
-    "rtu": (Rtu, kinds_of("unit whole, function whole, byte_count whole?, echo raw")),
+    "exactly": (requests.Exactly, kinds_of("count whole, prefix raw")),
+    "rtu": (requests.Rtu, kinds_of("unit whole, function whole, byte_count whole?, echo raw")),
     "length_at": (
-        LengthAt,
+        requests.LengthAt,
         kinds_of(
             "offset whole, size whole, add whole, transaction_size whole, match raw, "
             "match_at whole, lengths wholes"
         ),
     ),
-    "sealed": (Checked, kinds_of("how seal, start whole, tail whole, inner rule")),
-    "lines": (Lines, kinds_of("count whole, end raw, prefix raw, bytes_max whole")),
-    "quiet": (Quiet, kinds_of("silence_s seconds")),
-    "message": (Message, kinds_of("command text")),
-    "nothing": (Nothing, kinds_of("")),
+    "sealed": (requests.Checked, kinds_of("how seal, start whole, tail whole, inner rule")),
+    "lines": (requests.Lines, kinds_of("count whole, end raw, prefix raw, bytes_max whole")),
+    "quiet": (requests.Quiet, kinds_of("silence_s seconds")),
+    "message": (requests.Message, kinds_of("command text")),
+    "nothing": (requests.Nothing, kinds_of("")),
 }
 _NAMES = {rule: name for name, (rule, _) in _RULES.items()}
 _TRANSACTION = kinds_of("offset whole, size whole, ascii flag")
@@ -331,7 +316,7 @@ def write_safe(safe: SafeFrame) -> dict[str, object]:
 def read_safe(fields: Fields) -> SafeFrame:
     """Read one frame of a procedure; raises as ``read_request`` does."""
     safe = SafeFrame(**read_all(_SAFE_FRAME, fields))
-    if not (safe.request.obeyed or isinstance(safe.request.reply, Nothing)):
+    if not (safe.request.obeyed or isinstance(safe.request.reply, requests.Nothing)):
         raise BadFields(f"{fields.where}: {safe.channel} does not say which reply means done")
     if safe.shown is not None and not safe.shown.obeyed:
         raise BadFields(f"{fields.where}: the read of {safe.channel} does not say what it is to be")

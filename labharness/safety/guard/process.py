@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
+import labharness.safety.guard.port_records as port_records
 from labharness.core.clock import Chance, steady_s
 from labharness.core.files.named import is_there, open_named, open_own
 from labharness.core.vocabulary import Cause, Trip
@@ -47,14 +48,6 @@ from labharness.safety.guard.harness import (
 from labharness.safety.guard.latch import ArmedMarker, Latch
 from labharness.safety.guard.messages import KEY_BYTES, BadFields, SocketLines
 from labharness.safety.guard.port import SafeFrame
-from labharness.safety.guard.port_records import (
-    GUARD,
-    LINE,
-    PortLatch,
-    PortLock,
-    PortTaken,
-    who_holds,
-)
 from labharness.safety.guard.ports import Ports
 from labharness.safety.guard.service import Door, Notifier
 
@@ -110,7 +103,9 @@ class ProcessGuard:
         self._once = once
         self._watch = HarnessWatch(armed.silence_s_max, armed.lost)
         self._latch_file = state_dir / "latch.json"
-        self._port_latch = PortLatch([port.address for port in armed.ports], state_dir, reset)
+        self._port_latch = port_records.PortLatch(
+            [port.address for port in armed.ports], state_dir, reset
+        )
         self.latch = Latch.or_shut(self._latch_file, armed.safe_table, self._port_latch)
         self._marker = ArmedMarker(self.latch)
         self._selector = selectors.DefaultSelector()
@@ -537,7 +532,7 @@ def is_at_work(state_dir: Path) -> bool:
     return False
 
 
-def _taken(ports: Sequence[ArmedPort], state_dir: Path, lab: str) -> PortLock | None:
+def _taken(ports: Sequence[ArmedPort], state_dir: Path, lab: str) -> port_records.PortLock | None:
     """Lock the ports for this guard; return ``None`` if no place of this machine takes a lock.
 
     Such a guard makes safe all the same, and is not armed: its latch has no place either.
@@ -547,13 +542,13 @@ def _taken(ports: Sequence[ArmedPort], state_dir: Path, lab: str) -> PortLock | 
     """
     found = [identify(port.address) for port in ports]
     home = os.path.realpath(state_dir)
-    held = who_holds(found, LINE)
+    held = port_records.who_holds(found, port_records.LINE)
     if held is not None and held[1].get("state_dir") not in (None, home):
         raise _in_use(*held)
     who = {"pid": os.getpid(), "state_dir": home, "lab": lab}
     try:
-        return PortLock(found, GUARD, who)
-    except PortTaken as why:
+        return port_records.PortLock(found, port_records.GUARD, who)
+    except port_records.PortTaken as why:
         raise _in_use(why.port, why.who) from None
     except OSError:
         return None

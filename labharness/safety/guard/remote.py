@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import labharness.safety.guard.messages as messages
 from labharness.core.clock import steady_s
 from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_named
@@ -25,20 +26,6 @@ from labharness.instruments.link import LinkLost, local
 from labharness.safety.guard.armed import ARMED_FILE, Armed, arming_digest
 from labharness.safety.guard.contract import Done, LatchView, Shell, Tells
 from labharness.safety.guard.core import PERMIT_S_MAX, NotPermitted, Permit
-from labharness.safety.guard.messages import (
-    PERMIT,
-    SAYS,
-    STANDING,
-    Fields,
-    Line,
-    ask,
-    line_of,
-    read_fields,
-    seal,
-    write_fields,
-    write_request,
-    write_trip,
-)
 from labharness.safety.guard.port import SafeFrame
 from labharness.safety.guard.port_records import PortLatch
 from labharness.safety.guard.remote_parts import Child, GuardedLink, SeenLatch, Stream
@@ -200,7 +187,7 @@ class RemoteGuard(Shell):
                     return
                 if said == "other_files":
                     self._write_arming()  # it makes place for one that reads it
-                    self._tell(ask("bye", retire=True))
+                    self._tell(messages.ask("bye", retire=True))
                 if said == "busy":
                     raise LinkLost("another harness is at the guard process of this lab")
             await asyncio.sleep(LOOK_S)
@@ -213,7 +200,7 @@ class RemoteGuard(Shell):
             self._returning.cancel()
         transport, self._transport = self._transport, None
         if transport is not None:
-            transport.write(line_of(ask("bye", retire=False)))
+            transport.write(messages.line_of(messages.ask("bye", retire=False)))
             transport.close()
         self._child.leave(LEAVE_S_MAX)
 
@@ -247,19 +234,22 @@ class RemoteGuard(Shell):
                 "number": permit.number,
                 "epoch": permit.epoch,
                 "expires_us": round(permit.expires_s * 1e6),
-                "seal": seal(self._key, permit, request),
+                "seal": messages.seal(self._key, permit, request),
             }
-            rest = {"permit": write_fields(PERMIT, sealed), "request": write_request(request)}
+            rest = {
+                "permit": messages.write_fields(messages.PERMIT, sealed),
+                "request": messages.write_request(request),
+            }
         self._take(port, number)
         takes_s = request.timeout_s + request.settle_s + self._proof_s[port]
         due_s = self._heartbeat_s + takes_s + HANGS_S
         self._asked[port] = (number, done, due_s)
-        self._tell(ask("send", port=port, number=number) | rest)
+        self._tell(messages.ask("send", port=port, number=number) | rest)
 
     def doubt(self, port: str) -> None:
         """Take a port for out of step: its last reply cannot be read."""
         self._take(port, self._told + 1)
-        self._tell(ask("doubt", port=port))
+        self._tell(messages.ask("doubt", port=port))
 
     def _take(self, port: str, number: int) -> None:
         """Count a port as taken until the guard has heard so many messages and says otherwise."""
@@ -270,7 +260,7 @@ class RemoteGuard(Shell):
 
     def trip(self, trip: Trip) -> None:
         """Have a procedure run: one write to the socket, before anything else."""
-        self._moves(ask("trip") | {"trip": write_trip(trip)})
+        self._moves(messages.ask("trip") | {"trip": messages.write_trip(trip)})
         self._trip = trip
         for frame in self.procedures[trip.procedure]:
             self._take(frame.port, self._told)
@@ -281,11 +271,11 @@ class RemoteGuard(Shell):
         """Have single frames of a procedure sent, again or without a trip."""
         for frame in frames:
             self._take(frame.port, self._told + 1)
-        self._tell(ask("repeat", frames=[self._places[frame] for frame in frames]))
+        self._tell(messages.ask("repeat", frames=[self._places[frame] for frame in frames]))
 
     def new_epoch(self) -> None:
         """Void every permit."""
-        self._moves(ask("epoch"))
+        self._moves(messages.ask("epoch"))
 
     async def arm(self) -> None:
         """Let permits be made.
@@ -298,7 +288,7 @@ class RemoteGuard(Shell):
             raise NotPermitted(why)
         error = "it was given up"
         try:
-            error = await self._ask(ask("arm", lost=self._armed.lost))
+            error = await self._ask(messages.ask("arm", lost=self._armed.lost))
         finally:
             if error:  # one that answers too late is not left armed
                 self.disarm()
@@ -307,7 +297,7 @@ class RemoteGuard(Shell):
 
     def disarm(self) -> None:
         """Make the line read-only again."""
-        self._moves(ask("disarm"))
+        self._moves(messages.ask("disarm"))
         self._is_armed = False
 
     def heartbeat(self, procedure: str) -> None:
@@ -315,7 +305,7 @@ class RemoteGuard(Shell):
 
         A guard of ours that stands still is ended: the next one begins with the safe table.
         """
-        self._tell(ask("heartbeat", made_s=steady_s(), lost=procedure))
+        self._tell(messages.ask("heartbeat", made_s=steady_s(), lost=procedure))
         if self._answer is None:  # while it waits for its disk, it may
             self._heartbeat_s += BEAT_S
         if any(
@@ -329,13 +319,13 @@ class RemoteGuard(Shell):
         Raises:
             OSError: The guard cannot, or does not answer.
         """
-        error = await self._ask(ask("reset"))
+        error = await self._ask(messages.ask("reset"))
         if error:
             raise OSError(error)
         self._trip = None
         self.latch.open()
 
-    async def _ask(self, message: Line) -> str:
+    async def _ask(self, message: messages.Line) -> str:
         """Ask for an action on the guard's disk; return the hindrance, ``""`` for none."""
         self._answer = self._loop.create_future()
         self._moves(message)
@@ -347,7 +337,7 @@ class RemoteGuard(Shell):
         finally:
             self._answer = None
 
-    def _moves(self, message: Line) -> None:
+    def _moves(self, message: messages.Line) -> None:
         """Send a request that moves the epoch, and count with the new one from now on."""
         if not self._lost:
             self._tell(message)
@@ -356,10 +346,10 @@ class RemoteGuard(Shell):
 
     # ---- the socket
 
-    def _tell(self, message: Line) -> None:
+    def _tell(self, message: messages.Line) -> None:
         if self._transport is not None:
             self._told += 1
-            self._transport.write(line_of(message))
+            self._transport.write(messages.line_of(message))
 
     def connected(self, transport: asyncio.Transport) -> None:
         """Take over a connection; nothing is said before the welcome."""
@@ -369,7 +359,7 @@ class RemoteGuard(Shell):
 
     def heard(self, message: object) -> None:
         """Take one message of the guard."""
-        fields = Fields(message, "message of the guard")
+        fields = messages.Fields(message, "message of the guard")
         what = fields.text("say")
         if what == "busy":
             _settle(self._welcome, "busy")
@@ -379,9 +369,15 @@ class RemoteGuard(Shell):
             if digest != arming_digest(self._text):
                 _settle(self._welcome, "other_files")
                 return
-            self._take_welcome(**read_fields(SAYS["welcome"], fields, digest=digest))
-        self._take_standing(read_fields(STANDING, fields))
-        said = read_fields(SAYS[what], fields) if what in SAYS and what != "welcome" else {}
+            self._take_welcome(
+                **messages.read_fields(messages.SAYS["welcome"], fields, digest=digest)
+            )
+        self._take_standing(messages.read_fields(messages.STANDING, fields))
+        said = (
+            messages.read_fields(messages.SAYS[what], fields)
+            if what in messages.SAYS and what != "welcome"
+            else {}
+        )
         if what == "ended":
             self._take_end(**said)
         elif what == "safe":
@@ -409,7 +405,7 @@ class RemoteGuard(Shell):
         if self._trip is not None:  # it came while none was reached, or before one was lost
             self.trip(self._trip)
         if self.on_offline_log([e if isinstance(e, dict) else {"what": str(e)} for e in log]):
-            self._tell(ask("imported"))
+            self._tell(messages.ask("imported"))
         _settle(self._welcome, "")
 
     def _take_standing(self, told: Mapping[str, Any]) -> None:
