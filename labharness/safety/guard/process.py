@@ -433,7 +433,7 @@ class ProcessGuard:
                 self._look_again(REPEAT_S, alone=True)
 
     def _tell(self, what: str, **fields: object) -> None:
-        """Tell the harness, where there is one."""
+        """Send a message to the harness, where there is one."""
         if self._session is not None:
             self._session.say(what, **fields)
 
