@@ -327,7 +327,7 @@ WITHOUT_PRIVILEGE = """
 import ctypes, sys
 from pathlib import Path
 from labharness.journal import reading
-from labharness.journal.store import JournalFailed
+from labharness.journal.layout import JournalFailed
 none = (ctypes.c_uint32 * 6)()  # root may write everywhere unless it gives up its capabilities
 if ctypes.CDLL(None).capset((ctypes.c_uint32 * 2)(0x20080522, 0), none):
     sys.exit("capabilities cannot be given up")

@@ -132,7 +132,7 @@ TABLE: Final = (
         )
     ),
     Row(AlarmEvent.ACKNOWLEDGE, PEOPLE, {"acked": False}, {"acked": True}),
-    Row(AlarmEvent.RESET, PEOPLE, {**_OVER, "latched": True}, {"latched": False}),
+    Row(AlarmEvent.RESET, PEOPLE, {"latched": True, **_OVER}, {"latched": False}),
     *(
         Row(event, roles, {"shelving": each}, {"shelving": to}, HIDEABLE)
         for event, roles, to in (

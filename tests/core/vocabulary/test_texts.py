@@ -212,7 +212,7 @@ def test_what_another_version_wrote_is_shown_and_a_later_format_is_not_read(tmp_
     with SqliteJournal(path) as journal:
         journal.append("mode", {}, 0.0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("labharness.journal.reading.FORMAT", FORMAT - 1)
+        patch.setattr("labharness.journal.layout.FORMAT", FORMAT - 1)
         with pytest.raises(JournalFailed, match="this version reads up to"):
             list(read(path))
 
