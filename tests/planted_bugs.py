@@ -190,7 +190,7 @@ PLANTED = (
         "labharness.safety.alarm.board",
         "HIDEABLE: Final = frozenset({Severity.FAULT, Severity.WARNING})",
         "HIDEABLE: Final = frozenset(Severity)",
-        "tests/safety/alarm/test_alarm_states.py::"
+        "tests/safety/alarm/test_alarm_board.py::"
         "test_a_trip_alarm_cannot_be_shelved_suppressed_or_taken_out_of_service",
         promise=21,
         detector="alarm audit",

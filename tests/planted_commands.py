@@ -10,7 +10,7 @@ OF_COMMANDS = (
         "labharness.line.command:Writer._read_back",
         "spec.readback is None or (trouble and many)",
         "spec.readback is None or False",
-        "tests/instruments/driver/test_commands_of_frames.py::"
+        "tests/instruments/driver/test_frames_of_others.py::"
         "test_a_read_back_of_one_frame_does_not_show_the_others[second]",
         promise=42,
         detector="verdict",
@@ -24,7 +24,7 @@ OF_COMMANDS = (
         "    reply = await lease.send(request, command=True)\n"
         "except NoReply:\n"
         "    reply = await lease.send(request, command=True)",
-        "tests/instruments/driver/test_commands_of_frames.py::"
+        "tests/instruments/driver/test_frames_of_others.py::"
         "test_one_frame_that_is_not_answered_is_shown_by_its_read_back_and_is_not_sent_again",
         promise=42,
         detector="byte log",
@@ -35,7 +35,7 @@ OF_COMMANDS = (
         "labharness.line.command:Writer._read_back",
         "abs(found - command.value) <= spec.resolution",
         "abs(found - command.value) <= 10 * spec.resolution",
-        "tests/instruments/driver/test_commands_of_frames.py::"
+        "tests/instruments/driver/test_frames_of_others.py::"
         "test_what_is_read_back_is_what_was_asked_to_within_one_step[9.0-mismatch]",
         promise=42,
         detector="verdict",

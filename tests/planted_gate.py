@@ -39,7 +39,7 @@ IN_THE_GATE = (
         "labharness.safety.kernel.judging:_takes_away",
         "not memory.energised(rule, now)",
         "True",
-        "tests/safety/kernel/test_kernel_taken_away.py::"
+        "tests/safety/kernel/test_kernel_plausible.py::"
         "test_a_command_is_refused_just_where_its_confirmed_value_would_trip",
         promise=10,
         detector="verdict",
@@ -49,7 +49,7 @@ IN_THE_GATE = (
         "labharness.safety.kernel.judging:_trips",
         "(limit.readback or limit.channel, *limit.moves)",
         "(limit.channel,)",
-        "tests/safety/kernel/test_kernel_taken_away.py::"
+        "tests/safety/kernel/test_kernel_plausible.py::"
         "test_a_value_is_refused_just_where_its_own_reading_would_trip[argon.flow]",
         promise=11,
         detector="verdict",
@@ -110,7 +110,7 @@ IN_THE_GATE = (
         "labharness.safety.kernel.proofs.leak:LeakProof.take",
         "shut and self.first <= check.below < pressure",
         "False",
-        "tests/safety/kernel/test_kernel_leak_check.py::"
+        "tests/safety/kernel/test_kernel_proofs.py::"
         "test_a_shut_tube_that_fills_by_itself_takes_back_an_earlier_pass",
         promise=10,
         detector="verdict",
@@ -121,7 +121,7 @@ IN_THE_GATE = (
         "labharness.safety.kernel.proofs.proofs:Proofs.sent",
         "self.leak.restart(math.inf, math.inf)",
         "pass",
-        "tests/safety/kernel/test_kernel_leak_check.py::"
+        "tests/safety/kernel/test_kernel_proofs.py::"
         "test_gas_that_the_line_lets_in_never_takes_back_a_pass_in_whatever_order_it_is_read",
         promise=10,
         detector="verdict",

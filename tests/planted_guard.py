@@ -225,7 +225,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.duty:_OnPort.again",
         "() if first is None else self.frames[first:]",
         "tuple((frame for frame in self.frames if frame in self.open))",
-        "tests/safety/guard/test_guard_duty.py::"
+        "tests/safety/guard/test_guard_core.py::"
         "test_a_port_is_sent_its_frames_from_the_first_that_failed_and_in_their_order",
         promise=12,
         detector="byte log",
@@ -245,7 +245,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.duty:Duty.ended",
         "on.open.add",
         "on.unseen.discard",
-        "tests/safety/guard/test_guard_duty.py::"
+        "tests/safety/guard/test_guard_core.py::"
         "test_whatever_is_lost_or_refused_on_the_way_all_is_off_when_nothing_is_left_to_do",
         promise=12,
         detector="verdict",

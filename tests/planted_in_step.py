@@ -24,7 +24,7 @@ IN_STEP = (
         f"{PORT}_answered",
         "not disobeyed(step, reply) if step.obeyed else reply == self._known",
         "True",
-        "tests/drivers/test_own_answers.py::"
+        "tests/drivers/test_kinds_of_others.py::"
         "test_no_answer_to_another_question_is_believed[keithley_2400]",
         promise=76,
         detector="verdict",
@@ -127,7 +127,7 @@ IN_STEP = (
         "labharness.instruments.driver.ascii_table:AsciiDriver",
         "'([^\\r\\n]*)'",
         "'(?s:(.*))'",
-        "tests/drivers/test_own_answers.py::"
+        "tests/drivers/test_kinds_of_others.py::"
         "test_no_answer_to_another_question_is_believed[cobolt_laser]",
         promise=76,
         detector="verdict",

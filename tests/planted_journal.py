@@ -10,7 +10,7 @@ IN_THE_JOURNAL = (
         "labharness.journal.store:SqliteJournal._must_hold",
         "not found.ok",
         "False",
-        "tests/journal/test_journal_damage.py::"
+        "tests/journal/test_journal_tampered.py::"
         "test_records_before_the_damage_are_read_and_those_behind_it_are_counted[a_missing_row-groups]",
         promise=59,
         detector="verdict",
@@ -21,7 +21,7 @@ IN_THE_JOURNAL = (
         "labharness.journal.reading:stored",
         "rows.after(chain.FIRST_SEQ - 1, last)",
         "rows.after(chain.FIRST_SEQ - 1)",
-        "tests/journal/test_journal_damage.py::"
+        "tests/journal/test_journal_tampered.py::"
         "test_whichever_page_is_lost_what_is_read_is_a_beginning[groups]",
         promise=59,
         detector="verdict",
@@ -31,7 +31,7 @@ IN_THE_JOURNAL = (
         "labharness.journal.salvage:_kept_aside",
         "_copy(path, aside)",
         "pass",
-        "tests/journal/test_journal_damage.py::"
+        "tests/journal/test_journal_tampered.py::"
         "test_a_salvaged_journal_goes_on_and_the_damaged_file_is_kept[groups]",
         promise=59,
         detector="verdict",
@@ -51,7 +51,7 @@ IN_THE_JOURNAL = (
         "labharness.journal.heads:SignedHead.holds",
         "return False",
         "return True",
-        "tests/journal/test_journal_heads.py::"
+        "tests/journal/test_journal_tampered.py::"
         "test_a_head_that_the_lab_did_not_sign_counts_for_nothing[change0]",
         promise=59,
         detector="verdict",
@@ -61,7 +61,7 @@ IN_THE_JOURNAL = (
         "labharness.journal.heads:verify_with_heads",
         "newest[0].head if newest and own else None",
         "None",
-        "tests/journal/test_journal_heads.py::"
+        "tests/journal/test_journal_tampered.py::"
         "test_a_cut_tail_is_found_and_without_a_head_nobody_can_tell",
         promise=59,
         detector="verdict",
@@ -71,7 +71,7 @@ IN_THE_JOURNAL = (
         "labharness.journal.store:SqliteJournal.close",
         "self._keep_head(self.head, ended=True)",
         "self._keep_head(self.head)",
-        "tests/journal/test_journal_heads.py::"
+        "tests/journal/test_journal_tampered.py::"
         "test_what_is_added_behind_the_end_is_found_and_a_continued_journal_has_no_end",
         promise=59,
         detector="verdict",
@@ -81,7 +81,7 @@ IN_THE_JOURNAL = (
         "labharness.journal.heads:verify_with_heads",
         "bool(kept) and not own",
         "False",
-        "tests/journal/test_journal_heads.py::"
+        "tests/journal/test_journal_tampered.py::"
         "test_a_change_of_the_facts_about_the_process_is_found",
         promise=59,
         detector="verdict",
@@ -130,7 +130,7 @@ IN_THE_JOURNAL = (
         "labharness.journal.rows:records_of",
         "zip_longest(data.split(BETWEEN), hashes, fillvalue=b'')",
         "zip(data.split(BETWEEN), hashes)",
-        "tests/journal/test_journal_rows.py::"
+        "tests/journal/test_journal_chain.py::"
         "test_what_stands_behind_the_records_of_a_row_is_found[more0]",
         promise=59,
         detector="verdict",
@@ -140,7 +140,7 @@ IN_THE_JOURNAL = (
         "labharness.journal.rows:Rows._begin",
         "return BEFORE_ALL",
         "return seq",
-        "tests/journal/test_journal_rows.py::test_a_row_before_the_first_record_is_found",
+        "tests/journal/test_journal_chain.py::test_a_row_before_the_first_record_is_found",
         promise=59,
         detector="verdict",
     ),

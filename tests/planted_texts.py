@@ -49,7 +49,7 @@ IN_THE_TEXTS = (
         "labharness.line.alarms",
         "title, text = in_language(title, to.language), in_language(text, to.language)",
         "",
-        "tests/safety/alarm/test_alarm_alone_told.py::"
+        "tests/safety/alarm/test_alarm_alone.py::"
         "test_each_channel_gets_its_message_in_its_own_language",
         promise=53,
         detector="alarm audit",

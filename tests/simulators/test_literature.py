@@ -1,12 +1,17 @@
 """Published growths come out of the simulated plant within a factor of two; what acts on them."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from labharness.lab import LabPlan
 from labharness_simulators.plant.reactions import arrival_share, burnt, film_kept, growth_share
 from literature import NINE, PAGE, PAPERS, PLAIN, Film, Growth, page, played
+from rig import Ran, approved_copy, submission
 
 AGREE_MIN = 7
 """Of nine; all of them did on 2026-11-23."""
@@ -102,3 +107,63 @@ def test_sulfur_and_oxygen_burn_in_the_ratio_of_their_reaction() -> None:
 def test_shares_are_one_where_nothing_acts() -> None:
     assert growth_share(0.0) == film_kept(0.0, 60.0) == arrival_share(101_325.0) == 1.0
     assert growth_share(15_199.0) == pytest.approx(0.5, rel=1e-3)
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def hot_plan(tmp_path: Path) -> LabPlan:
+    return approved_copy(tmp_path, temperature_c_max=949.0)
+
+
+def grow(run_task: Run, plan: LabPlan, temperature_c: float, **recipe: Any) -> Ran:
+    bounds = {"min": temperature_c, "max": temperature_c, "unit": "celsius"}
+    return run_task(plan, submission(temperature_range=bounds, recipe=recipe), seed=3)
+
+
+@pytest.mark.thorough
+def test_nothing_grows_at_600_degrees(hot_plan: LabPlan, run_task: Run) -> None:
+    ran = grow(run_task, hot_plan, 600)
+    assert ran.body["error_code"] == "execution_error"
+    assert "film" in ran.body["error_message"]
+    assert ran.truth["coverage"][0] < 0.01
+
+
+@pytest.mark.soak
+def test_isolated_monolayers_grow_at_700_degrees(hot_plan: LabPlan, run_task: Run) -> None:
+    ran = grow(run_task, hot_plan, 700)
+    assert ran.body["outputs"]["layer_count"] == 1
+    assert 0.02 < ran.truth["coverage"][0] < 0.6
+    assert ran.truth["coverage"][1] < 0.02
+
+
+@pytest.mark.soak
+def test_a_film_with_few_bilayers_grows_at_780_degrees(hot_plan: LabPlan, run_task: Run) -> None:
+    ran = grow(run_task, hot_plan, 780)
+    assert ran.body["outputs"]["layer_count"] == 1
+    assert ran.truth["coverage"][0] > 0.6
+    assert 0.0 < ran.truth["coverage"][1] < 0.5
+
+
+@pytest.mark.soak
+def test_multilayers_at_900_degrees_are_not_called_a_monolayer(
+    hot_plan: LabPlan, run_task: Run
+) -> None:
+    ran = grow(run_task, hot_plan, 900)
+    assert ran.truth["mean_layers"] > 2
+    assert ran.body.get("outputs", {}).get("layer_count") != 1
+
+
+@pytest.mark.soak
+def test_nothing_grows_with_the_sulfur_cold(hot_plan: LabPlan, run_task: Run) -> None:
+    # 25 mg leave 1 % of triangles, of which a survey of 49 places may meet one
+    ran = grow(run_task, hot_plan, 750, sulfur_temperature_c=116, moo3_mass_mg=5)
+    assert "no film" in ran.body["error_message"]
+    assert ran.truth["coverage"][0] < 0.002
+
+
+@pytest.mark.soak
+def test_too_much_oxide_grows_thick(hot_plan: LabPlan, run_task: Run) -> None:
+    ran = grow(run_task, hot_plan, 750, moo3_mass_mg=200)
+    assert ran.truth["mean_layers"] > 1.5

@@ -1,7 +1,9 @@
 """A line that nobody owns: each link is opened once, and all that is in the way is told at once."""
 
+import os
 import random
 import socketserver
+import struct
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ import pytest
 
 from commands import edited_lab, say
 from labharness.core.vocabulary.extras import all_to_install
+from labharness.instruments.link.descriptors import SerialDescriptor
 from labharness.lab.config.kinds import load_simulator
 from small_lab import written
 
@@ -132,3 +135,24 @@ def test_everything_that_is_to_be_installed_is_told_at_once_with_one_command(
     assert [each for each in said.out.splitlines() if "pip install" in each] == [
         f"finding: ports heat, gas: {every}"
     ]
+
+
+if sys.platform != "win32":
+    import fcntl
+
+
+TIOCGEXCL = 0x80045440  # of Linux: whether a terminal is locked, for all but root
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the lock can be asked for on Linux alone")
+def test_a_closed_port_is_locked_no_more_though_its_terminal_stays_open() -> None:
+    master, slave = os.openpty()
+    try:
+        port = SerialDescriptor(os.ttyname(slave), 9600, "N", 1)
+        port.open(1.0)
+        assert struct.unpack("i", fcntl.ioctl(slave, TIOCGEXCL, bytes(4))) == (1,)
+        port.close()
+        assert struct.unpack("i", fcntl.ioctl(slave, TIOCGEXCL, bytes(4))) == (0,)
+    finally:
+        os.close(master)
+        os.close(slave)

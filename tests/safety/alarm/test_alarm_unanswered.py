@@ -21,19 +21,20 @@ from alarmed import (
     warns_of_pressure,
     watch,
 )
-from commands import Said, say
-from labharness.core.clock import Clock
+from commands import Said, edited_lab, say
+from labharness.core.clock import Clock, wall_clock_utc
 from labharness.core.vocabulary import Cause, Trip
-from labharness.lab import LabPlan
+from labharness.lab import LabPlan, read_lab
 from labharness.lab.config.lock import LineLock
-from labharness.lab.operate import attend
+from labharness.lab.operate import attend, idle_line
 from labharness.lab.operate.attend import Attendance
 from labharness.lab.wiring import tasks
 from labharness.lab.wiring.alarms import do
 from labharness.line import Line, LineAlarms
-from labharness.safety.alarm.board import Actor, AlarmEvent
+from labharness.safety.alarm.board import Actor, AlarmEvent, Fact, Severity
+from labharness.safety.alarm.outlets import AlarmFile
 from labharness.safety.guard import Latch
-from rig import SAFE_TABLE, SHORT_LINE, Injection, Ran, plant_fault
+from rig import SAFE_TABLE, SHORT_LINE, Injection, Ran, cut, lab_with, plant_fault
 
 Run = Callable[..., Ran]
 
@@ -198,3 +199,53 @@ def test_nobody_is_waited_for_where_nobody_further_would_be_called(tmp_path: Pat
     watch(plan, tmp_path / "warns", work, channels=LEVELS, afterwards=on)
     work = after(plant_fault("estop_open"), 0.5)
     watch(plan, tmp_path / "trips", work, channels=LEVELS[:1], afterwards=on)
+
+
+NOT_VERIFIED = "not_verified/immediate_shutdown"
+
+
+def left(plan: LabPlan, *names: str) -> None:
+    """Leave alarms as a process that has gone left them."""
+    plan.make_state_dir()
+    now = wall_clock_utc()
+    AlarmFile(plan.state_dir / "alarms.jsonl").append(
+        [
+            Fact(
+                event=AlarmEvent.ACTIVATE,
+                alarm=name,
+                at=now,
+                why="seen",
+                severity=Severity.CRITICAL,
+            )
+            for name in names
+        ]
+    )
+
+
+def active(plan: LabPlan) -> list[str]:
+    listed = say("alarms", "list", "--lab", plan.path).out.splitlines()
+    return [each.split()[1].rstrip(":") for each in listed if ": active" in each]
+
+
+def test_safe_that_is_verified_ends_what_was_not(
+    short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left(short_plan, NOT_VERIFIED, "another")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(idle_line, "Lab", lab_with(cut("relays")))
+        assert say("safe", "--name", "Ada", "--lab", SHORT_LINE).code == 1
+    assert active(short_plan) == [NOT_VERIFIED, "another"]
+    assert say("safe", "--name", "Ada", "--lab", SHORT_LINE).code == 0
+    assert active(short_plan) == ["another"]
+
+
+def test_a_test_that_a_channel_takes_ends_its_alarm_and_no_other(tmp_path: Path) -> None:
+    with server() as one:
+        rows = f'[[alert]]\nname = "one"\nurl = "{one.url}"\n\n'
+        plan = read_lab(edited_lab(tmp_path, "[operator]", f"{rows}[operator]"))
+        left(plan, "alert_channel/one", "alert_channel/one_more")
+        assert say("alarms", "test", "--lab", plan.path).code == 0
+    assert active(plan) == ["alert_channel/one_more"]
+    text = (plan.state_dir / "alarms.jsonl").read_text("utf-8")
+    assert text.count('"event": "deactivate"') == 1

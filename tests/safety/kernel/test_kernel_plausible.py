@@ -6,10 +6,28 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kernel_line import ENVELOPE, STUCK, see
-from labharness.core.vocabulary import Cause, Trip
-from labharness.safety.kernel import Bound, Envelope, Memory, Mode, Plausible, TripRow, tick
+from kernel_line import ENVELOPE, STALE_S, STUCK, limit, parts, rule_of, see
+from labharness.core.vocabulary import Allowed, Cause, Command, Refused, Trip, Verdict
+from labharness.safety.kernel import (
+    Bound,
+    Envelope,
+    EnvelopeInvalid,
+    Interlock,
+    Memory,
+    Mode,
+    Plausible,
+    TripRow,
+    Watch,
+    adopt,
+    begin,
+    conclude,
+    expect,
+    judge,
+    tick,
+)
 
 HEAT = replace(
     STUCK,
@@ -294,3 +312,306 @@ def test_garbage_within_a_second_of_a_new_window_is_garbage() -> None:
         see(memory, half / 2, furnace__temperature=value)
         found = [each for each in tick(memory, half / 2) if each.cause is GARBAGE.cause]
     assert len(found) == 1
+
+
+ARGON = Command("argon.setpoint", 100.0, "sccm")
+
+
+MAINS = Bound("box.exhaust", low=1.0)  # any reading that says what is at stake
+
+
+def shown(**row: Any) -> Memory:
+    """A line whose argon setpoint is confirmed at 100 sccm, seen twice."""
+    limits = dict(ENVELOPE.limits)
+    own = {"resolution": 0.5, **row}
+    limits["argon.setpoint"] = replace(limits["argon.setpoint"], **own)
+    memory = Memory(Envelope(**{**parts(), "limits": limits}))
+    memory.mode = Mode.RUNNING
+    begin(memory, ARGON)
+    see(memory, 0.0, argon__setpoint=100.0)
+    conclude(memory, ARGON)
+    assert see(memory, 1.0, argon__setpoint=100.0) == ()
+    return memory
+
+
+def procedures(found: tuple[Trip, ...]) -> list[str]:
+    assert {each.cause for each in found} <= {Cause.INTERLOCK_LOST}
+    return [each.procedure for each in found]
+
+
+def test_it_is_called_once_and_again_when_it_changes() -> None:
+    memory = shown()
+    assert procedures(see(memory, 2.0, argon__setpoint=200.0)) == [""]
+    assert see(memory, 3.0, argon__setpoint=200.0) == ()
+    assert procedures(see(memory, 4.0, argon__setpoint=300.0)) == [""]
+    assert see(memory, 5.0, argon__setpoint=100.0) == ()
+    (again,) = see(memory, 6.0, argon__setpoint=300.0)
+    assert again.detail.startswith("argon.setpoint reads 300 sccm, and 100 was confirmed: ")
+    assert again.value == 300.0
+
+
+def test_within_its_resolution_it_is_what_was_set() -> None:
+    memory = shown()
+    assert see(memory, 2.0, argon__setpoint=100.5) == ()
+    assert see(memory, 3.0, argon__setpoint=99.5) == ()
+    assert procedures(see(memory, 4.0, argon__setpoint=99.4)) == [""]
+
+
+def test_a_row_that_trips_trips_with_every_reading() -> None:
+    memory = shown(on_foreign="shutdown")
+    for now in (2.0, 3.0):
+        assert procedures(see(memory, now, argon__setpoint=200.0)) == ["shutdown"]
+
+
+def test_it_trips_while_something_is_at_stake_and_as_soon_as_it_is() -> None:
+    memory = shown(on_foreign="shutdown", foreign_while=MAINS)
+    see(memory, 1.0, box__exhaust=0.0)
+    assert procedures(see(memory, 2.0, argon__setpoint=200.0)) == [""]
+    assert see(memory, 3.0, argon__setpoint=200.0) == ()
+    see(memory, 4.0, box__exhaust=1.0)
+    assert procedures(see(memory, 4.0, argon__setpoint=200.0)) == ["shutdown"]
+
+
+def test_what_may_be_at_stake_is() -> None:
+    memory = shown(on_foreign="shutdown", foreign_while=MAINS)
+    assert procedures(see(memory, 2.0, argon__setpoint=200.0)) == ["shutdown"], "never read"
+    see(memory, 3.0, box__exhaust=0.0)
+    assert procedures(see(memory, 99.0, argon__setpoint=200.0)) == ["shutdown"], "stale"
+
+
+def test_a_row_may_be_about_the_value_itself() -> None:
+    stake = Bound("argon.setpoint", low=150.0)
+    memory = shown(on_foreign="shutdown", foreign_while=stake)
+    assert procedures(see(memory, 2.0, argon__setpoint=50.0)) == [""]
+    assert procedures(see(memory, 3.0, argon__setpoint=150.0)) == ["shutdown"]
+
+
+def test_what_an_instrument_takes_by_itself_is_nobody_elses() -> None:
+    memory = shown(own=(0.0,), on_foreign="shutdown")
+    assert see(memory, 2.0, argon__setpoint=0.0) == ()
+    assert procedures(see(memory, 3.0, argon__setpoint=1.0)) == ["shutdown"]
+
+
+def test_while_a_command_is_in_doubt_nobody_knows() -> None:
+    memory = shown(on_foreign="shutdown")
+    begin(memory, replace(ARGON, value=200.0))
+    for value in (100.0, 150.0, 200.0, 300.0):
+        assert see(memory, 2.0, argon__setpoint=value) == ()
+    conclude(memory, replace(ARGON, value=300.0))
+    assert see(memory, 3.0, argon__setpoint=300.0) == ()
+    assert procedures(see(memory, 4.0, argon__setpoint=200.0)) == ["shutdown"]
+
+
+def test_a_later_confirmed_command_ends_it() -> None:
+    memory = shown()
+    see(memory, 2.0, argon__setpoint=200.0)
+    track = memory.tracks["argon.setpoint"]
+    assert track.foreign()
+    again = replace(ARGON, value=250.0)
+    begin(memory, again)
+    see(memory, 3.0, argon__setpoint=250.0)
+    conclude(memory, again)
+    assert not track.foreign()
+
+
+def test_nothing_is_expected_of_what_was_forgotten_until_it_is_adopted() -> None:
+    memory = shown(on_foreign="shutdown")
+    expect(memory, "argon.setpoint", math.nan)
+    assert see(memory, 2.0, argon__setpoint=200.0) == ()
+    adopt(memory, ["argon.setpoint"])
+    assert procedures(see(memory, 3.0, argon__setpoint=100.0)) == ["shutdown"]
+
+
+def test_what_is_known_or_in_doubt_is_not_adopted() -> None:
+    memory = shown()
+    see(memory, 2.0, argon__setpoint=200.0)
+    adopt(memory, ["argon.setpoint"])
+    assert memory.tracks["argon.setpoint"].told == 100.0
+    expect(memory, "argon.setpoint", math.nan)
+    begin(memory, ARGON)
+    adopt(memory, ["argon.setpoint"])
+    assert math.isnan(memory.tracks["argon.setpoint"].told)
+
+
+def test_a_channel_without_such_a_row_is_never_called() -> None:
+    memory = Memory(ENVELOPE)
+    memory.mode = Mode.RUNNING
+    conclude(memory, ARGON)
+    assert see(memory, 1.0, argon__setpoint=400.0) == ()
+    assert not memory.tracks["argon.setpoint"].foreign()
+
+
+def test_a_row_that_says_nothing_of_its_read_back_leaves_anothers_as_it_is() -> None:
+    limits = dict(ENVELOPE.limits)
+    limits["argon.setpoint"] = replace(limits["argon.setpoint"], resolution=0.5)
+    limits["argon.also"] = replace(
+        limits["argon.setpoint"],
+        channel="argon.also",
+        readback="argon.setpoint",
+        resolution=math.inf,
+    )
+    memory = Memory(Envelope(**{**parts(), "limits": limits}))
+    memory.mode = Mode.RUNNING
+    conclude(memory, ARGON)
+    assert procedures(see(memory, 1.0, argon__setpoint=400.0)) == [""]
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"on_foreign": "vent"}, "limit argon.setpoint runs 'vent'"),
+        (
+            {"on_foreign": "shutdown", "foreign_while": Bound("box.x", 1.0)},
+            "limit argon.setpoint relies on 'box.x'",
+        ),
+    ],
+)
+def test_what_it_names_must_be_there(row: dict[str, Any], words: str) -> None:
+    with pytest.raises(EnvelopeInvalid, match=words):
+        shown(**row)
+
+
+def test_what_trips_must_be_listened_to() -> None:
+    limits = dict(ENVELOPE.limits)
+    limits["oven.off"] = replace(limits["oven.off"], on_foreign="shutdown")
+    with pytest.raises(EnvelopeInvalid, match=r"limit oven\.off relies on 'oven\.off'"):
+        Envelope(**{**parts(), "limits": limits})
+
+
+ROW = "heat only in flowing gas"
+
+
+def memory(**more: Any) -> Memory:
+    """A furnace that heats in argon alone; the controller's flow follows its setpoint."""
+    lines = parts()
+    argon = replace(lines["limits"]["argon.setpoint"], moves=("argon.flow",))
+    shut = Watch(channel="methane.setpoint", stale_s=STALE_S, procedure="")
+    row = Interlock(
+        name=ROW,
+        guards=("furnace.setpoint",),
+        require=(Bound("argon.flow", low=10.0),),
+        forbid=(Bound("methane.setpoint", low=1.0),),
+        source="test",
+        above=60.0,
+        on_loss="shutdown",
+    )
+    line = Memory(
+        Envelope(
+            **lines
+            | {"limits": lines["limits"] | {"argon.setpoint": argon}, "interlocks": (row,)}
+            | {"watches": lines["watches"] | {shut.channel: shut}}
+            | more
+        )
+    )
+    line.mode = Mode.RUNNING
+    return line
+
+
+def ask(line: Memory, channel: str, value: float, now: float = 0.0) -> Verdict:
+    return judge(Command(channel, value, ENVELOPE.limits[channel].unit), line, now)
+
+
+def heats(line: Memory, setpoint_c: float, flow_sccm: float = 100.0) -> None:
+    values = {"furnace__setpoint": setpoint_c, "argon__flow": flow_sccm, "methane__setpoint": 0.0}
+    assert see(line, 0.0, argon__setpoint=100.0, **values) == ()
+
+
+@pytest.mark.promise(10)
+@given(
+    setpoint_c=st.sampled_from((25.0, 60.0, 60.1, 150.0)), flow=st.floats(0, 500, allow_nan=False)
+)
+def test_a_command_is_refused_just_where_its_confirmed_value_would_trip(
+    setpoint_c: float, flow: float
+) -> None:
+    line = memory()
+    heats(line, setpoint_c)
+    verdict = ask(line, "argon.setpoint", flow)
+    see(line, 1.0, furnace__setpoint=setpoint_c, argon__flow=flow, methane__setpoint=0.0)
+    trips = [each.detail for each in tick(line, 1.0) if ROW in each.detail]
+    assert (rule_of(verdict) == ROW) == bool(trips)
+    assert isinstance(verdict, Allowed) or rule_of(verdict) == ROW
+
+
+@pytest.mark.promise(11)
+@pytest.mark.parametrize("shown_by", ["argon.setpoint", "argon.flow"])
+@given(low=st.floats(-1, 100), high=st.floats(100.5, 501), flow=st.floats(0, 500))
+def test_a_value_is_refused_just_where_its_own_reading_would_trip(
+    shown_by: str, low: float, high: float, flow: float
+) -> None:
+    row = TripRow(
+        name="argon out of bounds",
+        channel=shown_by,
+        cause=Cause.OVER_FLOW,
+        procedure="shutdown",
+        unit="sccm",
+        source="test",
+        low=low,
+        high=high,
+    )
+    line = memory(trips=(row,))
+    heats(line, 25.0)
+    verdict = ask(line, "argon.setpoint", flow)
+    trips = see(line, 1.0, argon__setpoint=flow, argon__flow=flow)
+    assert (rule_of(verdict) == row.name) == bool(trips)
+    assert isinstance(verdict, Allowed) or "allowed" in verdict.reason
+    warned = memory(trips=(replace(row, procedure=""),))
+    heats(warned, 25.0)
+    assert isinstance(ask(warned, "argon.setpoint", flow), Allowed), "what only warns"
+
+
+@pytest.mark.promise(10)
+def test_the_refusal_names_the_row_its_state_and_what_still_counts() -> None:
+    line = memory()
+    heats(line, 150.0)
+    verdict = ask(line, "argon.setpoint", 0.0)
+    assert isinstance(verdict, Refused)
+    assert verdict.rule == ROW
+    for said in ("argon.setpoint = 0 sccm", "argon.flow at least 10", "furnace.setpoint", "150"):
+        assert said in verdict.reason
+
+
+def test_what_is_forbidden_while_a_rule_is_in_force_is_refused_too() -> None:
+    line = memory()
+    heats(line, 150.0)
+    assert rule_of(ask(line, "methane.setpoint", 5.0)) == ROW
+    heats(line, 25.0)
+    assert isinstance(ask(line, "methane.setpoint", 5.0), Allowed)
+
+
+def test_heat_that_is_only_on_its_way_counts_and_heat_that_was_taken_off_does_not() -> None:
+    line = memory()
+    heats(line, 25.0)
+    begin(line, Command("furnace.setpoint", 300.0, "degC"))
+    assert rule_of(ask(line, "argon.setpoint", 0.0)) == ROW
+    see(line, 1.0, furnace__setpoint=25.0)
+    conclude(line, Command("furnace.setpoint", 25.0, "degC"))
+    assert isinstance(ask(line, "argon.setpoint", 0.0, 1.0), Allowed)
+
+
+def test_a_value_that_ends_what_the_rule_is_about_passes_and_so_does_a_mark() -> None:
+    own = Interlock(
+        name="argon by its own meter",
+        guards=("argon.setpoint",),
+        require=(Bound("argon.flow", low=10.0),),
+        source="test",
+        on_loss="shutdown",
+    )
+    line = memory(interlocks=(own,))
+    heats(line, 25.0)
+    assert isinstance(ask(line, "argon.setpoint", 0.0), Allowed)
+    assert rule_of(ask(line, "argon.setpoint", 5.0)) == own.name
+    marked = limit("argon.setpoint", "sccm", 0.0, 500.0, moves=("argon.flow",), always_safe=(0.0,))
+    line = memory(limits=parts()["limits"] | {"argon.setpoint": marked})
+    heats(line, 150.0)
+    assert isinstance(ask(line, "argon.setpoint", 0.0), Allowed)
+
+
+def test_a_trip_names_each_channel_that_the_rule_counted_and_what_it_last_read() -> None:
+    line = memory()
+    heats(line, 150.0)
+    late = STALE_S + 2
+    see(line, late, argon__flow=0.0)
+    said = next(each.detail for each in tick(line, late) if ROW in each.detail)
+    assert "argon.flow" in said
+    assert "counts by furnace.setpoint (" in said
+    assert "150" in said
