@@ -105,8 +105,8 @@ IN_THE_GUARD = (
     PlantedBug(
         "guard forgets one safe frame",
         "labharness.safety.guard.armed:_read_procedure",
-        "(read_safe(Fields(each, where)) for each in values)",
-        "(read_safe(Fields(each, where)) for each in values[:-1])",
+        "(messages.read_safe(Fields(each, where)) for each in values)",
+        "(messages.read_safe(Fields(each, where)) for each in values[:-1])",
         "tests/safety/guard/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
         promise=1,
         detector="byte log",

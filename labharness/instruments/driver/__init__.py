@@ -6,7 +6,6 @@ from labharness.instruments.driver.ascii_table import Several as Several
 from labharness.instruments.driver.ascii_table import Who as Who
 from labharness.instruments.driver.ascii_table import among as among
 from labharness.instruments.driver.ascii_table import decimal as decimal
-from labharness.instruments.driver.ascii_table import line_request as line_request
 from labharness.instruments.driver.ascii_table import number as number
 from labharness.instruments.driver.ascii_table import scientific as scientific
 from labharness.instruments.driver.ascii_table import text as text

@@ -14,31 +14,6 @@ from labharness.instruments.driver.table import ChannelRow, TableDriver
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def line_request(
-    line: str,
-    *,
-    end: bytes = b"\r",
-    reply_end: bytes = b"\r",
-    prefix: bytes = b"",
-    timeout_s: float = 0.3,
-    obeyed: bytes = b"",
-    bytes_max: int = 512,
-) -> Request:
-    """Make the request for one line of text, answered by one line.
-
-    Args:
-        line: The command without its terminator; ASCII.
-        end: End of the command.
-        reply_end: End of the reply.
-        prefix: Beginning that the reply must have (the unit's address, an acknowledgement).
-        timeout_s: Longest wait for the reply.
-        obeyed: Regular expression of the replies that mean that it was done.
-        bytes_max: Longest reply.
-    """
-    rule = Until(reply_end, prefix, bytes_max)
-    return Request(line.encode("ascii") + end, rule, timeout_s, obeyed=obeyed)
-
-
 def decimal(value: float, decimals: int) -> bytes:
     """Return the regular expression of a number as an instrument may write it: sign and zeros."""
     whole, _, fraction = f"{abs(value):.{decimals}f}".partition(".")

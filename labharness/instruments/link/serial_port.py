@@ -6,12 +6,7 @@ from collections.abc import Callable
 
 import serial
 
-from labharness.instruments.link.descriptors import (
-    close_port,
-    hand_over,
-    open_port,
-    taken_or_gone,
-)
+import labharness.instruments.link.descriptors as descriptors
 from labharness.instruments.link.links import LinkLost, nobody
 
 READ_BYTES_MAX = 4096
@@ -44,7 +39,7 @@ class SerialLink:
 
     async def open(self) -> None:
         """Open the port for this process alone."""
-        self._port = open_port(self._path, self._baud, self._parity, self._stop_bits)
+        self._port = descriptors.open_port(self._path, self._baud, self._parity, self._stop_bits)
         self._lost = f"{self._name} is closed"
         self._loop = asyncio.get_running_loop()
         try:
@@ -58,7 +53,7 @@ class SerialLink:
         if self._port is None:
             raise LinkLost(self._lost)
         if os.name == "posix":
-            hand_over(self._port.fileno(), data, self._name)
+            descriptors.hand_over(self._port.fileno(), data, self._name)
             return
         try:
             self._port.write(data)
@@ -72,7 +67,7 @@ class SerialLink:
             return
         if self._loop is not None and not self._polls and not self._loop.is_closed():
             self._loop.remove_reader(self._port.fileno())
-        close_port(self._port)
+        descriptors.close_port(self._port)
         self._port = None
 
     def _read(self) -> None:
@@ -82,7 +77,7 @@ class SerialLink:
             data = self._port.read(READ_BYTES_MAX)
         except (serial.SerialException, OSError):
             self.close()
-            self._lost = f"{self._name} is lost: {taken_or_gone(self._path)}"
+            self._lost = f"{self._name} is lost: {descriptors.taken_or_gone(self._path)}"
             return
         if data:
             self.receive(data)

@@ -29,15 +29,7 @@ from labharness.core.files.durable import sync_folder
 from labharness.core.languages import ENGLISH
 from labharness.core.vocabulary.extras import EXTRAS
 from labharness.core.vocabulary.texts import Text, coded, revived
-from labharness.safety.alarm.board import (
-    LEVEL_MAX,
-    Actor,
-    AlarmEvent,
-    AlarmGroup,
-    Board,
-    Fact,
-    Severity,
-)
+from labharness.safety.alarm import board as alarms
 
 LOOK_BYTES_MAX: Final = 1 << 20
 """Bytes that one look reads; what is left is for the next."""
@@ -71,7 +63,7 @@ class AlarmFile:
         self._read_to = 0
         self._which = (0, 0)
 
-    def append(self, facts: Sequence[Fact]) -> None:
+    def append(self, facts: Sequence[alarms.Fact]) -> None:
         """Add facts; on return they survive a power cut.
 
         Raises:
@@ -95,7 +87,7 @@ class AlarmFile:
         if fresh:
             sync_folder(self.path.parent)
 
-    def look(self) -> tuple[Fact, ...]:
+    def look(self) -> tuple[alarms.Fact, ...]:
         """Return the facts that any process appended since the last look; cheap without news.
 
         A file that was cut short, or another of its name, is read from its beginning: what was
@@ -133,9 +125,9 @@ class AlarmFile:
                 self.damaged += 1
         return tuple(facts)
 
-    def look_at_all(self) -> tuple[Fact, ...]:
+    def look_at_all(self) -> tuple[alarms.Fact, ...]:
         """Return every fact since the last look, in as many looks as it takes."""
-        facts: list[Fact] = []
+        facts: list[alarms.Fact] = []
         read_to = -1
         while read_to < self._read_to:  # each look moves on, or was the last
             read_to = self._read_to
@@ -160,20 +152,20 @@ def _share(handle: int, folder: Path) -> None:
             os.fchmod(handle, 0o660)
 
 
-def _line(fact: Fact) -> str:
+def _line(fact: alarms.Fact) -> str:
     why = coded(fact.why if len(fact.why) <= TEXT_MAX else fact.why[:TEXT_MAX])
     cut = {"at": utc_text(fact.at), "who": fact.who[:TEXT_MAX], "why": why}
     return json.dumps(asdict(fact) | cut, ensure_ascii=True, sort_keys=True)
 
 
 READS: Final[Mapping[str, Callable[[Any], object]]] = {
-    "event": AlarmEvent,
+    "event": alarms.AlarmEvent,
     "alarm": str,
     "at": lambda text: datetime.fromisoformat(text.replace("Z", "+00:00")),
-    "role": Actor,
+    "role": alarms.Actor,
     "who": str,
     "why": str,
-    "severity": Severity,
+    "severity": alarms.Severity,
     "source": str,
     "rank": int,
     "shelve_s": float,
@@ -181,13 +173,13 @@ READS: Final[Mapping[str, Callable[[Any], object]]] = {
 """The fields of a fact, each with what reads it."""
 
 
-def _fact(line: bytes) -> Fact | None:
+def _fact(line: bytes) -> alarms.Fact | None:
     if len(line) > LINE_BYTES_MAX:
         return None
     try:
         body = json.loads(line, object_hook=revived)
         fields: dict[str, Any] = {name: read(body[name]) for name, read in READS.items()}
-        fact = Fact(**fields)
+        fact = alarms.Fact(**fields)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None  # written by hand or by a broken disk: not a fact
     return None if fact.at.tzinfo is None or fact.at.year not in YEARS else fact
@@ -224,13 +216,16 @@ class AlertChannel:
     """
 
     name: str
-    severities: frozenset[Severity] = frozenset(Severity)
+    severities: frozenset[alarms.Severity] = frozenset(alarms.Severity)
     level: int = 0
     language: str = ENGLISH
 
 
 def recipients(
-    channels: Sequence[AlertChannel], severities: Iterable[Severity], level: int, dead: str = ""
+    channels: Sequence[AlertChannel],
+    severities: Iterable[alarms.Severity],
+    level: int,
+    dead: str = "",
 ) -> tuple[AlertChannel, ...]:
     """Return the channels of one level that a call goes to.
 
@@ -336,13 +331,13 @@ def _sent(notify: Callable[..., object], title: str, text: str) -> str:
         return Text("alarm.channel_breaks", error=type(why).__name__)
 
 
-GRAVE: Final = frozenset({Severity.CRITICAL, Severity.TRIP})
+GRAVE: Final = frozenset({alarms.Severity.CRITICAL, alarms.Severity.TRIP})
 """The line is latched or not verified safe, so a person has to know, even after it was left."""
 
 
 def still_to_call(
-    board: Board, channels: Sequence[AlertChannel], told: Mapping[int, int]
-) -> tuple[AlarmGroup, int] | None:
+    board: alarms.Board, channels: Sequence[AlertChannel], told: Mapping[int, int]
+) -> tuple[alarms.AlarmGroup, int] | None:
     """Return a grave unacknowledged group and the next level to call for it.
 
     Args:
@@ -353,7 +348,7 @@ def still_to_call(
     for group in board.groups:
         called = [board.alarms[name].severity for _, name in board.calling(group)]
         if not GRAVE.isdisjoint(called):
-            for level in range(told[group.number] + 1, LEVEL_MAX + 1):
+            for level in range(told[group.number] + 1, alarms.LEVEL_MAX + 1):
                 if recipients(channels, called, level):
                     return group, level
     return None

@@ -12,20 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import labharness.safety.guard.messages as messages
 from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary import Protocol, Request, same_frame, why_no_read
 from labharness.instruments.link.identity import LinkAddress
 from labharness.safety.guard.core import GuardCore
-from labharness.safety.guard.messages import (
-    BadFields,
-    Fields,
-    kinds_of,
-    read_all,
-    read_safe,
-    write_safe,
-    written,
-)
+from labharness.safety.guard.messages import BadFields, Fields
 from labharness.safety.guard.port import LEARNT_AFTER, SafeFrame
 
 ARMED_FILE = "armed.json"
@@ -34,12 +27,12 @@ FORMAT = 3
 SILENCE_S_RANGE = (0.2, 5.0)
 PROCEDURE_FRAMES_MAX = 256
 PARITIES, STOP_BITS = ("N", "E", "O"), (1, 2)
-HEAD = kinds_of(
+HEAD = messages.kinds_of(
     "lab text, lab_digest text, envelope_digest text, silence_s_max number, safe_table text, "
     "lost text"
 )
 SERIAL, TCP = (
-    kinds_of(
+    messages.kinds_of(
         f"name text, link text, {own}, protocol protocol, exchange_s_max seconds, reads requests, "
         "steps requests"
     )
@@ -130,10 +123,10 @@ class Armed:
         """Write it as armed.json."""
         body = {
             "format": FORMAT,
-            **written(HEAD, self),
-            "ports": [written(LINKS[port.link], port) for port in self.ports],
+            **messages.written(HEAD, self),
+            "ports": [messages.written(LINKS[port.link], port) for port in self.ports],
             "procedures": {
-                name: [write_safe(safe) for safe in frames]
+                name: [messages.write_safe(safe) for safe in frames]
                 for name, frames in self.procedures.items()
             },
         }
@@ -169,7 +162,9 @@ def read_armed(text: str) -> Armed:
         procedures = {name: _read_procedure(table, name, names) for name in table.names()}
         _only_reads(ports, procedures)
         named = {name: fields.one_of(name, procedures) for name in ("safe_table", "lost")}
-        armed = Armed(ports=ports, procedures=procedures, **read_all(HEAD, fields, **named))
+        armed = Armed(
+            ports=ports, procedures=procedures, **messages.read_all(HEAD, fields, **named)
+        )
         silence_s, (low, high) = armed.silence_s_max, SILENCE_S_RANGE
         if not low <= silence_s <= high:
             raise BadFields(f"silence_s_max is {silence_s:g} s, allowed {low:g} to {high:g} s")
@@ -223,7 +218,7 @@ def _only_reads(
 def _read_port(value: object, number: int) -> ArmedPort:
     fields = Fields(value, f"{ARMED_FILE}, port {number + 1}")
     link = fields.one_of("link", LINKS)
-    port = ArmedPort(**read_all(LINKS[link], fields, link=link))
+    port = ArmedPort(**messages.read_all(LINKS[link], fields, link=link))
     where = f"{ARMED_FILE}, port {port.name}"
     if port.stop_bits not in STOP_BITS:
         raise BadFields(f"{where}: stop_bits is {port.stop_bits}, allowed 1 or 2")
@@ -237,7 +232,7 @@ def _read_procedure(table: Fields, name: str, ports: list[str]) -> tuple[SafeFra
     values = table.items(name)
     if len(values) > PROCEDURE_FRAMES_MAX:
         raise BadFields(f"{where}: {len(values)} frames, allowed {PROCEDURE_FRAMES_MAX}")
-    frames = tuple(read_safe(Fields(each, where)) for each in values)
+    frames = tuple(messages.read_safe(Fields(each, where)) for each in values)
     for frame in frames:
         if frame.port not in ports:
             raise BadFields(f"{where}: no port {frame.port!r}; there are {', '.join(ports)}")

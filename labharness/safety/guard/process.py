@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
+import labharness.safety.guard.armed as arming
 import labharness.safety.guard.port_records as port_records
 from labharness.core.clock import Chance, steady_s
 from labharness.core.files.named import is_there, open_named, open_own
@@ -28,15 +29,6 @@ from labharness.core.vocabulary.texts import CodedError, coded
 from labharness.instruments.link import LinkLost, local
 from labharness.instruments.link.descriptors import Descriptor, SerialDescriptor, TcpDescriptor
 from labharness.instruments.link.identity import identify
-from labharness.safety.guard.armed import (
-    ARMED_FILE,
-    Armed,
-    ArmedPort,
-    BadArming,
-    arming_digest,
-    read_armed,
-    read_whole,
-)
 from labharness.safety.guard.core import NotPermitted
 from labharness.safety.guard.harness import (
     LOG_FILE,
@@ -79,7 +71,7 @@ class ProcessGuard:
     def __init__(
         self,
         *,
-        armed: Armed,
+        armed: arming.Armed,
         digest: str,
         links: Mapping[str, Descriptor],
         state_dir: Path,
@@ -478,7 +470,7 @@ def serve(state_dir: Path, *, once: bool, lab: str = "") -> None:
         raise CannotGuard("guard.posix")
     import fcntl
 
-    locked, arming = state_dir / LOCK_FILE, state_dir / ARMED_FILE
+    locked, path = state_dir / LOCK_FILE, state_dir / arming.ARMED_FILE
     try:
         lock = os.fdopen(open_own(locked, os.O_RDWR), "r+b")
     except FileNotFoundError as why:
@@ -491,12 +483,12 @@ def serve(state_dir: Path, *, once: bool, lab: str = "") -> None:
         except OSError:
             raise CannotGuard("guard.another", path=str(state_dir)) from None
         try:
-            text = read_whole(arming)
-            armed = read_armed(text)
+            text = arming.read_whole(path)
+            armed = arming.read_armed(text)
         except OSError as why:
-            raise CannotGuard("guard.unarmed", path=str(arming), why=why.strerror) from None
-        except BadArming as why:
-            raise CannotGuard("guard.arming", path=str(arming), why=str(why)) from None
+            raise CannotGuard("guard.unarmed", path=str(path), why=why.strerror) from None
+        except arming.BadArming as why:
+            raise CannotGuard("guard.arming", path=str(path), why=str(why)) from None
         _go_first()
         ports = _taken(armed.ports, state_dir, lab)
         owed = is_there(state_dir / "latch.json") or is_there(state_dir / "guard.armed")
@@ -504,7 +496,7 @@ def serve(state_dir: Path, *, once: bool, lab: str = "") -> None:
             with _listen(state_dir / local.GUARD) as listener:
                 ProcessGuard(
                     armed=armed,
-                    digest=arming_digest(text),
+                    digest=arming.arming_digest(text),
                     links=_open_links(armed.ports, owed=owed),
                     state_dir=state_dir,
                     listener=listener,
@@ -532,7 +524,9 @@ def is_at_work(state_dir: Path) -> bool:
     return False
 
 
-def _taken(ports: Sequence[ArmedPort], state_dir: Path, lab: str) -> port_records.PortLock | None:
+def _taken(
+    ports: Sequence[arming.ArmedPort], state_dir: Path, lab: str
+) -> port_records.PortLock | None:
     """Lock the ports for this guard; return ``None`` if no place of this machine takes a lock.
 
     Such a guard makes safe all the same, and is not armed: its latch has no place either.
@@ -571,7 +565,7 @@ def _go_first() -> None:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(REAL_TIME_PRIORITY))
 
 
-def _open_links(ports: Sequence[ArmedPort], *, owed: bool) -> dict[str, Descriptor]:
+def _open_links(ports: Sequence[arming.ArmedPort], *, owed: bool) -> dict[str, Descriptor]:
     """Open every link, all at once; one that fails is opened again when a harness comes.
 
     A line is made safe through whatever opens, and none is armed until all have. Where none does

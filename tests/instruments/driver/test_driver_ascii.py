@@ -7,7 +7,7 @@ import pytest
 
 from labharness.core.vocabulary import BadReply, DeviceFault, Nothing, Protocol, Request, Until
 from labharness.instruments.driver import Driver
-from labharness.instruments.driver.ascii_table import decimal, line_request, number
+from labharness.instruments.driver.ascii_table import decimal, number
 from labharness.instruments.driver.driver import shown, unproven_read
 from labharness.instruments.driver.messages import ID_DIGITS, message_request, results
 from labharness.instruments.driver.modbus import EXCEPTIONS
@@ -45,19 +45,6 @@ def test_a_plain_number_is_read(text: str, value: float) -> None:
 def test_what_is_no_finite_number_is_a_bad_reply(text: str) -> None:
     with pytest.raises(BadReply, match=r"^flow: "):
         number(text, "flow")
-
-
-def test_a_line_is_asked_with_its_end_and_answered_by_one() -> None:
-    request = line_request("gt?")
-    assert (request.frame, request.reply, request.timeout_s) == (b"gt?\r", Until(b"\r"), 0.3)
-    assert request.obeyed == b""
-    other = line_request(
-        "gt?", end=b"\n", reply_end=b"\r\n", prefix=b"A", timeout_s=1.0, obeyed=b"ok"
-    )
-    assert other.reply == Until(b"\r\n", b"A")
-    assert (other.frame, other.timeout_s, other.obeyed) == (b"gt?\n", 1.0, b"ok")
-    with pytest.raises(UnicodeEncodeError):
-        line_request("µ")
 
 
 def test_a_message_leaves_a_place_for_its_id() -> None:
@@ -112,4 +99,4 @@ def test_a_frame_is_shown_as_text_where_it_is_text(frame: bytes, text: str) -> N
 def test_a_frame_that_writes_is_no_read_whoever_says_so() -> None:
     coil = Request(bytes.fromhex("01050006ff006c3b"), Nothing(), 0.1)
     assert "write single coil" in unproven_read(coil, Protocol.MODBUS_RTU, ())
-    assert unproven_read(line_request("gt?"), Protocol.TEXT, ()) == ""
+    assert unproven_read(Request(b"gt?\r", Until(b"\r"), 0.3), Protocol.TEXT, ()) == ""
