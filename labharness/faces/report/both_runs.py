@@ -5,32 +5,24 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.texts import Text
+from labharness.faces.report import markup
 from labharness.faces.report.answer_face import ComparedRun, face_of
 from labharness.faces.report.document import document
-from labharness.faces.report.facts import Points, RunFacts
+from labharness.faces.report.facts import RunFacts, values_within
 from labharness.faces.report.figures import Drawn, axes_of, curves_drawn
-from labharness.faces.report.markup import (
-    GAP_S_MAX,
-    Frame,
-    Html,
-    clock,
-    clock_ticks,
-    exact,
-    joined,
-    number,
-    thinned,
-    trip_mark,
-)
+from labharness.faces.report.markup import Frame, Html, exact, joined
 from labharness.faces.report.page import in_brief, masthead
 from labharness.faces.report.quantities import quantities, quantity_key, unit_text
+from labharness.faces.report.reading import ENDINGS
 from labharness.faces.report.words import both, known, plain, say
 
 ABSENT: Final = "–"
 ABOUT: Final = ("labharness", "python", "system")
+SAID: Final = ("error_code", "error_message", "reason_code", "reason_message", "suggestion")
 HEADER: Final = ("seed", "lab_digest", "envelope_digest")
 
 
@@ -71,33 +63,23 @@ def differences(one: RunFacts, other: RunFacts) -> list[Difference]:
 
 def _parts(facts: RunFacts, phase: str) -> Iterator[tuple[str, dict[str, str]]]:
     asked = facts.asked
-    capability = {"capability": asked.get("capability"), "version": asked.get("capability_version")}
-    yield (
-        "asked",
-        _flat(
-            {**capability, "inputs": asked.get("inputs"), "constraints": asked.get("constraints")}
-        ),
-    )
+    names = ("capability", "capability_version", "inputs", "constraints")
+    told = {name.removeprefix("capability_"): asked.get(name) for name in names}
+    yield "asked", _flat(told)
     yield "recipe", _flat(facts.plan.get("recipe", {}))
     header = {name: facts.header.get(name) for name in HEADER}
     about = {name: facts.about.get(name) for name in ABOUT}
     yield "provenance", _flat({**header, "plan_digest": facts.plan.get("digest", ABSENT), **about})
-    firmware = {each.name: f"{each.model} {each.firmware}".strip() for each in facts.instruments}
+    models = ((row["instrument"], f"{row['model']} {row['firmware']}") for row in facts.instruments)
+    firmware = {name: model.strip() for name, model in models}
     yield "instruments", firmware
-    yield "phases", {each.name: clock(each.end_s - each.start_s) for each in facts.phases}
+    yield "phases", {each.name: markup.clock(each.end_s - each.start_s) for each in facts.phases}
     yield "traces", dict(_key_values(facts, phase))
     yield "events", _counted(facts)
     series = face_of(asked).series
-    yield "answer", {"ending": facts.ending, **_flat(_answer(facts), left_out=series)}
-
-
-def _answer(facts: RunFacts) -> dict[str, Any]:
-    said = {
-        name: facts.answer[name]
-        for name in ("error_code", "error_message", "reason_code", "reason_message", "suggestion")
-        if name in facts.answer
-    }
-    return {**said, **facts.results}
+    said = {name: facts.answer[name] for name in SAID if name in facts.answer}
+    flat = _flat({**said, **facts.results}, left_out=series)
+    yield "answer", {"ending": facts.ending, **flat}
 
 
 def _key_values(facts: RunFacts, phase: str) -> Iterator[tuple[str, str]]:
@@ -109,18 +91,14 @@ def _key_values(facts: RunFacts, phase: str) -> Iterator[tuple[str, str]]:
         if not unit or not values:
             continue
         yield Text("highest", channel=channel), f"{_three_digits(max(values))} {unit}"
-        mean = None if within is None else _mean(points, within.start_s, within.end_s)
-        if mean is not None:
+        inside = [] if within is None else values_within(points, within)
+        if inside:
+            mean = math.fsum(inside) / len(inside)
             yield Text("mean", channel=channel, phase=phase), f"{_three_digits(mean)} {unit}"
 
 
 def _three_digits(value: float) -> str:
-    return number(float(f"{value:.3g}"))
-
-
-def _mean(points: Points, start_s: float, end_s: float) -> float | None:
-    inside = [value for at, value in points if start_s <= at <= end_s and not math.isnan(value)]
-    return math.fsum(inside) / len(inside) if inside else None
+    return markup.number(float(f"{value:.3g}"))
 
 
 def _counted(facts: RunFacts) -> dict[str, str]:
@@ -150,16 +128,6 @@ COLUMNS: Final = 400
 
 TICKS: Final = 5
 ROWS_MAX: Final = 300
-ENDINGS: Final = ("task_completed", "task_failed", "task_rejected", "aborted")
-
-
-class SharedChart(NamedTuple):
-    """One channel of both runs."""
-
-    key: str
-    unit: str
-    channel: str
-    drawing: Html
 
 
 def both_runs(one: RunFacts, other: RunFacts, names: tuple[str, str], language: str = "en") -> str:
@@ -193,11 +161,12 @@ def both_runs(one: RunFacts, other: RunFacts, names: tuple[str, str], language: 
 
 def _cells(found: Difference) -> tuple[Html, Html, Html]:
     name = known("phase", found.name) if found.part == "phases" else both(found.name)
-    one, other = (say(each) if each in ENDINGS else both(each) for each in (found.one, found.other))
+    endings = ENDINGS.values()
+    one, other = (say(it) if it in endings else both(it) for it in (found.one, found.other))
     return name, one, other
 
 
-def _charts(runs: Sequence[ComparedRun]) -> Iterator[SharedChart]:
+def _charts(runs: Sequence[ComparedRun]) -> Iterator[tuple[str, str, str, Html]]:
     """Draw each channel of the charts of either run, with what was set beside it."""
     units: dict[str, dict[str, None]] = {}
     for run in runs:
@@ -210,28 +179,23 @@ def _charts(runs: Sequence[ComparedRun]) -> Iterator[SharedChart]:
             frame = axes_of(curves, (0.0, end_s))
             if frame is not None:
                 trips = [each for run in runs for each in _trips(run, frame)]
-                ticks = clock_ticks(end_s, TICKS)
+                ticks = markup.clock_ticks(end_s, TICKS)
                 drawing = curves_drawn(frame, curves, trips, across="time_axis", ticks=ticks)
-                yield SharedChart(quantity_key(unit), unit_text(unit), channel, drawing)
+                yield quantity_key(unit), unit_text(unit), channel, drawing
 
 
 def _curves(run: ComparedRun, channel: str, unit: str, end_s: float) -> Iterator[Drawn]:
     owner = owner_of(channel)
-    set_ = [
-        name
-        for each in quantities(run.facts)
-        if each.unit == unit
-        for name in each.set
-        if owner_of(name) == owner
-    ]
-    for name, class_ in (*((each, "set") for each in set_), (channel, run.trace)):
-        points = tuple(thinned(run.facts.traces.get(name, ()), 0.0, end_s, COLUMNS))
+    asked = [name for each in quantities(run.facts) if each.unit == unit for name in each.set]
+    set_ = ((name, "set") for name in asked if owner_of(name) == owner)
+    for name, class_ in (*set_, (channel, run.trace)):
+        points = tuple(markup.thinned(run.facts.traces.get(name, ()), 0.0, end_s, COLUMNS))
         if points:
-            yield Drawn(points, run.colour, class_, GAP_S_MAX)
+            yield Drawn(points, run.colour, class_, markup.GAP_S_MAX)
 
 
 def _trips(run: ComparedRun, frame: Frame) -> Iterator[Html]:
-    """Draw where the line tripped, with the number of the run."""
+    """Draw where the line tripped, with the markup.number of the run."""
     for each in run.facts.happened("trip"):
         said = joined(say("trip_at", tag="tspan"), f" {run.at + 1}")
-        yield trip_mark(frame, each.at_s, said, row=run.at)
+        yield markup.trip_mark(frame, each.at_s, said, row=run.at)

@@ -1,12 +1,16 @@
 """The values of a run's folder that a report shows."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from labharness.core.vocabulary.durations import NotADuration, parse_duration
 from labharness.journal.chain import VerifyReport
 from labharness.work.desk.rules_record import RecordedRules
+
+QUIET: Final = {"confirmed", "unconfirmed"}
+"""Endings of commands that leave no doubt; the latter's channels have nothing to read back."""
 
 Points = tuple[tuple[float, float], ...]
 """Seconds since the run's first record, and value; NaN was not measured."""
@@ -48,15 +52,6 @@ class Happening:
     kind: str
     text: str
     label: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class InstrumentFacts:
-    """One instrument that answered on the line."""
-
-    name: str
-    model: str
-    firmware: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +119,7 @@ class RunFacts:
         prediction: The expectation of pre-flight; None where there was none.
         commands: The number of commands by their ending.
         unshown: The number of unconfirmed commands by channel, of channels without read-back.
+        instruments: The ``identified`` record of each that answered on the line.
         spectra: The raw spectra, where the run has any that fit their checksum.
         duration_s: From the first record to the last.
     """
@@ -148,7 +144,7 @@ class RunFacts:
     happenings: tuple[Happening, ...]
     commands: Mapping[str, int]
     unshown: Mapping[str, int]
-    instruments: tuple[InstrumentFacts, ...]
+    instruments: tuple[Mapping[str, Any], ...]
     artifacts: tuple[ArtifactState, ...]
     spectra: Mapping[str, Any]
     duration_s: float
@@ -156,8 +152,7 @@ class RunFacts:
     @property
     def results(self) -> Mapping[str, Any]:
         """The outputs, or those that a failed run has."""
-        found = self.answer.get("outputs") or self.answer.get("partial_outputs") or {}
-        return found if isinstance(found, Mapping) else {}
+        return as_mapping(self.answer.get("outputs") or self.answer.get("partial_outputs"))
 
     def happened(self, kind: str) -> tuple[Happening, ...]:
         """Return what happened of one kind."""
@@ -166,8 +161,18 @@ class RunFacts:
 
 def took_s(answer: Mapping[str, Any], journal_s: float) -> float:
     """Return how long a run took as its answer says: the journal goes on until that is written."""
-    summary = answer.get("execution_summary")
     try:
-        return parse_duration(summary["duration"]) if isinstance(summary, Mapping) else journal_s
+        return parse_duration(as_mapping(answer.get("execution_summary"))["duration"])
     except (KeyError, TypeError, NotADuration):
         return journal_s
+
+
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """Return a part of an answer, which may come from anywhere; an empty one for another shape."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def values_within(points: Points, phase: Phase) -> list[float]:
+    """Return what was measured during a phase."""
+    inside = (value for at_s, value in points if phase.start_s <= at_s <= phase.end_s)
+    return [value for value in inside if not math.isnan(value)]

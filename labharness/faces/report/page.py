@@ -1,53 +1,30 @@
 """The report of one run as one page: its top, its charts, and the tables under them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from labharness.core.vocabulary.channels import owner_of
 from labharness.faces.report.answer_face import data, face_of, percent
 from labharness.faces.report.comm_loss import comm_loss
 from labharness.faces.report.document import document
-from labharness.faces.report.facts import Phase, RunFacts, took_s
+from labharness.faces.report.facts import QUIET, Phase, RunFacts, as_mapping, took_s
 from labharness.faces.report.markup import Html, clock, el, exact, joined, number
 from labharness.faces.report.quantities import acting, quantities, unit_text
 from labharness.faces.report.traces import charts, key_samples, prediction_text
 from labharness.faces.report.words import both, known, phrase, plain, say
 from labharness.work.desk.rules_record import Bar
 
+Trip = tuple[str, bool, str]
+"""A value at which a channel trips or warns, whether it acts first, and the key of a remark."""
 
-class TripCell(NamedTuple):
-    """A value at which a channel trips or warns; `word` is the key of a remark."""
+Extremes = tuple[str, str, str, str, list[Trip], str]
+"""A channel, its lowest and highest reading, what may be set, its trips, and their sources."""
 
-    value: str
-    acts: bool
-    word: str
-
-
-class ExtremesRow(NamedTuple):
-    """The lowest and highest reading of one channel beside its limits."""
-
-    channel: str
-    lowest: str
-    highest: str
-    settable: str
-    trips: tuple[TripCell, ...]
-    sources: str
+Follows = tuple[str, list[tuple[Html, bool]], Html]
+"""A phase, sentences, each with whether it is alarming, and each channel with its new state."""
 
 
-class Follows(NamedTuple):
-    """The consequences if everything that talks to the line died at the end of one phase.
-
-    Attributes:
-        sentences: Each with whether it is alarming.
-        channels: Each channel and its new state; empty where none is recorded.
-    """
-
-    phase: str
-    sentences: tuple[tuple[Html, bool], ...]
-    channels: Html
-
-
-def extremes(facts: RunFacts) -> Iterator[ExtremesRow]:
+def extremes(facts: RunFacts) -> Iterator[Extremes]:
     """Return the extremes of each charted channel, beside its limits."""
     for each in quantities(facts):
         unit = unit_text(each.unit)
@@ -59,17 +36,17 @@ def extremes(facts: RunFacts) -> Iterator[ExtremesRow]:
             settable = [bar for bar in each.settable if owner_of(bar.channel) == owner]
             watched = [bar for bar in each.watched if bar.channel == channel]
             sources = dict.fromkeys(bar.source for bar in (*settable, *watched))
-            yield ExtremesRow(
+            yield (
                 channel,
                 f"{number(min(values))} {unit}",
                 f"{number(max(values))} {unit}",
                 ", ".join(f"{exact(bar.value)} {unit}" for bar in settable) or "–",
-                tuple(_trips(watched, unit)),
+                list(_trips(watched, unit)),
                 "; ".join(sources),
             )
 
 
-def _trips(watched: Sequence[Bar], unit: str) -> Iterator[TripCell]:
+def _trips(watched: Sequence[Bar], unit: str) -> Iterator[Trip]:
     """Return the bounds that act first, then those after them, then warnings."""
     first = acting(watched)
     later = [bar for bar in watched if bar.trips and bar not in first]
@@ -77,7 +54,7 @@ def _trips(watched: Sequence[Bar], unit: str) -> Iterator[TripCell]:
     for bars, word in ((first, "first" if later else ""), (later, "later"), (warns, "warns_only")):
         for bar in bars:
             value = f"{'< ' if bar.below else ''}{exact(bar.value)} {unit}"
-            yield TripCell(value, bars is first, word)
+            yield value, bars is first, word
 
 
 def phase_rows(facts: RunFacts) -> Iterator[tuple[Phase, float | None]]:
@@ -107,7 +84,7 @@ def follows(facts: RunFacts) -> Iterator[Follows]:
                 alarming = loud and not key.startswith("killed.flows")
                 sentences.append((say(key, **fields), alarming))
         rows = prediction.if_killed.get(names[-1], ())
-        yield Follows(each.name, tuple(sentences), joined(*map(both, rows), between="; "))
+        yield each.name, sentences, joined(*map(both, rows), between="; ")
 
 
 def _steps_of(phase: Phase, facts: RunFacts) -> list[str]:
@@ -115,48 +92,12 @@ def _steps_of(phase: Phase, facts: RunFacts) -> list[str]:
 
 
 RUN_DIGITS: Final = 8
-QUIET: Final = {"confirmed", "unconfirmed"}
-"""Endings of commands that leave no doubt; the latter's channels have nothing to read back."""
 
+Masthead = tuple[list[str], str]
+"""Date and lab, where they are recorded, and the begin of the run's id."""
 
-class Masthead(NamedTuple):
-    """Date and lab, where they are recorded, and the begin of the run's id."""
-
-    parts: tuple[str, ...]
-    run: str
-
-
-class InBrief(NamedTuple):
-    """The ending of a run, and its answer or the reason why there is none."""
-
-    ending: Html
-    headline: Html
-    short: bool
-
-
-class Sureness(NamedTuple):
-    """The confidence as a bar and as a sentence."""
-
-    bar: Html
-    said: Html
-
-
-class VerdictBox(NamedTuple):
-    """The box at the top of a report.
-
-    Attributes:
-        beneath: Sentences of the capability's face.
-        whys: Key of a phrase, and the sentence after it.
-        safe: Key of the sentence on the safe state; empty where the run has no need of it.
-        glance: Name and value.
-    """
-
-    brief: InBrief
-    sureness: Sureness | None
-    beneath: tuple[Html, ...]
-    whys: tuple[tuple[str, Html], ...]
-    safe: str
-    glance: tuple[tuple[Html, object], ...]
+InBrief = tuple[Html, Html, bool]
+"""The ending of a run, its answer or the reason why there is none, and whether that is short."""
 
 
 def masthead(facts: RunFacts) -> Masthead:
@@ -165,7 +106,7 @@ def masthead(facts: RunFacts) -> Masthead:
     lab = str(facts.about.get("lab") or facts.about.get("lab_file") or "")
     parts = (f"{at} UTC" if at else "", lab)
     run = str(facts.header.get("session_id") or "")[:RUN_DIGITS]
-    return Masthead(tuple(each for each in parts if each), run)
+    return [each for each in parts if each], run
 
 
 def conditions(facts: RunFacts) -> list[tuple[str, object]]:
@@ -174,24 +115,6 @@ def conditions(facts: RunFacts) -> list[tuple[str, object]]:
         return list(face_of(facts.asked).conditions(facts))
     except (KeyError, IndexError, TypeError, ValueError):
         return []
-
-
-def verdict(facts: RunFacts) -> VerdictBox:
-    """Return the values of the box at the top."""
-    face = face_of(facts.asked)
-    confidence = face.confidence(facts)
-    sureness = None
-    if isinstance(confidence, float | int) and confidence > 0:
-        sureness = _sureness(float(confidence), facts)
-    settled = facts.ending in ("task_completed", "task_rejected")
-    return VerdictBox(
-        brief=in_brief(facts),
-        sureness=sureness,
-        beneath=tuple(face.beneath(facts)),
-        whys=tuple(_whys(facts)),
-        safe="" if settled else _made_safe(facts),
-        glance=(*face.glance(facts), *_glance(facts)),
-    )
 
 
 def in_brief(facts: RunFacts) -> InBrief:
@@ -203,16 +126,16 @@ def in_brief(facts: RunFacts) -> InBrief:
         told = facts.happened("unconfirmed") or facts.happened("by_hand")
         said = both(told[-1].text if told else "")
     elif facts.ending == "aborted":
-        said = say("stopped", reason=both(_mapping(answer.get("data")).get("reason", "")))
+        said = say("stopped", reason=both(as_mapping(answer.get("data")).get("reason", "")))
     elif answer.get("reason_message"):
         said = say("rejected", reason=both(answer["reason_message"]))
     else:
         said = face_of(facts.asked).headline(facts)
         if said is not None:
-            return InBrief(_ending(facts), said, short=True)
-        finding = _mapping(answer.get("execution_summary")).get("finding")
+            return _ending(facts), said, True
+        finding = as_mapping(answer.get("execution_summary")).get("finding")
         said = both(answer.get("error_message") or finding or intent(facts))
-    return InBrief(_ending(facts), said, short=False)
+    return _ending(facts), said, False
 
 
 def _ending(facts: RunFacts) -> Html:
@@ -225,8 +148,11 @@ def _ending(facts: RunFacts) -> Html:
     return joined(say(facts.ending), f" ({code})" if code else "")
 
 
-def _sureness(confidence: float, facts: RunFacts) -> Sureness:
-    threshold = _mapping(facts.asked.get("constraints")).get("confidence_threshold")
+def _sureness(confidence: object, facts: RunFacts) -> tuple[Html, Html] | None:
+    """Return the confidence as a bar and as a sentence; None where there is none."""
+    if not (isinstance(confidence, float | int) and confidence > 0):
+        return None
+    threshold = as_mapping(facts.asked.get("constraints")).get("confidence_threshold")
     share = min(confidence, 1.0)
     parts = [el("rect", x=0.0, y=0.0, width=100 * share, height=10.0, fill="#00875a")]
     said: list[object] = [say("confidence", value=percent(share))]
@@ -235,12 +161,12 @@ def _sureness(confidence: float, facts: RunFacts) -> Sureness:
         parts.append(el("rect", x=at - 0.4, y=0.0, width=0.8, height=10.0, fill="#1c2127"))
         said += ["; ", say("asked_confidence", value=f"{float(threshold) * 100:g} %")]
     bar = el("svg", *parts, viewBox="0 0 100 10", preserveAspectRatio="none", role="img")
-    return Sureness(bar, joined(*said))
+    return bar, joined(*said)
 
 
 def _whys(facts: RunFacts) -> Iterator[tuple[str, Html]]:
     answer = facts.answer
-    details = _mapping(answer.get("error_details"))
+    details = as_mapping(answer.get("error_details"))
     message = answer.get("error_message")
     if message:
         phase = known("phase", str(details.get("phase")))
@@ -286,10 +212,6 @@ def intent(facts: RunFacts) -> str:
     return str(found)
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
 EVENTS_MAX: Final = 300
 """Rows of the table of events; a line that warns every second would hide what matters."""
 
@@ -304,6 +226,8 @@ def page(facts: RunFacts, language: str = "en") -> str:
     Raises:
         KeyError: There is no such language.
     """
+    face = face_of(facts.asked)
+    settled = facts.ending in ("task_completed", "task_rejected")
     return document(
         "page.html.j2",
         f"{plain('title', language)}: {intent(facts)}",
@@ -311,14 +235,19 @@ def page(facts: RunFacts, language: str = "en") -> str:
         run=facts,
         about=masthead(facts),
         intent=intent(facts),
-        verdict=verdict(facts),
+        brief=in_brief(facts),
+        sureness=_sureness(face.confidence(facts), facts),
+        beneath=face.beneath(facts),
+        whys=_whys(facts),
+        safe="" if settled else _made_safe(facts),
+        glance=[*face.glance(facts), *_glance(facts)],
         conditions=conditions(facts),
-        asked=list(_asked(facts)),
+        asked=_asked(facts),
         **(_traces(facts) if facts.plan else {}),
-        sections=face_of(facts.asked).sections(facts),
+        sections=face.sections(facts),
         events_max=EVENTS_MAX,
         commands=list(_commands(facts)) if facts.commands else (),
-        provenance=list(_provenance(facts)),
+        provenance=_provenance(facts),
     )
 
 

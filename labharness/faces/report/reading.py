@@ -15,15 +15,16 @@ from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.report.facts import (
+    QUIET,
     ArtifactState,
     Happening,
-    InstrumentFacts,
     Phase,
     Points,
     RecordedForecast,
     RecordedPrediction,
     RunFacts,
     StepRow,
+    as_mapping,
     took_s,
 )
 from labharness.journal import JournalFailed
@@ -44,13 +45,13 @@ def whole_events(records: Iterable[Record]) -> list[Record]:
     """Return records whose events say all that was kept of them; of an open run as they are."""
     found = list(records)
     told = {each.body["sequence"]: each.body["data"] for each in found if each.kind == WHOLE}
-    return [_whole(each, told) for each in found if each.kind != WHOLE]
-
-
-def _whole(record: Record, told: Mapping[int, Any]) -> Record:
-    if record.kind != "event" or record.body.get("sequence") not in told:
-        return record
-    return replace(record, body={**record.body, "data": told[record.body["sequence"]]})
+    return [
+        replace(each, body={**each.body, "data": told[each.body["sequence"]]})
+        if each.kind == "event" and each.body.get("sequence") in told
+        else each
+        for each in found
+        if each.kind != WHOLE
+    ]
 
 
 def whole_answer(
@@ -74,18 +75,16 @@ def whole_answer(
 
 def _json(
     answer: Mapping[str, Any], name: str, content: Callable[[str], bytes | None]
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     """Return what an artifact of an answer holds; nothing where it has none that can be read."""
     uris = [each["uri"] for each in answer.get("artifacts", ()) if each["name"] == name]
     data = content(uris[0]) if uris else None
     try:
-        found = json.loads(data or b"{}")
+        return as_mapping(json.loads(data or b"{}"))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
-QUIET_ENDINGS: Final = {"confirmed", "unconfirmed"}  # the latter are counted: no read-back exists
 UNSHOWN: Final = Text("command.unshown")
 """The line's detail of a command whose channel has no read-back."""
 
@@ -103,43 +102,31 @@ def happenings(records: Iterable[Record], origin_s: float) -> Iterator[Happening
                 by_hand.add(each.seq)
                 hand = ""
         elif each.kind == "outcome":
-            quiet = body["ending"] in QUIET_ENDINGS and body["intent"] not in by_hand
+            quiet = body["ending"] in QUIET and body["intent"] not in by_hand
             if not quiet:
                 yield _sentence_of_end(at_s, body, intents.get(body["intent"], {}))
         elif each.kind == "trip":
             said = Text("trip.event", cause=body["cause"], why=body["detail"])
             yield Happening(at_s, "trip", said, body["cause"])
-        elif each.kind == "approved":
-            who = ", ".join(body["by"])
-            yield Happening(at_s, "approved", Text("pair", what=who, why=body["reason"]))
-        elif each.kind == "by_hand":
-            hand = str(body["text"])
-            yield Happening(at_s, "by_hand", hand)
-        elif each.kind == "make_safe":
-            yield Happening(at_s, "make_safe", body["procedure"])
-        elif each.kind == "cooling":
-            yield Happening(at_s, "warning", str(body["warning"]))
-        elif each.kind == "cooled":
-            yield Happening(at_s, "cooled", Cooled.of(body).text)
-        elif each.kind == "verified":
-            yield Happening(at_s, "verified", _verified(body))
-        elif each.kind in ("mode", "armed", "disarmed"):
-            yield Happening(at_s, each.kind, str(body.get("mode", body.get("safe_table", ""))))
         elif each.kind == "event":
-            told = list(_told(at_s, body["event_type"], body["data"]))
+            told = _told(body["event_type"], body["data"])
             # what is done by hand is told as a warning too, in the same words
-            yield from (one for one in told if one.kind != "warning" or one.text != hand)
+            if told is not None and told != ("warning", hand):
+                yield Happening(at_s, *told)
+        elif each.kind in SAID:
+            text = SAID[each.kind](body)
+            hand = text if each.kind == "by_hand" else hand
+            yield Happening(at_s, "warning" if each.kind == "cooling" else each.kind, text)
 
 
 def unshown(outcomes: Iterable[Record], intents: Iterable[Record]) -> dict[str, int]:
     """Count by channel the commands that nothing could show."""
     channels = {each.seq: str(each.body["channel"]) for each in intents}
-    found: dict[str, int] = {}
-    for each in outcomes:
-        if each.body["ending"] == "unconfirmed" and each.body["detail"] == UNSHOWN:
-            channel = channels.get(each.body["intent"], "?")
-            found[channel] = found.get(channel, 0) + 1
-    return found
+    return Counter(
+        channels.get(each.body["intent"], "?")
+        for each in outcomes
+        if each.body["ending"] == "unconfirmed" and each.body["detail"] == UNSHOWN
+    )
 
 
 def _set_by(hand: str) -> object:
@@ -158,7 +145,7 @@ def _sentence_of_end(
     at_s: float, outcome: Mapping[str, Any], intent: Mapping[str, Any]
 ) -> Happening:
     ending = str(outcome["ending"])
-    shown = ending.upper() if ending not in QUIET_ENDINGS else ending
+    shown = ending.upper() if ending not in QUIET else ending
     read_back, detail = outcome.get("read_back"), outcome["detail"]
     said = Text(
         "command.ended",
@@ -167,7 +154,7 @@ def _sentence_of_end(
         reads="" if read_back is None else Text("command.reads", value=read_back),
         detail=Text("after", parts=[detail]) if detail else "",
     )
-    return Happening(at_s, "command" if ending in QUIET_ENDINGS else "unconfirmed", said)
+    return Happening(at_s, "command" if ending in QUIET else "unconfirmed", said)
 
 
 def _verified(body: Mapping[str, Any]) -> Text:
@@ -181,23 +168,31 @@ def _verified(body: Mapping[str, Any]) -> Text:
     return Text("verified.steps", procedure=body["procedure"], parts=[shown, *missed])
 
 
-def _told(at_s: float, kind: str, data: Mapping[str, Any]) -> Iterable[Happening]:
+def _told(kind: str, data: Mapping[str, Any]) -> tuple[str, str] | None:
     if kind == "state_changed":
-        what = Text(
-            "session.became", before=data["from_state"], to=data["to_state"], why=data["reason"]
-        )
-        yield Happening(at_s, "state", what)
-    elif kind in ("warning", "error", "log"):
-        yield Happening(at_s, kind, str(data["message"]))
+        before, to, why = data["from_state"], data["to_state"], data["reason"]
+        return "state", Text("session.became", before=before, to=to, why=why)
+    return (kind, str(data["message"])) if kind in ("warning", "error", "log") else None
 
+
+def _of_mode(body: Mapping[str, Any]) -> str:
+    return str(body.get("mode", body.get("safe_table", "")))
+
+
+SAID: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+    "approved": lambda body: Text("pair", what=", ".join(body["by"]), why=body["reason"]),
+    "by_hand": lambda body: str(body["text"]),
+    "make_safe": lambda body: body["procedure"],
+    "cooling": lambda body: str(body["warning"]),
+    "cooled": lambda body: Cooled.of(body).text,
+    "verified": _verified,
+    **dict.fromkeys(("mode", "armed", "disarmed"), _of_mode),
+}
+"""What is told of records that are told as they are, by their kind."""
 
 SPECTRA: Final = "raw_spectrum"
-ENDINGS: Final = {
-    "task_completed": "task_completed",
-    "task_failed": "task_failed",
-    "task_rejected": "task_rejected",
-    "event": "aborted",
-}
+ANSWERS: Final = ("task_completed", "task_failed", "task_rejected")
+ENDINGS: Final = {**dict(zip(ANSWERS, ANSWERS, strict=True)), "event": "aborted"}
 ENDED: Final = {"COMPLETED", "FAILED", "TIMEOUT"}
 
 
@@ -212,17 +207,12 @@ def read_run(journal: Path) -> RunFacts:
     """
     folder = journal.parent
     chain = verify_file(journal)
-    read_to = read(journal, chain.head.seq)
-    records = whole_events(each for each in read_to if each.kind != "samples")
+    records = whole_events(each for each in read(journal, chain.head.seq) if each.kind != "samples")
     origin_s = records[0].at_s if records else 0.0
     kinds = _by_kind(records)
     plan = _first(kinds["planned"])
     rules = read_rules(plan.get("rules", {}))
-    ending, answer = _ending(kinds["terminal"])
-    chained = bool(answer)
-    if not chained:
-        ending, answer = _ended(_message(folder / ANSWER_NAME))
-    submitted = _first(kinds["submitted"]) or _message(folder / SUBMIT_NAME)
+    asked, ending, answer, chained = _asked_and_answered(folder, kinds)
     artifacts = folder / ARTIFACTS_NAME
     if stated_class(folder):
         answer = whole_answer(answer, lambda uri: _bytes(uri, artifacts))
@@ -234,7 +224,7 @@ def read_run(journal: Path) -> RunFacts:
     return RunFacts(
         header=header,
         about=about(journal),
-        asked=submitted.get("payload", {}),
+        asked=asked,
         plan=plan,
         approval=_first(kinds["approved"]),
         accepted=_first(kinds["task_accepted"]),
@@ -250,14 +240,9 @@ def read_run(journal: Path) -> RunFacts:
         phases=_phases(steps, end_s),
         steps=steps,
         happenings=tuple(happenings(records, origin_s)),
-        commands=dict(
-            sorted(Counter(str(each.body["ending"]) for each in kinds["outcome"]).items())
-        ),
+        commands=dict(sorted(Counter(each.body["ending"] for each in kinds["outcome"]).items())),
         unshown=unshown(kinds["outcome"], kinds["intent"]),
-        instruments=tuple(
-            InstrumentFacts(each.body["instrument"], each.body["model"], each.body["firmware"])
-            for each in kinds["identified"]
-        ),
+        instruments=tuple(each.body for each in kinds["identified"]),
         artifacts=held,
         spectra=_spectra(held, artifacts),
         duration_s=end_s,
@@ -282,26 +267,22 @@ def read_summary(journal: Path) -> dict[str, Any]:
 
 def _summary(journal: Path, until_seq: int | None) -> dict[str, Any]:
     wanted = ("submitted", "terminal", "event", "by_hand", "outcome")
-    first_s = last_s = None
+    times_s = [0.0, 0.0]
     found: dict[str, list[Record]] = {kind: [] for kind in wanted}
-    for each in read(journal, until_seq):
-        first_s = each.at_s if first_s is None else first_s
-        last_s = each.at_s
+    for number, each in enumerate(read(journal, until_seq)):
+        times_s = [times_s[0] if number else each.at_s, each.at_s]
         if each.kind in found:
             found[each.kind].append(each)
-    ending, answer = _ending(found["terminal"])
-    if not answer:
-        ending, answer = _ended(_message(journal.parent / ANSWER_NAME))
-    submitted = _first(found["submitted"]) or _message(journal.parent / SUBMIT_NAME)
+    asked, ending, answer, _ = _asked_and_answered(journal.parent, found)
     return {
         "header": run_header(journal),
-        "asked": submitted.get("payload", {}),
+        "asked": asked,
         "ending": ending,
         "state": _state(found["event"]),
         "by_hand": [str(each.body["text"]) for each in found["by_hand"]],
         "refused": sum(each.body["ending"] == "refused" for each in found["outcome"]),
         "answer": answer,
-        "duration_s": took_s(answer, (last_s or 0.0) - (first_s or 0.0)),
+        "duration_s": took_s(answer, times_s[1] - times_s[0]),
     }
 
 
@@ -322,8 +303,19 @@ def _first(records: Sequence[Record]) -> Mapping[str, Any]:
     return records[0].body if records else {}
 
 
-def _ending(terminal: Sequence[Record]) -> tuple[str, Mapping[str, Any]]:
-    return _ended(terminal[-1].body if terminal else {})
+def _asked_and_answered(
+    folder: Path, kinds: Mapping[str, Sequence[Record]]
+) -> tuple[Mapping[str, Any], str, Mapping[str, Any], bool]:
+    """Return request, ending and answer, and whether the journal has the answer.
+
+    A run that lost its journal, or never began, has both beside it.
+    """
+    submitted = _first(kinds["submitted"]) or _message(folder / SUBMIT_NAME)
+    ending, answer = _ended(_first(kinds["terminal"][-1:]))
+    chained = bool(answer)
+    if not chained:
+        ending, answer = _ended(_message(folder / ANSWER_NAME))
+    return submitted.get("payload", {}), ending, answer, chained
 
 
 def _ended(message: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -332,7 +324,6 @@ def _ended(message: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def _message(path: Path) -> Mapping[str, Any]:
-    """Read a message beside the journal, for a run that lost its journal or never began."""
     try:
         found = json.loads(kept(path))
     except (OSError, ValueError, KeyMissing):
@@ -356,8 +347,7 @@ def _bytes(uri: str, folder: Path) -> bytes | None:
 def _spectra(held: Sequence[ArtifactState], folder: Path) -> Mapping[str, Any]:
     for each in held:
         if each.name == SPECTRA and each.holds:
-            found = json.loads(_bytes(each.uri, folder) or b"{}")
-            return found if isinstance(found, dict) else {}
+            return as_mapping(json.loads(_bytes(each.uri, folder) or b"{}"))
     return {}
 
 
@@ -390,16 +380,11 @@ def _prediction(record: Mapping[str, Any], plan_s: float) -> RecordedPrediction 
     channels = {}
     for name, pairs in record["trajectory"].items():
         relative, absolute = record["bands"].get(record["units"].get(name), (0.0, 0.0))
-        points = [(plan_s + at_s, value) for at_s, value in pairs]
-        widths = [abs(value) * relative + absolute for _, value in points]
-        low, high = (
-            tuple(
-                (at, value + side * width)
-                for (at, value), width in zip(points, widths, strict=True)
-            )
-            for side in (-1, 1)
-        )
-        channels[name] = RecordedForecast(tuple(points), low, high)
+        points = tuple((plan_s + at_s, value) for at_s, value in pairs)
+        wide = [(at, value, abs(value) * relative + absolute) for at, value in points]
+        low = tuple((at, value - width) for at, value, width in wide)
+        high = tuple((at, value + width) for at, value, width in wide)
+        channels[name] = RecordedForecast(points, low, high)
     steps = record["steps"]
     return RecordedPrediction(
         channels=channels,
@@ -425,20 +410,17 @@ def _steps(
             ended[name] = each.at_s - origin_s
         else:
             began.setdefault(name, each.at_s - origin_s)
-    rows = []
-    for one in plan.get("instructions", {}).get("instructions", ()):
-        name, metadata = one["instructionId"], one["metadata"]
-        rows.append(
-            StepRow(
-                name=name,
-                phase=metadata["stage"],
-                description=metadata["description"],
-                status=status.get(name, "PENDING"),
-                start_s=began.get(name),
-                end_s=ended.get(name),
-            )
+    return tuple(
+        StepRow(
+            name=(name := one["instructionId"]),
+            phase=one["metadata"]["stage"],
+            description=one["metadata"]["description"],
+            status=status.get(name, "PENDING"),
+            start_s=began.get(name),
+            end_s=ended.get(name),
         )
-    return tuple(rows)
+        for one in plan.get("instructions", {}).get("instructions", ())
+    )
 
 
 def _phases(steps: Iterable[StepRow], end_s: float) -> tuple[Phase, ...]:

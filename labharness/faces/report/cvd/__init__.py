@@ -6,17 +6,9 @@ from typing import Any
 from labharness.core.vocabulary import share_text
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.report.answer_face import AnswerFace, ComparedRun
-from labharness.faces.report.cvd.film import (
-    evidence,
-    film,
-    growth_conditions,
-    growths_compared,
-    headline,
-    layers_text,
-    of_raman,
-)
+from labharness.faces.report.cvd import film
 from labharness.faces.report.document import section
-from labharness.faces.report.facts import RunFacts
+from labharness.faces.report.facts import RunFacts, as_mapping
 from labharness.faces.report.markup import Html, el
 from labharness.faces.report.words import both, say
 
@@ -50,8 +42,8 @@ class GrowthFace(AnswerFace):
         count = _analysis(facts).get("layer_count", "")
         if count is not None and not isinstance(count, int):
             return None
-        found = _mapping(facts.results.get("film"))
-        return headline(found, count) if "claim" in found else layers_text(count)
+        found = as_mapping(facts.results.get("film"))
+        return film.headline(found, count) if "claim" in found else film.layers_text(count)
 
     def confidence(self, facts: RunFacts) -> object:
         """Return the confidence in the layer count."""
@@ -63,7 +55,7 @@ class GrowthFace(AnswerFace):
         credible = analysis.get("credible_set")
         if isinstance(credible, list) and len(credible) > 1 and analysis.get("layer_count") is None:
             yield el("p", say("credible", set=", ".join(str(each) for each in credible)))
-        unmet = _mapping(facts.results.get("intent")).get("said")
+        unmet = as_mapping(facts.results.get("intent")).get("said")
         if unmet:
             yield el("p", both(unmet), class_="alarm")
 
@@ -79,29 +71,25 @@ class GrowthFace(AnswerFace):
 
     def conditions(self, facts: RunFacts) -> Iterator[tuple[str, object]]:
         """Return the conditions of the growth and of its spectra."""
-        return growth_conditions(facts)
+        return film.growth_conditions(facts)
 
     def sections(self, facts: RunFacts) -> Iterator[Html]:
         """Return film and evidence; the plain results where there is no film to draw."""
-        drawn = of_raman(film, facts)
+        drawn = film.of_raman(film.film, facts)
         if drawn is None:
             yield from super().sections(facts)
             return
         yield section("film", drawn)
         if facts.results["raman_analysis"]["spots"]:
-            yield section("evidence", of_raman(evidence, facts) or Html(""))
+            yield section("evidence", film.of_raman(film.evidence, facts) or Html(""))
 
     def compared(self, runs: Sequence[ComparedRun]) -> Iterator[Html]:
         """Return the spectra and films of both."""
-        return growths_compared(runs)
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+        return film.growths_compared(runs)
 
 
 def _analysis(facts: RunFacts) -> Mapping[str, Any]:
-    return _mapping(facts.results.get("raman_analysis"))
+    return as_mapping(facts.results.get("raman_analysis"))
 
 
 FACE = GrowthFace()

@@ -7,32 +7,12 @@ from functools import partial
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from labharness.faces.report import markup
+from labharness.faces.report import figures, markup
 from labharness.faces.report.answer_face import ComparedRun, percent
 from labharness.faces.report.document import render
-from labharness.faces.report.facts import RunFacts
-from labharness.faces.report.figures import (
-    FIT_PX,
-    RESIDUAL_SIGMA_MAX,
-    Drawn,
-    Fitted,
-    axes_of,
-    curves_drawn,
-    fit_parts,
-    pairs,
-)
-from labharness.faces.report.markup import (
-    Html,
-    box,
-    drawing,
-    el,
-    exact,
-    joined,
-    level,
-    number,
-    upright,
-    words_at,
-)
+from labharness.faces.report.facts import RunFacts, values_within
+from labharness.faces.report.figures import FIT_PX, Drawn
+from labharness.faces.report.markup import Html, el, exact, joined, number
 from labharness.faces.report.quantities import quantities, unit_text
 from labharness.faces.report.words import both, known, phrase, say
 
@@ -52,21 +32,12 @@ FIT_WINDOW_CM1: Final = (360.0, 435.0)
 
 LINES: Final = ("E2g", "A1g")
 CURVE_STEPS: Final = 300
-COSMIC_SIGMA: Final = RESIDUAL_SIGMA_MAX
+COSMIC_SIGMA: Final = figures.RESIDUAL_SIGMA_MAX
 """A pixel further off is a cosmic ray: it is drawn at the edge and left out of the heights."""
 
 
-def film(facts: RunFacts) -> Html:
-    """Draw the map and the fit, and tabulate the spots."""
-    return _film(facts, whole=True)
-
-
-def film_in_brief(facts: RunFacts) -> Html:
-    """Draw the shares and the map, by which one compares two films."""
-    return _film(facts, whole=False)
-
-
-def _film(facts: RunFacts, *, whole: bool) -> Html:
+def film(facts: RunFacts, *, whole: bool = True) -> Html:
+    """Draw shares and map, by which one compares two films; of a whole one also fit and spots."""
     found, shared = facts.results["raman_analysis"], facts.results.get("film") or {}
     spots = found["spots"]
     bars = spots and shared.get("of_film")
@@ -86,21 +57,19 @@ def evidence(facts: RunFacts) -> Html:
     """Tabulate the evidence of each term, and of all spots together."""
     found = facts.results["raman_analysis"]
     posterior = found["posterior"]
-    terms = [
-        (
-            term,
-            f"{markup.significant(term['measured'], 4)} {_unit(term['unit'])}",
-            [f"{term['log_likelihood'][name]:.2f}" for name in LAYER_CLASSES],
-        )
-        for term in (found["evidence"] if posterior else ())
-    ]
+    terms = []
+    for term in found["evidence"] if posterior else ():
+        unit = "" if term["unit"] == "1" else term["unit"]
+        measured = f"{markup.significant(term['measured'], 4)} {unit}"
+        by_class = [f"{term['log_likelihood'][name]:.2f}" for name in LAYER_CLASSES]
+        terms.append((term, measured, by_class))
     return render(
         "cvd/evidence.html.j2",
         found=found,
         classes=LAYER_CLASSES,
         terms=terms,
         shares=[_share(posterior[name]) for name in LAYER_CLASSES] if posterior else (),
-        quality=markup.number(found["quality"]) if posterior else "",
+        quality=number(found["quality"]) if posterior else "",
         beside=of_raman(spectra_beside, facts) or (),
     )
 
@@ -116,10 +85,6 @@ def layers_text(count: int | None) -> Html:
 
 def _share(value: float) -> str:
     return percent(value) if value >= 1e-4 else "< 0.01 %"
-
-
-def _unit(unit: str) -> str:
-    return "" if unit == "1" else unit
 
 
 def _map(spots: Sequence[Mapping[str, Any]]) -> Html:
@@ -152,7 +117,7 @@ def _map(spots: Sequence[Mapping[str, Any]]) -> Html:
 
 
 def _spot_cells(index: int, spot: Mapping[str, Any]) -> Iterator[object]:
-    yield from (index, markup.number(spot["x_um"]), markup.number(spot["y_um"]))
+    yield from (index, number(spot["x_um"]), number(spot["y_um"]))
     yield "?" if spot["layer_count"] is None else spot["layer_count"]
     yield f"{spot['peak_distance_cm1']:.2f} ± {spot['peak_distance_sigma_cm1']:.2f}"
     yield from (f"{spot[name]:.2f}" for name in ("e2g_cm1", "a1g_cm1"))
@@ -164,15 +129,12 @@ def _fit(facts: RunFacts, found: Mapping[str, Any]) -> tuple[Html, Html] | None:
     """Draw the fit of the clearest spot, with the sentence on it; None without its spectrum."""
     import numpy as np
 
-    index = found["best_spot"]
-    spectra = facts.spectra.get("raman", ())
-    if index is None or not 0 <= index < len(spectra):
+    best = clearest(facts)
+    if best is None:
         return None
-    spot, spectrum = found["spots"][index], spectra[index]
-    low, high = FIT_WINDOW_CM1
-    shift = np.array(spectrum["raman_shift"]) + (spot["silicon_offset_cm1"] or 0.0)
-    inside = (shift >= low) & (shift <= high)
-    x, counts = shift[inside], np.array(spectrum["counts"])[inside] - facts.spectra["dark_counts"]
+    spot, (low, high) = best.spot, FIT_WINDOW_CM1
+    inside = within(best.raman, low, high)
+    x, counts = np.array([x for x, _ in inside]), np.array([y for _, y in inside])
     places = np.array([spot["e2g_cm1"], spot["a1g_cm1"]])
     widths = np.array([spot["e2g_fwhm_cm1"], spot["a1g_fwhm_cm1"]])
 
@@ -184,18 +146,18 @@ def _fit(facts: RunFacts, found: Mapping[str, Any]) -> tuple[Html, Html] | None:
     model = shapes(x) @ weights
     steps, ends = np.linspace(low, high, CURVE_STEPS + 1), np.array([low, high])
     labels = zip(places.tolist(), (shapes(places) @ weights).tolist(), LINES, strict=True)
-    drawn = Fitted(
+    drawn = figures.Fitted(
         range=FIT_WINDOW_CM1,
-        points=pairs(x, counts),
-        residuals=pairs(x, (counts - model) / np.sqrt(np.maximum(model, 1.0))),
-        fitted=pairs(steps, shapes(steps) @ weights),
-        ground=pairs(ends, shapes(ends)[:, 2:] @ weights[2:]),
+        points=figures.pairs(x, counts),
+        residuals=figures.pairs(x, (counts - model) / np.sqrt(np.maximum(model, 1.0))),
+        fitted=figures.pairs(steps, shapes(steps) @ weights),
+        ground=figures.pairs(ends, shapes(ends)[:, 2:] @ weights[2:]),
         labels=[(place, height, f"{name} {place:.2f}") for place, height, name in labels],
     )
-    place = f"x {markup.number(spot['x_um'])} µm, y {markup.number(spot['y_um'])} µm"
+    place = f"x {number(spot['x_um'])} µm, y {number(spot['y_um'])} µm"
     distance = f"{spot['peak_distance_cm1']:.2f} cm⁻¹"
     quality = say("chi2", value=f"{spot['reduced_chi2']:.2f}")
-    parts = fit_parts(drawn, partial(say, tag="tspan"))
+    parts = figures.fit_parts(drawn, partial(say, tag="tspan"))
     return markup.drawing([parts], FIT_PX, FIT_PX), joined(place, distance, quality, between=" · ")
 
 
@@ -268,13 +230,13 @@ def share_bars(of_film: Mapping[str, Mapping[str, float]]) -> Html:
         height, middle = 70.0 * row["share"], left + 20
         low, high = 88.0 - 70.0 * row["low"], 88.0 - 70.0 * row["high"]
         parts += [
-            box(left, 88.0 - height, 40.0, height, fill=LAYER_COLOURS[index + 1]),
-            level(88.0, left, left + 40, "axis"),
-            upright(middle, low, high, "axis"),
-            words_at(middle, high - 4, f"{row['share'] * 100:.0f} %", anchor="middle"),
-            words_at(middle, 104.0, name, anchor="middle"),
+            markup.box(left, 88.0 - height, 40.0, height, fill=LAYER_COLOURS[index + 1]),
+            markup.level(88.0, left, left + 40, "axis"),
+            markup.upright(middle, low, high, "axis"),
+            markup.words_at(middle, high - 4, f"{row['share'] * 100:.0f} %", anchor="middle"),
+            markup.words_at(middle, 104.0, name, anchor="middle"),
         ]
-    return drawing(parts, 420, 110, class_="posterior")
+    return markup.drawing(parts, 420, 110, class_="posterior")
 
 
 T = TypeVar("T")
@@ -291,12 +253,14 @@ class Clearest:
     """The spectra of the clearest spot; the Raman axis is set by silicon.
 
     Attributes:
+        spot: What was found there.
         raman: All of the spectrum.
         raman_s: Its exposure.
         glow: Photoluminescence of the same place; empty where it was not taken.
         glow_s: Its exposure.
     """
 
+    spot: Mapping[str, Any]
     raman: Spectrum
     raman_s: float
     glow: Spectrum
@@ -305,13 +269,9 @@ class Clearest:
     @property
     def silicon(self) -> Spectrum:
         """The silicon line and enough ground to both sides."""
-        from labharness.analysis.peaks import SILICON_POSITION_CM1
+        from labharness.analysis.peaks import SILICON_POSITION_CM1 as PLACE
 
-        return within(
-            self.raman,
-            SILICON_POSITION_CM1 - SILICON_REACH_CM1,
-            SILICON_POSITION_CM1 + SILICON_REACH_CM1,
-        )
+        return within(self.raman, PLACE - SILICON_REACH_CM1, PLACE + SILICON_REACH_CM1)
 
 
 def of_raman(draw: Callable[[RunFacts], T], facts: RunFacts) -> T | None:
@@ -339,8 +299,11 @@ def clearest(facts: RunFacts) -> Clearest | None:
     dark = float(facts.spectra["dark_counts"])
     offset_cm1 = spot["silicon_offset_cm1"] or 0.0
     shifted = [x + offset_cm1 for x in spectrum["raman_shift"]]
-    glow = _same_place(facts.spectra.get("photoluminescence") or [], spot)
+    here = spot["x_um"], spot["y_um"]
+    glows = facts.spectra.get("photoluminescence") or []
+    glow = next((each for each in glows if (each["x_um"], each["y_um"]) == here), None)
     return Clearest(
+        spot=spot,
         raman=_points(shifted, spectrum, dark),
         raman_s=float(spectrum["exposure_s"]),
         glow=() if glow is None else _points(glow["wavelength_nm"], glow, dark),
@@ -355,12 +318,10 @@ def spectra_beside(facts: RunFacts) -> list[tuple[str, Html]]:
     spot = clearest(facts)
     if spot is None:
         return []
-    silicon, glow = [Drawn(spot.silicon)], [Drawn(spot.glow)]
-    found = {
-        "spectrum_silicon": spectra_drawn("shift_axis", silicon, middle=SILICON_POSITION_CM1),
-        "spectrum_pl": spectra_drawn("wavelength_axis", glow),
-    }
-    return [(key, drawing) for key, drawing in found.items() if drawing]
+    silicon = spectra_drawn("shift_axis", [Drawn(spot.silicon)], middle=SILICON_POSITION_CM1)
+    glow = spectra_drawn("wavelength_axis", [Drawn(spot.glow)])
+    found = (("spectrum_silicon", silicon), ("spectrum_pl", glow))
+    return [(key, drawing) for key, drawing in found if drawing]
 
 
 def spectra_drawn(
@@ -374,15 +335,15 @@ def spectra_drawn(
         up: Key of the name of the axis upwards.
         middle: The place where a line is expected.
     """
-    frame = axes_of(curves)
+    frame = figures.axes_of(curves)
     if frame is None:
         return Html("")
     marks = []
     if middle is not None:
         x = frame.x(middle)
-        marks.append(upright(x, frame.y.end_px, frame.y.start_px, "ground"))
-        marks.append(words_at(x + 4, 20.0, exact(middle)))
-    return curves_drawn(frame, curves, marks, across=across, up=up)
+        marks.append(markup.upright(x, frame.y.end_px, frame.y.start_px, "ground"))
+        marks.append(markup.words_at(x + 4, 20.0, exact(middle)))
+    return figures.curves_drawn(frame, curves, marks, across=across, up=up)
 
 
 def within(spectrum: Spectrum, low: float, high: float) -> Spectrum:
@@ -394,17 +355,10 @@ def _points(axis: Sequence[float], spectrum: Mapping[str, Any], dark: float) -> 
     return tuple((x, counts - dark) for x, counts in zip(axis, spectrum["counts"], strict=True))
 
 
-def _same_place(
-    spectra: Sequence[Mapping[str, Any]], spot: Mapping[str, Any]
-) -> Mapping[str, Any] | None:
-    here = spot["x_um"], spot["y_um"]
-    return next((each for each in spectra if (each["x_um"], each["y_um"]) == here), None)
-
-
 def growths_compared(runs: Sequence[ComparedRun]) -> Iterator[Html]:
     """Return the sections of spectra and of films; neither where no run has any."""
     spectra = list(_spectra(runs))
-    films = [(run, of_raman(film_in_brief, run.facts)) for run in runs]
+    films = [(run, of_raman(partial(film, whole=False), run.facts)) for run in runs]
     if spectra or any(film for _, film in films):
         yield render("cvd/compared.html.j2", runs=runs, spectra=spectra, films=films)
 
@@ -413,22 +367,17 @@ def _spectra(runs: Sequence[ComparedRun]) -> Iterator[tuple[str, Html]]:
     """Draw the spectra of both clearest spots over each other, in counts a second."""
     spots = [(run, of_raman(clearest, run.facts)) for run in runs]
     shown = [(run, spot) for run, spot in spots if spot is not None]
-    drawn: tuple[tuple[str, str, Callable[[Clearest], tuple[Spectrum, float]]], ...] = (
-        ("spectrum_raman", "shift_axis", _lines),
-        ("spectrum_silicon_two", "shift_axis", lambda spot: (spot.silicon, spot.raman_s)),
-        ("spectrum_pl_two", "wavelength_axis", lambda spot: (spot.glow, spot.glow_s)),
-    )
-    for key, across, of in drawn:
-        curves = [_a_second(run, *of(spot)) for run, spot in shown]
-        drawing = spectra_drawn(
-            across, [each for each in curves if each.points], up="counts_a_second"
-        )
-        if drawing:
+    lines = [_a_second(run, within(one.raman, *FIT_WINDOW_CM1), one.raman_s) for run, one in shown]
+    silicon = [_a_second(run, one.silicon, one.raman_s) for run, one in shown]
+    glow = [_a_second(run, one.glow, one.glow_s) for run, one in shown]
+    for key, across, curves in (
+        ("spectrum_raman", "shift_axis", lines),
+        ("spectrum_silicon_two", "shift_axis", silicon),
+        ("spectrum_pl_two", "wavelength_axis", glow),
+    ):
+        there = [each for each in curves if each.points]
+        if drawing := spectra_drawn(across, there, up="counts_a_second"):
             yield key, drawing
-
-
-def _lines(spot: Clearest) -> tuple[Spectrum, float]:
-    return within(spot.raman, *FIT_WINDOW_CM1), spot.raman_s
 
 
 def _a_second(run: ComparedRun, spectrum: Spectrum, exposure_s: float) -> Drawn:
@@ -452,25 +401,20 @@ def growth_conditions(facts: RunFacts) -> Iterator[tuple[str, object]]:
     grown = list(_grown(facts))
     if grown:
         yield "grown", "\n".join(grown)
+    measured = [(row, name, value) for row in log for name, value in row["measured"].items()]
+    units = facts.rules.units
     leaks = [
-        f"{number(value)} {unit_text(facts.rules.units.get(name.removesuffix(RISE), ''))}/min"
-        for row in log
-        for name, value in row["measured"].items()
+        f"{number(value)} {unit_text(units.get(name.removesuffix(RISE), ''))}/min"
+        for _, name, value in measured
         if name.endswith(RISE)
     ]
     if leaks:
         yield "leak_rate", ", ".join(leaks)
-    purges = [
-        joined(
-            say("purged_of", count=number(value), gas=name.removeprefix(PURGED)),
-            " (",
-            known("phase", str(row["phase"])),
-            ")",
-        )
-        for row in log
-        for name, value in row["measured"].items()
-        if name.startswith(PURGED)
-    ]
+    purges = []
+    for row, name, value in measured:
+        if name.startswith(PURGED):
+            said = say("purged_of", count=number(value), gas=name.removeprefix(PURGED))
+            purges.append(joined(said, " (", known("phase", str(row["phase"])), ")"))
     if purges:
         yield "purged", Html("; ".join(purges))
     if facts.spectra:
@@ -484,17 +428,12 @@ def _grown(facts: RunFacts) -> Iterator[str]:
         return
     for quantity in quantities(facts):
         for channel in quantity.measured:
-            values = [
-                value
-                for at_s, value in facts.traces[channel]
-                if phase.start_s <= at_s <= phase.end_s and not math.isnan(value)
-            ]
+            values = values_within(facts.traces[channel], phase)
             if len(values) < 2 or abs(fmean(values)) <= NOISE_SD * stdev(values):
                 continue  # a closed valve's noise, or nothing at all
             if quantity.unit in KEPT_UNITS:
-                yield (
-                    f"{channel} {_spread(values)} {unit_text(quantity.unit)} (n = {len(values)})"
-                )
+                kept = f"{channel} {_spread(values)} {unit_text(quantity.unit)}"
+                yield f"{kept} (n = {len(values)})"
 
 
 def _spread(values: Sequence[float]) -> str:
@@ -517,11 +456,9 @@ def _looked(facts: RunFacts, log: Sequence[Mapping[str, Any]]) -> Iterator[tuple
     ]
     if settings:
         yield "optics_set", ", ".join(settings)
-    raman, glow = _exposures(spectra.get("raman")), _exposures(spectra.get("photoluminescence"))
-    if raman:
-        yield "exposure_raman", raman
-    if glow:
-        yield "exposure_pl", glow
+    for key, kind in (("exposure_raman", "raman"), ("exposure_pl", "photoluminescence")):
+        if exposures := _exposures(spectra.get(kind)):
+            yield key, exposures
     stated = facts.header.get("raman") or {}
     for key in ("objective", "grating"):
         yield key, stated.get(key) or say("not_stated")
