@@ -29,7 +29,6 @@ def comm_loss(
             key += ".bare"
         value = f"{exact(float(each['value']))} {unit_text(str(each['unit']))}".rstrip()
         if phrase(key):
-            said.append(
-                (key, {"name": str(each["name"]), "value": value, "within": exact(within_s or 0.0)})
-            )
+            within = exact(within_s or 0.0)
+            said.append((key, {"name": str(each["name"]), "value": value, "within": within}))
     return said or [("killed.nothing", {})]

@@ -105,11 +105,10 @@ def axes_of(
     if len(heights) < 2:
         return None
     low, high = across or (min(places), max(places))
+    bottom, top = min(0.0, *heights), max(heights) * HEADROOM or 1.0
     return markup.Frame(
         markup.Scale(low, high, LEFT_PX, WIDTH_PX - RIGHT_PX),
-        markup.Scale(
-            min(0.0, *heights), max(heights) * HEADROOM or 1.0, HEIGHT_PX - BOTTOM_PX, TOP_PX
-        ),
+        markup.Scale(bottom, top, HEIGHT_PX - BOTTOM_PX, TOP_PX),
     )
 
 
@@ -132,12 +131,11 @@ def curves_drawn(
         up: Key of the name of the axis upwards; the caption may have its unit.
         ticks: Those of the axis across, where its values are not plain numbers.
     """
-    along = markup.rounded_ticks(frame.x.low, frame.x.high, 6) if ticks is None else ticks
-    parts = [frame.axes(along, markup.rounded_ticks(frame.y.low, frame.y.high, 5))]
+    along = frame.x.ticks(6) if ticks is None else ticks
+    parts = [frame.axes(along, frame.y.ticks(5))]
     for each in curves:
-        parts.append(
-            markup.curve(frame, each.points, each.gap, stroke=each.stroke, class_=each.class_)
-        )
+        style = {"stroke": each.stroke, "class_": each.class_}
+        parts.append(markup.curve(frame, each.points, each.gap, **style))
     parts += marks
     centre = (frame.x.start_px + frame.x.end_px) / 2
     parts.append(markup.axis_name(say(across, tag="tspan"), centre, HEIGHT_PX - 6))
@@ -208,12 +206,10 @@ def fit_parts(
     above = markup.Frame(x_scale, markup.Scale(*span_of(heights), SPLIT_PX, FIT_TOP_PX))
     reach = RESIDUAL_SIGMA_MAX
     below = markup.Frame(x_scale, markup.Scale(-reach, reach, FLOOR_PX, SPLIT_PX + 12))
-    key = [
-        LegendEntry(words(f"legend_{name}"), letters, class_=name)
-        for name, letters in LEGEND.items()
-    ]
+    named = ((words(f"legend_{name}"), letters, "", name) for name, letters in LEGEND.items())
+    key = [LegendEntry(*each) for each in named]
     return joined(
-        above.axes([], markup.rounded_ticks(above.y.low, above.y.high, 5)),
+        above.axes([], above.y.ticks(5)),
         *(markup.dot(above.x(x), above.y(y)) for x, y in drawn.points),
         markup.curve(above, drawn.ground, math.inf, class_="ground"),
         markup.curve(above, drawn.fitted, math.inf, class_="fitted"),
@@ -251,17 +247,13 @@ def _labels(frame: markup.Frame, labels: Sequence[tuple[float, float, str]]) -> 
     found = []
     for place, height, name in sorted(labels):
         half = NAME_LETTER_PX * len(name) / 2
-        x = min(
-            max(frame.x(place), FIT_LEFT_PX + half), max(FIT_RIGHT_PX - half, FIT_LEFT_PX + half)
-        )
+        least = FIT_LEFT_PX + half
+        x = min(max(frame.x(place), least), max(FIT_RIGHT_PX - half, least))
         y = max(frame.y(height) - 6, FIT_TOP_PX + 10)
         for left, other_half, line in placed:
             if abs(x - left) < half + other_half and abs(y - line) < NAME_LINE_PX:
-                y = (
-                    line + NAME_LINE_PX
-                    if line - NAME_LINE_PX < FIT_TOP_PX + 10
-                    else line - NAME_LINE_PX
-                )
+                down = line - NAME_LINE_PX < FIT_TOP_PX + 10
+                y = line + NAME_LINE_PX if down else line - NAME_LINE_PX
         placed.append((x, half, y))
         found.append(markup.words_at(x, y, name, anchor="middle"))
     return found

@@ -4,9 +4,9 @@ import math
 import struct
 import zlib
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,6 @@ from numpy.typing import NDArray
 from labharness.faces.report import markup
 from labharness.faces.report.figures import LegendEntry, legend_parts
 from labharness.faces.report.markup import Html, el, joined
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.uint8]
@@ -131,15 +127,10 @@ def map_parts(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
         cells = _spots(frame, places.x, places.y, colours)
     else:
         cells = _raster(frame, grid, colours)
-    ticks = (
-        markup.rounded_ticks(frame.x.low, frame.x.high, 4),
-        markup.rounded_ticks(frame.y.low, frame.y.high, 5),
-    )
-    names = (
-        markup.axis_name(places.x_name, (LEFT_PX + RIGHT_PX) / 2, FLOOR_PX + 33),
-        markup.upright_name(places.y_name, 12.0, (TOP_PX + FLOOR_PX) / 2),
-    )
-    return joined(title, frame.axes(*ticks), cells, *names, key)
+    axes = frame.axes(frame.x.ticks(4), frame.y.ticks(5))
+    across = markup.axis_name(places.x_name, (LEFT_PX + RIGHT_PX) / 2, FLOOR_PX + 33)
+    up = markup.upright_name(places.y_name, 12.0, (TOP_PX + FLOOR_PX) / 2)
+    return joined(title, axes, cells, across, up, key)
 
 
 def _frame(x: Array, y: Array) -> markup.Frame:
@@ -149,11 +140,10 @@ def _frame(x: Array, y: Array) -> markup.Frame:
     x_span, y_span = float(np.ptp(x)) + 2 * margin, float(np.ptp(y)) + 2 * margin
     per_px = max(x_span / across, y_span / up)
     x_middle, y_middle = float(x.min() + x.max()) / 2, float(y.min() + y.max()) / 2
+    x_half, y_half = per_px * across / 2, per_px * up / 2
     return markup.Frame(
-        markup.Scale(
-            x_middle - per_px * across / 2, x_middle + per_px * across / 2, LEFT_PX, RIGHT_PX
-        ),
-        markup.Scale(y_middle - per_px * up / 2, y_middle + per_px * up / 2, FLOOR_PX, TOP_PX),
+        markup.Scale(x_middle - x_half, x_middle + x_half, LEFT_PX, RIGHT_PX),
+        markup.Scale(y_middle - y_half, y_middle + y_half, FLOOR_PX, TOP_PX),
     )
 
 
@@ -169,20 +159,19 @@ def _span(values: Array) -> tuple[float, float]:
 
 
 def _value_colours(values: Array, low: float, high: float) -> Cells:
-    table = np.array([[int(each[at : at + 2], 16) for at in (0, 2, 4)] for each in _VIRIDIS])
+    table = np.array([[*bytes.fromhex(each)] for each in _VIRIDIS])
     there = np.isfinite(values)
     share = np.clip((np.where(there, values, low) - low) / (high - low), 0.0, 1.0)
     at = share * (len(table) - 1)
-    colours = np.stack(
-        [np.interp(at, np.arange(len(table)), table[:, channel]) for channel in range(3)], axis=-1
-    )
+    places = np.arange(len(table))
+    colours = np.stack([np.interp(at, places, channel) for channel in table.T], axis=-1)
     colours[~there] = NO_VALUE
     rounded: Cells = np.rint(colours).astype(np.uint8)
     return rounded
 
 
 def _class_colours(shown: Classes) -> Cells:
-    table = [[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in shown.colours]
+    table = [[*bytes.fromhex(each.removeprefix("#"))] for each in shown.colours]
     colours: Cells = np.array([*table, NO_VALUE], dtype=np.uint8)[shown.index]
     return colours
 
@@ -213,6 +202,10 @@ def _raster(frame: markup.Frame, grid: Grid, colours: Cells) -> Html:
 def _spots(frame: markup.Frame, x: Array, y: Array, colours: Cells) -> Html:
     room = math.sqrt((RIGHT_PX - LEFT_PX) * (FLOOR_PX - TOP_PX) / x.size)
     radius = min(max(0.4 * room, RADIUS_PX[0]), RADIUS_PX[1])
+    return _dots(frame, x, y, colours, radius)
+
+
+def _dots(frame: markup.Frame, x: Array, y: Array, colours: Cells, radius: float) -> Html:
     return joined(
         *(
             el("circle", cx=frame.x(one), cy=frame.y(other), r=radius, fill=_hex(colour))
@@ -241,21 +234,19 @@ def _legend(shown: Classes) -> Html:
     """Name the classes that are there, below the map, with how many spectra each has."""
     counted = [(name, int((shown.index == at).sum())) for at, name in enumerate(shown.names)]
     counted.append(("none", int((shown.index < 0).sum())))
-    colours = (*shown.colours, "#{:02x}{:02x}{:02x}".format(*NO_VALUE))
-    entries = [
-        LegendEntry(f"{name}: {count}", len(f"{name}: {count}"), colour)
+    colours = (*shown.colours, _hex(NO_VALUE))
+    return _key(
+        (f"{name}: {count}", colour)
         for (name, count), colour in zip(counted, colours, strict=True)
         if count
-    ]
-    return legend_parts(entries, 12.0, LEGEND_Y_PX, LEGEND_PX)
+    )
 
 
 def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
     x = places.x
     margin = 0.02 * float(np.ptp(x)) or 1.0
-    across = markup.Scale(
-        float(x.min()) - margin, float(x.max()) + margin, LEFT_PX, MAP_WIDTH_PX - 10
-    )
+    ends = float(x.min()) - margin, float(x.max()) + margin
+    across = markup.Scale(*ends, LEFT_PX, MAP_WIDTH_PX - 10)
     if isinstance(shown, Classes):
         values = np.where(shown.index < 0, np.nan, shown.index.astype(np.float64))
         frame = markup.Frame(across, markup.Scale(-0.6, len(shown.names) - 0.4, FLOOR_PX, TOP_PX))
@@ -267,28 +258,26 @@ def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
         low, high = _span(values)
         room = 0.12 * (high - low)
         frame = markup.Frame(across, markup.Scale(low - room, high + room, FLOOR_PX, TOP_PX))
-        ticks = markup.rounded_ticks(low - room, high + room, 5)
+        ticks = frame.y.ticks(5)
         colours, key = np.full((x.size, 3), (0, 114, 178), dtype=np.uint8), Html("")
         bars = _error_bars(frame, x, shown)
     inside = np.isfinite(values) & (values >= frame.y.low) & (values <= frame.y.high)
-    dots = [
-        el("circle", cx=frame.x(float(x[at])), cy=frame.y(float(values[at])), r=2.2,
-           fill=_hex(colours[at]))
-        for at in np.nonzero(inside)[0]
-    ]  # fmt: skip
-    axes = frame.axes(markup.rounded_ticks(across.low, across.high, 5), ticks)
+    dots = _dots(frame, x[inside], values[inside], colours[inside], 2.2)
+    axes = frame.axes(across.ticks(5), ticks)
     name = markup.axis_name(places.x_name, (LEFT_PX + MAP_WIDTH_PX) / 2, FLOOR_PX + 33)
     outside = int((np.isfinite(values) & ~inside).sum())
     said = markup.words_at(LEFT_PX, FLOOR_PX + 50, f"{outside} beyond the edges", class_="small")
-    return joined(axes, *bars, *dots, name, key, said if outside else Html(""))
+    return joined(axes, *bars, dots, name, key, said if outside else Html(""))
 
 
 def _numbered(shown: Classes) -> Html:
-    names = [
-        f"{at + 1}: {name} ({int((shown.index == at).sum())})"
-        for at, name in enumerate(shown.names)
-    ]
-    entries = [LegendEntry(name, len(name)) for name in names]
+    counted = [(name, int((shown.index == at).sum())) for at, name in enumerate(shown.names)]
+    return _key((f"{at}: {name} ({count})", "") for at, (name, count) in enumerate(counted, 1))
+
+
+def _key(named: Iterable[tuple[str, str]]) -> Html:
+    """Draw the words below a map, each with its colour."""
+    entries = [LegendEntry(words, len(words), colour) for words, colour in named]
     return legend_parts(entries, 12.0, LEGEND_Y_PX, LEGEND_PX)
 
 
@@ -305,7 +294,7 @@ def _error_bars(frame: markup.Frame, x: Array, shown: MappedQuantity) -> list[Ht
     return found
 
 
-def _hex(colour: Cells) -> str:
+def _hex(colour: Iterable[int]) -> str:
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
@@ -351,9 +340,7 @@ def grid_of(places: SpotLayout) -> Grid | None:
     cells = x.size * y.size
     if min(x.size, y.size) < 2 or places.x.size < FILLED_MIN * cells:
         return None
-    if not (_is_even(x) and _is_even(y)):
-        return None
-    if np.unique(rows * x.size + columns).size < places.x.size:
+    if not (_is_even(x) and _is_even(y)) or np.unique(rows * x.size + columns).size < places.x.size:
         return None
     return Grid(columns, rows, x, y)
 
@@ -384,7 +371,7 @@ EIGHT_BITS, RGBA, DEFLATE, NO_FILTER, PLAIN = 8, 6, 0, 0, 0
 """PNG (third edition), 11.2.1: bits a channel, colour type, compression, filter, no interlace."""
 
 
-def png_bytes(cells: "NDArray[np.uint8]") -> bytes:
+def png_bytes(cells: Cells) -> bytes:
     """Write cells as a PNG image.
 
     Args:

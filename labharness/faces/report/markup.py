@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Final
 
 from labharness.core.vocabulary.durations import clock_text
@@ -18,9 +19,6 @@ TEXT_CHARACTERS_MAX: Final = 4000
 # make a reader see another text than the one that was recorded.
 _UNSHOWABLE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
-_ESCAPES: Final = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
 )
 
 
@@ -39,7 +37,7 @@ def text(raw: object) -> Html:
     shown = str(raw)
     if len(shown) > TEXT_CHARACTERS_MAX:
         shown = f"{shown[:TEXT_CHARACTERS_MAX]}… (+{len(shown) - TEXT_CHARACTERS_MAX})"
-    return Html(_UNSHOWABLE.sub("\ufffd", shown).translate(_ESCAPES))
+    return Html(escape(_UNSHOWABLE.sub("\ufffd", shown)).replace("&#x27;", "&#39;"))
 
 
 def escaped(value: object) -> object:
@@ -102,6 +100,10 @@ class Scale:
         span = self.high - self.low
         share = (value - self.low) / span if span else 0.5
         return self.start_px + share * (self.end_px - self.start_px)
+
+    def ticks(self, count: int) -> list[tuple[float, str]]:
+        """Return about ``count`` ticks at 1, 2 or 5 times a power of ten."""
+        return rounded_ticks(self.low, self.high, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,10 +259,8 @@ def clock_ticks(end_s: float, count: int) -> list[tuple[float, str]]:
     """Return ticks of a time axis at whole minutes or hours."""
     wanted = end_s / 60 / max(count, 1)
     step = next((each for each in MINUTES if each >= wanted), math.ceil(wanted / 1440) * 1440)
-    return [
-        (60.0 * minute, minutes_text(60.0 * minute))
-        for minute in range(0, math.floor(end_s / 60) + 1, step)
-    ]
+    minutes = range(0, math.floor(end_s / 60) + 1, step)
+    return [(60.0 * each, minutes_text(60.0 * each)) for each in minutes]
 
 
 def clock(seconds: float | None) -> str:

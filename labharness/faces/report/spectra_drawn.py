@@ -13,18 +13,11 @@ from labharness.analysis.analysed import Analysed
 from labharness.analysis.line_table import ratio_of
 from labharness.analysis.measured import FittedRange, MeasuredLine, place_columns
 from labharness.analysis.photoluminescence import PlBand
-from labharness.faces.report import markup
+from labharness.faces.report import maps, markup
 from labharness.faces.report.cvd.film import LAYER_COLOURS
 from labharness.faces.report.document import style
 from labharness.faces.report.figures import FIT_PX, Fitted, fit_parts, pairs, span_of
-from labharness.faces.report.maps import (
-    MAP_HEIGHT_PX,
-    MAP_WIDTH_PX,
-    Classes,
-    MappedQuantity,
-    map_parts,
-    places_of,
-)
+from labharness.faces.report.maps import Classes, MappedQuantity
 from labharness.faces.report.markup import Html, el, joined
 from labharness.faces.report.words import plain, say
 
@@ -49,68 +42,66 @@ DIFFERENCE: Final = ("A1g", "E2g")
 """The two lines of MoS2 whose distance grows with the layers."""
 
 
-def whole_drawn(shown: Analysed, words: In = BOTH) -> Html:
+def whole_drawn(shown: Analysed) -> Html:
     """Draw the whole of the clearest spectrum, the fitted ranges shaded."""
-    return markup.drawing([_whole_parts(shown, words)], WHOLE_WIDTH, WHOLE_HEIGHT)
+    return markup.drawing([_whole_parts(shown, BOTH)], WHOLE_WIDTH, WHOLE_HEIGHT)
 
 
-def fits_drawn(shown: Analysed, words: In = BOTH) -> list[Html]:
+def fits_drawn(shown: Analysed) -> list[Html]:
     """Draw each fitted range of the clearest spectrum, with its fit and residuals."""
-    return [
-        markup.drawing(
-            [fit_parts(_fitted(each, shown.best), words, up="intensity")], FIT_PX, FIT_PX
-        )
-        for each in _drawn(shown)
-    ]
+    return [markup.drawing([each], FIT_PX, FIT_PX) for each in _fit_parts(shown, BOTH)]
 
 
-def pl_drawn(band: PlBand, words: In = BOTH) -> Html:
+def pl_drawn(band: PlBand) -> Html:
     """Draw photoluminescence with the fit of its band."""
-    return markup.drawing([_pl_parts(band, words)], FIT_PX, FIT_PX)
+    return markup.drawing([_pl_parts(band, BOTH)], FIT_PX, FIT_PX)
 
 
 def maps_drawn(shown: Analysed) -> list[Html]:
     """Draw position, width, ratio and class of all spectra, each where it was measured."""
-    places = places_of(place_columns(shown.recording.places), len(shown.found.spectra))
-    return [
-        markup.drawing([map_parts(places, each)], MAP_WIDTH_PX, MAP_HEIGHT_PX)
-        for each in _quantities(shown)
-    ]
+    size = maps.MAP_WIDTH_PX, maps.MAP_HEIGHT_PX
+    return [markup.drawing([each], *size) for each in _map_parts(shown)]
 
 
 def file_svg(shown: Analysed, title: str, subtitle: str) -> str:
     """Draw the clearest spectrum as a picture of its own, in English: text of an SVG file."""
-    in_english: In = _english
-    parts = [_placed(_whole_parts(shown, in_english), 0.0, 0.0)]
-    squares = [
-        fit_parts(_fitted(each, shown.best), in_english, up="intensity") for each in _drawn(shown)
-    ]
+    whole = _placed(_whole_parts(shown, _english), 0.0, 0.0)
+    squares = _fit_parts(shown, _english)
     band = shown.band_of(shown.best)
     if band is not None:
-        squares.append(_pl_parts(band, in_english))
-    top = WHOLE_HEIGHT + GAP_PX
-    for at, each in enumerate(squares):
-        across, down = at % 2, at // 2
-        parts.append(_placed(each, across * (FIT_PX + GAP_PX), top + down * (FIT_PX + GAP_PX)))
-    height = top + math.ceil(len(squares) / 2) * (FIT_PX + GAP_PX)
-    return _own(parts, WHOLE_WIDTH, height, title, subtitle)
+        squares.append(_pl_parts(band, _english))
+    side, top = FIT_PX + GAP_PX, WHOLE_HEIGHT + GAP_PX
+    height = top + math.ceil(len(squares) / 2) * side
+    placed = _in_rows(squares, 2, side, side, top)
+    return _own([whole, *placed], WHOLE_WIDTH, height, title, subtitle)
 
 
 def map_svg(shown: Analysed, title: str, subtitle: str) -> str:
     """Draw all maps as a picture of their own: text of an SVG file."""
-    places = places_of(place_columns(shown.recording.places), len(shown.found.spectra))
-    quantities = list(_quantities(shown))
-    parts = [
-        _placed(
-            map_parts(places, each),
-            at % MAPS_A_ROW * MAP_WIDTH_PX,
-            at // MAPS_A_ROW * MAP_HEIGHT_PX,
-        )
-        for at, each in enumerate(quantities)
+    parts, across, down = _map_parts(shown), maps.MAP_WIDTH_PX, maps.MAP_HEIGHT_PX
+    width = max(min(len(parts), MAPS_A_ROW) * across, FIT_PX)
+    height = math.ceil(len(parts) / MAPS_A_ROW) * down
+    return _own(_in_rows(parts, MAPS_A_ROW, across, down), width, height, title, subtitle)
+
+
+def _fit_parts(shown: Analysed, words: In) -> list[Html]:
+    fitted = (_fitted(each, shown.best) for each in _drawn(shown))
+    return [fit_parts(each, words, up="intensity") for each in fitted]
+
+
+def _map_parts(shown: Analysed) -> list[Html]:
+    places = maps.places_of(place_columns(shown.recording.places), len(shown.found.spectra))
+    return [maps.map_parts(places, each) for each in _quantities(shown)]
+
+
+def _in_rows(
+    parts: Sequence[Html], a_row: int, width: float, height: float, top: float = 0.0
+) -> list[Html]:
+    """Place drawings of one size beside and below each other."""
+    return [
+        _placed(each, at % a_row * width, top + at // a_row * height)
+        for at, each in enumerate(parts)
     ]
-    rows = math.ceil(len(quantities) / MAPS_A_ROW)
-    width = min(len(quantities), MAPS_A_ROW) * MAP_WIDTH_PX
-    return _own(parts, max(width, FIT_PX), rows * MAP_HEIGHT_PX, title, subtitle)
 
 
 def _drawn(shown: Analysed) -> list[FittedRange]:
@@ -164,8 +155,8 @@ def _whole_parts(shown: Analysed, words: In) -> Html:
     return joined(
         *shaded,
         frame.axes(
-            markup.rounded_ticks(frame.x.low, frame.x.high, 10),
-            markup.rounded_ticks(frame.y.low, frame.y.high, 4),
+            frame.x.ticks(10),
+            frame.y.ticks(4),
         ),
         markup.curve(frame, points, math.inf, stroke=markup.COLOURS[0], stroke_width=1.1),
         markup.axis_name(words("shift_axis"), WHOLE_WIDTH / 2, WHOLE_HEIGHT - 6),
@@ -175,43 +166,43 @@ def _whole_parts(shown: Analysed, words: In) -> Html:
 
 def _fitted(each: FittedRange, index: int) -> Fitted:
     """Take one spectrum of a fitted range, as it is drawn."""
-    low, high = each.range_cm1
-    x, counts = each.shift_cm1, each.counts[index]
-    steps = np.linspace(low, high, CURVE_STEPS + 1)
-    model, ground = each.model(index, steps), each.ground(index, steps)
-    residuals = (counts - each.model(index, x)) / each.noise_counts[index]
-    shown = [line for line in each.lines if line.stands_out[index]]
+    x, counts, model = each.shift_cm1, each.counts[index], partial(each.model, index)
+    steps = np.linspace(*each.range_cm1, CURVE_STEPS + 1)
+    labels = []
+    for line in each.lines:
+        if line.stands_out[index]:
+            place, width = float(line.position_cm1[index]), float(line.fwhm_cm1[index])
+            height = _height(place, width, x, counts, model)
+            labels.append((place, height, f"{line.name} {place:.2f}"))
     return Fitted(
-        range=(low, high),
+        range=each.range_cm1,
         points=pairs(x, counts),
-        residuals=pairs(x, residuals),
-        fitted=pairs(steps, model),
-        ground=pairs(steps, ground),
-        labels=[_label(line, each, index) for line in shown],
+        residuals=pairs(x, (counts - model(x)) / each.noise_counts[index]),
+        fitted=pairs(steps, model(steps)),
+        ground=pairs(steps, each.ground(index, steps)),
+        labels=labels,
     )
 
 
-def _label(line: MeasuredLine, each: FittedRange, index: int) -> tuple[float, float, str]:
-    place = float(line.position_cm1[index])
-    near = np.abs(each.shift_cm1 - place) <= float(line.fwhm_cm1[index]) / 2
-    height = float(each.model(index, np.array([place]))[0])
-    height = max(height, *each.counts[index][near].tolist())
-    return place, height, f"{line.name} {place:.2f}"
+def _height(
+    place: float, width: float, x: Array, counts: Array, model: Callable[[Array], Array]
+) -> float:
+    """Return how high a line is drawn: the highest of its model and of the points near it."""
+    near = np.abs(x - place) <= width / 2
+    height: float = max(float(model(np.array([place]))[0]), *counts[near].tolist())
+    return height
 
 
 def _pl_parts(band: PlBand, words: In) -> Html:
-    x = band.wavelength_nm
+    x, place = band.wavelength_nm, band.position_nm
     low, high = float(x[0]), float(x[-1])
     steps = np.linspace(low, high, CURVE_STEPS + 1)
-    residuals = (band.counts - band.model(x)) / band.noise_counts
-    place = band.position_nm
-    near = np.abs(x - place) <= band.fwhm_nm / 2
-    height = max(float(band.model(np.array([place]))[0]), *band.counts[near].tolist())
+    height = _height(place, band.fwhm_nm, x, band.counts, band.model)
     label = (place, height, f"{place:.1f} nm, {band.energy_ev:.3f} eV")
     drawn = Fitted(
         range=(low, high),
         points=pairs(x, band.counts),
-        residuals=pairs(x, residuals),
+        residuals=pairs(x, (band.counts - band.model(x)) / band.noise_counts),
         fitted=pairs(steps, band.model(steps)),
         ground=pairs(x, band.ground_counts),
         labels=[label] if band.stands_out else [],
@@ -226,11 +217,9 @@ def _quantities(shown: Analysed) -> Iterator[MappedQuantity | Classes]:
     yield _classes(shown)
     lines = [each for each in shown.lines() if each.stands_out.any()]
     for line in lines:
-        values, sigma = line.position_cm1, line.position_sigma_cm1
-        yield MappedQuantity(f"{line.name} position, cm⁻¹", _seen(line, values), _seen(line, sigma))
+        yield _of_line(line, "position", line.position_cm1, line.position_sigma_cm1)
     for line in lines:
-        values, sigma = line.fwhm_cm1, line.fwhm_sigma_cm1
-        yield MappedQuantity(f"{line.name} width, cm⁻¹", _seen(line, values), _seen(line, sigma))
+        yield _of_line(line, "width", line.fwhm_cm1, line.fwhm_sigma_cm1)
     upper, lower = (shown.line(name) for name in DIFFERENCE)
     if upper is not None and lower is not None:
         yield _difference(upper, lower)
@@ -241,8 +230,9 @@ def _quantities(shown: Analysed) -> Iterator[MappedQuantity | Classes]:
             yield _ratio(above, below)
 
 
-def _seen(line: MeasuredLine, values: Array) -> Array:
-    return np.where(line.stands_out, values, np.nan)
+def _of_line(line: MeasuredLine, what: str, *columns: Array) -> MappedQuantity:
+    seen = (np.where(line.stands_out, each, np.nan) for each in columns)
+    return MappedQuantity(f"{line.name} {what}, cm⁻¹", *seen)
 
 
 def _difference(upper: MeasuredLine, lower: MeasuredLine) -> MappedQuantity:
@@ -284,13 +274,12 @@ def _classes(shown: Analysed) -> Classes:
         else material
         for count, material in zip(layers, shown.found.materials, strict=True)
     ]
-    by_layers = [_layers_name(count) for count in LAYER_COLOURS if _layers_name(count) in names]
+    layered = {_layers_name(count): colour for count, colour in LAYER_COLOURS.items()}
+    by_layers = [name for name in layered if name in names]
     others = sorted(set(names) - set(by_layers), key=names.count, reverse=True)
     known = [*by_layers, *others]
-    colours = [
-        *(LAYER_COLOURS[count] for count in LAYER_COLOURS if _layers_name(count) in names),
-        *(_other_colour(name, at, judged) for at, name in enumerate(others)),
-    ]
+    colours = [layered[name] for name in by_layers]
+    colours += [_other_colour(name, at, judged) for at, name in enumerate(others)]
     index = np.array([known.index(name) for name in names], dtype=np.intp)
     title = "most likely layers at each place" if judged else "what each spectrum shows"
     return Classes(title, known, colours, index)

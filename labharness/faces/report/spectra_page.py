@@ -77,14 +77,9 @@ def _cells(line: MeasuredLine, spectra: int) -> list[object]:
 def _facts(each: FileShown) -> Iterator[tuple[str, object]]:
     shown, found = each.shown, each.shown.found
     axis = found.spectra[0].shift_cm1
-    read = say(
-        "read_as_text",
-        format=shown.recording.format,
-        count=len(found.spectra),
-        points=axis.size,
-        low=f"{axis[0]:.0f}",
-        high=f"{axis[-1]:.0f}",
-    )
+    low, high, count = f"{axis[0]:.0f}", f"{axis[-1]:.0f}", len(found.spectra)
+    kind = shown.recording.format
+    read = say("read_as_text", format=kind, count=count, points=axis.size, low=low, high=high)
     yield "read_as", read
     if shown.recording.laser_nm is not None:
         yield "laser", f"{shown.recording.laser_nm:g} nm"
@@ -99,11 +94,10 @@ def _facts(each: FileShown) -> Iterator[tuple[str, object]]:
         yield "lines_of", lines
     verdict = found.verdict
     if verdict is not None and verdict.evidence:
-        shares = ", ".join(
-            f"{'≥ 6' if name == max(verdict.posterior) else name}: {share_text(share, 2)}"
-            for name, share in verdict.posterior.items()
-        )
-        yield "probability", shares
+        shares = verdict.posterior.items()
+        last = max(verdict.posterior)
+        said = (f"{'≥ 6' if name == last else name}: {share_text(x, 2)}" for name, x in shares)
+        yield "probability", ", ".join(said)
     for reason in found.reasons:
         yield "no_count", both(reason)
     for note in (*found.notes, *shown.notes):
@@ -113,13 +107,12 @@ def _facts(each: FileShown) -> Iterator[tuple[str, object]]:
 def _pl_said(shown: Analysed, band: PlBand) -> Html:
     if not band.stands_out:
         return say("pl_none")
-    said = say(
-        "pl_text",
-        position=measured_text(band.position_nm, band.position_sigma_nm),
-        energy=f"{band.energy_ev:.4f}",
-        width=measured_text(band.fwhm_nm, band.fwhm_sigma_nm),
-        height=measured_text(band.height_counts, band.height_sigma_counts),
-    )
+    measured = {
+        "position": measured_text(band.position_nm, band.position_sigma_nm),
+        "width": measured_text(band.fwhm_nm, band.fwhm_sigma_nm),
+        "height": measured_text(band.height_counts, band.height_sigma_counts),
+    }
+    said = say("pl_text", energy=f"{band.energy_ev:.4f}", **measured)
     times = times_of_line(shown)
     if times is None:
         return said

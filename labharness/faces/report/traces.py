@@ -3,7 +3,6 @@
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
@@ -28,24 +27,14 @@ LINE_PX: Final = 13.0
 LABEL_PX_MAX: Final = 260.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One line: its effect, its value and the instruments that it concerns."""
+class _Line(NamedTuple):
+    """One line: its effect, value, the only instrument that it concerns, and its label."""
 
     does: str
     value: float
-    owners: tuple[str, ...]
-    whole: bool
-
-    @property
-    def key(self) -> str:
-        """The key of its label, which names no instrument where it concerns all of them."""
-        return f"limit.{self.does}.all" if self.whole else f"limit.{self.does}"
-
-    @property
-    def fields(self) -> dict[str, str]:
-        """The values of the blanks of its label."""
-        return {"who": ", ".join(self.owners), "value": exact(self.value)}
+    owner: str
+    key: str
+    fields: dict[str, str]
 
 
 def text_px(text: str) -> float:
@@ -80,10 +69,9 @@ def limits(frame: Frame, quantity: ChartedQuantity, *, beside: bool) -> Html:
     parts = []
     for line, label_y in zip(lines, places, strict=True):
         at = frame.y(line.value)
-        owner = line.owners[0] if len(line.owners) == 1 else ""
-        stroke = quantity.colour(owner) if line.does == "set" else None
+        stroke = quantity.colour(line.owner) if line.does == "set" else None
         parts.append(level(at, left, right, f"limit {line.does}", stroke=stroke))
-        index = quantity.colour_index(owner)
+        index = quantity.colour_index(line.owner)
         style = "halo" if index is None else f"halo c{index}"
         said = say(line.key, tag="tspan", **line.fields)
         if beside:
@@ -98,29 +86,27 @@ def limits(frame: Frame, quantity: ChartedQuantity, *, beside: bool) -> Html:
 def _lines(quantity: ChartedQuantity) -> Iterator[_Line]:
     grouped: dict[tuple[str, float], list[Bar]] = {}
     warns = (bar for bar in quantity.watched if not bar.trips)
-    for does, bars in (
-        ("trips", acting(quantity.watched)),
-        ("warns", warns),
-        ("set", quantity.settable),
-    ):
+    trips = acting(quantity.watched)
+    for does, bars in (("trips", trips), ("warns", warns), ("set", quantity.settable)):
         for bar in bars:
             grouped.setdefault((does, bar.value), []).append(bar)
     for (does, value), bars in grouped.items():
-        owners = tuple(dict.fromkeys(owner_of(bar.channel) for bar in bars))
+        owners = list(dict.fromkeys(owner_of(bar.channel) for bar in bars))
         whole = len(owners) > 1 and set(owners) == set(quantity.owners)
-        yield _Line(does, value, owners, whole)
+        fields = {"who": ", ".join(owners), "value": exact(value)}
+        owner = "" if len(owners) > 1 else owners[0]
+        # where it concerns all of them its label names no instrument
+        yield _Line(does, value, owner, f"limit.{does}.all" if whole else f"limit.{does}", fields)
 
 
 def apart(places: Sequence[float], top: float, bottom: float) -> list[float]:
     """Move labels (the highest first) apart, so that none lies on another or below the plot."""
     found: list[float] = []
     for at in places:
-        wanted = max(at, top)
-        found.append(max(wanted, found[-1] + LINE_PX) if found else wanted)
-    floor = bottom
+        found.append(max(at, top, *(each + LINE_PX for each in found[-1:])))
     for index in reversed(range(len(found))):
-        found[index] = min(found[index], floor)
-        floor = found[index] - LINE_PX
+        found[index] = min(found[index], bottom)
+        bottom = found[index] - LINE_PX
     return found
 
 
@@ -142,19 +128,9 @@ ROOM_PX_MAX: Final = 40.0
 """Where along a chart a curve may be named; more room than this is as good as this."""
 
 
-class Chart(NamedTuple):
-    """One quantity over the run.
-
-    Attributes:
-        key: Of its name.
-        legend: Index of the colour, and channel, of each curve.
-        drawings: For a wide and for a narrow page.
-    """
-
-    key: str
-    unit: str
-    legend: tuple[tuple[int | None, str], ...]
-    drawings: Mapping[str, Html]
+Chart = tuple[str, str, list[tuple[int | None, str]], dict[str, Html]]
+"""Of one quantity over the run: the key of its name, its unit, the legend (index of the colour, and
+channel, of each curve), and a drawing for a wide and for a narrow page."""
 
 
 def charts(facts: RunFacts) -> list[Chart]:
@@ -171,8 +147,8 @@ def charts(facts: RunFacts) -> list[Chart]:
             name: _drawing(facts, each, thin, width, margin_px[name])
             for name, width in WIDTHS.items()
         }
-        legend = tuple((each.colour_index(channel), channel) for channel in each.measured)
-        found.append(Chart(quantity_key(each.unit), unit_text(each.unit), legend, drawings))
+        legend = [(each.colour_index(channel), channel) for channel in each.measured]
+        found.append((quantity_key(each.unit), unit_text(each.unit), legend, drawings))
     return found
 
 
@@ -214,32 +190,28 @@ def _drawing(
 ) -> Html:
     predicted = {} if facts.prediction is None else facts.prediction.channels
     forecast = {name: predicted[name] for name in quantity.measured if name in predicted}
-    values = [bar.value for bar in (*acting(quantity.watched), *quantity.settable)] + [0.0]
-    values += [bar.value for bar in quantity.watched if not bar.trips]
-    everything: list[Points] = [*traces.values()]
-    everything += [part for each in forecast.values() for part in (each.low, each.high)]
-    for points in everything:
-        values += [value for _, value in points if not math.isnan(value)]
+    warns = (bar for bar in quantity.watched if not bar.trips)
+    bars = (*acting(quantity.watched), *quantity.settable, *warns)
+    bands = [part for each in forecast.values() for part in (each.low, each.high)]
+    drawn = (value for points in (*traces.values(), *bands) for _, value in points)
+    values = [0.0, *(bar.value for bar in bars), *(each for each in drawn if not math.isnan(each))]
     end_s = _end_s(facts)
     frame = markup.Frame(
         markup.Scale(0.0, end_s, LEFT_PX, width - margin_px),
         markup.Scale(min(values), max(values) * HEADROOM or 1.0, HEIGHT_PX - BOTTOM_PX, TOP_PX),
     )
-    parts = [_shade(frame, facts.phases, width)]
-    y_ticks = markup.rounded_ticks(frame.y.low, frame.y.high, 5)
-    parts.append(frame.axes(markup.clock_ticks(end_s, int((width - margin_px) / 90)), y_ticks))
+    x_ticks = markup.clock_ticks(end_s, int((width - margin_px) / 90))
+    parts = [_shade(frame, facts.phases, width), frame.axes(x_ticks, frame.y.ticks(5))]
     for name, each in forecast.items():
         colour = quantity.colour(name)
         band = [*each.low, *reversed(each.high)]
         outline = Html(" ".join(f"{frame.x(x):.1f},{frame.y(y):.1f}" for x, y in band))
         parts.append(el("polygon", points=outline, fill=colour, class_="band"))
         parts.append(markup.curve(frame, each.points, math.inf, stroke=colour, class_="predicted"))
-    for name in quantity.set:
-        parts.append(markup.curve(frame, traces[name], stroke=quantity.colour(name), class_="set"))
-    for name in quantity.measured:
-        parts.append(
-            markup.curve(frame, traces[name], stroke=quantity.colour(name), class_="trace")
-        )
+    for class_, names in (("set", quantity.set), ("trace", quantity.measured)):
+        for name in names:
+            colour = quantity.colour(name)
+            parts.append(markup.curve(frame, traces[name], stroke=colour, class_=class_))
     beside = margin_px > RIGHT_PX
     if beside:  # on a phone the legend has to do
         measured = {name: traces[name] for name in quantity.measured}
@@ -321,10 +293,8 @@ def phase_labels(
     for index, each in order:
         key = f"phase.{each.name}"
         names = [plain(key, one) for one in LANGUAGES] if phrase(key) else [each.name]
-        widths = {
-            True: max(text_px(f"{index} {name}") for name in names),
-            False: text_px(str(index)),
-        }
+        named_px = max(text_px(f"{index} {name}") for name in names)
+        widths = {True: named_px, False: text_px(str(index))}
         middle = (frame.x(each.start_s) + frame.x(each.end_s)) / 2
         for named, y in ((named, y) for named in (True, False) for y in LABEL_ROWS_PX):
             half = widths[named] / 2 + 3
