@@ -188,7 +188,7 @@ SAID: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "verified": _verified,
     **dict.fromkeys(("mode", "armed", "disarmed"), _of_mode),
 }
-"""What is told of records that are told as they are, by their kind."""
+"""The text of a record that is told as it is, by the kind of the record."""
 
 SPECTRA: Final = "raw_spectrum"
 ANSWERS: Final = ("task_completed", "task_failed", "task_rejected")

@@ -253,7 +253,7 @@ class Clearest:
     """The spectra of the clearest spot; the Raman axis is set by silicon.
 
     Attributes:
-        spot: What was found there.
+        spot: Its place and lines, as the answer has them.
         raman: All of the spectrum.
         raman_s: Its exposure.
         glow: Photoluminescence of the same place; empty where it was not taken.
