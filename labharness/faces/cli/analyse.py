@@ -101,9 +101,8 @@ def _check(chosen: argparse.Namespace) -> None:
     from labharness.core.vocabulary.spelling import did_you_mean
 
     if chosen.material is not None and chosen.material not in MATERIAL_NAMES:
-        names = list(MATERIAL_NAMES)
+        names, name = list(MATERIAL_NAMES), repr(chosen.material)
         near = did_you_mean(chosen.material, names)
-        name = repr(chosen.material)
         raise BadUse("analyse.no_material", name=name, hint=near, known=names)
     if chosen.pl is not None and len(chosen.files) > 1:
         raise BadUse("analyse.one_pl")

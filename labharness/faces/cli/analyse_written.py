@@ -54,7 +54,9 @@ def may_write(chosen: argparse.Namespace) -> None:
             raise CannotWrite("analyse.save_takes", endings=endings)
         if target.suffix not in endings:
             raise CannotWrite("analyse.takes", option=option, endings=endings)
-        if any(_is_same(target, each) for each in inputs):
+        if os.path.exists(target) and any(
+            os.path.exists(each) and os.path.samefile(target, each) for each in inputs
+        ):
             raise CannotWrite("analyse.is_read", path=name)
         if any(os.path.abspath(target) == os.path.abspath(each) for each in targets):
             raise CannotWrite("analyse.named_twice", path=name)
@@ -187,13 +189,6 @@ def write_report(
 
     page = spectra_page([FileShown(*each) for each in files], unread, program)
     _write(target, page.encode())
-
-
-def _is_same(target: Path, other: Path) -> bool:
-    try:
-        return target.samefile(other)
-    except OSError:  # one of them is not there
-        return False
 
 
 def _write(target: Path, data: bytes) -> None:

@@ -12,7 +12,7 @@ from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT
 from labharness.faces.cli.show import say, say_each, warn
 from labharness.faces.report.answer_face import face_of
 from labharness.journal.encryption import stated_class
-from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.codec import HcpMessage, encode
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
 from labharness.work.desk.redaction import referred_in
@@ -72,6 +72,15 @@ def print_message(message: HcpMessage, capability: str) -> None:
         for each in body.get("artifacts", ()):
             size = f"{each['size_bytes']:>9}"
             say(Text("cli.artifact", name=f"{each['name']:20}", size=size, uri=each["uri"]))
+
+
+def say_answer(message: HcpMessage, capability: str, as_json: bool) -> int:
+    """Print the message that ends a task; return its exit code."""
+    if as_json:
+        say(encode(message).decode())
+    else:
+        print_message(message, capability)
+    return EXITS[message.type]
 
 
 def print_files(folder: Path) -> None:

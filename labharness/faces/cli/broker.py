@@ -15,17 +15,9 @@ from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.brokers import own_text, stays_here, tls_of
 from labharness.faces.cli.show import BadUse, chosen_lab, counted, say, say_each
+from labharness.faces.service import rights
 from labharness.faces.service.management import Management
 from labharness.faces.service.queue_kinds import kind_differences
-from labharness.faces.service.rights import (
-    SALT_BYTES,
-    VHOST,
-    Parties,
-    control_lines,
-    definitions,
-    differences,
-    hashed,
-)
 from labharness.lab.config.lab_facts import lab_facts_of
 
 MANAGEMENT: Final = "LABHARNESS_MANAGEMENT"
@@ -40,7 +32,7 @@ def broker_setup(chosen: argparse.Namespace) -> int:
     """
     parties = _parties(chosen)
     if chosen.print:
-        say_each(control_lines(parties, quorum=chosen.quorum))
+        say_each(rights.control_lines(parties, quorum=chosen.quorum))
         return EXIT_COMPLETED
     management = _management(chosen)
     found = management.definitions()
@@ -50,15 +42,15 @@ def broker_setup(chosen: argparse.Namespace) -> int:
     for user in parties.users:
         if user in given or user not in hashes:
             password = given.get(user) or _asked(Text("broker.ask_user", name=user), user)
-            hashes[user] = hashed(password, Chance(None).entropy(SALT_BYTES))
+            hashes[user] = rights.hashed(password, Chance(None).entropy(rights.SALT_BYTES))
     kinds = management.kinds(str(found.get("rabbit_version", "")))
     wanted = kinds.has_quorum(asked=chosen.quorum)
-    is_new = all(each["name"] != VHOST for each in found["vhosts"])
+    is_new = all(each["name"] != rights.VHOST for each in found["vhosts"])
     if is_new or kinds.may_change(asked=chosen.quorum):
         management.keep_virtual_host(quorum=wanted)
     if is_new and management.account not in parties.users:
         management.leave()
-    rows = definitions(parties, hashes, quorum=wanted)
+    rows = rights.definitions(parties, hashes, quorum=wanted)
     management.write({kind: each for kind, each in rows.items() if kind != "vhosts"})
     return _check(management, parties, quorum=chosen.quorum)
 
@@ -69,7 +61,7 @@ def broker_check(chosen: argparse.Namespace) -> int:
     return _check(_management(chosen), parties, quorum=chosen.quorum)
 
 
-def _parties(chosen: argparse.Namespace) -> Parties:
+def _parties(chosen: argparse.Namespace) -> rights.Parties:
     """Return the accounts of a lab.
 
     Raises:
@@ -83,10 +75,10 @@ def _parties(chosen: argparse.Namespace) -> Parties:
         raise BadUse("broker.no_callers", path=str(plan.path))
     if account in callers:
         raise BadUse("broker.own_account", name=account)
-    return Parties(lab_id, account, tuple(callers), not chosen.callers_passive)
+    return rights.Parties(lab_id, account, tuple(callers), not chosen.callers_passive)
 
 
-def _check(management: Management, parties: Parties, *, quorum: bool) -> int:
+def _check(management: Management, parties: rights.Parties, *, quorum: bool) -> int:
     """Print each difference.
 
     Args:
@@ -97,7 +89,7 @@ def _check(management: Management, parties: Parties, *, quorum: bool) -> int:
     has = management.definitions()
     kinds = management.kinds(str(has.get("rabbit_version", "")))
     found = [
-        *differences(parties, has, quorum=kinds.has_quorum(asked=quorum)),
+        *rights.differences(parties, has, quorum=kinds.has_quorum(asked=quorum)),
         *kind_differences(parties, kinds, asked=quorum),
     ]
     say_each(found)

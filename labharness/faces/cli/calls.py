@@ -12,7 +12,7 @@ from labharness.core.clock import Chance, steady_s
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.caller import AnswerLate, Gap, KnownTask, SyncCaller, UnknownTask
 from labharness.faces.cli import EXIT_COMPLETED
-from labharness.faces.cli.answer_said import EXITS, print_message
+from labharness.faces.cli.answer_said import EXITS, say_answer
 from labharness.faces.cli.brokers import broker_of
 from labharness.faces.cli.show import BadUse, complain, say
 from labharness.faces.cli.submission import read_submit
@@ -90,7 +90,7 @@ def result(chosen: argparse.Namespace) -> int:
     """Print the answer of a task, as soon as there is one."""
     with _caller(chosen) as caller:
         end = caller.result(caller.task(chosen.id).message_id, chosen.within)
-        return _ended(end, chosen.json)
+        return say_answer(end, "", chosen.json)
 
 
 def abort(chosen: argparse.Namespace) -> int:
@@ -123,15 +123,7 @@ def _followed(
             return EXIT_COMPLETED
         raise
     end = caller.result(task.message_id)
-    return EXITS[end.type] if also_events else _ended(end, chosen.json)
-
-
-def _ended(end: HcpMessage, as_json: bool) -> int:
-    if as_json:
-        say(encode(end).decode())
-    else:
-        print_message(end, "")
-    return EXITS[end.type]
+    return EXITS[end.type] if also_events else say_answer(end, "", chosen.json)
 
 
 def _json_of(each: HcpMessage | Gap) -> str:

@@ -3,7 +3,7 @@
 import argparse
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.show import aligned, looking, say_either, warn
 from labharness.faces.cli.submission import read_submit
 from labharness.lab.campaign.course import Course, Outcome
-from labharness.lab.campaign.durable import campaign_id, carried_out, course_so_far
+from labharness.lab.campaign.durable import Doing, campaign_id, carried_out, course_so_far
 from labharness.lab.campaign.houses import look_at, submit_to
 from labharness.lab.campaign.plan import BadCampaign, Campaign, read_campaign
 from labharness.protocols.hcp.codec import encode
@@ -52,9 +52,7 @@ def _must_be_open(payload: Mapping[str, Any]) -> None:
         raise BadCampaign("data.campaign", found=str(declared))
 
 
-def _doing(
-    found: Campaign, folder: Path, seed: int | None
-) -> Callable[[str, Mapping[str, Any]], Outcome]:
+def _doing(found: Campaign, folder: Path, seed: int | None) -> Doing:
     """Return the moves of one campaign, as the houses of its labs answer them."""
     own, homes, points = campaign_id(found, folder), found.homes, found.course.points
     message, _ = read_submit(found.task)

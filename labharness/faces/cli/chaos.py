@@ -122,14 +122,11 @@ def _this_labharness() -> str:
     commit = ""
     if (root / ".git").exists():
         with suppress(OSError, subprocess.SubprocessError):
-            told = subprocess.run(
-                ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"],
-                capture_output=True,
-                text=True,
-                timeout=GIT_S_MAX,
-                check=True,
+            command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"]
+            told = subprocess.check_output(
+                command, stderr=subprocess.DEVNULL, text=True, timeout=GIT_S_MAX
             )
-            commit = f" {told.stdout.strip()}"
+            commit = f" {told.strip()}"
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return f"labharness {version('labharness')}{commit}, {python}"
 

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 from labharness.core.clock import VIRTUAL_EPOCH, wall_clock_utc
@@ -69,14 +68,6 @@ def lab_key(chosen: argparse.Namespace) -> None:
     say(f"[data]\nkey = {json.dumps(str(path.absolute()), ensure_ascii=False)}")
 
 
-def _key_faults(plan: LabPlan) -> Iterator[Finding]:
-    if plan.data_key is not None:
-        try:
-            read_data_key(plan.data_key)
-        except BadKey as why:
-            yield Finding("data", str(why))
-
-
 def _check(plan: LabPlan, *, connect: bool) -> int:
     instruments, ports = len(plan.instruments), len(plan.file.port)
     say(Text("cli.lab", path=str(plan.path), instruments=instruments, ports=ports))
@@ -84,14 +75,18 @@ def _check(plan: LabPlan, *, connect: bool) -> int:
     say(Text("cli.envelope_digest", digest=plan.envelope_digest))
     say(Text("cli.port_columns"))
     for cost in port_costs(plan.instruments, plan.timings, plan.procedures()):
-        say(
-            f"{cost.port:14} {cost.poll_s:6.3f} s   {cost.longest_s:13.3f} s   {cost.safe_s:9.3f} s"
-        )
+        each_s = f"{cost.poll_s:6.3f} s   {cost.longest_s:13.3f} s   {cost.safe_s:9.3f} s"
+        say(f"{cost.port:14} {each_s}")
     for warning in plan.warnings():
         say(Text("cli.warning", what=warning))
     if plan.names_on_trust:
         say(Text("cli.warning", what=Text("approvers.only_names")))
-    findings = [*plan.check(), *unusable(plan), *_key_faults(plan)]
+    findings = [*plan.check(), *unusable(plan)]
+    if plan.data_key is not None:
+        try:
+            read_data_key(plan.data_key)
+        except BadKey as why:
+            findings.append(Finding("data", str(why)))
     findings += [
         Finding("approvals", Text("cli.not_there", path=str(plan.beside(path))))
         for path in unsigned(plan)

@@ -24,17 +24,9 @@ from labharness.instruments.link.conversation import (
     NoOwner,
     is_served,
 )
+from labharness.lab.config import lock
 from labharness.lab.config.account import account
 from labharness.lab.config.address import BadLabFile, LabAddress, default_lab_path, read_address
-from labharness.lab.config.lock import (
-    MAKES_SAFE,
-    LineBusy,
-    LineLock,
-    LockOwner,
-    guarded_elsewhere,
-    owner_elsewhere,
-    read_owner,
-)
 
 if TYPE_CHECKING:
     from labharness.lab import LabPlan
@@ -68,12 +60,12 @@ def whole(place: LabAddress) -> "LabPlan":
     return place if isinstance(place, LabPlan) else read_lab(place.path)
 
 
-def _process(found: LockOwner | None) -> str:
+def _process(found: lock.LockOwner | None) -> str:
     return Text("hand.driver") if found is None else Text("hand.process", pid=found.pid)
 
 
 def _say_late(place: LabAddress, late_s: float) -> None:
-    found = read_owner(place.state_dir)
+    found = lock.read_owner(place.state_dir)
     doing = found is not None and found.does
     who = Text("hand.doing", owner=str(found)) if doing else Text("hand.driver")
     end = "" if found is None else Text("hand.kill", pid=found.pid)  # it may heed no other signal
@@ -93,7 +85,7 @@ def late_of_safe(place: LabAddress) -> Iterator[tuple[float, Callable[[], None]]
         with suppress(BadLabFile):  # somebody edits it; the answer is waited for all the same
             rows = whole(place).envelope.procedures.values()
             late_s = max(each.verify_s_max for each in rows) + VERIFY_MORE_S
-        who = _process(read_owner(place.state_dir))
+        who = _process(lock.read_owner(place.state_dir))
         complain(Text("hand.verifying", who=who, late_s=late_s))
 
     yield LATE_S, verifying
@@ -115,11 +107,11 @@ def idle_text(place: LabAddress) -> str:
 
 def _deaf(place: LabAddress) -> str:
     """Return which process drives a line without a control socket; ``""`` if none does."""
-    found, lab = read_owner(place.state_dir), place.lab_id
+    found, lab = lock.read_owner(place.state_dir), place.lab_id
     try:
         with suppress(OSError):  # the directory is missing, so no process is in it
-            LineLock(place.state_dir).release()
-    except LineBusy:
+            lock.LineLock(place.state_dir).release()
+    except lock.LineBusy:
         if found is None:
             return Text("hand.deaf", who=Text("hand.some_process"), lab=lab)
         if found.does:
@@ -193,7 +185,7 @@ def _made_safe(place: LabAddress, by: str, reason: str) -> tuple[dict[str, Any],
 
         try:
             return make_safe(guarded_by(place, plan), by, reason, warn), not met
-        except LineBusy as why:
+        except lock.LineBusy as why:
             met = True
             waited_s = steady_s() - since_s
             if waited_s >= TAKEN_S_MAX:
@@ -205,16 +197,16 @@ def _made_safe(place: LabAddress, by: str, reason: str) -> tuple[dict[str, Any],
             pause(TAKEN_TRY_S)
 
 
-def _way_out(owner: LockOwner | None) -> str:
+def _way_out(owner: lock.LockOwner | None) -> str:
     """Return how to end a process that is waited for; nothing for one that makes safe."""
-    if owner is None or owner.does == MAKES_SAFE:
+    if owner is None or owner.does == lock.MAKES_SAFE:
         return ""
     return Text("hand.end_now" if owner.does else "hand.end_deaf", pid=owner.pid)
 
 
-def _in_vain(place: LabAddress, why: LineBusy, *, asked: bool) -> LineBusy:
+def _in_vain(place: LabAddress, why: lock.LineBusy, *, asked: bool) -> lock.LineBusy:
     """Return the error that a line was not made safe, with its holder and the remedy."""
-    return LineBusy(
+    return lock.LineBusy(
         Text(
             "hand.in_vain",
             sent=Text("hand.sent_unknown" if asked else "hand.sent_nothing"),
@@ -260,8 +252,8 @@ def driven_elsewhere(place: LabAddress, command: str = "") -> str:
     return Text("owner.busy", owner=owner.abroad, advice=owner.advice)
 
 
-def _abroad(place: LabAddress) -> LockOwner | None:
-    return owner_elsewhere(place.identities(), place.state_dir)
+def _abroad(place: LabAddress) -> lock.LockOwner | None:
+    return lock.owner_elsewhere(place.identities(), place.state_dir)
 
 
 def owner_abroad(place: LabAddress, late: Late) -> LineControl | None:
@@ -283,7 +275,7 @@ def guarded_by(place: LabAddress, plan: "Callable[[], LabPlan]") -> "LabPlan":
     """
     from labharness.lab import read_lab
 
-    other = guarded_elsewhere(place.identities(), place.state_dir)
+    other = lock.guarded_elsewhere(place.identities(), place.state_dir)
     if other is not None:
         with suppress(BadLabFile):
             found = read_lab(other)
@@ -360,7 +352,7 @@ def _look(plan: "LabPlan", names: Sequence[str]) -> dict[str, float]:
 
     try:
         found = read_now(plan, names)
-    except (LineBusy, LinkLost, OSError):  # the answer then says that nothing was read
+    except (lock.LineBusy, LinkLost, OSError):  # the answer then says that nothing was read
         return dict.fromkeys(names, NAN)
     values = (each.get("value") if each["ok"] else None for each in found)
     return {n: NAN if v is None else v for n, v in zip(names, values, strict=True)}
@@ -375,7 +367,7 @@ def running_beside(state_dir: Path) -> dict[str, str]:
     found = {}
     for path in sorted(islice(state_dir.parent.glob(f"*/{local.CONTROL}"), LABS_MAX)):
         if path.parent != state_dir and is_served(path.parent):
-            owner = read_owner(path.parent)
+            owner = lock.read_owner(path.parent)
             option = "--lab FILE" if owner is None else owner.lab_option.strip()
             found[path.parent.name] = option or NO_OPTION
     return found

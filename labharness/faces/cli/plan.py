@@ -124,18 +124,6 @@ def _hottest(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return max(heated or steps, key=highest_c, default=None)
 
 
-GATES = {
-    "caller": "policy.caller_gate",
-    "capability": "policy.capability_gate",
-    "data": "policy.data_gate",
-    "task": "policy.task_gate",
-    "risk": "policy.risk_gate",
-    "hours": "policy.hours_gate",
-    "instruments": "policy.instruments_gate",
-    "approval": "policy.approval_gate",
-}
-
-
 def policy_check(chosen: argparse.Namespace) -> int:
     """Print each caller, and what is wrong in the callers file."""
     plan = chosen_lab(chosen.lab)
@@ -181,7 +169,9 @@ def policy_explain(chosen: argparse.Namespace) -> int:
 def _gates(found: Explained) -> Iterable[str]:
     for gate in found.gates:
         mark = Text("policy.passes") if gate.passed else Text("policy.stops")
-        yield Text("policy.gate", gate=Text(GATES[gate.name]), mark=mark, found=gate.found)
+        yield Text(
+            "policy.gate", gate=Text(f"policy.{gate.name}_gate"), mark=mark, found=gate.found
+        )
         if gate.name == "risk":
             for name, reason in found.rules:
                 why = reason or Text("policy.not_so")

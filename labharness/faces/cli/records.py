@@ -24,16 +24,7 @@ from labharness.faces.cli.show import (
     say_each,
     warn,
 )
-from labharness.journal import JournalFailed
-from labharness.journal.access_log import (
-    BadGrant,
-    Grant,
-    accesses,
-    data_class_of,
-    grant_access,
-    grants,
-    log_access,
-)
+from labharness.journal import JournalFailed, access_log
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.chain import VerifyReport
 from labharness.journal.encryption import kept, stated_class
@@ -112,9 +103,9 @@ def results_in(folder: Path, what: str = "records") -> Path:
         AccessNotLogged: The read cannot be logged.
     """
     path = journal_in(folder)
-    log_access(
+    access_log.log_access(
         folder,
-        data_class=data_class_of(path),
+        data_class=access_log.data_class_of(path),
         reader=account(),
         via=f"labharness {TERMINAL.command}",
         what=what,
@@ -128,13 +119,13 @@ def journal_access(chosen: argparse.Namespace) -> None:
     """Print who was approved to read, and each read of a result."""
     folder, count = journal_in(Path(chosen.folder)).parent, 0
     with looking(folder, CommandFailed):
-        for one in grants(folder):
+        for one in access_log.grants(folder):
             at, reader, name, own, reason = one.at, one.approved, one.by, one.account, one.reason
             how = Text("cli.signed") if one.signature else Text("cli.on_trust")
             say(
                 Text("cli.grant", at=at, reader=reader, name=name, account=own, how=how, why=reason)
             )
-        for each in accesses(folder):
+        for each in access_log.accesses(folder):
             at, data_class, reader = each.at, each.data_class, each.reader
             via, what = each.via, each.what
             say(Text("cli.access", at=at, data_class=data_class, reader=reader, via=via, what=what))
@@ -152,17 +143,19 @@ def journal_grant(chosen: argparse.Namespace) -> None:
             raise BadUse("approvers.on_trust")
         session_id = str(run_header(path).get("session_id", ""))
         at = utc_text(wall_clock_utc())
-        grant = Grant(at, chosen.reader, chosen.name, account(), chosen.reason, session_id)
+        grant = access_log.Grant(
+            at, chosen.reader, chosen.name, account(), chosen.reason, session_id
+        )
         if chosen.key:
             signed = signer(chosen.key)(decision_bytes(asdict(grant)))
             grant = replace(grant, signature=signed.hex())
         if approvers is not None and (why := _why_not(approvers, grant)):
-            raise BadGrant(why)
-        grant_access(path.parent, grant)
+            raise access_log.BadGrant(why)
+        access_log.grant_access(path.parent, grant)
     say(Text("cli.granted", reader=chosen.reader, path=str(path.parent)))
 
 
-def _why_not(approvers: Mapping[str, Approver], grant: Grant) -> str:
+def _why_not(approvers: Mapping[str, Approver], grant: access_log.Grant) -> str:
     """Return why an approval of a reader does not count; ``""`` where it does."""
     if grant.by in approvers and not grant.signature:
         return Text("approvers.needs_key", name=grant.by)

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from labharness.core.clock import Chance, steady_s, utc_text, wall_clock_utc
 from labharness.core.vocabulary.durations import clock_text
 from labharness.core.vocabulary.texts import Text, in_language
-from labharness.faces.cli import EXIT_FAILED, EXIT_REJECTED
-from labharness.faces.cli.answer_said import EXITS, print_files, print_message, report_run
+from labharness.faces.cli import EXIT_FAILED
+from labharness.faces.cli.answer_said import EXITS, print_files, report_run, say_answer
 from labharness.faces.cli.line_writer import TERMINAL, is_live
 from labharness.faces.cli.records import journal_in
 from labharness.faces.cli.show import (
@@ -23,7 +23,6 @@ from labharness.faces.cli.show import (
     chosen_lab,
     complain,
     drop_output,
-    say,
     warn,
 )
 from labharness.faces.cli.stopping import stoppable
@@ -36,7 +35,7 @@ from labharness.lab import LabPlan
 from labharness.lab.wiring.operators import TerminalOperator
 from labharness.lab.wiring.tasks import RunResult, TaskRun, lab_facts_without_line
 from labharness.protocols.hcp import answers
-from labharness.protocols.hcp.codec import BadPayload, HcpMessage, encode
+from labharness.protocols.hcp.codec import BadPayload
 from labharness.protocols.hcp.messages import ResumeFrom
 from labharness.work.desk.checkpoint import checkpoints
 from labharness.work.desk.facts import is_without_line
@@ -94,7 +93,7 @@ def run(chosen: argparse.Namespace) -> int:
     early.wait()
     with _answer_stays(result):
         if not early.taken:
-            _answer(result.message, payload.capability, chosen.json)
+            say_answer(result.message, payload.capability, chosen.json)
         if not chosen.json:
             told.report()
             report_run(result.folder)
@@ -142,14 +141,7 @@ class _EarlyAnswer:
 
     def _print(self, result: RunResult) -> None:
         with _answer_stays(result):
-            _answer(result.message, self.capability, self.as_json)
-
-
-def _answer(message: HcpMessage, capability: str, as_json: bool) -> None:
-    if as_json:
-        say(encode(message).decode())
-    else:
-        print_message(message, capability)
+            say_answer(result.message, self.capability, self.as_json)
 
 
 @contextmanager
@@ -184,8 +176,7 @@ def _reject(why: BadPayload, as_json: bool) -> int:
         in_reply_to=why.message.message_id,
         rejected=why.rejected(),
     )
-    _answer(message, "", as_json)
-    return EXIT_REJECTED
+    return say_answer(message, "", as_json)
 
 
 def _ask(prompt: str) -> str:

@@ -2,14 +2,9 @@
 
 import argparse
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    ExitStack,
-    asynccontextmanager,
-)
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -48,8 +43,11 @@ def serve(chosen: argparse.Namespace) -> None:
     """Serve until a stop request."""
     plan = chosen_lab(chosen.lab)
     broker = None if _alone(chosen) else broker_of(chosen)
-    collector = None if chosen.traces is None else _collector(chosen.traces, plan)
-    with looking(plan.state_dir), ExitStack() as stack:
+    try:
+        collector = None if chosen.traces is None else Collector(chosen.traces, plan.file.lab.id)
+    except BadCollector as why:
+        raise BadUse("pair", what="--traces", why=str(why)) from None
+    with looking(plan.state_dir), contextlib.ExitStack() as stack:
         plan.must_hold()
         listening = _listening("--http", chosen.http, stack)
         sockets = _listening("--websocket", chosen.websocket, stack)
@@ -65,7 +63,7 @@ def serve(chosen: argparse.Namespace) -> None:
                 from labharness.faces.service.sockets import serve_websockets
 
                 face = partial(serve_websockets, sockets, complain)
-            async with AsyncExitStack() as stack:
+            async with contextlib.AsyncExitStack() as stack:
                 if collector is not None:
                     house = await stack.enter_async_context(_traced(house, collector, counts))
                 if listening is not None and broker is not None:
@@ -90,19 +88,7 @@ def serve(chosen: argparse.Namespace) -> None:
                 pause(STAND_BY_S)
 
 
-def _collector(url: str, plan: LabPlan) -> Collector:
-    """Return the collector of the traces, before anything begins.
-
-    Raises:
-        BadUse: Its address cannot be used, or the extra is not installed.
-    """
-    try:
-        return Collector(url, plan.file.lab.id)
-    except BadCollector as why:
-        raise BadUse("pair", what="--traces", why=str(why)) from None
-
-
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def _traced(
     house: HouseAccess, collector: Collector, counts: Counts
 ) -> AsyncIterator[HouseAccess]:
@@ -132,7 +118,7 @@ def _alone(chosen: argparse.Namespace) -> bool:
     return bool(way)
 
 
-def _listening(option: str, port: int | None, stack: ExitStack) -> socket.socket | None:
+def _listening(option: str, port: int | None, stack: contextlib.ExitStack) -> socket.socket | None:
     """Take a port of this machine, before anything begins.
 
     Raises:
@@ -150,7 +136,7 @@ def _listening(option: str, port: int | None, stack: ExitStack) -> socket.socket
 
 def _pages(
     plan: LabPlan, broker: Broker, house: HouseAccess, counts: Counts, listening: socket.socket
-) -> AbstractAsyncContextManager[None]:
+) -> contextlib.AbstractAsyncContextManager[None]:
     """Return what serves the pages of a lab as long as its house is up."""
     from labharness.faces.service.application import application, serving
     from labharness.faces.service.artifact_pages import ArtifactPages

@@ -325,17 +325,10 @@ def ask_house(place: LabAddress, **asked: object) -> dict[str, Any]:
 def jobs_create(chosen: argparse.Namespace) -> None:
     """Have the house make a batch or a schedule of a task."""
     with at_home(chosen) as place:
-        answer = ask_of_file(
-            place,
-            Path(chosen.task),
-            do="create_job",
-            by=account(),
-            vary=_vary(chosen.vary or ()),
-            every=chosen.every or "",
-            title=chosen.title or "",
-            seed=chosen.seed,
-            key=chosen.key or "",
-        )
+        path, vary = Path(chosen.task), _vary(chosen.vary or ())
+        asked = {name: getattr(chosen, name) or "" for name in ("every", "title", "key")}
+        asked |= {"by": account(), "vary": vary, "seed": chosen.seed}
+        answer = ask_of_file(place, path, do="create_job", **asked)
         job_id = answer["job_id"]
         job = kept_tasks(place).jobs[job_id]
         told = Text("job.created", job_id=job_id, count=len(job.task_ids))

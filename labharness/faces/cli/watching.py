@@ -44,21 +44,12 @@ ANSWER_TRIES, ANSWER_TRY_S = 25, 0.2  # an owner's socket ends before its answer
 COLUMNS = ("watch.channel", "watch.value", "watch.unit", "watch.age", "watch.within")
 PAGE, ALL = 10, 10**6
 ROWS = {
-    b"\x1b[A": -1,
-    b"\x1bOA": -1,
-    b"k": -1,
-    b"\x1b[B": 1,
-    b"\x1bOB": 1,
-    b"j": 1,
-    b"\x1b[5~": -PAGE,
-    b"\x1b[6~": PAGE,
-    b" ": PAGE,
-    b"\x1b[H": -ALL,
-    b"\x1b[1~": -ALL,
-    b"g": -ALL,
-    b"\x1b[F": ALL,
-    b"\x1b[4~": ALL,
-    b"G": ALL,
+    **dict.fromkeys((b"\x1b[A", b"\x1bOA", b"k"), -1),
+    **dict.fromkeys((b"\x1b[B", b"\x1bOB", b"j"), 1),
+    **dict.fromkeys((b"\x1b[5~",), -PAGE),
+    **dict.fromkeys((b"\x1b[6~", b" "), PAGE),
+    **dict.fromkeys((b"\x1b[H", b"\x1b[1~", b"g"), -ALL),
+    **dict.fromkeys((b"\x1b[F", b"\x1b[4~", b"G"), ALL),
 }
 """Rows down that a key means, as xterm and its like send it (ECMA-48; XTerm Control Sequences)."""
 

@@ -70,8 +70,8 @@ def test_every_code_that_is_used_is_in_the_catalogue_with_the_parameters_that_it
 
 
 OWN = re.compile(r"^(?:told|report|phase)\.")
-RECORDED = re.compile(  # made of a word in a journal, an answer or a prediction
-    r"report\.(?:(?:ending|event|key|killed|limit|part|quantity|state|status)\."
+RECORDED = re.compile(  # made of a word in a journal, an answer, a prediction or a finding
+    r"policy\.[a-z]+_gate|report\.(?:(?:ending|event|key|killed|limit|part|quantity|state|status)\."
     r"|(?:class|claim|film|layers|legend)_)"
 )
 MISSED = ("job.house_away", "job.still_at_work", "job.queue_full")
