@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from labharness.protocols.hcp.terms import Rejected, Submission
-from labharness.work.admission.audit import Admitted, audit
+from labharness.work.admission.audit import Admitted, screen, weigh
 from labharness.work.admission.callers import Caller
 from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
 from labharness.work.admission.risk import RiskContext
@@ -85,10 +85,6 @@ def judged(
     context: RiskContext = ARGON,
     declarations: tuple[Declaration, ...] = (CVD, TEXT),
 ) -> Admitted | Rejected:
-    return audit(
-        submission,
-        caller=caller,
-        declarations=declarations,
-        formats={"raman_spectrum_analysis"},
-        context=context,
-    )
+    formats = {"raman_spectrum_analysis"}
+    screened = screen(submission, caller=caller, declarations=declarations, formats=formats)
+    return screened if isinstance(screened, Rejected) else weigh(screened, context)

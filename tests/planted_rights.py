@@ -31,7 +31,7 @@ IN_THE_RIGHTS = (
     ),
     PlantedBug(
         "caller without instruments that may use all",
-        "labharness.work.admission.policy:refused_by_policy",
+        "labharness.work.admission.callers:refused_by_policy",
         "caller.instruments is not None",
         "caller.instruments",
         RIGHTS + "test_an_instrument_that_is_not_the_callers_is_named",

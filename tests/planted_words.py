@@ -158,7 +158,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "rule on a name that no answer has passed over",
-        "labharness.work.admission.asked:_unheard",
+        "labharness.work.admission.schemas:_unheard",
         "closed and name not in known",
         "False",
         "tests/work/admission/test_admission_asked.py::"

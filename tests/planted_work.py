@@ -33,7 +33,7 @@ IN_WORK_THAT_SURVIVES = (
     PlantedBug(
         "signature of an approver that nobody checks",
         "labharness.work.admission.approvers:why_not_by",
-        "not signs(approver, fields, signature)",
+        "not signed_by(approver.key, signature, decision_bytes(fields))",
         "False",
         APPROVERS + "test_a_decision_that_was_written_by_hand_does_not_count",
         promise=69,

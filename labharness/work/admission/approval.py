@@ -157,7 +157,7 @@ def verify(
         public_key: The 32 bytes of the key that must have signed.
         now_utc: World time, with its zone.
     """
-    if not _signature_fits(approval, public_key):
+    if not signed_by(public_key, approval.signature, _signed_bytes(approval)):
         return NotApproved(Text("approval.signature", id=approval.id))
     until = _until(approval)
     if now_utc >= until:
@@ -248,14 +248,13 @@ def _limit_faults(limits: Mapping[str, float], quantities: Mapping[str, float]) 
             yield Text("approval.not_a_limit", name=name)
 
 
-def _signature_fits(approval: StandingApproval, public_key: bytes) -> bool:
+def signed_by(public_key: bytes, signature: str, data: bytes) -> bool:
+    """Return whether an Ed25519 signature (hexadecimal digits) of some bytes is that of a key."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        signature = bytes.fromhex(approval.signature)
-        key = Ed25519PublicKey.from_public_bytes(public_key)
-        key.verify(signature, _signed_bytes(approval))
+        Ed25519PublicKey.from_public_bytes(public_key).verify(bytes.fromhex(signature), data)
     except (InvalidSignature, ValueError):
         return False
     return True

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.protocols.hcp.terms import RiskLevel
+from labharness.work.admission.approval import signed_by
 from labharness.work.admission.callers import STRICT
 from labharness.work.admission.risk import points_of
 
@@ -93,19 +94,6 @@ def decision_bytes(fields: Mapping[str, object]) -> bytes:
     return _SIGNED_AS + text.encode("ascii")
 
 
-def signs(approver: Approver, fields: Mapping[str, object], signature: str) -> bool:
-    """Return whether a decision has the signature of a person's key."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    try:
-        key = Ed25519PublicKey.from_public_bytes(approver.key)
-        key.verify(bytes.fromhex(signature), decision_bytes(fields))
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
 def why_not_by(
     approvers: Mapping[str, Approver],
     name: str,
@@ -131,6 +119,6 @@ def why_not_by(
         return Text("approvers.risk", name=name, most=approver.risk_max, asked=risk_level)
     if approver.account and fields.get("account") != approver.account:
         return Text("approvers.account", name=name, account=approver.account)
-    if not signs(approver, fields, signature):
+    if not signed_by(approver.key, signature, decision_bytes(fields)):
         return Text("approvers.unsigned", name=name)
     return ""

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from labharness.core.vocabulary.durations import NotADuration, format_duration, parse_duration
 from labharness.core.vocabulary.spelling import did_you_mean
@@ -21,20 +21,17 @@ from labharness.protocols.hcp.terms import (
     RiskLevel,
     Submission,
 )
-from labharness.work.admission.asked import unheard
 from labharness.work.admission.callers import Caller
 from labharness.work.admission.declaration import Declaration
-from labharness.work.admission.newer import known_part
 from labharness.work.admission.risk import (
     RiskAssessment,
     RiskContext,
-    RiskRule,
     assess,
     points_of,
     way_down,
 )
 from labharness.work.admission.satisfiable import contradiction
-from labharness.work.admission.schemas import caller_schema_fault, input_fault
+from labharness.work.admission.schemas import caller_schema_fault, input_fault, unheard
 
 if TYPE_CHECKING:
     from semantic_version import Version
@@ -96,21 +93,8 @@ class Admitted:
 class _Reject(Exception):
     """Ends the screening; it never leaves this file."""
 
-    def __init__(self, code: ReasonCode, message: str, suggestion: str | None = None) -> None:
-        self.rejected = Rejected(code, message, None, suggestion)
-
-
-def audit(
-    submission: Submission,
-    *,
-    caller: Caller | None,
-    declarations: Iterable[Declaration],
-    formats: Collection[str],
-    context: RiskContext,
-) -> Admitted | Rejected:
-    """Screen and weigh a submission at once, where its plan's facts are known already."""
-    screened = screen(submission, caller=caller, declarations=declarations, formats=formats)
-    return screened if isinstance(screened, Rejected) else weigh(screened, context)
+    def __init__(self, message: str, way_out: str, code: ReasonCode = "invalid_input") -> None:
+        self.rejected = Rejected(code, message, None, way_out)
 
 
 def screen(
@@ -156,15 +140,12 @@ def screen(
         return reject.rejected
 
 
-def weigh(
-    screened: Screened, context: RiskContext, rules: tuple[RiskRule, ...] | None = None
-) -> Admitted | Rejected:
+def weigh(screened: Screened, context: RiskContext) -> Admitted | Rejected:
     """Weigh the risk of a screened submission against the capability's ceiling and its caller."""
     declaration, caller = screened.declaration, screened.caller
-    risk = assess(declaration, screened.submission.inputs, context, rules)
+    risk = assess(declaration, screened.submission.inputs, context)
     if risk.refusal is not None:
-        refusal = risk.refusal
-        return Rejected(refusal.code, refusal.message, risk.level, refusal.suggestion)
+        return risk.refusal
     if risk.points > points_of(caller.risk_max):
         allowed = "R1" if caller.risk_max == "R1" else f"R1-{caller.risk_max}"
         down = way_down(risk, points_of(caller.risk_max))
@@ -186,13 +167,11 @@ def _authenticated(
         way_out = Text("caller.credentials")
         if callers:
             way_out = Text("caller.one_of", callers=", ".join(sorted(callers)[:CALLERS_SHOWN_MAX]))
-        raise _Reject("unauthorized", Text("caller.unknown", caller=submission.caller_id), way_out)
+        why = Text("caller.unknown", caller=submission.caller_id)
+        raise _Reject(why, way_out, "unauthorized")
     if caller.id != submission.caller_id:
-        raise _Reject(
-            "unauthorized",
-            Text("caller.other", claimed=submission.caller_id, caller=caller.id),
-            Text("caller.write", caller=caller.id),
-        )
+        why = Text("caller.other", claimed=submission.caller_id, caller=caller.id)
+        raise _Reject(why, Text("caller.write", caller=caller.id), "unauthorized")
     return caller
 
 
@@ -204,18 +183,12 @@ def _capability(
     # A caller is told of the capabilities it may invoke, not of the rest.
     offered = [one for one in declarations if one.name in caller.capabilities]
     listed = ", ".join(f"{one.name} {one.version}" for one in offered) or "none"
+    way_out = Text("choose.one_of", listed=listed) if offered else Text("capability.ask")
     if not versions:
-        raise _Reject(
-            "invalid_input",
-            Text("capability.none", name=name[:80], listed=listed),
-            Text("choose.one_of", listed=listed) if offered else Text("capability.ask"),
-        )
+        raise _Reject(Text("capability.none", name=name[:80], listed=listed), way_out)
     if name not in caller.capabilities:
-        raise _Reject(
-            "forbidden",
-            Text("capability.forbidden", caller=caller.id, name=name, listed=listed),
-            Text("choose.one_of", listed=listed) if offered else Text("capability.ask"),
-        )
+        why = Text("capability.forbidden", caller=caller.id, name=name, listed=listed)
+        raise _Reject(why, way_out, "forbidden")
     return _matching(submission.capability_version, versions)
 
 
@@ -238,27 +211,21 @@ def _matching(wanted: str | None, versions: list[Declaration]) -> Declaration:
             raise ValueError(Text("version.length", most=RANGE_CHARACTERS_MAX))
         spec = NpmSpec(wanted)
     except ValueError as error:
-        raise _Reject(
-            "invalid_input", Text("version.no_range", wanted=wanted[:64]), advice
-        ) from error
+        raise _Reject(Text("version.no_range", wanted=wanted[:64]), advice) from error
     found = [one for one in versions if spec.match(_version(one.version))]
     if not found:
         raise _Reject(
-            "invalid_input",
-            Text("version.none", name=versions[0].name, wanted=wanted, exist=exist),
-            advice,
+            Text("version.none", name=versions[0].name, wanted=wanted, exist=exist), advice
         )
     return max(found, key=lambda one: _version(one.version))
 
 
 def _inputs(submission: Submission, declaration: Declaration) -> None:
     if not submission.intent.strip():
-        raise _Reject("invalid_input", Text("intent.empty"), Text("intent.say"))
+        raise _Reject(Text("intent.empty"), Text("intent.say"))
     fault = input_fault(declaration.input_schema, submission.inputs)
     if fault is not None:
-        raise _Reject(
-            "invalid_input", Text("pair", what=fault.where, why=fault.reason), fault.remedy
-        )
+        raise _Reject(Text("pair", what=fault.where, why=fault.reason), fault.remedy)
 
 
 def _heeded(submission: Submission) -> None:
@@ -267,7 +234,6 @@ def _heeded(submission: Submission) -> None:
         known = HEEDED[where]
         if names:
             raise _Reject(
-                "invalid_input",
                 Text(
                     "name.unknown",
                     where=where,
@@ -285,29 +251,21 @@ def _expected_output(
     wanted = submission.output_format
     if wanted is not None and wanted not in formats:
         listed = ", ".join(sorted(formats)) or "none"
-        raise _Reject(
-            "invalid_input",
-            Text("format.unknown", format=wanted[:80], listed=listed),
-            Text("format.choose", listed=listed),
-        )
+        why = Text("format.unknown", format=wanted[:80], listed=listed)
+        raise _Reject(why, Text("format.choose", listed=listed))
     schema = submission.output_schema
     if schema is not None:
         reason = caller_schema_fault(schema)
         if reason is not None:
-            raise _Reject(
-                "invalid_input",
-                Text("schema.unused", why=reason),
-                Text("schema.plain"),
-            )
+            raise _Reject(Text("schema.unused", why=reason), Text("schema.plain"))
         dropped = unheard(schema, declaration.output_schema)
         if dropped:
-            raise _Reject("invalid_input", dropped, Text("name.as_called"))
+            raise _Reject(dropped, Text("name.as_called"))
     required = {*submission.required_fields, *(schema or {}).get("required", ())}
     missing = sorted(required - declaration.produces())
     if missing:
         produced = ", ".join(sorted(declaration.produces()))
         raise _Reject(
-            "invalid_input",
             Text(
                 "output.missing",
                 capability=declaration.name,
@@ -322,10 +280,36 @@ def _expected_output(
     never = None if whole is None else contradiction(whole, declaration.output_schema)
     if never is not None:
         raise _Reject(
-            "invalid_input",
             Text("schema.never", capability=declaration.name, why=never),
             Text("schema.ask", capability=declaration.name, version=declaration.version),
         )
+
+
+def known_part(
+    submission: Submission, input_schema: Mapping[str, Any]
+) -> tuple[Submission, tuple[str, ...]]:
+    """Return a submission without the names that are not known, and these names.
+
+    Args:
+        submission: Of a message with a higher minor version.
+        input_schema: Of its capability; names are looked at in the inputs and in their ``recipe``.
+    """
+    ignored = [f"{where}.{name}" for where, names in submission.unknown.items() for name in names]
+    inputs = _known(submission.inputs, input_schema, "inputs", ignored)
+    recipe, properties = inputs.get("recipe"), input_schema.get("properties", {})
+    if isinstance(recipe, Mapping) and isinstance(properties.get("recipe"), Mapping):
+        inputs["recipe"] = _known(recipe, properties["recipe"], "inputs.recipe", ignored)
+    return replace(submission, inputs=inputs, unknown={}), tuple(ignored)
+
+
+def _known(
+    given: Mapping[str, Any], schema: Mapping[str, Any], where: str, ignored: list[str]
+) -> dict[str, Any]:
+    if schema.get("additionalProperties", True) is not False:
+        return dict(given)
+    known = schema.get("properties", {})
+    ignored += [f"{where}.{name}" for name in given if name not in known]
+    return {name: value for name, value in given.items() if name in known}
 
 
 def _data_class(
@@ -338,22 +322,17 @@ def _data_class(
     found = next((one for one in DATA_CLASSES if one == declared), None)
     if found is None:
         raise _Reject(
-            "invalid_input",
             Text("data.unknown", declared=declared[:80], classes=", ".join(DATA_CLASSES)),
             Text("data.declare", classes=", ".join(DATA_CLASSES)),
         )
     if found in CONFIDENTIAL and not encrypts:
         way_out = Text("data.at_most", most=OPEN[-1])
-        raise _Reject("forbidden", Text("data.encryption", found=found), way_out)
+        raise _Reject(Text("data.encryption", found=found), way_out, "forbidden")
     if DATA_CLASSES.index(found) > DATA_CLASSES.index(caller.data_class_max):
-        said = "" if submission.data_classification else Text("data.taken")
-        raise _Reject(
-            "forbidden",
-            Text(
-                "data.above", found=found, taken=said, most=caller.data_class_max, caller=caller.id
-            ),
-            Text("data.declare_at_most", most=caller.data_class_max),
-        )
+        most, taken = caller.data_class_max, submission.data_classification
+        said = "" if taken else Text("data.taken")
+        why = Text("data.above", found=found, taken=said, most=most, caller=caller.id)
+        raise _Reject(why, Text("data.declare_at_most", most=most), "forbidden")
     return found
 
 
@@ -366,10 +345,9 @@ def _max_duration_s(submission: Submission, declaration: Declaration) -> float:
     try:
         asked_s = parse_duration(submission.max_duration)
     except NotADuration as error:
-        raise _Reject("invalid_input", Text("duration.bad", why=str(error)), advice) from error
+        raise _Reject(Text("duration.bad", why=str(error)), advice) from error
     if not 0 < asked_s <= longest_s:
         raise _Reject(
-            "invalid_input",
             Text("duration.outside", asked=submission.max_duration, longest=longest),
             advice,
         )
@@ -381,11 +359,7 @@ def _confidence(submission: Submission) -> float | None:
     if asked is None:
         return None
     if not (math.isfinite(asked) and 0.0 <= asked <= 1.0):
-        raise _Reject(
-            "invalid_input",
-            Text("confidence.outside", asked=asked),
-            Text("confidence.write"),
-        )
+        raise _Reject(Text("confidence.outside", asked=asked), Text("confidence.write"))
     return asked
 
 
@@ -395,7 +369,6 @@ def _priority(submission: Submission) -> Priority:
     if found is None:
         listed = ", ".join(PRIORITIES)
         raise _Reject(
-            "invalid_input",
             Text("priority.unknown", asked=asked[:80], listed=listed),
             Text("write.one_of", listed=listed),
         )

@@ -1,12 +1,16 @@
 """The callers file: what each caller may ask for, at which risk, when, on which instruments."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar, Final
 
+from labharness.core.clock import utc_text
+from labharness.core.vocabulary.durations import format_duration
 from labharness.core.vocabulary.hours import ALWAYS, Hours, NoHours, read_hours
 from labharness.core.vocabulary.persons import bad_name
-from labharness.core.vocabulary.texts import CodedError
-from labharness.protocols.hcp.terms import DataClass, RiskLevel
+from labharness.core.vocabulary.texts import CodedError, Text
+from labharness.protocols.hcp.terms import DataClass, Rejected, RiskLevel
 
 STRICT: Final = {"extra": "forbid", "strict": True}
 """Of a table of a file: an unknown key, and a value of another type, is an error."""
@@ -100,4 +104,35 @@ def _caller(name: str, entry: _Entry) -> Caller:
         raise BadCallers("callers.hours", name=name, why=str(why)) from None
     return Caller(
         name, entry.capabilities, entry.risk_max, entry.data_class_max, hours, entry.instruments
+    )
+
+
+def refused_by_policy(
+    caller: Caller, *, now_utc: datetime, duration_s: float, instruments: Collection[str]
+) -> Rejected | None:
+    """Return why a caller may not have a plan carried out now; ``None`` where it may.
+
+    Args:
+        caller: The caller and its rights.
+        now_utc: World time, with its zone; the plan would begin now.
+        duration_s: Of the plan.
+        instruments: The names of those that the plan sets.
+    """
+    if caller.instruments is not None:
+        beyond = sorted(set(instruments) - set(caller.instruments))
+        if beyond:
+            names, allowed = ", ".join(beyond), ", ".join(sorted(caller.instruments)) or "none"
+            why = Text("policy.instruments", caller=caller.id, names=names, allowed=allowed)
+            way_out = Text("policy.other_instruments", names=names)
+            return Rejected("forbidden", why, suggestion=way_out)
+    if caller.hours.cover(now_utc, duration_s):
+        return None
+    later = caller.hours.next_start(now_utc, duration_s)
+    lasts = format_duration(round(duration_s))
+    return Rejected(
+        "forbidden",
+        Text("policy.hours", caller=caller.id, hours=caller.hours.text, duration=lasts),
+        suggestion=Text("policy.shorter")
+        if later is None
+        else Text("policy.submit_at", at=utc_text(later)),
     )

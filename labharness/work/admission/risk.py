@@ -2,56 +2,34 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final, Literal
 
 from labharness.core.vocabulary.comm_loss import safe_within_s
 from labharness.core.vocabulary.texts import Text
-from labharness.protocols.hcp.terms import RISK_LEVELS, RiskLevel
-from labharness.work.admission.declaration import Declaration
+from labharness.protocols.hcp.terms import RISK_LEVELS, Rejected, RiskLevel
+from labharness.work.admission.declaration import Declaration, Safety
 
 HOT: Final[Mapping[str, float]] = {"celsius": 800.0, "kelvin": 1073.15}
 """From here on heat is R4, in each unit a caller may write; compared, never converted."""
 
-GAS_HAZARDS: Final[Mapping[str, str]] = {
+_GASES: Final = (
     # GHS physical and health hazards as the European CLP regulation (EC 1272/2008, annex VI) lists
     # them: H220 extremely flammable, H270 oxidising, H330/H331 toxic if inhaled.
-    "argon": "inert",
-    "ar": "inert",
-    "nitrogen": "inert",
-    "n2": "inert",
-    "helium": "inert",
-    "he": "inert",
-    "oxygen": "oxidising",
-    "o2": "oxidising",
-    "hydrogen": "flammable",
-    "h2": "flammable",
-    "methane": "flammable",
-    "ch4": "flammable",
-    "hydrogen sulfide": "flammable and toxic",
-    "h2s": "flammable and toxic",
-    "ammonia": "flammable and toxic",
-    "nh3": "flammable and toxic",
-    "carbon monoxide": "flammable and toxic",
-    "co": "flammable and toxic",
-    "chlorine": "toxic",
-    "cl2": "toxic",
-}
-
-
-_SYMBOLS: Final[Mapping[str, str]] = {
-    "ar": "argon",
-    "n2": "nitrogen",
-    "he": "helium",
-    "o2": "oxygen",
-    "h2": "hydrogen",
-    "ch4": "methane",
-    "h2s": "hydrogen sulfide",
-    "nh3": "ammonia",
-    "co": "carbon monoxide",
-    "cl2": "chlorine",
-}
+    ("argon", "ar", "inert"),
+    ("nitrogen", "n2", "inert"),
+    ("helium", "he", "inert"),
+    ("oxygen", "o2", "oxidising"),
+    ("hydrogen", "h2", "flammable"),
+    ("methane", "ch4", "flammable"),
+    ("hydrogen sulfide", "h2s", "flammable and toxic"),
+    ("ammonia", "nh3", "flammable and toxic"),
+    ("carbon monoxide", "co", "flammable and toxic"),
+    ("chlorine", "cl2", "toxic"),
+)
+GAS_HAZARDS: Final = {name: hazard for *names, hazard in _GASES for name in names}
+_COMMON: Final = {symbol: name for name, symbol, _ in _GASES}
 
 COMM_LOSS_S_MAX: Final = 5.0
 """Time (s) in which an instrument must become safe by itself to run unattended: Klipper's bound for
@@ -62,7 +40,7 @@ UNKNOWN: Final = "unknown"
 
 def common_name(gas: str) -> str:
     """Return the one name by which a gas is weighed and told: ``H2`` is hydrogen."""
-    return _SYMBOLS.get(gas.strip().lower(), gas.strip().lower())
+    return _COMMON.get(gas.strip().lower(), gas.strip().lower())
 
 
 def categories_of_gas(gas: str) -> tuple[str, ...]:
@@ -127,7 +105,7 @@ class RiskRule:
     name: str
     effect: Literal["at least", "add"]
     points: int
-    applies: Callable[[Declaration, Mapping[str, Any], RiskContext], RiskFinding | None]
+    applies: Callable[[Declaration, RiskContext, Mapping[str, Any]], RiskFinding | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +114,6 @@ class Applied:
 
     rule: RiskRule
     finding: RiskFinding
-
-
-@dataclass(frozen=True, slots=True)
-class RiskRefusal:
-    """The reason that no level is right: HCP's reason code, and the sentence."""
-
-    code: Literal["risk_too_high", "safety_violation"]
-    message: str
-    suggestion: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +127,7 @@ class RiskAssessment:
     level: RiskLevel
     points: int
     applied: tuple[Applied, ...]
-    refusal: RiskRefusal | None
+    refusal: Rejected | None
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -176,10 +145,7 @@ def points_of(level: str) -> int:
 
 
 def assess(
-    declaration: Declaration,
-    inputs: Mapping[str, Any],
-    context: RiskContext,
-    rules: tuple[RiskRule, ...] | None = None,
+    declaration: Declaration, inputs: Mapping[str, Any], context: RiskContext
 ) -> RiskAssessment:
     """Weigh a request; refuse what exceeds the capability's ceiling, never cap it.
 
@@ -187,17 +153,12 @@ def assess(
         declaration: The capability's; sets the floor and the ceiling.
         inputs: As the caller sent them, already valid under the capability's schema.
         context: Facts of the plan and the laboratory.
-        rules: Instead of `RULES`, for example those and a capability's own.
     """
-    applied = tuple(
-        Applied(rule, finding)
-        for rule in (RULES if rules is None else rules)
-        if (finding := rule.applies(declaration, inputs, context)) is not None
-    )
+    found = ((rule, rule.applies(declaration, context, inputs)) for rule in RULES)
+    applied = tuple(Applied(rule, finding) for rule, finding in found if finding is not None)
     points = _total(applied)
     assessment = RiskAssessment(RISK_LEVELS[min(points, 5) - 1], points, applied, None)
-    refusal = _refusal(declaration, context, assessment)
-    return RiskAssessment(assessment.level, points, applied, refusal)
+    return replace(assessment, refusal=_refusal(declaration, context, assessment))
 
 
 def way_down(assessment: RiskAssessment, points_max: int) -> str | None:
@@ -224,69 +185,55 @@ def _when(context: RiskContext) -> str:
 
 def _refusal(
     declaration: Declaration, context: RiskContext, assessment: RiskAssessment
-) -> RiskRefusal | None:
+) -> Rejected | None:
+    level, ceiling, when = assessment.level, declaration.safety.risk_ceiling, _when(context)
     if context.safeguards_missing and not context.attended:
         hazards = ", ".join(context.safeguards_missing)
-        return RiskRefusal(
-            "safety_violation",
-            Text("risk.unguarded", hazards=hazards),
-            Text("risk.proof", when=_when(context)),
-        )
+        why = Text("risk.unguarded", hazards=hazards)
+        return Rejected("safety_violation", why, level, Text("risk.proof", when=when))
     if context.stays_energised and not context.attended:
         channels = "; ".join(context.stays_energised)
-        return RiskRefusal(
-            "safety_violation",
-            Text("risk.watchdog", within_s=COMM_LOSS_S_MAX, channels=channels),
-            Text("risk.set_watchdog", when=_when(context)),
-        )
-    ceiling = declaration.safety.risk_ceiling
-    if assessment.points > points_of(ceiling):
-        asked = f"R{assessment.points}" if assessment.points <= 5 else Text("risk.beyond")
-        down = way_down(assessment, points_of(ceiling))
-        return RiskRefusal(
-            "risk_too_high",
-            Text(
-                "risk.ceiling",
-                asked=asked,
-                capability=declaration.name,
-                ceiling=ceiling,
-                reasons=tuple(assessment.reasons),
-            ),
-            down or Text("risk.other_capability", ceiling=ceiling),
-        )
-    return None
-
-
-def _without_effects(
-    declaration: Declaration, _: Mapping[str, Any], context: RiskContext
-) -> RiskFinding | None:
-    safety = declaration.safety
-    if context.physical or safety.involves_physical_resources or safety.side_effects != "none":
+        why = Text("risk.watchdog", within_s=COMM_LOSS_S_MAX, channels=channels)
+        return Rejected("safety_violation", why, level, Text("risk.set_watchdog", when=when))
+    if assessment.points <= points_of(ceiling):
         return None
-    return RiskFinding(Text("risk.no_effects"))
+    asked = f"R{assessment.points}" if assessment.points <= 5 else Text("risk.beyond")
+    why = Text(
+        "risk.ceiling",
+        asked=asked,
+        capability=declaration.name,
+        ceiling=ceiling,
+        reasons=tuple(assessment.reasons),
+    )
+    down = way_down(assessment, points_of(ceiling))
+    way_out = down or Text("risk.other_capability", ceiling=ceiling)
+    return Rejected("risk_too_high", why, level, way_out)
 
 
-def _sandboxed(
-    declaration: Declaration, _: Mapping[str, Any], context: RiskContext
-) -> RiskFinding | None:
-    safety = declaration.safety
-    if context.physical or safety.involves_physical_resources or safety.side_effects == "none":
-        return None
-    return RiskFinding(Text("risk.sandbox"))
+def _leaves(safety: Safety, context: RiskContext) -> str:
+    """Return the side effects of a task that needs no physical resources; ``""`` of another."""
+    physical = context.physical or safety.involves_physical_resources
+    return "" if physical else safety.side_effects
 
 
-def _physical(
-    declaration: Declaration, _: Mapping[str, Any], context: RiskContext
-) -> RiskFinding | None:
-    if declaration.safety.involves_physical_resources:
+def _without_effects(asked: Declaration, context: RiskContext, *_: object) -> RiskFinding | None:
+    nothing = _leaves(asked.safety, context) == "none"
+    return RiskFinding(Text("risk.no_effects")) if nothing else None
+
+
+def _sandboxed(asked: Declaration, context: RiskContext, *_: object) -> RiskFinding | None:
+    sandboxed = _leaves(asked.safety, context) not in ("", "none")
+    return RiskFinding(Text("risk.sandbox")) if sandboxed else None
+
+
+def _physical(asked: Declaration, context: RiskContext, *_: object) -> RiskFinding | None:
+    if asked.safety.involves_physical_resources:
         return RiskFinding(Text("risk.physical"))
-    if context.physical:
-        return RiskFinding(Text("risk.undeclared"))
-    return None
+    return RiskFinding(Text("risk.undeclared")) if context.physical else None
 
 
 def _hot(
-    declaration: Declaration, inputs: Mapping[str, Any], context: RiskContext
+    declaration: Declaration, context: RiskContext, inputs: Mapping[str, Any]
 ) -> RiskFinding | None:
     name = declaration.temperature_input
     asked = inputs.get(name)
@@ -297,16 +244,8 @@ def _hot(
         bounds = (asked.get("min"), asked.get("max"))
         highest = max((value for value in bounds if isinstance(value, int | float)), default=None)
         if highest is not None and highest >= limit:
-            return RiskFinding(
-                Text(
-                    "risk.hot_asked",
-                    name=name,
-                    highest=highest,
-                    unit=unit,
-                    limit=limit,
-                ),
-                Text("remedy.cooler", name=name, limit=limit, unit=unit),
-            )
+            why = Text("risk.hot_asked", name=name, highest=highest, unit=unit, limit=limit)
+            return RiskFinding(why, Text("remedy.cooler", name=name, limit=limit, unit=unit))
     planned_c = context.temperature_c_max
     if planned_c is not None and not planned_c < HOT["celsius"]:
         reaches = Text("risk.unbounded")
@@ -320,9 +259,7 @@ def _hot(
     return None
 
 
-def _hazardous_gas(
-    _: Declaration, __: Mapping[str, Any], context: RiskContext
-) -> RiskFinding | None:
+def _hazardous_gas(_: Declaration, context: RiskContext, *__: object) -> RiskFinding | None:
     hazards = {
         # A gas that the table does not know has every hazard.
         gas: GAS_HAZARDS.get(gas.strip().lower(), "unknown, so taken for flammable and toxic")
@@ -342,26 +279,23 @@ def _hazardous_gas(
     return RiskFinding(Text("risk.gases", gases=tuple(found)), remedy)
 
 
-def _unattended(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:
+def _unattended(_: Declaration, context: RiskContext, *__: object) -> RiskFinding | None:
     if context.attended:
         return None
     return RiskFinding(Text("risk.unattended"), Text("remedy.attended", when=_when(context)))
 
 
-def _shared(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:
+def _shared(_: Declaration, context: RiskContext, *__: object) -> RiskFinding | None:
     if not context.shared_instrument:
         return None
     return RiskFinding(Text("risk.shared"), Text("remedy.free"))
 
 
-def _unguarded(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:
+def _unguarded(_: Declaration, context: RiskContext, *__: object) -> RiskFinding | None:
     if not context.safeguards_missing:
         return None
     hazards = ", ".join(context.safeguards_missing)
-    return RiskFinding(
-        Text("risk.safeguard", hazards=hazards),
-        Text("remedy.proof"),
-    )
+    return RiskFinding(Text("risk.safeguard", hazards=hazards), Text("remedy.proof"))
 
 
 _HARMLESS: Final = frozenset({"inert", "oxidising"})

@@ -30,8 +30,7 @@ from labharness.safety.kernel import Envelope
 from labharness.work.admission import approval as approvals
 from labharness.work.admission.approval import ApprovalRequest
 from labharness.work.admission.audit import Screened, screen, weigh
-from labharness.work.admission.callers import anybody
-from labharness.work.admission.policy import refused_by_policy
+from labharness.work.admission.callers import anybody, refused_by_policy
 from labharness.work.admission.risk import (
     UNKNOWN,
     RiskAssessment,

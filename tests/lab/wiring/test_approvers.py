@@ -18,13 +18,12 @@ from labharness.core.files.signing_key import BadKey, make_key, read_key
 from labharness.lab import read_lab
 from labharness.lab.wiring.approvals import ApprovalFolder
 from labharness.lab.wiring.decisions import BadDecision, Decision
-from labharness.work.admission.approval import Approved
+from labharness.work.admission.approval import Approved, signed_by
 from labharness.work.admission.approvers import (
     Approver,
     BadApprovers,
     decision_bytes,
     read_approvers,
-    signs,
 )
 from platforms import unix
 from requested import request
@@ -131,9 +130,9 @@ def test_anybody_may_refuse(tmp_path: Path) -> None:
 def test_a_signature_is_of_one_decision(field: str, other: str) -> None:
     said = dict.fromkeys(("name", "reason", "digest", "ticket", "account", "at"), "as it was")
     signature = ADA.sign(decision_bytes(said)).hex()
-    assert signs(person("Ada", ADA), said, signature)
-    assert not signs(person("Ada", ADA), {**said, field: other}, signature)
-    assert not signs(person("Ada", BEN), said, signature)
+    assert signed_by(person("Ada", ADA).key, signature, decision_bytes(said))
+    assert not signed_by(person("Ada", ADA).key, signature, decision_bytes({**said, field: other}))
+    assert not signed_by(person("Ada", BEN).key, signature, decision_bytes(said))
 
 
 KEY = "ab" * 32

@@ -128,16 +128,18 @@ def test_an_unattended_run_without_its_safeguard_is_refused() -> None:
     context = facts(attended=False, safeguards_missing=("over-temperature",))
     refusal = assess(declared(), {}, context).refusal
     assert refusal is not None
-    assert refusal.code == "safety_violation"
-    assert "over-temperature" in refusal.message
+    assert refusal.reason_code == "safety_violation"
+    assert "over-temperature" in refusal.reason_message
 
 
 def test_above_the_ceiling_is_refused_and_not_capped() -> None:
     assessment = assess(declared("R3"), heated(900), facts())
     assert assessment.level == "R4"
     assert assessment.refusal is not None
-    assert assessment.refusal.code == "risk_too_high"
-    assert assessment.refusal.suggestion.startswith("Reduce temperature_range.max to below 800")
+    assert assessment.refusal.reason_code == "risk_too_high"
+    assert str(assessment.refusal.suggestion).startswith(
+        "Reduce temperature_range.max to below 800"
+    )
 
 
 def test_beyond_r5_no_ceiling_covers() -> None:
@@ -145,7 +147,7 @@ def test_beyond_r5_no_ceiling_covers() -> None:
     assessment = assess(declared("R5"), {}, context)
     assert assessment.points == 6
     assert assessment.refusal is not None
-    assert "beyond R5" in assessment.refusal.message
+    assert "beyond R5" in assessment.refusal.reason_message
 
 
 def test_the_way_down_is_the_fewest_changes_that_suffice() -> None:
@@ -266,12 +268,12 @@ def test_what_stays_energised_runs_only_where_a_person_is() -> None:
     stays = facts(attended=False, stays_energised=("furnace.setpoint: hold", "laser.power"))
     refusal = assess(declared(), {}, stays).refusal
     assert refusal is not None
-    assert refusal.code == "safety_violation"
-    assert refusal.message == (
+    assert refusal.reason_code == "safety_violation"
+    assert refusal.reason_message == (
         "an unattended run needs instruments that go to their safe state within 5 s when nobody "
         "talks to them; these do not: furnace.setpoint: hold; laser.power"
     )
-    assert refusal.suggestion.startswith("Run it in attended hours, or set and declare")
+    assert str(refusal.suggestion).startswith("Run it in attended hours, or set and declare")
     assert assess(declared(), {}, facts(stays_energised=("laser.power",))).refusal is None
 
 
@@ -279,10 +281,10 @@ def test_what_exceeds_the_ceiling_is_said_by_its_level() -> None:
     context = facts(process_gases=("H2",), shared_instrument=True)
     refusal = assess(declared("R4"), {}, context).refusal
     assert refusal is not None
-    assert refusal.message.startswith(
+    assert refusal.reason_message.startswith(
         "Task parameters indicate R5, but cvd runs up to R4: at least R3"
     )
-    assert "+1: an instrument is shared" in refusal.message
+    assert "+1: an instrument is shared" in refusal.reason_message
     assert refusal.suggestion == "Choose a recipe without H2 to qualify for R4"
     assert assess(declared("R5"), {}, context).refusal is None
     lost = assess(declared("R2"), {}, facts()).refusal

@@ -6,8 +6,7 @@ import pytest
 
 from labharness.core.vocabulary.hours import read_hours
 from labharness.protocols.hcp.terms import Rejected
-from labharness.work.admission.callers import BadCallers, Caller, read_callers
-from labharness.work.admission.policy import refused_by_policy
+from labharness.work.admission.callers import BadCallers, Caller, read_callers, refused_by_policy
 
 MONDAY_9 = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 ENTRY = '[callers.x]\ncapabilities = ["annealing"]\nrisk_max = "R3"\ndata_class_max = "T2"\n'
