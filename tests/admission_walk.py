@@ -25,8 +25,7 @@ from labharness.lab import read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.approval import NotApproved
-from labharness.work.desk import Admitting
-from labharness.work.desk.admitting import Weighed
+from labharness.work.desk.admitting import Admitting, Weighed
 from labharness.work.desk.facts import LabFacts
 from labharness.work.plan.prediction import PredictedViolation, Prediction
 from rig import SHORT_LINE, as_submit

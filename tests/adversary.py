@@ -27,7 +27,7 @@ from labharness.line import NoReply, NotArmed, Tripped
 from labharness.line.command import NotOpened
 from labharness.safety.guard import Latch
 from labharness.safety.kernel import Mode
-from labharness.work.desk import ByHand, Nobody
+from labharness.work.desk.by_hand import ByHand, Nobody
 from labharness.work.desk.folder import JOURNAL_NAME
 from rig import SAFE_TABLE
 from walks import Step

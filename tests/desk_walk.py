@@ -31,7 +31,7 @@ from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.wiring.tasks import TaskRun, lab_facts_without_line
 from labharness.work.capability import document_analysis
 from labharness.work.capability.document_analysis.source import NotFetched, document_of
-from labharness.work.desk import ByHand
+from labharness.work.desk.by_hand import ByHand
 from labharness.work.desk.left_behind import left_behind
 from rig import SHORT_LINE, Injection, as_submit, cut, submission
 from task_walk import line

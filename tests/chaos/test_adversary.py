@@ -14,7 +14,7 @@ from labharness.chaos.world import GuardLeft
 from labharness.core.clock import Chance
 from labharness.lab import LabPlan
 from labharness.safety.guard import Latch
-from labharness.work.desk import ByHand
+from labharness.work.desk.by_hand import ByHand
 from rig import approved_copy
 from walks import Step, draw_walk, shrink_walk, stroll
 

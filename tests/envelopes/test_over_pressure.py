@@ -15,7 +15,7 @@ from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan
 from labharness.line.trip_response import DownStage
 from labharness.safety.guard import Latch
-from labharness.work.desk import ByHand, Nobody
+from labharness.work.desk.by_hand import ByHand, Nobody
 from rig import SAFE_TABLE, plant_fault
 
 ATM_PA = 101_325.0

@@ -21,7 +21,7 @@ from labharness.lab.config.lock import LineBusy
 from labharness.lab.operate import idle_line
 from labharness.line import NotArmed
 from labharness.line.effects import Effects, warmer
-from labharness.work.desk import ByHand, Nobody
+from labharness.work.desk.by_hand import ByHand, Nobody
 from procedures_failing import FURNACE, ON, SHUTDOWN, cause, is_off
 from rig import SHORT_LINE, approved_copy
 

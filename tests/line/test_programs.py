@@ -14,7 +14,7 @@ from labharness.faces.testing.faults import simulated_of
 from labharness.faces.testing.wires import WireLog
 from labharness.lab import Lab
 from labharness.line import Line, StepState, Tripped
-from labharness.work.desk import ByHand, Nobody
+from labharness.work.desk.by_hand import ByHand, Nobody
 from programmed import ANNEAL, prepared, program, programmed
 
 Scene = Callable[[Lab], Awaitable[None]]

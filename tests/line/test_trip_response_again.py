@@ -11,7 +11,7 @@ from labharness.core.vocabulary import Cause, Command
 from labharness.lab import Lab, LabPlan
 from labharness.line.trip_response import AGAIN_S, DownStage, Reached
 from labharness.safety.guard import Source
-from labharness.work.desk import ByHand, Nobody
+from labharness.work.desk.by_hand import ByHand, Nobody
 from procedures_failing import ON, SHUTDOWN, cause, energised, is_off
 
 RELIEVE = "relieve_pressure"

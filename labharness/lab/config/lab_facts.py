@@ -28,7 +28,8 @@ from labharness.work.admission.approval import (
 )
 from labharness.work.admission.callers import BadCallers, Caller, read_callers
 from labharness.work.capability import Capability, LineFacts, Settings
-from labharness.work.desk import EnergySource, LabFacts
+from labharness.work.desk.energised import EnergySource
+from labharness.work.desk.facts import LabFacts
 
 REPOSITORY_KEY = "labs/repository.key"
 

@@ -34,9 +34,8 @@ from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.confidential import Way, refused_on_way
 from labharness.work.admission.declaration import Declaration
-from labharness.work.desk import LabFacts
 from labharness.work.desk.admitting import received_without_line
-from labharness.work.desk.facts import is_without_line
+from labharness.work.desk.facts import LabFacts, is_without_line
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.desk.left_behind import LeftBehind, left_behind
 

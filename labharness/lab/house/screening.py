@@ -16,7 +16,7 @@ from labharness.lab.wiring.referring import referred
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.capability.stored import is_artifact, refers
-from labharness.work.desk import Admitting
+from labharness.work.desk.admitting import Admitting
 from labharness.work.plan import InstructionSet, Prediction
 
 SOUGHT: Final = Rejected("resource_unavailable", Text("reference.sought"))

@@ -29,7 +29,7 @@ from labharness.lab.wiring.runs import BadOutput, about_process, make_loop, seed
 from labharness.line import HoldTooLong, Line, LineAlarms, NotArmed, Tripped
 from labharness.safety.guard import LatchUnreadable
 from labharness.safety.kernel import IllegalMode
-from labharness.work.desk import ByHand
+from labharness.work.desk.by_hand import ByHand
 from labharness.work.desk.cooling import Cooling
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.desk.making_safe import MakingSafe

@@ -30,7 +30,7 @@ from labharness.line.hindrances import causes_of
 from labharness.line.instrument import channel_of
 from labharness.safety.guard import Latch
 from labharness.safety.kernel import Bound
-from labharness.work.desk import ByHand, Nobody
+from labharness.work.desk.by_hand import ByHand, Nobody
 
 SILENT, OWN = "reply.none", "reply.own"
 BROKEN = frozenset({"reply.bad", "reply.short"})

@@ -22,7 +22,7 @@ from labharness.lab.wiring.runs import SIMULATED_SEED
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.approval import Approved, NotApproved
-from labharness.work.desk import Admitting
+from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.plan import Prediction
 

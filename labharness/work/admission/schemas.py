@@ -304,22 +304,20 @@ def _pattern_fault(pattern: str) -> str | None:
         return Text("pattern.bad", why=str(error))
     # The expression with one character in place of each escape and class.
     bare = _CLASS.sub("x", re.sub(r"\\[^0-9]", "x", pattern))
-    if re.search(r"\\[0-9]", bare):
-        return Text("pattern.groups")
-    if re.search(r"\(\?(?!:)", bare):
-        return Text("pattern.extensions")
-    bare = bare.replace("(?:", "(")
-    if re.search(r"\)[*+{]", bare):
-        return Text("pattern.unbounded")
-    if any(int(count) > _COUNT_MAX for count in re.findall(r"[{,]([0-9]{1,9})", bare)):
-        return Text("pattern.count", most=_COUNT_MAX)
-    anchored = bare.startswith("^") and "|" not in bare
-    repeats = len(re.findall(r"[*+]|\{[0-9]*,[0-9]*\}", bare))
-    if repeats + (not anchored) > OPEN_REPEATS_MAX:
-        return Text("pattern.repeats", most=OPEN_REPEATS_MAX)
-    if len(re.findall(r"[?|]", bare)) > CHOICES_MAX:
-        return Text("pattern.choices", most=CHOICES_MAX)
-    return None
+    flat = bare.replace("(?:", "(")
+    counts = (int(count) for count in re.findall(r"[{,]([0-9]{1,9})", flat))
+    anchored = flat.startswith("^") and "|" not in flat
+    repeats = len(re.findall(r"[*+]|\{[0-9]*,[0-9]*\}", flat)) + (not anchored)
+    choices = len(re.findall(r"[?|]", flat))
+    faults = (
+        (re.search(r"\\[0-9]", bare), Text("pattern.groups")),
+        (re.search(r"\(\?(?!:)", bare), Text("pattern.extensions")),
+        (re.search(r"\)[*+{]", flat), Text("pattern.unbounded")),
+        (any(count > _COUNT_MAX for count in counts), Text("pattern.count", most=_COUNT_MAX)),
+        (repeats > OPEN_REPEATS_MAX, Text("pattern.repeats", most=OPEN_REPEATS_MAX)),
+        (choices > CHOICES_MAX, Text("pattern.choices", most=CHOICES_MAX)),
+    )
+    return next((why for found, why in faults if found), None)
 
 
 @kept

@@ -420,16 +420,15 @@ class Admitting:
         return replace(rejected, suggestion=Text("tried.none", count=len(ways)))
 
     async def _would_pass(self, payload: TaskSubmit) -> bool:
-        def refused(weighed: Weighed | Rejected) -> bool:
-            return isinstance(weighed, Rejected) or isinstance(
-                self.approve(weighed, payload.caller_id), approvals.NotApproved
-            )
-
         weighed = self.weigh(payload)
-        if isinstance(weighed, Rejected) or refused(weighed):
+        if isinstance(weighed, Rejected) or not self.covered(weighed, payload.caller_id):
             return False
         flown = await self.predict(weighed, {})
-        return not (isinstance(flown, Rejected) or refused(flown[0]))
+        return not isinstance(flown, Rejected) and self.covered(flown[0], payload.caller_id)
+
+    def covered(self, weighed: Weighed, requester: str) -> bool:
+        """Return whether a plan needs no further agreement."""
+        return not isinstance(self.approve(weighed, requester), approvals.NotApproved)
 
 
 def _of_rights(screened: Screened | Rejected) -> bool:
@@ -571,8 +570,7 @@ def received_without_line(
     weighed = admitting.weigh(payload)
     if isinstance(weighed, Rejected):
         return weighed
-    agreed = not isinstance(admitting.approve(weighed, payload.caller_id), approvals.NotApproved)
-    if payload.resume_from is not None or not agreed:
+    if payload.resume_from is not None or not admitting.covered(weighed, payload.caller_id):
         return None
     token = new_token(chance.entropy)
     return acceptance(

@@ -7,7 +7,7 @@ of the line and belong to no session any more.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from labharness.core.clock import failure_of
@@ -58,24 +58,12 @@ class Cooled:
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "Cooled":
         """Read it out of its record."""
-        return cls(
-            body["warm"],
-            tuple(body["unverified"]),
-            body["tripped"],
-            body["watched_s"],
-            body.get("below", ""),
-        )
+        said = {name: body[name] for name in ("warm", "tripped", "watched_s")}
+        return cls(**said, unverified=tuple(body["unverified"]), below=body.get("below", ""))
 
     def to_json(self) -> dict[str, Any]:
         """Return the body of its record."""
-        return {
-            "cold": not self.warm,
-            "warm": self.warm,
-            "unverified": list(self.unverified),
-            "tripped": self.tripped,
-            "watched_s": self.watched_s,
-            "below": self.below,
-        }
+        return {"cold": not self.warm, **asdict(self), "unverified": list(self.unverified)}
 
 
 class Cooling:

@@ -113,11 +113,6 @@ def _approval(admitting: Admitting, weighed: Weighed, requester: str) -> GateFou
 
 
 def _rules(weighed: Weighed) -> tuple[tuple[str, str], ...]:
-    applied = dict(
-        zip(
-            (each.rule.name for each in weighed.risk.applied),
-            weighed.risk.reasons,
-            strict=True,
-        )
-    )
+    names = (each.rule.name for each in weighed.risk.applied)
+    applied = dict(zip(names, weighed.risk.reasons, strict=True))
     return tuple((rule.name, applied.get(rule.name, "")) for rule in RULES)

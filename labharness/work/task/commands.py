@@ -7,7 +7,7 @@ reason, so that it is kept. The commands on jobs are in `jobs.py`.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, dataclass_transform
 
 from labharness.core.operations import Operation
 from labharness.core.vocabulary.digests import digest_of
@@ -108,9 +108,10 @@ class TaskActor:
         return self.role != "caller" or task.requested_by == self.name
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class TaskCommand:
-    """One command for one task.
+    """One command for one task; each kind is a frozen dataclass as this one is.
 
     Attributes:
         key: Idempotency key of its actor; a repetition with the same key changes nothing.
@@ -124,6 +125,7 @@ class TaskCommand:
     minted: ClassVar[str] = ""
 
     def __init_subclass__(cls, word: str = "") -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
         cls.word = word
         if word:
             COMMANDS[word] = cls
@@ -195,24 +197,6 @@ def _move(task: Task, to: str, now_s: float, **more: str) -> f.TaskMoved:
     return f.TaskMoved(at_s=now_s, task_id=task.task_id, to=to, **more)
 
 
-def _may_have_child(tasks: Tasks, parent_id: str, actor: TaskActor) -> None:
-    parent = tasks.by_id.get(parent_id)
-    if parent is None or not actor.sees(parent):
-        raise _Refuse("unknown_task")
-    require(not parent.cancel_requested, "cancelled_graph")
-    require(parent.status in ACTIVE, "illegal_status")
-
-
-def _attempt_follows(task: Task, to: str, now_s: float) -> Facts:
-    """Return what a status of the task says about its open attempt."""
-    if to in ("preparing", "running"):
-        yield from _attempt_moves(task, to, now_s)
-    elif to == "cancelled":
-        yield from _attempt_ends(task, "cancelled", now_s)
-    elif to == "timed_out":
-        yield from _attempt_ends(task, "failed", now_s, "timed_out")
-
-
 def _attempt_moves(task: Task, to: str, now_s: float, native: str = "") -> Facts:
     run = task.current
     if run is not None and (run.status, run.native_status) != (to, native):
@@ -229,16 +213,6 @@ def _attempt_ends(
         yield f.AttemptEnded(at_s=now_s, status=status, **said, **name)
 
 
-def _check_retry(task: Task, actor: TaskActor, now_s: float) -> None:
-    """Hold the policy; an operator need not wait for the back-off."""
-    policy = task.retry
-    require(len(task.attempts) < policy.attempts_max, "attempts_used")
-    require(task.error_code not in policy.not_retried, "not_retryable")
-    ended_at_s = task.ended_at_s or task.updated_at_s
-    waited = now_s - ended_at_s >= policy.back_off_s
-    require(waited or actor.role == "operator", "back_off")
-
-
 def _reaches(tasks: Tasks, kind: str, start: str, goal: str) -> bool:
     seen, todo = {start}, [start]
     while todo:
@@ -248,7 +222,6 @@ def _reaches(tasks: Tasks, kind: str, start: str, goal: str) -> bool:
     return goal in seen
 
 
-@dataclass(frozen=True, kw_only=True)
 class CreateTask(TaskFields, TaskCommand, word="create_task"):
     """Make a task with an identity; a draft is not yet accepted."""
 
@@ -270,14 +243,17 @@ class CreateTask(TaskFields, TaskCommand, word="create_task"):
         require(not self.job_id or self.job_id in tasks.jobs, "unknown_job")
         require(not self.job_run or self.job_run in tasks.jobs[self.job_id].owed, "not_due")
         if self.parent_task_id:
-            _may_have_child(tasks, self.parent_task_id, actor)
+            parent = tasks.by_id.get(self.parent_task_id)
+            if parent is None or not actor.sees(parent):
+                raise _Refuse("unknown_task")
+            require(not parent.cancel_requested, "cancelled_graph")
+            require(parent.status in ACTIVE, "illegal_status")
         yield f.TaskCreated(at_s=now_s, requested_by=actor.name, **self._said("key"))
         if self.parent_task_id:
-            parent = self.parent_task_id
-            yield f.EdgeSet(at_s=now_s, task_id=parent, kind="child", target_id=self.task_id)
+            ends = {"task_id": self.parent_task_id, "target_id": self.task_id}
+            yield f.EdgeSet(at_s=now_s, kind="child", **ends)
 
 
-@dataclass(frozen=True, kw_only=True)
 class UpdateTask(TaskCommand, word="update_task"):
     """Change some of the fields in `UPDATABLE`."""
 
@@ -290,7 +266,6 @@ class UpdateTask(TaskCommand, word="update_task"):
         yield f.TaskUpdated(at_s=now_s, task_id=self.task_id, changes=self.changes)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReportStatus(TaskCommand, word="report_status"):
     """Report what the runtime sees: acceptance, queue, waits, blocks, work, doubt."""
 
@@ -309,12 +284,15 @@ class ReportStatus(TaskCommand, word="report_status"):
         moved = _move(
             task, self.to, now_s, reason=self.reason, required_action=self.required_action
         )
-        if task.current is not None:
-            yield from _attempt_follows(task, self.to, now_s)
+        if self.to in ("preparing", "running"):
+            yield from _attempt_moves(task, self.to, now_s)
+        elif self.to == "cancelled":
+            yield from _attempt_ends(task, "cancelled", now_s)
+        elif self.to == "timed_out":
+            yield from _attempt_ends(task, "failed", now_s, "timed_out")
         yield moved
 
 
-@dataclass(frozen=True, kw_only=True)
 class _AttemptCommand(TaskCommand):
     """Begins an attempt.
 
@@ -336,7 +314,6 @@ class _AttemptCommand(TaskCommand):
         return f.AttemptStarted(at_s=now_s, reason=reason, input_refs=self.input_refs, **name)
 
 
-@dataclass(frozen=True, kw_only=True)
 class StartTask(_AttemptCommand, word="start_task"):
     """Start the first attempt, or one for a task whose attempts have ended."""
 
@@ -350,7 +327,6 @@ class StartTask(_AttemptCommand, word="start_task"):
         yield self._attempt(tasks, now_s)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AppendProgress(ProgressFields, TaskCommand, word="append_task_progress"):
     """Add progress, outputs, checkpoints, coverage, steps, or the state of delivery."""
 
@@ -377,7 +353,6 @@ class AppendProgress(ProgressFields, TaskCommand, word="append_task_progress"):
         require(grows, "offset_shrinks")
 
 
-@dataclass(frozen=True, kw_only=True)
 class PauseTask(TaskCommand, word="pause_task"):
     """Pause on purpose; graph and attempts stay."""
 
@@ -390,7 +365,6 @@ class PauseTask(TaskCommand, word="pause_task"):
         yield moved
 
 
-@dataclass(frozen=True, kw_only=True)
 class ResumeTask(TaskCommand, word="resume_task"):
     """Go on after a pause, in the same attempt."""
 
@@ -401,7 +375,6 @@ class ResumeTask(TaskCommand, word="resume_task"):
         yield _move(task, "running" if task.current else "queued", now_s)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CancelTask(TaskCommand, word="cancel_task"):
     """Cancel a task and all that is below it."""
 
@@ -423,7 +396,6 @@ class CancelTask(TaskCommand, word="cancel_task"):
             yield f.TaskMoved(at_s=now_s, to="cancelled", **name)
 
 
-@dataclass(frozen=True, kw_only=True)
 class RetryTask(_AttemptCommand, word="retry_task"):
     """Start one more attempt, for a reason that is stated, under the same constraints."""
 
@@ -434,13 +406,16 @@ class RetryTask(_AttemptCommand, word="retry_task"):
         require(bool(self.reason), "no_reason")
         require(not task.cancel_requested, "cancelled_graph")
         moved = _move(task, "retrying", now_s, reason=self.reason)
-        _check_retry(task, actor, now_s)
+        policy = task.retry
+        require(len(task.attempts) < policy.attempts_max, "attempts_used")
+        require(task.error_code not in policy.not_retried, "not_retryable")
+        waited = now_s - (task.ended_at_s or task.updated_at_s) >= policy.back_off_s
+        require(waited or actor.role == "operator", "back_off")  # an operator need not wait
         yield from _attempt_ends(task, "unknown", now_s, "worker_lost")
         yield moved
         yield self._attempt(tasks, now_s, self.reason)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CompleteTask(TaskCommand, word="complete_task"):
     """End a task whose acceptance, artifacts, children and delivery are reconciled.
 
@@ -464,7 +439,6 @@ class CompleteTask(TaskCommand, word="complete_task"):
         yield moved
 
 
-@dataclass(frozen=True, kw_only=True)
 class FailTask(TaskCommand, word="fail_task"):
     """End a task with the code of its error, and with its reason in words."""
 
@@ -482,13 +456,14 @@ class FailTask(TaskCommand, word="fail_task"):
         yield moved
 
 
-@dataclass(frozen=True, kw_only=True)
-class LinkTasks(TaskCommand, word="link_tasks"):
-    """Make a relationship."""
-
+class _EdgeCommand(TaskCommand):
     kind: str
     target_id: str
     reason: str = ""
+
+
+class LinkTasks(_EdgeCommand, word="link_tasks"):
+    """Make a relationship."""
 
     def _decided(self, tasks: Tasks, actor: TaskActor, now_s: float) -> Facts:
         require(self.kind in EDGE_KINDS, "unknown_edge_kind")
@@ -497,8 +472,7 @@ class LinkTasks(TaskCommand, word="link_tasks"):
             require(self.target_id in tasks.by_id, "unknown_task")
         if self.kind in INVERSE:
             self._check_pair(tasks)
-        name = {"task_id": self.task_id, "kind": self.kind, "target_id": self.target_id}
-        yield f.EdgeSet(at_s=now_s, reason=self.reason, **name)
+        yield f.EdgeSet(at_s=now_s, **self._said("key"))
 
     def _check_pair(self, tasks: Tasks) -> None:
         forward = self.kind in ("child", "blocks")
@@ -509,24 +483,17 @@ class LinkTasks(TaskCommand, word="link_tasks"):
             require(not tasks.by_id[upper].cancel_requested, "cancelled_graph")
 
 
-@dataclass(frozen=True, kw_only=True)
-class UnlinkTasks(TaskCommand, word="unlink_tasks"):
+class UnlinkTasks(_EdgeCommand, word="unlink_tasks"):
     """Remove a relationship; it stays in the record as removed."""
-
-    kind: str
-    target_id: str
-    reason: str = ""
 
     def _decided(self, tasks: Tasks, actor: TaskActor, now_s: float) -> Facts:
         require(self.target_id in tasks.targets(self.task_id, self.kind), "unknown_edge")
         # The way of a cancellation is not cut while it is under way.
         cancelled = self.kind in ("parent", "child") and tasks.by_id[self.task_id].cancel_requested
         require(not cancelled, "cancelled_graph")
-        name = {"task_id": self.task_id, "kind": self.kind, "target_id": self.target_id}
-        yield f.EdgeSet(at_s=now_s, status="removed", reason=self.reason, **name)
+        yield f.EdgeSet(at_s=now_s, status="removed", **self._said("key"))
 
 
-@dataclass(frozen=True, kw_only=True)
 class ArchiveTask(TaskCommand, word="archive_task"):
     """Take an ended task, or a draft, out of the schedule."""
 
@@ -534,7 +501,6 @@ class ArchiveTask(TaskCommand, word="archive_task"):
         yield _move(tasks.by_id[self.task_id], "archived", now_s)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LeaseInstruments(TaskCommand, word="lease_instruments"):
     """Take the instruments of an open attempt, and a place of its capability.
 
@@ -557,7 +523,6 @@ class LeaseInstruments(TaskCommand, word="lease_instruments"):
         yield f.InstrumentsLeased(at_s=now_s, instruments=self.instruments, **name)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReleaseInstruments(TaskCommand, word="release_instruments"):
     """End the lease of a run whose attempt has ended and that the line does not carry out."""
 
@@ -571,7 +536,6 @@ class ReleaseInstruments(TaskCommand, word="release_instruments"):
         yield f.InstrumentsReleased(at_s=now_s, task_id=self.task_id, run_id=self.run_id)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ListTasks(TaskCommand, word="list_tasks"):
     """Read all tasks that the actor may see; it makes no fact."""
 
@@ -579,7 +543,6 @@ class ListTasks(TaskCommand, word="list_tasks"):
         """Find nothing: it names no task."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class GetTask(TaskCommand, word="get_task"):
     """Read one task; it makes no fact."""
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from labharness.work.task import facts as f
-from labharness.work.task.record import Attempt, Task, Tasks
-from labharness.work.task.snapshot import attempt_of, edge_of, last_error, progress_of, utc
+from labharness.work.task.record import Task, Tasks
+from labharness.work.task.snapshot import attempt_of, edge_of, last_error, named, progress_of, utc
 
 # A status that a task takes -> its event. The wish to cancel has a fact and an event of its own.
 _BY_STATUS: Final = {
@@ -61,15 +61,8 @@ def events_of(fact: f.TaskFact, before: Tasks, after: Tasks, event_id: str) -> l
 
 
 def _ids(task: Task) -> dict[str, Any]:
-    ids = {
-        "taskId": task.task_id,
-        "rootTaskId": task.root_task_id,
-        "parentTaskId": task.parent_task_id,
-        "sessionId": task.session_id,
-        "status": task.status,
-        "nativeStatus": task.native_status,
-        "statusReason": task.status_reason,
-    }
+    ids = named(task, "taskId", "rootTaskId", "parentTaskId", "sessionId")
+    ids |= named(task, "status", "nativeStatus", "statusReason")
     return {name: value for name, value in ids.items() if value}
 
 
@@ -130,31 +123,18 @@ def _edge(fact: f.EdgeSet, before: Tasks, after: Tasks) -> Iterator[Event]:
         yield "task.delegated", body
 
 
-def _leases(
-    fact: f.InstrumentsLeased | f.InstrumentsReleased, before: Tasks, after: Tasks
-) -> Iterator[Event]:
-    task = after.by_id[fact.task_id]
+def _run(fact: f.OfAttempt, before: Tasks, after: Tasks) -> Iterator[Event]:
+    """Return the event of an attempt; one that was cancelled or lost did not complete."""
+    task, name = after.by_id[fact.task_id], "task.updated"
     run = next(each for each in task.attempts if each.run_id == fact.run_id)
-    yield "task.updated", _run(after, task, run)
-
-
-def _run(tasks: Tasks, task: Task, run: Attempt) -> dict[str, Any]:
+    if isinstance(fact, f.AttemptStarted):
+        name = "task.attempt.started"
+    elif isinstance(fact, f.AttemptEnded):
+        done = fact.status == "completed"
+        name = "task.attempt.completed" if done else "task.attempt.failed"
     ids = {"runId": run.run_id, "attemptId": run.run_id}
-    more = {"taskAttempt": attempt_of(tasks, run, task), "worker": {"id": run.worker}}
-    return {**_ids(task), **ids, **more}
-
-
-def _attempt_started(fact: f.AttemptStarted, before: Tasks, after: Tasks) -> Iterator[Event]:
-    task = after.by_id[fact.task_id]
-    yield "task.attempt.started", _run(after, task, task.attempts[-1])
-
-
-def _attempt_ended(fact: f.AttemptEnded, before: Tasks, after: Tasks) -> Iterator[Event]:
-    """Return the end of an attempt; one that was cancelled or lost did not complete."""
-    task = after.by_id[fact.task_id]
-    run = next(each for each in task.attempts if each.run_id == fact.run_id)
-    done = fact.status == "completed"
-    yield "task.attempt.completed" if done else "task.attempt.failed", _run(after, task, run)
+    more = {"taskAttempt": attempt_of(after, run, task), "worker": {"id": run.worker}}
+    yield name, {**_ids(task), **ids, **more}
 
 
 _MAKE: Final[dict[type[f.TaskFact], Callable[[Any, Tasks, Tasks], Iterator[Event]]]] = {
@@ -165,8 +145,6 @@ _MAKE: Final[dict[type[f.TaskFact], Callable[[Any, Tasks, Tasks], Iterator[Event
     f.TaskProgressed: _progressed,
     f.TaskDelivered: _delivered,
     f.EdgeSet: _edge,
-    f.AttemptStarted: _attempt_started,
-    f.AttemptEnded: _attempt_ended,
-    f.InstrumentsLeased: _leases,
-    f.InstrumentsReleased: _leases,
+    **dict.fromkeys((f.AttemptStarted, f.AttemptEnded), _run),
+    **dict.fromkeys((f.InstrumentsLeased, f.InstrumentsReleased), _run),
 }

@@ -5,7 +5,7 @@ The state of all tasks is a fold over them. It takes no decision and forgets not
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, dataclass_transform
 
 from labharness.core.errors import LabError
 from labharness.work.task.record import (
@@ -38,14 +38,19 @@ class UnknownFact(LabError, ValueError, code="unknown_task_fact"):
     """A record of a task that this version cannot read."""
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class TaskFact:
-    """Something that happened at a second of world time, UTC since 1970; one kind has one code."""
+    """Something that happened at a second of world time, UTC since 1970; one kind has one code.
+
+    Each kind is a frozen dataclass as this one is.
+    """
 
     at_s: float
     code: ClassVar[str] = ""
 
     def __init_subclass__(cls, code: str = "") -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
         cls.code = code
         if code:
             FACTS[code] = cls
@@ -116,7 +121,6 @@ def _with_job(tasks: Tasks, job: Job) -> Tasks:
     return replace(tasks, jobs={**tasks.jobs, job.job_id: job})
 
 
-@dataclass(frozen=True, kw_only=True)
 class _OfTask(TaskFact):
     task_id: str
 
@@ -125,8 +129,9 @@ class _OfTask(TaskFact):
         return _put(tasks, task)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _OfAttempt(_OfTask):
+class OfAttempt(_OfTask):
+    """Something that happened to one attempt of a task."""
+
     run_id: str
 
     def _attempt(self, tasks: Tasks, **changes: Any) -> Tasks:  # noqa: ANN401 - of an attempt
@@ -135,7 +140,6 @@ class _OfAttempt(_OfTask):
         return self._with(tasks, attempts=tuple(changed))
 
 
-@dataclass(frozen=True, kw_only=True)
 class _OfJob(TaskFact):
     job_id: str
 
@@ -143,7 +147,6 @@ class _OfJob(TaskFact):
         return _with_job(tasks, replace(tasks.jobs[self.job_id], **changes))
 
 
-@dataclass(frozen=True, kw_only=True)
 class CommandTaken(TaskFact, code="task.command_taken"):
     """A command was accepted; its digest tells a repetition from another command.
 
@@ -164,7 +167,6 @@ class CommandTaken(TaskFact, code="task.command_taken"):
         return replace(tasks, keys=tasks.keys.with_entry((self.actor, self.key), used))
 
 
-@dataclass(frozen=True, kw_only=True)
 class CommandRefused(TaskFact, code="task.command_refused"):
     """A command was refused, with the code of the reason."""
 
@@ -177,7 +179,6 @@ class CommandRefused(TaskFact, code="task.command_refused"):
         return replace(tasks, refusals=tasks.refusals + 1)
 
 
-@dataclass(frozen=True, kw_only=True)
 class TaskCreated(TaskFields, TaskFact, code="task.created"):
     """A task has an identity and an objective."""
 
@@ -200,7 +201,6 @@ class TaskCreated(TaskFields, TaskFact, code="task.created"):
         return _with_job(tasks, replace(job, task_ids=(*job.task_ids, self.task_id), owed=owed))
 
 
-@dataclass(frozen=True, kw_only=True)
 class TaskUpdated(_OfTask, code="task.updated"):
     """Some fields of a task were changed."""
 
@@ -210,7 +210,6 @@ class TaskUpdated(_OfTask, code="task.updated"):
         return self._with(tasks, **self.changes)
 
 
-@dataclass(frozen=True, kw_only=True)
 class TaskMoved(_OfTask, code="task.moved"):
     """A task changed its status.
 
@@ -253,7 +252,6 @@ class TaskMoved(_OfTask, code="task.moved"):
         return self.at_s if self.to in TERMINAL else None
 
 
-@dataclass(frozen=True, kw_only=True)
 class CancelRequested(_OfTask, code="task.cancel_requested"):
     """The wish to cancel a task, which sticks."""
 
@@ -264,8 +262,7 @@ class CancelRequested(_OfTask, code="task.cancel_requested"):
         return self._with(tasks, cancel_requested=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AttemptStarted(_OfAttempt, code="task.attempt_started"):
+class AttemptStarted(OfAttempt, code="task.attempt_started"):
     """A new attempt of a task."""
 
     worker: str
@@ -291,8 +288,7 @@ class AttemptStarted(_OfAttempt, code="task.attempt_started"):
         return self._with(tasks, **changes)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AttemptMoved(_OfAttempt, code="task.attempt_moved"):
+class AttemptMoved(OfAttempt, code="task.attempt_moved"):
     """The open attempt of a task changed its status."""
 
     to: str
@@ -302,8 +298,7 @@ class AttemptMoved(_OfAttempt, code="task.attempt_moved"):
         return self._attempt(tasks, status=self.to, native_status=self.native_status)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AttemptEnded(_OfAttempt, code="task.attempt_ended"):
+class AttemptEnded(OfAttempt, code="task.attempt_ended"):
     """An attempt came to its end."""
 
     status: str
@@ -316,7 +311,6 @@ class AttemptEnded(_OfAttempt, code="task.attempt_ended"):
         return self._attempt(tasks, **ends, summary=self.summary, ended_at_s=self.at_s)
 
 
-@dataclass(frozen=True, kw_only=True)
 class TaskProgressed(ProgressFields, _OfTask, code="task.progressed"):
     """Progress of the open attempt."""
 
@@ -347,7 +341,6 @@ class TaskProgressed(ProgressFields, _OfTask, code="task.progressed"):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class TaskDelivered(_OfTask, code="task.delivered"):
     """The delivery of a task's outputs has a new state."""
 
@@ -357,7 +350,6 @@ class TaskDelivered(_OfTask, code="task.delivered"):
         return self._with(tasks, delivery=self.state)
 
 
-@dataclass(frozen=True, kw_only=True)
 class EdgeSet(_OfTask, code="task.edge_set"):
     """A relationship was made (`active`) or removed; a pair is set at both ends."""
 
@@ -387,8 +379,7 @@ class EdgeSet(_OfTask, code="task.edge_set"):
         return replace(tasks, edges_of=tasks.edges_of.with_entry(source, tuple(edges.values())))
 
 
-@dataclass(frozen=True, kw_only=True)
-class InstrumentsLeased(_OfAttempt, code="task.leased"):
+class InstrumentsLeased(OfAttempt, code="task.leased"):
     """A run has its instruments, and a place within the limit of its capability."""
 
     instruments: tuple[str, ...] = ()
@@ -398,8 +389,7 @@ class InstrumentsLeased(_OfAttempt, code="task.leased"):
         return replace(tasks, leases={**tasks.leases, self.run_id: lease})
 
 
-@dataclass(frozen=True, kw_only=True)
-class InstrumentsReleased(_OfAttempt, code="task.released"):
+class InstrumentsReleased(OfAttempt, code="task.released"):
     """Instruments and place of a run are free again."""
 
     def _apply(self, tasks: Tasks) -> Tasks:
@@ -407,7 +397,6 @@ class InstrumentsReleased(_OfAttempt, code="task.released"):
         return replace(tasks, leases=left)
 
 
-@dataclass(frozen=True, kw_only=True)
 class JobCreated(JobFields, TaskFact, code="job.created"):
     """A job that may own tasks, with all that a house needs to make them."""
 
@@ -420,7 +409,6 @@ class JobCreated(JobFields, TaskFact, code="job.created"):
         return _with_job(tasks, job)
 
 
-@dataclass(frozen=True, kw_only=True)
 class JobTicked(_OfJob, code="job.ticked"):
     """The schedule of a job came round: a run is owed. It makes no task by itself."""
 
@@ -432,7 +420,6 @@ class JobTicked(_OfJob, code="job.ticked"):
         return self._job(tasks, ticks=job.ticks + 1, due_s=self.due_s, owed=owed, in_row="")
 
 
-@dataclass(frozen=True, kw_only=True)
 class JobMissed(_OfJob, code="job.missed"):
     """Runs were due and did not begin; they are not made up for."""
 
@@ -456,7 +443,6 @@ class JobMissed(_OfJob, code="job.missed"):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class JobRunDropped(_OfJob, code="job.run_dropped"):
     """No task can be made for a run that was owed."""
 
@@ -474,7 +460,6 @@ class JobRunDropped(_OfJob, code="job.run_dropped"):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class JobTold(_OfJob, code="job.told"):
     """People were told of a failed task or of missed runs of a job."""
 
@@ -487,7 +472,6 @@ class JobTold(_OfJob, code="job.told"):
         return self._job(tasks, untold=left, told=told)
 
 
-@dataclass(frozen=True, kw_only=True)
 class JobEnded(_OfJob, code="job.ended"):
     """A person ended a job; it makes no more tasks."""
 

@@ -133,24 +133,19 @@ def _aborts(body: Mapping[str, Any]) -> bool:
 
 
 def _of_event(task_id: str, body: Mapping[str, Any]) -> Iterator[TaskCommand]:
-    data = body["data"]
-    if body["event_type"] == "state_changed":
-        yield from _of_state(task_id, data["from_state"], data["to_state"], data["reason"])
-    elif body["event_type"] == "checkpoint_created":
+    data, kind = body["data"], body["event_type"]
+    if kind == "checkpoint_created":
         yield AppendProgress(task_id=task_id, checkpoint_refs=(str(data["checkpoint_id"]),))
-    elif body["event_type"] == "progress":
+    elif kind == "progress":
         message = data["message"]
         yield AppendProgress(task_id=task_id, phase=data["stage"], current_step=message)
-
-
-def _of_state(task_id: str, before: str, to: str, reason: str) -> Iterator[TaskCommand]:
-    """Return what a change of the session's state says (the table is in `states.CORRESPONDING`)."""
-    if to == "RUNNING" and before == "PAUSED":
-        yield ResumeTask(task_id=task_id)
-    elif to == "RUNNING":
-        yield ReportStatus(task_id=task_id, to="running", reason=reason)
-    elif to == "PAUSED":
-        yield PauseTask(task_id=task_id, reason=reason)
+    elif kind == "state_changed" and data["to_state"] == "PAUSED":
+        yield PauseTask(task_id=task_id, reason=data["reason"])
+    elif kind == "state_changed" and data["to_state"] == "RUNNING":
+        if data["from_state"] == "PAUSED":
+            yield ResumeTask(task_id=task_id)
+        else:
+            yield ReportStatus(task_id=task_id, to="running", reason=data["reason"])
 
 
 def _ended(task: Task, cancelled: bool, body: Mapping[str, Any]) -> Iterator[TaskCommand]:

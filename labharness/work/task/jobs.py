@@ -108,7 +108,6 @@ def schedule_of(every: str, created_at_s: float) -> Schedule:
     raise BadJob("job.no_schedule", every=every)
 
 
-@dataclass(frozen=True, kw_only=True)
 class JobCommand(TaskCommand):
     """One command for one job; it is about no task."""
 
@@ -136,7 +135,6 @@ def _check_due(job: Job, due_s: int, now_s: float) -> None:
     require(on_time and job.due_s < due_s <= now_s, "not_due")
 
 
-@dataclass(frozen=True, kw_only=True)
 class CreateJob(JobFields, JobCommand, word="create_job"):
     """Make a job: a batch of numbered runs at once, or a schedule."""
 
@@ -163,7 +161,6 @@ class CreateJob(JobFields, JobCommand, word="create_job"):
         yield f.JobCreated(at_s=now_s, created_by=actor.name, **given)
 
 
-@dataclass(frozen=True, kw_only=True)
 class TickJob(JobCommand, word="tick_job"):
     """A due time of a schedule has come; its run is owed from now on."""
 
@@ -174,7 +171,6 @@ class TickJob(JobCommand, word="tick_job"):
         yield f.JobTicked(at_s=now_s, job_id=self.job_id, due_s=self.due_s)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MissRuns(JobCommand, word="miss_runs"):
     """Runs of a schedule were missed, from the first due time to the last."""
 
@@ -190,7 +186,6 @@ class MissRuns(JobCommand, word="miss_runs"):
         yield f.JobMissed(at_s=now_s, **self._said("key", "task_id"))
 
 
-@dataclass(frozen=True, kw_only=True)
 class DropRun(JobCommand, word="drop_run"):
     """Drop a run that is owed, because no task can be made for it."""
 
@@ -202,7 +197,6 @@ class DropRun(JobCommand, word="drop_run"):
         yield f.JobRunDropped(at_s=now_s, job_id=self.job_id, run=self.run, reason=self.reason)
 
 
-@dataclass(frozen=True, kw_only=True)
 class TellJob(JobCommand, word="tell_job"):
     """Keep that people were told of something (`jobs.untold`)."""
 
@@ -212,7 +206,6 @@ class TellJob(JobCommand, word="tell_job"):
         yield f.JobTold(at_s=now_s, job_id=self.job_id, name=self.name)
 
 
-@dataclass(frozen=True, kw_only=True)
 class EndJob(JobCommand, word="end_job"):
     """End a job: it makes no more tasks; those that it has made go on."""
 

@@ -1,8 +1,10 @@
 """The read model of a lab's tasks: one snapshot in the words of the published schema."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Final
 
 from labharness.work.task.record import Attempt, Edge, Task, TaskProgress, Tasks
@@ -79,6 +81,16 @@ def utc(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).isoformat().replace("+00:00", "Z")
 
 
+@cache
+def _attribute(name: str) -> str:
+    return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
+
+
+def named(row: object, *names: str) -> dict[str, Any]:
+    """Return fields of a row by their names in the schema: ``taskId`` is its ``task_id``."""
+    return {name: getattr(row, _attribute(name)) for name in names}
+
+
 def _said(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that have a value: the schemas have no null, and absence claims nothing."""
     return {name: value for name, value in fields.items() if value not in ("", None)}
@@ -149,11 +161,7 @@ def edge_of(edge: Edge) -> dict[str, Any]:
     """Return one relationship with the task it belongs to."""
     return _said(
         {
-            "sourceId": edge.source_id,
-            "kind": edge.kind,
-            "targetId": edge.target_id,
-            "status": edge.status,
-            "reason": edge.reason,
+            **named(edge, "sourceId", "kind", "targetId", "status", "reason"),
             "createdAt": utc(edge.created_at_s),
             "updatedAt": utc(edge.updated_at_s),
         }
@@ -183,16 +191,8 @@ def task_of(tasks: Tasks, task: Task) -> dict[str, Any]:
 
 def _identity(task: Task) -> dict[str, Any]:
     return {
-        "taskId": task.task_id,
-        "parentTaskId": task.parent_task_id,
-        "rootTaskId": task.root_task_id,
-        "sessionId": task.session_id,
-        "title": task.title,
-        "objective": task.objective,
-        "taskKind": task.task_kind,
-        "taskFamily": task.task_family,
-        "visibility": task.visibility,
-        "priority": task.priority,
+        **named(task, "taskId", "parentTaskId", "rootTaskId", "sessionId", "title", "objective"),
+        **named(task, "taskKind", "taskFamily", "visibility", "priority"),
         "requestedBy": {"id": task.requested_by},
         "owner": {"id": task.owner or "unknown"},
         "assignee": {"id": task.assignee or "unknown"},
@@ -213,9 +213,7 @@ def last_error(task: Task) -> dict[str, str] | None:
 def _work(task: Task) -> dict[str, Any]:
     ended = task.ended_at_s
     return {
-        "status": task.status,
-        "nativeStatus": task.native_status,
-        "statusReason": task.status_reason,
+        **named(task, "status", "nativeStatus", "statusReason"),
         "acceptance": [
             {"criterion": each, "covered": each in task.progress.covered}
             for each in task.acceptance

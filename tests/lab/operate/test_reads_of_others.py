@@ -15,8 +15,7 @@ from labharness.lab import Lab, LabPlan
 from labharness.lab.wiring.control import CLIENTS_MAX, ControlSocket
 from labharness.line import Line
 from labharness.safety.guard import PortBusy
-from labharness.work.desk import ByHand, Nobody
-from labharness.work.desk.by_hand import READS_MAX
+from labharness.work.desk.by_hand import READS_MAX, ByHand, Nobody
 from platforms import unix
 
 READ = {"do": "read", "channel": "furnace.temperature"}

@@ -19,7 +19,7 @@ from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.line import Line, Tripped
 from labharness.safety.guard import Latch
 from labharness.safety.kernel import Mode
-from labharness.work.desk import ByHand, Nobody
+from labharness.work.desk.by_hand import ByHand, Nobody
 from labharness.work.plan import InstructionSet
 from rig import SAFE_TABLE, submission
 

@@ -12,7 +12,7 @@ from labharness.lab import Lab, LabPlan
 from labharness.lab.wiring.operators import RemoteOperator
 from labharness.line import Tripped
 from labharness.line.hindrances import stop_procedure
-from labharness.work.desk import ByHand, Nobody
+from labharness.work.desk.by_hand import ByHand, Nobody
 
 DONE = {"do": "confirm", "by": "Ann", "step": "load"}
 

@@ -14,8 +14,7 @@ from labharness.lab import read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.capability import CannotDo, NoAnswer
-from labharness.work.desk import Admitting
-from labharness.work.desk.admitting import ADVISED, WAYS_MAX
+from labharness.work.desk.admitting import ADVISED, WAYS_MAX, Admitting
 from labharness.work.desk.desk import Desk
 from labharness.work.desk.redaction import failure
 from rig import SHORT_LINE, submission

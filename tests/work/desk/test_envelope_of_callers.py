@@ -14,7 +14,7 @@ from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
-from labharness.work.desk import Admitting
+from labharness.work.desk.admitting import Admitting
 from rig import EXAMPLE, SHORT_LINE
 
 PLAN = read_lab(SHORT_LINE)

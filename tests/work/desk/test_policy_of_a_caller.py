@@ -22,8 +22,7 @@ from labharness.line import Line
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
-from labharness.work.desk import Admitting
-from labharness.work.desk.admitting import ADVISED, WAYS_MAX, Weighed
+from labharness.work.desk.admitting import ADVISED, WAYS_MAX, Admitting, Weighed
 from labharness.work.desk.explained import explained
 from labharness.work.desk.operations import LineOperations, OutOfScope
 from labharness.work.plan.prediction import Prediction

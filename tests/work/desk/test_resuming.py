@@ -23,7 +23,7 @@ from labharness.lab.wiring.operators import SimulatedOperator
 from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.guard import Latch
-from labharness.work.desk import LabFacts
+from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.resuming import NotResumable, Resumption, look_up, way_on
 from labharness.work.plan import Instruction, InstructionSet, ResumePoint
 from rig import EXAMPLE, SAFE_TABLE, SHORT_LINE, Injection, as_submit, cut, submission

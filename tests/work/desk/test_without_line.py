@@ -20,7 +20,7 @@ from labharness.protocols.hcp.codec import decode, encode, submission_of
 from labharness.work.capability import document_analysis
 from labharness.work.capability.document_analysis import supervised
 from labharness.work.capability.document_analysis.source import NotFetched
-from labharness.work.desk import Admitting
+from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.closing import unfit
 from rig import HERE, as_submit
 
