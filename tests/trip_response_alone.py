@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from kernel_line import parts
 from labharness.core.vocabulary import Cause, Trip
@@ -131,14 +131,10 @@ class Safe(Scene):
         )
         self.events.on_warning = self.told.append
         self.trip_response = TripResponse(
-            memory=self.memory,
-            guard=cast("Any", self.fake),
+            monitor=self.monitor(guard=self.fake, events=self.events, note=self.note),
             instruments=self.instruments,
-            loop=self.loop,
-            note=self.note,
             read=self.read,
             wake=lambda: self.woken.append(self.loop.time()),
-            events=self.events,
         )
 
     def note(self, kind: str, body: Mapping[str, object]) -> None:
