@@ -234,6 +234,11 @@ def declared(beside: str) -> Declaration:
     return TypeAdapter(Declaration).validate_python(tomllib.loads(text))
 
 
+def threshold_of(constraints: Mapping[str, Any]) -> float:
+    """Return the least confidence that the caller of a task accepts."""
+    return float(constraints.get("confidence_threshold") or 0.0)
+
+
 def form_of(capability: Capability, inputs: Mapping[str, Any]) -> Capability:
     """Return a capability as a task with these inputs uses it: on its line, or without one."""
     other: Any = getattr(capability, "without_line", None)

@@ -59,6 +59,33 @@ def artifact_of_caller(
     return None
 
 
+def content_of(
+    uri: str, around: Surroundings, folders: Sequence[str], via: str, most: int
+) -> tuple[str, bytes] | str:
+    """Return name and content of the file or artifact at an address; it may wait for a disk.
+
+    Args:
+        uri: A ``file:`` or ``hcp:`` address.
+        around: Of the task.
+        folders: Beside the lab file or absolute, below which a file may lie.
+        via: The capability, for the log.
+        most: Bytes that are wanted at most; of a longer one a byte more is read.
+
+    Returns:
+        ``no_artifact``, ``no_folder`` or ``not_there`` where there is none for this caller.
+    """
+    if urlsplit(uri).scheme != "file":
+        return artifact_of_caller(uri, around, via, most + 1) or "no_artifact"
+    try:
+        path = allowed_file(uri, [(around.lab_folder / each).resolve() for each in folders])
+        if path is None:
+            return "no_folder"  # the same whether it is there or not
+        with open_named(path) as file:
+            return path.name, file.read(most + 1)
+    except OSError:
+        return "not_there"
+
+
 def _runs(root: Path) -> list[Path]:
     try:
         with os.scandir(root) as found:
@@ -77,6 +104,13 @@ def _readable_class(run: Path, around: Surroundings) -> str:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, KeyMissing):
         return ""
 
+
+NOT_FOR_CALLER: Final[Mapping[str, tuple[ReasonCode, str]]] = {
+    "no_artifact": ("forbidden", "reference.no_artifact"),
+    "no_folder": ("forbidden", "reference.no_folder"),
+    "not_there": ("invalid_input", "reference.not_there"),
+}
+"""The rejection for each reason of `content_of`."""
 
 INPUTS_BYTES_MAX: Final = 2**20
 """Longest document with the inputs of a task."""
@@ -108,26 +142,12 @@ def inputs_of(
         return _refused("invalid_input", "reference.alone")
     if not isinstance(uri, str) or not uri.isprintable():
         return _refused("invalid_input", "reference.scheme")
-    scheme = urlsplit(uri).scheme
-    if scheme == "file":
-        data = _of_file(uri, [(around.lab_folder / each).resolve() for each in folders])
-    elif scheme == "hcp":
-        found = artifact_of_caller(uri, around, "inputs", INPUTS_BYTES_MAX + 1)
-        data = _refused("forbidden", "reference.no_artifact") if found is None else found[1]
-    else:
+    if urlsplit(uri).scheme not in ("file", "hcp"):
         return _refused("invalid_input", "reference.scheme")
-    return data if isinstance(data, CannotDo) else _read(data)
-
-
-def _of_file(uri: str, folders: Sequence[Path]) -> bytes | CannotDo:
-    try:
-        path = allowed_file(uri, folders)
-        if path is None:
-            return _refused("forbidden", "reference.no_folder")
-        with open_named(path) as file:
-            return file.read(INPUTS_BYTES_MAX + 1)
-    except OSError:
-        return _refused("invalid_input", "reference.not_there")
+    found = content_of(uri, around, folders, "inputs", INPUTS_BYTES_MAX)
+    if isinstance(found, str):
+        return _refused(*NOT_FOR_CALLER[found])
+    return _read(found[1])
 
 
 def _read(data: bytes) -> Mapping[str, Any] | CannotDo:

@@ -21,6 +21,7 @@ from labharness.work.capability import (
     Planned,
     Surroundings,
     declared,
+    threshold_of,
 )
 from labharness.work.capability.channels import WithoutLine
 from labharness.work.capability.document_analysis.settings import DocumentSettings
@@ -78,7 +79,7 @@ class DocumentAnalysis(WithoutLine):
         result = records[-1].result
         if result is None:
             return NoAnswer(Text("document.nothing"), {})
-        least = constraints.get("confidence_threshold") or 0.0
+        least = threshold_of(constraints)
         found = [each for each in result["findings"] if each["confidence"] >= least]
         found.sort(key=lambda each: -each["confidence"])
         outputs = {
@@ -107,10 +108,14 @@ class _Task:
             raise step.failed(str(why), FailureKind.UNAVAILABLE) from None
         except LabError as why:
             raise step.failed(str(why), FailureKind.INPUT) from None
+        return self._described()
+
+    def _described(self) -> dict[str, Any]:
+        data = self._document.data
         return {
             "media_type": self._document.media_type,
-            "size_bytes": len(self._document.data),
-            "sha256": digest_of(self._document.data),
+            "size_bytes": len(data),
+            "sha256": digest_of(data),
         }
 
     async def read(self, step: RunningStep) -> Mapping[str, Any]:
@@ -119,22 +124,16 @@ class _Task:
         from labharness.work.capability.document_analysis.proposing import proposed_task
 
         settings = self._around.settings
-        limits = settings.limits if isinstance(settings, DocumentSettings) else None
+        if not isinstance(settings, DocumentSettings):
+            settings = DocumentSettings()
         document = self._document
         try:
-            found = await read_apart(
-                document.data, document.media_type, limits or DocumentSettings().limits
-            )
+            found = await read_apart(document.data, document.media_type, settings.limits)
         except DocumentUnreadable as why:
             raise step.failed(str(why), FailureKind.INPUT) from None
         except LabError as why:
             raise step.failed(str(why)) from None
-        described = {
-            "media_type": document.media_type,
-            "size_bytes": len(document.data),
-            "sha256": digest_of(document.data),
-            "sections": found["sections"],
-        }
+        described = {**self._described(), "sections": found["sections"]}
         proposed = proposed_task(
             found["growth"],
             caller_id=self._around.caller_id,

@@ -1,8 +1,8 @@
 """Finds the sentences that state a quantity, a condition or an outcome.
 
-Each sentence is judged by marks that an expression recognises. A mark speaks for a finding or
-against it, by a fixed weight; `confidence` is the logistic function of their sum. So it is monotone
-(a mark that speaks for it never lowers it), it is the same for the same sentence, and
+Each sentence is judged by marks that an expression recognises (``marks.toml``). A mark speaks for a
+finding or against it, by a fixed weight; `confidence` is the logistic function of their sum. So it
+is monotone (a mark that speaks for it never lowers it), it is the same for the same sentence, and
 `KeyFinding.basis` names its marks. It holds as a frequency of being right for sentences like those
 that the weights were fitted to (docs/reference/document-analysis.md).
 
@@ -14,11 +14,15 @@ person, and the admission of the task, decide on it.
 
 import math
 import re
+import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any, Final, Literal
 
+from labharness.core.vocabulary.units import celsius_from_kelvin
 from labharness.work.capability.document_analysis.quantities import Quantity, quantities
 from labharness.work.capability.document_analysis.sections import Section, sentences
 
@@ -31,98 +35,17 @@ WORDS_MIN: Final = 4
 BEGIN: Final = -0.1
 """Sum without any mark: a confidence of 0.48, which a sentence without a mark never has."""
 
-MARKS: Final = {
-    "quantity": 1.4,  # a number with a known unit
-    "more_quantities": 0.5,
-    "outcome": 1.1,  # a verb that says what was found or reached
-    "comparison": 0.7,
-    "trend": 1.2,
-    "cause": 0.6,
-    "condition": 0.8,
-    "first_hand": 0.4,  # "we measured", "this work"
-    "section_results": 0.9,
-    "section_methods": 0.4,
-    "section_background": -1.3,
-    "hedged": -1.9,
-    "of_others": -1.2,
-    "future": -1.4,
-    "pointer": -1.9,
-    "question": -2.0,
-}
-"""The weight of each mark, fitted to sentences with the facts of twelve papers; its sign, which
-says whether it speaks for a finding, was chosen by hand."""
+_TABLE: Final = tomllib.loads(Path(__file__).with_name("marks.toml").read_text("utf-8"))
 
-_WEIGHED: Final = {
-    "outcome": re.compile(
-        r"\b(?:achiev|show|exhibit|demonstrat|reveal|increas|decreas|improv|reduc|yield|enhanc|"
-        r"observ|measur|obtain|reach|exceed|indicat|confirm|correspond|outperform|suppress|"
-        r"produc|deliver|attain|soften|stiffen|weaken|broaden|narrow|shrink|grow|fall|ris|lower|rais|"
-        r"quench|split|shift|chang|evolv|remain|stay|determin|promot|activat|limit|merg|mov|behav|"
-        r"becom|peak|work|react|form|rang|differ|stand)\w{0,3}\b|"
-        r"\b(?:found|grew|gave|gives|results? in|resulted in|"
-        r"leads? to|led to|rose|fell|drops?|dropped|is|are|was|were) (?=\D{0,40}\d)|"
-        r"达到|提高|降低|增加|减少|显示|表明|得到|测得|观察到|获得|超过"
-    ),
-    "comparison": re.compile(
-        r"\b(?:compared (?:to|with)|relative to|than|versus|vs\.?|baseline|control sample|"
-        r"respectively)\b|相比|高于|低于|优于",
-        re.IGNORECASE,
-    ),
-    "trend": re.compile(
-        r"\b(?:with (?:increasing|decreasing|each|higher|lower)|for each|as \w[^,;]{0,60} "
-        r"(?:increas|decreas|ris|fall|grow|shrink)\w{1,3}|scales? with|monotonic\w*|linear(?:ly)?|"
-        r"depends? on|independent of|insensitive to|unchanged|from (?:\w+ ){1,3}to|"
-        r"(?:times|twice) as|more \w+ than)\b|随着|正比|无关",
-        re.IGNORECASE,
-    ),
-    "cause": re.compile(
-        r"\b(?:because|due to|owing to|attributed to|aris(?:es?|ing) from|originates? from|"
-        r"caused by|since|therefore|thereby|leads? to|led to|so that|explains?|whereas)\b|"
-        r"由于|因此|导致",
-        re.IGNORECASE,
-    ),
-    "condition": re.compile(
-        r"\b(?:under|using|when|while|after|during|if|annealed|heated|deposited|grown|exposed|"
-        r"ambient|vacuum|atmosphere)\b|\b(?:at|for|in|with|from) (?=[~≈<>]?\s?\d)|"
-        r"条件下|温度下|气氛",
-        re.IGNORECASE,
-    ),
-    "first_hand": re.compile(
-        r"\b(?:we|our|this (?:work|study|paper)|here)\b|本文|我们", re.IGNORECASE
-    ),
-    "hedged": re.compile(
-        r"\b(?:may|might|could|possibl[ey]|probabl[ey]|likely|perhaps|presumably|appears?|seems?|"
-        r"speculate|hypothesi[sz]e|assum(?:e|ed|ing)|would|expect(?:ed)?|estimated?)\b|"
-        r"可能|也许|或许|估计",
-        re.IGNORECASE,
-    ),
-    "of_others": re.compile(
-        r"\bet al\b|\b(?:previous(?:ly)?|earlier|prior) (?:work|stud|report)|"
-        r"\b(?:reported (?:by|in|that)|in the literature|according to)\b|"
-        r"\[\d{1,3}(?:[,–-]\s?\d{1,3})*\]|"
-        r"文献",
-        re.IGNORECASE,
-    ),
-    "future": re.compile(
-        r"\b(?:will be|future work|further (?:work|stud)|remains? to be|should be investigated|"
-        r"we plan|to be determined)\b|今后|未来",
-        re.IGNORECASE,
-    ),
-    "pointer": re.compile(
-        r"\b(?:fig(?:ure|\.)|table|(?:is|are) (?:shown|plotted|listed) in|we now|"
-        r"the aim|in this section)(?!\w)|见图|如图",
-        re.IGNORECASE,
-    ),
-    "question": re.compile(r"[?？]\s*$"),
-}
+MARKS: Final[Mapping[str, float]] = {name: mark["weight"] for name, mark in _TABLE.items()}
+"""The weight of each mark."""
 
-_RESULTS: Final = re.compile(
-    r"result|discussion|conclusion|abstract|summary|finding|结果|讨论|结论|摘要"
-)
-_METHODS: Final = re.compile(
-    r"method|experiment|synthesis|growth|fabrication|procedure|实验|方法|制备"
-)
-_BACKGROUND: Final = re.compile(r"introduction|background|related|outlook|motivation|引言|背景")
+_IN_SENTENCE: Final = {
+    name: re.compile("|".join(mark["any"])) for name, mark in _TABLE.items() if "any" in mark
+}
+_IN_HEADING: Final = {
+    name: re.compile(mark["heading"]) for name, mark in _TABLE.items() if "heading" in mark
+}
 _NO_FINDINGS: Final = re.compile(
     r"^(?:references|bibliography|literature|acknowledge?ments?|funding|author contributions|"
     r"参考文献|致谢)"
@@ -205,17 +128,13 @@ def _states(marks: tuple[str, ...]) -> bool:
 
 def marks_of(sentence: str, measured: tuple[Quantity, ...], top: str) -> tuple[str, ...]:
     """Return the marks of a sentence in a section, in the order of `MARKS`."""
-    found = {name for name, pattern in _WEIGHED.items() if pattern.search(sentence)}
+    found = {name for name, pattern in _IN_SENTENCE.items() if pattern.search(sentence)}
     if measured:
         found.add("quantity")
     if len(measured) > 1:
         found.add("more_quantities")
-    if _BACKGROUND.search(top):
-        found.add("section_background")
-    elif _RESULTS.search(top):
-        found.add("section_results")
-    elif _METHODS.search(top):
-        found.add("section_methods")
+    kinds = (name for name, pattern in _IN_HEADING.items() if pattern.search(top))
+    found.update(islice(kinds, 1))
     return tuple(name for name in MARKS if name in found)
 
 
@@ -246,7 +165,6 @@ COMPARED: Final = re.compile(
 DWELL: Final = re.compile(r"\bfor (?:~|about |another )?$|生长\s?$", re.IGNORECASE)
 ARGON: Final = re.compile(r"\s?(?:of |flow of )?(?:Ar\b|argon)", re.IGNORECASE)
 
-ZERO_CELSIUS_K: Final = 273.15
 HOT_ENOUGH_K: Final = (673.15, 1773.15)
 """Below 400 degC nothing grows in this way; above 1500 degC no tube stands."""
 
@@ -288,12 +206,9 @@ def _substrate(said: list[str], material: str) -> str | None:
 
 
 def _most_often(said: list[str]) -> str | None:
-    counts: dict[str, int] = {}
-    for sentence in said:
-        for metal, other in MATERIALS.findall(sentence):
-            name = f"{metal}2" if metal else other
-            counts[name] = counts.get(name, 0) + 1
-    return max(counts, key=lambda name: counts[name], default=None)
+    pairs = (pair for sentence in said for pair in MATERIALS.findall(sentence))
+    counts = Counter(f"{metal}2" if metal else other for metal, other in pairs)
+    return max(counts, key=counts.__getitem__, default=None)
 
 
 def _temperatures(said: list[str]) -> Iterator[tuple[float, float]]:
@@ -304,7 +219,10 @@ def _temperatures(said: list[str]) -> Iterator[tuple[float, float]]:
         for each in quantities(sentence[: beside.start()] if beside else sentence):
             low, high = HOT_ENOUGH_K
             if each.si_unit == "K" and low <= each.si_low <= each.si_high <= high:
-                yield _celsius(each.si_low), _celsius(each.si_high)
+                yield (
+                    round(celsius_from_kelvin(each.si_low), 2),
+                    round(celsius_from_kelvin(each.si_high), 2),
+                )
 
 
 def _recipe(said: list[str]) -> Iterator[tuple[str, float]]:
@@ -321,7 +239,3 @@ def _recipe(said: list[str]) -> Iterator[tuple[str, float]]:
                 if each.unit == "sccm" and ARGON.match(after):
                     found.setdefault("argon_sccm", each.low)
     yield from found.items()
-
-
-def _celsius(kelvin: float) -> float:
-    return round(kelvin - ZERO_CELSIUS_K, 2)

@@ -1,116 +1,25 @@
 """Finds numbers with units in a sentence, and writes each in SI units.
 
-A table of the units that papers on materials use, and one expression that reads a number. A number
-whose unit is not in the table is left out: nothing is guessed.
+A table of the units that papers on materials use (``units.toml``), and one expression that reads a
+number. A number whose unit is not in the table is left out: nothing is guessed.
 """
 
 import math
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
-_PREFIXES: Final = {
-    "T": 1e12,
-    "G": 1e9,
-    "M": 1e6,
-    "k": 1e3,
-    "h": 1e2,
-    "c": 1e-2,
-    "m": 1e-3,
-    "µ": 1e-6,
-    "n": 1e-9,
-    "p": 1e-12,
-    "f": 1e-15,
-}
-"""SI brochure, 9th edition, table 7; what no laboratory writes is left out."""
+from labharness.core.vocabulary.units import ZERO_CELSIUS_K
 
-_PREFIXED: Final = {
-    "m": (1.0, "m"),
-    "g": (1e-3, "kg"),
-    "s": (1.0, "s"),
-    "A": (1.0, "A"),
-    "K": (1.0, "K"),
-    "mol": (1.0, "mol"),
-    "Hz": (1.0, "Hz"),
-    "N": (1.0, "N"),
-    "Pa": (1.0, "Pa"),
-    "bar": (1e5, "Pa"),
-    "Torr": (101_325 / 760, "Pa"),
-    "torr": (101_325 / 760, "Pa"),
-    "J": (1.0, "J"),
-    "W": (1.0, "W"),
-    "V": (1.0, "V"),
-    "F": (1.0, "F"),
-    "Ω": (1.0, "Ω"),
-    "ohm": (1.0, "Ω"),
-    "S": (1.0, "S"),
-    "eV": (1.602176634e-19, "J"),  # SI brochure, table 8, exact
-    "L": (1e-3, "m^3"),
-}
-"""Units that take a prefix, each in SI units."""
-
-_ALONE: Final = {
-    "%": (0.01, "1"),
-    "percent": (0.01, "1"),
-    "ppm": (1e-6, "1"),
-    "ppb": (1e-9, "1"),
-    "wt%": (0.01, "1"),
-    "at%": (0.01, "1"),
-    "mol%": (0.01, "1"),
-    "min": (60.0, "s"),
-    "h": (3600.0, "s"),
-    "d": (86_400.0, "s"),
-    "Å": (1e-10, "m"),
-    "atm": (101_325.0, "Pa"),
-    "psi": (6_894.757, "Pa"),
-    "sccm": (1e-6 / 60, "m^3/s"),  # at 0 degC and 101,325 Pa
-    "slm": (1e-3 / 60, "m^3/s"),
-    "rpm": (1 / 60, "Hz"),
-    "inch": (0.0254, "m"),
-    "fold": (1.0, "1"),
-}
-_WORDS: Final = {
-    "percent": "percent",
-    "seconds": "s",
-    "second": "s",
-    "sec": "s",
-    "minutes": "min",
-    "minute": "min",
-    "mins": "min",
-    "hours": "h",
-    "hour": "h",
-    "hrs": "h",
-    "hr": "h",
-    "days": "d",
-    "day": "d",
-    "inches": "inch",
-    "liter": "L",
-    "liters": "L",
-    "litres": "L",
-    "mbar": "mbar",
-    "times": "fold",
-    "-fold": "fold",
-    "wt.%": "wt%",
-    "at.%": "at%",
-    "degrees Celsius": "°C",
-    "degree Celsius": "°C",
-    "degC": "°C",
-    "℃": "°C",
-    "ºC": "°C",
-    "Kelvin": "K",
-    "摄氏度": "°C",
-    "分钟": "min",
-    "小时": "h",
-    "秒": "s",
-    "纳米": "nm",
-    "微米": "µm",
-}
+_UNITS: Final = tomllib.loads(Path(__file__).with_name("units.toml").read_text("utf-8"))
+_WORDS: Final[Mapping[str, str]] = _UNITS["words"]
 """Other ways to write a unit."""
 
 _CELSIUS: Final = "°C"
-_ZERO_CELSIUS_K: Final = 273.15
 
 _NUMBER: Final = r"[+\-−]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[+\-−]?\d+(?:\.\d+)?(?:[eE][+\-−]?\d{1,3})?"
 _POWER: Final = r"(?:\s?[×x·]\s?10\s?\^?\s?(?P<exponent>[+\-−]?\d{1,3}|[⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹]{1,4}))?"
@@ -161,14 +70,8 @@ class Quantity:
 
 def quantities(sentence: str) -> tuple[Quantity, ...]:
     """Return the quantities that a sentence states, in their order; a range is one of them."""
-    return tuple(_found(sentence))
-
-
-def _found(sentence: str) -> Iterator[Quantity]:
-    for match in _expression().finditer(sentence):
-        found = _quantity(match)
-        if found is not None:
-            yield found
+    found = (_quantity(match) for match in _expression().finditer(sentence))
+    return tuple(each for each in found if each is not None)
 
 
 def _quantity(match: re.Match[str]) -> Quantity | None:
@@ -188,7 +91,7 @@ def _quantity(match: re.Match[str]) -> Quantity | None:
         low, high = (first - second, first + second) if within else (first, second)
     if match["to"] == "and" or low > high or not math.isfinite(high):
         low = high = first  # "5 and 3 nm" are two facts; the first has no unit of its own
-    offset = _ZERO_CELSIUS_K if unit == _CELSIUS else 0.0
+    offset = ZERO_CELSIUS_K if unit == _CELSIUS else 0.0
     return Quantity(
         text=match[0].strip(),
         low=low,
@@ -209,11 +112,11 @@ def _plain(text: str | None) -> str:
 @cache
 def _atoms() -> dict[str, tuple[float, str]]:
     """Return every unit without powers, by its sign."""
-    found = dict(_PREFIXED)
-    for sign, (factor, si_unit) in _PREFIXED.items():
-        for prefix, times in _PREFIXES.items():
+    found: dict[str, tuple[float, str]] = dict(_UNITS["prefixed"])
+    for sign, (factor, si_unit) in _UNITS["prefixed"].items():
+        for prefix, times in _UNITS["prefixes"].items():
             found.setdefault(prefix + sign, (factor * times, si_unit))
-    found |= _ALONE  # "min" is a minute, not a milli-inch, "h" an hour, "d" a day
+    found |= _UNITS["alone"]
     found |= {"μ" + sign[1:]: scale for sign, scale in found.items() if sign.startswith("µ")}
     found[_CELSIUS] = (1.0, "K")
     return found

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -43,7 +44,7 @@ VOID: Final = frozenset(
 
 
 class _Unreadable(Exception):
-    """The document cannot be read; the first argument is a word of `supervised.REASONS`."""
+    """The document cannot be read; the first argument is the end of one of `supervised.REASONS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +207,7 @@ def _pdf_lines(data: bytes) -> list[_Line]:
         raise
     except DependencyError:
         raise _Unreadable("encrypted") from None
-    except (
-        PyPdfError,
-        ValueError,
-        KeyError,
-        TypeError,
-        IndexError,
-        AttributeError,
-        OSError,
-    ) as why:
+    except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, OSError) as why:
         raise _Unreadable(_reason(why)) from None
     return lines
 
@@ -251,10 +244,10 @@ def _page_lines(page: Any, number: int) -> list[_Line]:  # noqa: ANN401 - pypdf'
 
 
 def _usual_size(lines: list[_Line]) -> float:
-    counts: dict[float, int] = {}
+    counts = Counter[float]()
     for line in lines:
-        counts[round(line.size, 1)] = counts.get(round(line.size, 1), 0) + len(line.text)
-    return max(counts, key=lambda size: counts[size], default=0.0)
+        counts[round(line.size, 1)] += len(line.text)
+    return max(counts, key=counts.__getitem__, default=0.0)
 
 
 def _pdf_heading(line: _Line, body: float) -> tuple[int, str, str] | None:

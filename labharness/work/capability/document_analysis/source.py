@@ -19,17 +19,17 @@ from urllib.parse import urljoin, urlsplit
 
 from labharness.core.clock import steady_s
 from labharness.core.errors import LabError
-from labharness.core.files.allowed import allowed_file, path_of
-from labharness.core.files.named import open_named
-from labharness.core.vocabulary.texts import Text
+from labharness.core.files.allowed import path_of
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.work.capability import CannotDo, Surroundings
 from labharness.work.capability.document_analysis.settings import (
     DocumentSettings,
+    Origin,
     not_listed,
     origin_of,
     origins_of,
 )
-from labharness.work.capability.stored import artifact_of_caller
+from labharness.work.capability.stored import content_of
 
 REDIRECTS_MAX: Final = 3
 SILENT_S: Final = 10.0
@@ -50,11 +50,11 @@ class NotFetched(LabError, ConnectionError, code="not_fetched"):
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
-    """A document as a server gave it.
+class Document:
+    """A document before it is read.
 
     Attributes:
-        media_type: As the server calls it, in lower case; ``""`` where it does not.
+        media_type: As its caller or its server calls it; ``""`` where none does.
     """
 
     data: bytes
@@ -69,7 +69,7 @@ def resolved(host: str, port: int) -> Sequence[str]:
 
 def fetch(
     uri: str, settings: DocumentSettings, folder: Path, *, resolve: Resolve = resolved
-) -> Fetched:
+) -> Document:
     """Return the document at an address.
 
     Args:
@@ -85,14 +85,14 @@ def fetch(
     until_s = steady_s() + settings.wall_s
     context = _context(settings, folder)
     for _ in range(REDIRECTS_MAX + 1):
-        address = _judged(uri, settings, resolve)
+        origin, address = _judged(uri, settings, resolve)
         try:
-            found = _asked(uri, address, context, settings.bytes_max, until_s)
+            found = _asked(uri, origin, address, context, settings.bytes_max, until_s)
         except (OSError, http.client.HTTPException) as why:
             if isinstance(why, LabError):
                 raise
             raise NotFetched(Text("fetch.failed", why=type(why).__name__)) from None
-        if isinstance(found, Fetched):
+        if isinstance(found, Document):
             return found
         uri = urljoin(uri, found)
     raise NotFetched(Text("fetch.redirects", most=REDIRECTS_MAX))
@@ -107,8 +107,8 @@ def _context(settings: DocumentSettings, folder: Path) -> ssl.SSLContext:
         raise NotFetched(Text("fetch.certificates")) from None
 
 
-def _judged(uri: str, settings: DocumentSettings, resolve: Resolve) -> str:
-    """Return an address of the host that may be connected to."""
+def _judged(uri: str, settings: DocumentSettings, resolve: Resolve) -> tuple[Origin, str]:
+    """Return the origin, and an address of its host that may be connected to."""
     origin = origin_of(uri)
     allowed = list(origins_of(settings, origin)) if origin is not None else []
     if origin is None or not allowed:
@@ -116,12 +116,12 @@ def _judged(uri: str, settings: DocumentSettings, resolve: Resolve) -> str:
     try:
         addresses = resolve(*origin)
     except OSError:
-        raise NotFetched(Text("fetch.no_address", host=origin[0])) from None
+        addresses = ()
     if not addresses:
         raise NotFetched(Text("fetch.no_address", host=origin[0]))
     if not any(allowed) and not all(_is_public(each) for each in addresses):
         raise OriginForbidden(Text("fetch.private", host=origin[0]))
-    return addresses[0]
+    return origin, addresses[0]
 
 
 def _is_public(address: str) -> bool:
@@ -153,13 +153,15 @@ class _Connection(http.client.HTTPSConnection):
 
 
 def _asked(
-    uri: str, address: str, context: ssl.SSLContext, bytes_max: int, until_s: float
-) -> Fetched | str:
+    uri: str,
+    origin: Origin,
+    address: str,
+    context: ssl.SSLContext,
+    bytes_max: int,
+    until_s: float,
+) -> Document | str:
     """Ask once; return the document, or where else it is."""
     parts = urlsplit(uri)
-    origin = origin_of(uri)
-    if origin is None:
-        raise OriginForbidden(Text("fetch.not_listed", origin=_shown(uri), listed="none"))
     connection = _Connection(*origin, address, context)
     try:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -170,7 +172,7 @@ def _asked(
         if answer.status != 200:
             raise NotFetched(Text("fetch.status", status=answer.status))
         data = _read(answer, bytes_max, until_s)
-        return Fetched(data, answer.headers.get_content_type().lower())
+        return Document(data, answer.headers.get_content_type().lower())
     finally:
         connection.close()
 
@@ -196,19 +198,18 @@ SUFFIXES: Final = {
     ".htm": "text/html",
     ".pdf": "application/pdf",
 }
+NOT_FOR_CALLER: Final = {
+    "no_artifact": "document.no_artifact",
+    "no_folder": "document.no_folder",
+    "not_there": "document.not_there",
+}
+"""The text of each reason of `content_of`."""
+
 PDF_MARK: Final = b"%PDF-"
 
 
-class DocumentRefused(LabError, ValueError, code="document_refused"):
+class DocumentRefused(CodedError, ValueError, code="document_refused"):
     """A document may not be read, or is not there; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A document before it is read."""
-
-    data: bytes
-    media_type: str
 
 
 def source_fault(inputs: Mapping[str, Any], settings: DocumentSettings) -> CannotDo | None:
@@ -256,21 +257,22 @@ def document_of(inputs: Mapping[str, Any], around: Surroundings) -> Document:
     """
     settings = around.settings
     if not isinstance(settings, DocumentSettings):
-        raise DocumentRefused(Text("document.no_folder"))
+        raise DocumentRefused("document.no_folder")
     if "document" in inputs:
         data = inputs["document"].encode("utf-8", "replace")
         return Document(data, inputs.get("media_type", "text/plain"))
     uri = inputs["document_uri"]
     said = inputs.get("media_type", "")
-    scheme = urlsplit(uri).scheme
-    if scheme == "https":
+    if urlsplit(uri).scheme == "https":
         fetched = fetch(uri, settings, around.lab_folder)
         return Document(fetched.data, said or _kind(uri, fetched.data, fetched.media_type))
-    if scheme == "file":
-        path = _of_file(uri, around, settings)
-        name, data = path.name, _bytes_of(path, settings.bytes_max)
-    else:
-        name, data = _of_run(uri, around, settings.bytes_max)
+    most = settings.bytes_max
+    found = content_of(uri, around, settings.folders, "document-analysis", most)
+    if isinstance(found, str):
+        raise DocumentRefused(NOT_FOR_CALLER[found])
+    name, data = found
+    if len(data) > most:
+        raise DocumentRefused("document.too_large", most=most)
     return Document(data, said or _kind(name, data, ""))
 
 
@@ -282,37 +284,3 @@ def _kind(name: str, data: bytes, said: str) -> str:
         return said
     suffix = Path(urlsplit(name).path).suffix.lower()
     return SUFFIXES.get(suffix, said or "application/octet-stream")
-
-
-def _of_file(uri: str, around: Surroundings, settings: DocumentSettings) -> Path:
-    folders = [(around.lab_folder / each).resolve() for each in settings.folders]
-    try:
-        found = allowed_file(uri, folders)
-    except FileNotFoundError:
-        raise DocumentRefused(Text("document.not_there")) from None
-    if found is None:
-        raise DocumentRefused(Text("document.no_folder"))  # the same whether it is there or not
-    return found
-
-
-def _bytes_of(path: Path, bytes_max: int) -> bytes:
-    try:
-        with open_named(path) as file:
-            data = file.read(bytes_max + 1)
-    except OSError:
-        raise DocumentRefused(Text("document.not_there")) from None
-    return _bounded(data, bytes_max)
-
-
-def _bounded(data: bytes, bytes_max: int) -> bytes:
-    if len(data) > bytes_max:
-        raise DocumentRefused(Text("document.too_large", most=bytes_max))
-    return data
-
-
-def _of_run(uri: str, around: Surroundings, bytes_max: int) -> tuple[str, bytes]:
-    found = artifact_of_caller(uri, around, "document-analysis", bytes_max + 1)
-    if found is None:
-        raise DocumentRefused(Text("document.no_artifact"))
-    name, data = found
-    return name, _bounded(data, bytes_max)

@@ -10,35 +10,21 @@ from contextlib import suppress
 from typing import Any, Final
 
 from labharness.core.vocabulary.extras import EXTRAS, all_to_install
-from labharness.core.vocabulary.texts import CodedError, Text
+from labharness.core.vocabulary.texts import CodedError
 from labharness.work.capability.document_analysis.reading import Limits
 
 READER: Final = "labharness.work.capability.document_analysis.reading"
 ANSWER_BYTES_MAX: Final = 2 * 1_024 * 1_024
 """Most bytes of an answer: a hundred findings of 600 characters have a tenth of it."""
 
-PASSED_ON: Final = (
-    "LANG",
-    "LC_ALL",
-    "PATH",
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "SYSTEMROOT",
-    "VIRTUAL_ENV",
-)
+PASSED_ON = ("LANG", "LC_ALL", "PATH", "PYTHONHOME", "PYTHONPATH", "SYSTEMROOT", "VIRTUAL_ENV")
 """The environment of the reader: no secret of the house is in it."""
 
-REASONS: Final = {
-    "damaged": Text("document.damaged"),
-    "encrypted": Text("document.encrypted"),
-    "media_type": Text("document.media_type"),
-    "no_text": Text("document.no_text"),
-    "not_text": Text("document.not_text"),
-    "not_utf8": Text("document.not_utf8"),
-    "too_deep": Text("document.too_deep"),
-    "too_long": Text("document.too_long"),
-}
-"""The words by which the reader says why a document cannot be read."""
+REASONS: Final = (
+    *("document.damaged", "document.encrypted", "document.media_type", "document.no_text"),
+    *("document.not_text", "document.not_utf8", "document.too_deep", "document.too_long"),
+)
+"""The texts of the words by which the reader says why a document cannot be read."""
 
 
 class DocumentUnreadable(CodedError, ValueError, code="document_unreadable"):
@@ -132,5 +118,6 @@ def _answer(out: bytes, code: int, limits: Limits) -> Mapping[str, Any]:
     if why == "memory":
         raise DocumentUnreadable("document.memory", most_mb=limits.memory_bytes // 1_000_000)
     if why is not None:
-        raise DocumentUnreadable(REASONS.get(why, REASONS["damaged"]))
+        told = f"document.{why}"
+        raise DocumentUnreadable(told if told in REASONS else REASONS[0])
     return found
