@@ -20,8 +20,8 @@ IN_STORED_SPECTRA = (
     PlantedBug(
         "answer below the confidence that its caller asks for",
         f"{HERE}.stored:StoredSpectra.answer",
-        "why_not(found, verdict, film, threshold)",
-        "why_not(found, verdict, film, 0.0)",
+        "threshold = threshold_of(constraints)",
+        "threshold = 0.0",
         STORED + "test_a_film_that_leaves_doubt_is_no_answer",
         promise=48,
         detector="verdict",

@@ -5,6 +5,7 @@ The spectra of a run that came to no end, in the form of those of an answer.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -42,30 +43,55 @@ def film_answer(records: Sequence[StepRecord], threshold: float) -> Answer | NoA
     found, analysis = results.get("survey"), results.get("analysis")
     if found is None or analysis is None:
         return NoAnswer(Text("answer.too_early"), {})
-    verdict = analysis["verdict"]
-    film = distribution(found, verdict)
-    seen = {"film": film, "raman_analysis": raman_analysis(found, verdict)}
+    verdict, spots = analysis["verdict"], analysis["spots"]
     spectra = _raw_spectra(analysis, results.get("photoluminescence"), found)
+    answer = judged_answer(found, verdict, threshold, spots, (spectra,))
+    if isinstance(answer, NoAnswer):
+        return answer
+    warnings = [note for note in verdict["notes"] if note.code != "note.six"]
+    if verdict["layer_count"] == SIX_OR_MORE:
+        warnings.append(Text("answer.six"))
+    return replace(answer, warnings=tuple(warnings))
+
+
+def judged_answer(
+    found: Mapping[str, Any],
+    verdict: Mapping[str, Any],
+    threshold: float,
+    spots: Sequence[Mapping[str, Any]] = (),
+    artifacts: tuple[ArtifactContent, ...] = (),
+) -> Answer | NoAnswer:
+    """Return the answer that a verdict makes, or why it makes none.
+
+    Args:
+        found: The survey: ``places``, and ``film`` with those that have film.
+        verdict: As `judge` gives it.
+        threshold: Least confidence that the caller accepts.
+        spots: The spectra, of which the clearest one is an output.
+        artifacts: Come with either.
+    """
+    film = distribution(found, verdict)
+    analysis = raman_analysis(found, verdict)
     reason, way_out = why_not(found, verdict, film, threshold)
     if reason:
-        return NoAnswer(reason, seen, (spectra,), way_out)
-    best = analysis["spots"][verdict["best_spot"]]
-    offset_cm1 = verdict["spots"][verdict["best_spot"]]["silicon_offset_cm1"] or 0.0
+        seen = {"film": film, "raman_analysis": analysis}
+        return NoAnswer(reason, seen, artifacts, way_out)
     outputs = {
         "peak_distance": round(verdict["peak_distance_cm1"], 3),
         "layer_count": verdict["layer_count"],
         "confidence": verdict["confidence"],
         "film": film,
-        "spectrum_data": {
-            "raman_shift": [round(value + offset_cm1, 3) for value in best["raman_shift"]],
-            "intensity": list(best["counts"]),
-        },
-        "raman_analysis": seen["raman_analysis"],
+        **(_clearest(spots, verdict) if spots else {}),
+        "raman_analysis": analysis,
     }
-    warnings = [note for note in verdict["notes"] if note.code != "note.six"]
-    if verdict["layer_count"] == SIX_OR_MORE:
-        warnings.append(Text("answer.six"))
-    return Answer(outputs, (spectra,), tuple(warnings), film["headline"])
+    return Answer(outputs, artifacts, tuple(verdict["notes"]), film["headline"])
+
+
+def _clearest(spots: Sequence[Mapping[str, Any]], verdict: Mapping[str, Any]) -> dict[str, Any]:
+    best = spots[verdict["best_spot"]]
+    offset_cm1 = verdict["spots"][verdict["best_spot"]]["silicon_offset_cm1"] or 0.0
+    shift = [round(value + offset_cm1, 3) for value in best["raman_shift"]]
+    return {"spectrum_data": {"raman_shift": shift, "intensity": list(best["counts"])}}
 
 
 def why_not(
@@ -116,8 +142,7 @@ def _raw_spectra(
         "raman": analysis["spots"],
         "photoluminescence": [] if glow is None else glow["spectra"],
     }
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return ArtifactContent("raw_spectrum", "application/json", text.encode())
+    return _file("raw_spectrum", content)
 
 
 def spectra_so_far(
@@ -166,8 +191,12 @@ def _artifact(spectra: Sequence[QueryResult], laser_nm: float) -> ArtifactConten
             for each in _last_at_each_place(spectra, GLOW)
         ],
     }
+    return _file("partial_raw_spectrum", content)
+
+
+def _file(name: str, content: Mapping[str, Any]) -> ArtifactContent:
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return ArtifactContent("partial_raw_spectrum", "application/json", text.encode())
+    return ArtifactContent(name, "application/json", text.encode())
 
 
 def _last_at_each_place(spectra: Sequence[QueryResult], kind: str) -> Iterable[QueryResult]:

@@ -121,58 +121,50 @@ def add_look(
 
     turn("to_raman", raman_nm, Text("step.to_raman"))
     steps.holdable = False  # the laser is on in there, and would stand on one spot
-    steps.add(
-        "survey",
-        "survey",
-        Text("step.survey"),
-        {
-            "sets": [LASER_ON],
-            "laser_nm": laser_nm,
-            "film_places": SPOTS_MAX,
-            "places_min": FILM_PLACES_SEEN_MIN,
-        },
-        expected_s=LOOK_S * 2 * FILM_PLACES_SEEN_MIN,
-        timeout_s=3600.0,
-    )
+    least = {"film_places": SPOTS_MAX, "places_min": FILM_PLACES_SEEN_MIN}
+    asked: dict[str, Any] = {"sets": [LASER_ON], "laser_nm": laser_nm, **least}
+    usual_s = LOOK_S * 2 * FILM_PLACES_SEEN_MIN
+    what = Text("step.survey")
+    steps.add("survey", "survey", what, asked, expected_s=usual_s, timeout_s=3600.0)
+    asked = {"sets": [LASER_ON], "survey": "${dependencies.survey.result}", "spots": SPOTS}
     steps.add(
         "raman_map",
         "raman_map",
         Text("step.spectra", spots=SPOTS),
-        {"sets": [LASER_ON], "survey": "${dependencies.survey.result}", "spots": SPOTS},
+        asked,
         expected_s=SPOT_S * SPOTS,
         timeout_s=7200.0,
         uses=("survey",),
     )
     turn("to_pl", PL_NM, Text("step.to_glow"))
+    spots = "${dependencies.raman_map.result.spots}"
+    dark_counts = "${dependencies.survey.result.dark_counts}"
     steps.add(
         "photoluminescence",
         "photoluminescence",
         Text("step.glow"),
-        {
-            "sets": [LASER_ON],
-            "spots": "${dependencies.raman_map.result.spots}",
-            "dark_counts": "${dependencies.survey.result.dark_counts}",
-        },
+        {"sets": [LASER_ON], "spots": spots, "dark_counts": dark_counts},
         expected_s=SPOT_S * SPOTS / 4,
         timeout_s=7200.0,
         uses=("survey", "raman_map"),
     )
     turn("back_to_raman", raman_nm, Text("step.back_to_raman"))
     steps.stage = "analysis"
+    asked = {
+        "sets": [LASER_ON],
+        "spots": spots,
+        "pl_heights_per_s": "${dependencies.photoluminescence.result.heights_per_s}",
+        "survey": "${dependencies.survey.result}",
+        "spots_max": SPOTS_MAX,
+        "threshold": threshold,
+        "reference": {name: dict(row) for name, row in reference.items()},
+        **({} if origin is None else {"origin": origin}),
+    }
     steps.add(
         "analysis",
         "analyse",
         Text("step.judge"),
-        {
-            "sets": [LASER_ON],
-            "spots": "${dependencies.raman_map.result.spots}",
-            "pl_heights_per_s": "${dependencies.photoluminescence.result.heights_per_s}",
-            "survey": "${dependencies.survey.result}",
-            "spots_max": SPOTS_MAX,
-            "threshold": threshold,
-            "reference": {name: dict(row) for name, row in reference.items()},
-            **({} if origin is None else {"origin": origin}),
-        },
+        asked,
         expected_s=10.0,
         timeout_s=7200.0,
         kind=InstructionKind.ANALYSIS,

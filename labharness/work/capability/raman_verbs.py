@@ -74,20 +74,17 @@ async def survey(step: RunningStep) -> Mapping[str, Any]:
     looked = 0
     async with _laser(step):
         for x_um, y_um in grid():
-            await _move(step, x_um, y_um)
-            about = {"of": SURVEY, "x_um": x_um, "y_um": y_um}
-            wavelength_nm, counts, exposure_s = await _expose(step, SURVEY_S, about)
+            place = {"x_um": x_um, "y_um": y_um}
+            wavelength_nm, counts, exposure_s = await _look(step, SURVEY, place, SURVEY_S)
             shift = raman_shift(asked["laser_nm"], wavelength_nm)
             try:
                 height = sees_film(shift, [value - dark_counts for value in counts])
             except ValueError as why:
-                raise step.failed(
-                    Text("raman.survey", x_um=x_um, y_um=y_um, why=str(why))
-                ) from None
+                text = Text("raman.survey", x_um=x_um, y_um=y_um, why=str(why))
+                raise step.failed(text) from None
             looked += 1
             if height is not None:
-                per_s = height / exposure_s
-                film.append({"x_um": x_um, "y_um": y_um, "a1g_counts_per_s": per_s})
+                film.append({**place, "a1g_counts_per_s": height / exposure_s})
             if len(film) >= asked["film_places"] and looked >= asked["places_min"]:
                 break
     return {
@@ -112,26 +109,17 @@ async def photoluminescence(step: RunningStep) -> Mapping[str, Any]:
     if spots:
         async with _laser(step):
             for spot in spots:
-                await _move(step, spot["x_um"], spot["y_um"])
                 wanted_s = max(PL_SHARE * spot["exposure_s"], EXPOSURE_S_MIN)
-                about = {"of": GLOW, "x_um": spot["x_um"], "y_um": spot["y_um"]}
-                wavelength_nm, counts, exposure_s = await _expose(step, wanted_s, about)
+                wavelength_nm, counts, exposure_s = await _look(step, GLOW, spot, wanted_s)
                 try:
-                    height = peak_over_background(
-                        wavelength_nm, [value - dark_counts for value in counts]
-                    )
+                    light = [value - dark_counts for value in counts]
+                    height = peak_over_background(wavelength_nm, light)
                 except ValueError as why:
                     raise step.failed(Text("raman.glow", why=str(why))) from None
                 heights.append(height / exposure_s)
-                spectra.append(
-                    {
-                        "x_um": spot["x_um"],
-                        "y_um": spot["y_um"],
-                        "exposure_s": exposure_s,
-                        "wavelength_nm": list(wavelength_nm),
-                        "counts": list(counts),
-                    }
-                )
+                taken = {**_place(spot), "exposure_s": exposure_s}
+                axis = {"wavelength_nm": list(wavelength_nm)}
+                spectra.append({**taken, **axis, "counts": list(counts)})
     return {"heights_per_s": heights, "spectra": spectra}
 
 
@@ -172,18 +160,10 @@ async def _raman_spots(
     spots = []
     async with _laser(step):
         for place in places[first:end]:
-            await _move(step, place["x_um"], place["y_um"])
-            about = {"of": MAP, "x_um": place["x_um"], "y_um": place["y_um"]}
-            wavelength_nm, counts, took_s = await _expose(step, exposure_s, about)
-            spots.append(
-                {
-                    "x_um": place["x_um"],
-                    "y_um": place["y_um"],
-                    "exposure_s": took_s,
-                    "raman_shift": raman_shift(found["laser_nm"], wavelength_nm),
-                    "counts": list(counts),
-                }
-            )
+            wavelength_nm, counts, took_s = await _look(step, MAP, place, exposure_s)
+            taken = {**_place(place), "exposure_s": took_s}
+            axis = {"raman_shift": raman_shift(found["laser_nm"], wavelength_nm)}
+            spots.append({**taken, **axis, "counts": list(counts)})
     return spots
 
 
@@ -195,6 +175,18 @@ async def _laser(step: RunningStep) -> AsyncIterator[None]:
         yield
     finally:
         await step.operations.perform(Command("laser.emission", 0, ""))
+
+
+def _place(spot: Mapping[str, float]) -> dict[str, float]:
+    return {"x_um": spot["x_um"], "y_um": spot["y_um"]}
+
+
+async def _look(
+    step: RunningStep, of: str, spot: Mapping[str, float], exposure_s: float
+) -> tuple[Sequence[float], Sequence[float], float]:
+    """Take a spectrum of a kind at a place, as `_expose` returns it."""
+    await _move(step, spot["x_um"], spot["y_um"])
+    return await _expose(step, exposure_s, {"of": of, **_place(spot)})
 
 
 async def _move(step: RunningStep, x_um: float, y_um: float) -> None:

@@ -13,6 +13,7 @@ from labharness.work.capability import (
     Planned,
     QueryResult,
     declared,
+    threshold_of,
 )
 from labharness.work.capability.cvd.answer import compose, growth_log
 from labharness.work.capability.cvd.planner import plan_growth
@@ -57,7 +58,7 @@ class CvdSynthesis:
         recipe = make_recipe(inputs, line)
         if isinstance(recipe, CannotDo):
             return recipe
-        return plan_growth(recipe, line, _threshold(constraints))
+        return plan_growth(recipe, line, threshold_of(constraints))
 
     def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
         """Return cooler, slower and plainer growths near to the one asked for."""
@@ -67,7 +68,7 @@ class CvdSynthesis:
         self, records: Sequence[StepRecord], constraints: Mapping[str, Any]
     ) -> Answer | NoAnswer:
         """Compose the outputs of a run."""
-        return compose(records, _threshold(constraints), str(constraints.get("intent") or ""))
+        return compose(records, threshold_of(constraints), str(constraints.get("intent") or ""))
 
     def so_far(
         self, records: Sequence[StepRecord], measured: Sequence[QueryResult]
@@ -75,10 +76,6 @@ class CvdSynthesis:
         """Return growth log and spectra of a run that came to no end."""
         found = spectra_so_far(records, measured)
         return replace(found, outputs={"growth_log": growth_log(records), **found.outputs})
-
-
-def _threshold(constraints: Mapping[str, Any]) -> float:
-    return float(constraints.get("confidence_threshold") or 0.0)
 
 
 CAPABILITY = CvdSynthesis()

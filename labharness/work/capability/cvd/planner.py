@@ -84,38 +84,18 @@ def _load(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
     # a run that died under vacuum left it so; of any other the vent is open, and this takes no time
     _fill(steps, "load_", facts, growth, VENTED_TORR_GAUGE, expected_s=0.0)
     for heater in HEATERS:
+        what, until_s = Text("step.cold", heater=heater), OPERATOR_S_MAX
         # 24 h: whatever an earlier run left hot has cooled by then
-        steps.wait(
-            f"load_{heater}_cold",
-            Text("step.cold", heater=heater),
-            1.0,
-            f"{heater}.temperature",
-            timeout_s=OPERATOR_S_MAX,
-            at_most=open_below_c,
-        )
+        _cool_wait(steps, f"load_{heater}_cold", what, heater, open_below_c, 1.0, until_s)
     # an earlier run, or a person, may have left any gas in the tube
     what = Text("step.flush", volumes=volumes, contaminant="hydrogen")
     _prove(steps, "load_flush_hydrogen", what, "hydrogen", facts, growth)
     told = ("moo3_mass_mg", "sulfur_mass_mg", "substrate", "sample_id")
     details = {name: getattr(recipe, name) for name in told}
     steps.set("load_flow", "argon.setpoint", IDLE_SCCM, "sccm", Text("step.idle_flow"))
-    steps.add(
-        "load",
-        "ask_operator",
-        Text("step.load"),
-        {
-            "action": "load",
-            "text": Text(
-                "operator.load",
-                moo3_mg=recipe.moo3_mass_mg,
-                substrate=recipe.substrate,
-                sulfur_mg=recipe.sulfur_mass_mg,
-            ),
-            "details": details,
-        },
-        expected_s=growth["operator_s"],
-        timeout_s=OPERATOR_S_MAX,
-    )
+    moo3_mg, sulfur_mg = recipe.moo3_mass_mg, recipe.sulfur_mass_mg
+    text = Text("operator.load", moo3_mg=moo3_mg, substrate=recipe.substrate, sulfur_mg=sulfur_mg)
+    _ask(steps, "load", Text("step.load"), "load", text, details, growth)
     steps.wait("load_lid_shut", Text("step.lid_shut"), 5.0, "box.lid_shut", at_least=1)
     steps.may_resume(Text("checkpoint.loaded"), {**_cold(growth), "box.lid_shut": (1, 1)})
 
@@ -130,25 +110,16 @@ def _leak_check(steps: Steps, facts: GrowthFacts, growth: Mapping[str, float]) -
     steps.set("vent_shut", "box.vent", 0, "", Text("step.vent_shut"))
     steps.set("pump_on", "box.pump", 1, "", Text("step.pump_start"))
     steps.set("pump_open", "box.pump_isolation", 1, "", Text("step.pump_open"))
-    steps.wait(
-        "pumped_down",
-        Text("step.pump_down"),
-        30.0 * litres,
-        "gauge.pressure",
-        at_most=VACUUM_TORR,
-    )
+    what = Text("step.pump_down")
+    steps.wait("pumped_down", what, 30.0 * litres, "gauge.pressure", at_most=VACUUM_TORR)
     steps.set("pump_shut", "box.pump_isolation", 0, "", Text("step.isolate"))
+    times = {"settle_s": RISE_SETTLE_S, "duration_s": RISE_S}
+    asked = {"channel": "gauge.pressure", "unit": "Torr", **times, "limit": torr_per_min_max}
     steps.add(
         "leak_rate",
         "rate_of_rise",
         Text("step.leak_check"),
-        {
-            "channel": "gauge.pressure",
-            "unit": "Torr",
-            "settle_s": RISE_SETTLE_S,
-            "duration_s": RISE_S,
-            "limit": torr_per_min_max,
-        },
+        asked,
         expected_s=RISE_SETTLE_S + RISE_S,
         timeout_s=RISE_SETTLE_S + RISE_S + SWITCH_S,
         kind=InstructionKind.ANALYSIS,
@@ -220,13 +191,8 @@ def _heat(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
     steps.set("sulfur_mains", "box.sulfur_contactor", 1, "", Text("step.sulfur_mains"))
     if recipe.hydrogen_sccm > 0:
         steps.set("hydrogen_open", "box.hydrogen_valve", 1, "", Text("step.hydrogen_open"))
-        steps.set(
-            "hydrogen_flow",
-            "hydrogen.setpoint",
-            recipe.hydrogen_sccm,
-            "sccm",
-            Text("step.hydrogen"),
-        )
+        sccm, what = recipe.hydrogen_sccm, Text("step.hydrogen")
+        steps.set("hydrogen_flow", "hydrogen.setpoint", sccm, "sccm", what)
 
     def heat(name: str, from_c: float, to_c: float, c_per_min: float) -> None:
         steps.heat(
@@ -246,22 +212,13 @@ def _heat(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
     if start_c > ROOM_C:
         heat("heat_to_sulfur_start", at_c, start_c, ramp_c_per_min)
         at_c = start_c
-    steps.set(
-        "sulfur_rate",
-        "sulfur.setpoint_rate",
-        sulfur_c_per_min,
-        "degC/min",
-        Text("step.sulfur_rate"),
-    )
+    rate, what = "sulfur.setpoint_rate", Text("step.sulfur_rate")
+    steps.set("sulfur_rate", rate, sulfur_c_per_min, "degC/min", what)
     steps.set("sulfur_heat", "sulfur.setpoint", sulfur_c, "degC", Text("step.sulfur_heat"))
     heat("heat_to_gate", at_c, gate_c, ramp_c_per_min)
-    steps.wait(
-        "sulfur_hot",
-        Text("step.sulfur_hot"),
-        max(lead_s - (gate_c - at_c) / ramp_c_per_min * 60.0, 0.0),
-        "sulfur.temperature",
-        at_least=sulfur_c - SULFUR_TOLERANCE_C,
-    )
+    left_s = max(lead_s - (gate_c - at_c) / ramp_c_per_min * 60.0, 0.0)
+    what, hot_c = Text("step.sulfur_hot"), sulfur_c - SULFUR_TOLERANCE_C
+    steps.wait("sulfur_hot", what, left_s, "sulfur.temperature", at_least=hot_c)
     final_c_per_min = min(ramp_c_per_min, growth["final_ramp_c_per_min"])
     if final_c_per_min < ramp_c_per_min and top_c - FINAL_RAMP_C > gate_c:
         heat("heat_to_final", gate_c, top_c - FINAL_RAMP_C, ramp_c_per_min)
@@ -299,37 +256,20 @@ def _cool(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
         return growth["cool_tau_s"] * math.log(max(hotter, 1.0))
 
     if sulfur_until_c < recipe.temperature_c:
-        steps.wait(
-            "film_cool",
-            Text("step.film_cool", below_c=sulfur_until_c),
-            cooling_s(recipe.temperature_c, sulfur_until_c),
-            "furnace.temperature",
-            at_most=sulfur_until_c,
-        )
+        what = Text("step.film_cool", below_c=sulfur_until_c)
+        cool_s = cooling_s(recipe.temperature_c, sulfur_until_c)
+        _cool_wait(steps, "film_cool", what, "furnace", sulfur_until_c, cool_s)
     _heat_off(steps, "cool", "sulfur", facts)
     _rest(steps, "sulfur", facts)
     steps.set("cool_flow", "argon.setpoint", growth["purge_sccm"], "sccm", Text("step.cool_flow"))
-    steps.wait(
-        "furnace_cold",
-        Text("step.furnace_cold"),
-        cooling_s(min(recipe.temperature_c, sulfur_until_c), open_below_c),
-        "furnace.temperature",
-        at_most=open_below_c,
-    )
-    steps.wait(
-        "sulfur_cold",
-        Text("step.sulfur_cold"),
-        0.0,
-        "sulfur.temperature",
-        at_most=open_below_c,
-    )
+    cool_s = cooling_s(min(recipe.temperature_c, sulfur_until_c), open_below_c)
+    what = Text("step.furnace_cold")
+    _cool_wait(steps, "furnace_cold", what, "furnace", open_below_c, cool_s)
+    _cool_wait(steps, "sulfur_cold", Text("step.sulfur_cold"), "sulfur", open_below_c, 0.0)
     # a later run does not know what is in the tube: it flushes as before the loading
     again = ("argon_open", "fill", "filled", "vent_open", "purge_flow", "flush_hydrogen")
-    steps.may_resume(
-        Text("checkpoint.cooled"),
-        {**_cold(growth), "box.lid_shut": (1, 1)},
-        tuple(f"load_{name}" for name in again),
-    )
+    shut = {**_cold(growth), "box.lid_shut": (1, 1)}
+    steps.may_resume(Text("checkpoint.cooled"), shut, tuple(f"load_{name}" for name in again))
     contaminants = {"air": 1.0}
     if recipe.hydrogen_sccm > 0:
         contaminants["hydrogen"] = growth["purge_volumes"]
@@ -346,28 +286,44 @@ def _cool(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str,
 def _transfer(steps: Steps, growth: Mapping[str, float]) -> None:
     steps.stage = "transfer"
     steps.set("idle_flow", "argon.setpoint", IDLE_SCCM, "sccm", Text("step.idle_flow"))
-    steps.add(
-        "transfer",
-        "ask_operator",
-        Text("step.transfer"),
-        {"action": "move_to_microscope", "text": Text("operator.transfer"), "details": {}},
-        expected_s=growth["operator_s"],
-        timeout_s=OPERATOR_S_MAX,
-    )
+    what, text = Text("step.transfer"), Text("operator.transfer")
+    _ask(steps, "transfer", what, "move_to_microscope", text, {}, growth)
     steps.wait("lid_shut", Text("step.lid_shut"), 5.0, "box.lid_shut", at_least=1)
-    steps.wait(
-        "enclosure_shut",
-        Text("step.enclosure_shut"),
-        5.0,
-        "box.enclosure_shut",
-        at_least=1,
-    )
-    shut: Mapping[str, tuple[float | None, float | None]]
-    shut = {"box.lid_shut": (1, 1), "box.enclosure_shut": (1, 1)}
-    steps.may_resume(Text("checkpoint.transferred"), {**_cold(growth), **shut})
+    what = Text("step.enclosure_shut")
+    steps.wait("enclosure_shut", what, 5.0, "box.enclosure_shut", at_least=1)
+    shut = {**_cold(growth), "box.lid_shut": (1, 1), "box.enclosure_shut": (1, 1)}
+    steps.may_resume(Text("checkpoint.transferred"), shut)
 
 
-def _cold(growth: Mapping[str, float]) -> Mapping[str, tuple[float | None, float | None]]:
+def _ask(
+    steps: Steps,
+    name: str,
+    what: Text,
+    action: str,
+    text: Text,
+    details: Mapping[str, object],
+    growth: Mapping[str, float],
+) -> None:
+    """Have a person do what no instrument does."""
+    asked = {"action": action, "text": text, "details": details}
+    usual_s, most_s = growth["operator_s"], OPERATOR_S_MAX
+    steps.add(name, "ask_operator", what, asked, expected_s=usual_s, timeout_s=most_s)
+
+
+def _cool_wait(
+    steps: Steps,
+    name: str,
+    what: Text,
+    heater: str,
+    below_c: float,
+    expected_s: float,
+    timeout_s: float | None = None,
+) -> None:
+    place = f"{heater}.temperature"
+    steps.wait(name, what, expected_s, place, timeout_s=timeout_s, at_most=below_c)
+
+
+def _cold(growth: Mapping[str, float]) -> dict[str, tuple[float | None, float | None]]:
     """Return the readings with which the tube may be opened."""
     return {f"{heater}.temperature": (None, growth["open_below_c"]) for heater in HEATERS}
 
@@ -379,25 +335,15 @@ def _heat_off(steps: Steps, when: str, heater: str, facts: GrowthFacts) -> None:
     contactor: a welded one would heat.
     """
     name = heater.capitalize()
-    steps.set(
-        f"{when}_{heater}_mains_off",
-        f"box.{heater}_contactor",
-        0,
-        "",
-        Text("step.mains_off", heater=name),
-    )
+    what = Text("step.mains_off", heater=name)
+    steps.set(f"{when}_{heater}_mains_off", f"box.{heater}_contactor", 0, "", what)
     fastest = facts.limits.get(f"{heater}.setpoint_rate")
     if fastest is not None:
         _, rate, unit = fastest
         what = Text("step.rate", heater=name, rate=rate, unit=unit)
         steps.set(f"{when}_{heater}_rate", f"{heater}.setpoint_rate", rate, unit, what)
-    steps.set(
-        f"{when}_{heater}_setpoint",
-        f"{heater}.setpoint",
-        COLD_C,
-        "degC",
-        Text("step.setpoint", heater=name, to_c=COLD_C),
-    )
+    what = Text("step.setpoint", heater=name, to_c=COLD_C)
+    steps.set(f"{when}_{heater}_setpoint", f"{heater}.setpoint", COLD_C, "degC", what)
 
 
 def _rest(steps: Steps, heater: str, facts: GrowthFacts) -> None:
@@ -410,6 +356,5 @@ def _rest(steps: Steps, heater: str, facts: GrowthFacts) -> None:
         return
     name = heater.capitalize()
     steps.set(f"cool_{heater}_manual", f"{heater}.mode", 1, "", Text("step.manual", heater=name))
-    steps.set(
-        f"cool_{heater}_output", f"{heater}.output", 0, "%", Text("step.output_off", heater=name)
-    )
+    what = Text("step.output_off", heater=name)
+    steps.set(f"cool_{heater}_output", f"{heater}.output", 0, "%", what)

@@ -237,20 +237,16 @@ def _recipe(inputs: Mapping[str, Any], facts: GrowthFacts) -> Recipe:
     chosen["hydrogen_sccm"] = hydrogen_sccm
     if hydrogen_sccm and chosen["argon_sccm"] < BESIDE_HYDROGEN_SCCM:
         least = Text("at_least", value=BESIDE_HYDROGEN_SCCM)
-        raise _Bad(
-            Text("recipe.argon", argon=chosen["argon_sccm"], least=least),
-            Text("recipe.set_argon", least=least),
-        )
-    hottest = temperature_c if highest_c is None else max(temperature_c, highest_c)
+        text = Text("recipe.argon", argon=chosen["argon_sccm"], least=least)
+        raise _Bad(text, Text("recipe.set_argon", least=least))
+    hottest = max(temperature_c, highest_c) if math.isfinite(highest_c) else temperature_c
     _check_limit("temperature_range.max", "furnace.setpoint", hottest, facts)
     for name, channel in BOUNDS:
         _check_limit(f"recipe.{name}", channel, chosen[name], facts)
     if hydrogen_sccm > HYDROGEN_SCCM_MAX:
         most = Text("at_most", value=HYDROGEN_SCCM_MAX)
-        raise _Bad(
-            Text("recipe.hydrogen", hydrogen=hydrogen_sccm, most=most),
-            Text("recipe.set_hydrogen", most=most),
-        )
+        text = Text("recipe.hydrogen", hydrogen=hydrogen_sccm, most=most)
+        raise _Bad(text, Text("recipe.set_hydrogen", most=most))
     if temperature_c < GROWTH_C_MIN:
         in_kelvin = _in_kelvin(_mapping(inputs, "temperature_range"))
         cold = Text(
@@ -311,41 +307,35 @@ def _check_limit(name: str, channel: str, value: float, facts: GrowthFacts) -> N
 
 
 def _temperature_c(
-    given: Mapping[str, Any], lowest_c: float | None, highest_c: float | None, usual_c: float
+    given: Mapping[str, Any], lowest_c: float, highest_c: float, usual_c: float
 ) -> float:
     if "temperature_c" in given:
         wanted = _number(given, "temperature_c", "recipe", usual_c, ABSOLUTE_ZERO_C)
-        low = -math.inf if lowest_c is None else lowest_c
-        high = math.inf if highest_c is None else highest_c
-        if not low <= wanted <= high:
-            raise _Bad(
-                Text("recipe.outside_range", value=wanted, low=low, high=high),
-                Text("recipe.set_within"),
-            )
+        if not lowest_c <= wanted <= highest_c:
+            text = Text("recipe.outside_range", value=wanted, low=lowest_c, high=highest_c)
+            raise _Bad(text, Text("recipe.set_within"))
         return wanted
-    if lowest_c is not None and highest_c is not None:
+    if math.isfinite(lowest_c) and math.isfinite(highest_c):
         return (lowest_c + highest_c) / 2
-    if lowest_c is not None:
-        return max(usual_c, lowest_c)
-    return usual_c if highest_c is None else min(usual_c, highest_c)
+    return min(max(usual_c, lowest_c), highest_c)
 
 
-def _range_c(asked: Mapping[str, Any]) -> tuple[float | None, float | None]:
+def _range_c(asked: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the lowest and the highest temperature asked for, without a bound an infinite one."""
     unit = asked.get("unit", "celsius")
     if unit not in ("celsius", "kelvin"):
         raise _Bad(Text("recipe.unit", unit=unit), Text("recipe.set_unit"))
-    bounds: list[float | None] = []
-    for name in ("min", "max"):
-        bound = None
+    bounds = {"min": -math.inf, "max": math.inf}
+    for name in bounds:
         if name in asked:
             bound = _number(asked, name, "temperature_range", 0.0, -math.inf)
             bound = celsius_from_kelvin(bound) if unit == "kelvin" else bound
             if bound < ABSOLUTE_ZERO_C:
                 text = Text("recipe.below_zero", name=name, value=asked[name], unit=unit)
                 raise _Bad(text, USUAL_RANGE)
-        bounds.append(bound)
-    lowest_c, highest_c = bounds
-    if lowest_c is not None and highest_c is not None and lowest_c > highest_c:
+            bounds[name] = bound
+    lowest_c, highest_c = bounds.values()
+    if lowest_c > highest_c:
         text = Text("recipe.crossed", low=asked["min"], high=asked["max"], unit=unit)
         raise _Bad(text, USUAL_RANGE)
     return lowest_c, highest_c
@@ -363,16 +353,14 @@ def _number(
     if not math.isfinite(value):
         raise _Bad(Text("recipe.not_finite", where=where, name=name, value=value), way_out)
     if value < least:
-        raise _Bad(
-            Text("recipe.too_small", where=where, name=name, value=value, least=least), way_out
-        )
+        text = Text("recipe.too_small", where=where, name=name, value=value, least=least)
+        raise _Bad(text, way_out)
     return float(value)
 
 
 def _mapping(inputs: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = inputs.get(name, {})
     if not isinstance(value, Mapping):
-        raise _Bad(
-            Text("recipe.no_object", name=name, value=value), Text("recipe.set_object", name=name)
-        )
+        text = Text("recipe.no_object", name=name, value=value)
+        raise _Bad(text, Text("recipe.set_object", name=name))
     return value

@@ -16,6 +16,7 @@ from labharness.work.capability import (
     PartialResults,
     Planned,
     QueryResult,
+    threshold_of,
 )
 from labharness.work.capability.raman_answer import film_answer, spectra_so_far
 from labharness.work.capability.raman_characterization.stored import (
@@ -83,7 +84,7 @@ class MappedSample:
         sample_id = inputs[MEASURE]["sample_id"]
         steps = Steps(slack=SLACK, spare_s=SPARE_S, switch_s=SWITCH_S)
         _put(steps, sample_id)
-        threshold = float(constraints.get("confidence_threshold") or 0.0)
+        threshold = threshold_of(constraints)
         add_look(steps, settings.laser_nm, settings.reference(), threshold, origin_of(inputs))
         return steps.planned({"sample_id": sample_id})
 
@@ -95,7 +96,7 @@ class MappedSample:
         self, records: Sequence[StepRecord], constraints: Mapping[str, Any]
     ) -> Answer | NoAnswer:
         """Return the layers of the film, or why they are not known."""
-        return film_answer(records, float(constraints.get("confidence_threshold") or 0.0))
+        return film_answer(records, threshold_of(constraints))
 
     def so_far(
         self, records: Sequence[StepRecord], measured: Sequence[QueryResult]

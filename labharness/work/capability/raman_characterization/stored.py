@@ -25,11 +25,12 @@ from labharness.work.capability import (
     Planned,
     Surroundings,
     declared,
+    threshold_of,
 )
 from labharness.work.capability.channels import WithoutLine
-from labharness.work.capability.raman_answer import raman_analysis, why_not
+from labharness.work.capability.raman_answer import judged_answer
 from labharness.work.capability.raman_map import MicroscopeSettings
-from labharness.work.capability.raman_verdict import distribution, judge, sees_film
+from labharness.work.capability.raman_verdict import judge, sees_film
 from labharness.work.capability.steps import Steps
 from labharness.work.capability.stored import artifact_of_caller, refers
 from labharness.work.plan import FailureKind, InstructionKind, RunningStep, StepRecord, Verb
@@ -56,13 +57,8 @@ def spectrum_fault(spectra: Sequence[Any]) -> str:
         if not (isinstance(axis, list) and isinstance(counts, list)):
             return Text("spectra.fields", number=place)
         if not len(axis) == len(counts) <= POINTS_MAX:
-            return Text(
-                "spectra.lengths",
-                number=place,
-                axis=len(axis),
-                counts=len(counts),
-                most=POINTS_MAX,
-            )
+            sizes, most = (len(axis), len(counts)), POINTS_MAX
+            return Text("spectra.lengths", number=place, axis=sizes[0], counts=sizes[1], most=most)
         beside = [each[name] for name in BESIDE if name in each]
         if not all(_finite(value) for value in (*axis, *counts, *beside)):
             return Text("spectra.numbers", number=place)
@@ -194,15 +190,9 @@ class StoredSpectra(WithoutLine):
         what = Text("spectra.get")
         steps.add("get", "get", what, {}, timeout_s=READ_S_MAX, kind=InstructionKind.QUERY)
         steps.stage = "analysis"
-        steps.add(
-            "judge",
-            "judge",
-            Text("spectra.judge"),
-            {},
-            expected_s=1.0 + SPECTRUM_S * len(inputs.get("spectra", ())),
-            timeout_s=JUDGE_S_MAX,
-            kind=InstructionKind.ANALYSIS,
-        )
+        what, kind = Text("spectra.judge"), InstructionKind.ANALYSIS
+        some_s = 1.0 + SPECTRUM_S * len(inputs.get("spectra", ()))
+        steps.add("judge", "judge", what, {}, expected_s=some_s, timeout_s=JUDGE_S_MAX, kind=kind)
         return steps.planned({})
 
     def bound(self, inputs: Mapping[str, Any], around: Surroundings) -> Mapping[str, Verb]:
@@ -217,20 +207,8 @@ class StoredSpectra(WithoutLine):
         result = records[-1].result
         if result is None:
             return NoAnswer(Text("spectra.nothing"), {})
-        found, verdict = result["survey"], result["verdict"]
-        film = distribution(found, verdict)
-        partial = {"film": film, "raman_analysis": raman_analysis(found, verdict)}
-        threshold = float(constraints.get("confidence_threshold") or 0.0)
-        reason, way_out = why_not(found, verdict, film, threshold)
-        if reason:
-            return NoAnswer(reason, partial, (), way_out)
-        outputs = {
-            "peak_distance": round(verdict["peak_distance_cm1"], 3),
-            "layer_count": verdict["layer_count"],
-            "confidence": verdict["confidence"],
-            **partial,
-        }
-        return Answer(outputs, (), tuple(verdict["notes"]), film["headline"])
+        threshold = threshold_of(constraints)
+        return judged_answer(result["survey"], result["verdict"], threshold)
 
 
 class _Task:
@@ -279,11 +257,11 @@ def judged(
     Raises:
         ValueError: A spectrum does not hold the lines.
     """
-    film = [
-        each
-        for each in spots
-        if sees_film(each["raman_shift"], [value - dark_counts for value in each["counts"]])
-        is not None
-    ]
+
+    def has_film(spot: Mapping[str, Any]) -> bool:
+        counts = [value - dark_counts for value in spot["counts"]]
+        return sees_film(spot["raman_shift"], counts) is not None
+
+    film = [each for each in spots if has_film(each)]
     survey = {"places": len(spots), "film": [{"x_um": each["x_um"]} for each in film]}
     return {"survey": survey, "verdict": judge(film, (), dark_counts, reference, 0.0, origin)}
