@@ -6,7 +6,12 @@ from enum import StrEnum
 from typing import Any
 
 from labharness.core.vocabulary.texts import Text
-from labharness.work.plan.instructions import Instruction, InstructionSet, resolve
+from labharness.work.plan.instructions import (
+    BadInstruction,
+    Instruction,
+    InstructionSet,
+    resolve,
+)
 from labharness.work.plan.operations import Operations
 from labharness.work.plan.step import FailureKind, RunningStep, StepFailed, Verb
 
@@ -71,7 +76,7 @@ class Executor:
             go on.
 
     Raises:
-        ValueError: An action has no verb.
+        BadInstruction: An action has no verb.
     """
 
     def __init__(
@@ -85,9 +90,9 @@ class Executor:
     ) -> None:
         for each in instructions.instructions:
             if each.action not in verbs:
-                raise ValueError(
-                    f"instruction {each.instruction_id!r}: no verb {each.action!r}; "
-                    f"there are {', '.join(verbs)}"
+                name, known = each.instruction_id, ", ".join(verbs)
+                raise BadInstruction(
+                    "instruction.no_verb", name=name, action=each.action, known=known
                 )
         self._operations = operations
         self._verbs = verbs

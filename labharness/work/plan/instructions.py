@@ -11,12 +11,17 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from labharness.core.vocabulary.digests import digest_of
+from labharness.core.vocabulary.texts import CodedError
 
 INSTRUCTIONS_MAX = 10_000
 """Most instructions in one set."""
 
 _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _REFERENCE = re.compile(r"\$\{dependencies\.([A-Za-z0-9_-]+)\.result((?:\.[A-Za-z0-9_-]+)*)\}")
+
+
+class BadInstruction(CodedError, ValueError, code="bad_instruction"):
+    """An instruction, or a set of them, that cannot be carried out; the message says why."""
 
 
 class InstructionKind(StrEnum):
@@ -84,7 +89,7 @@ class Instruction:
         checkpoint: Stated where a later run may go on after it.
 
     Raises:
-        ValueError: The id, the timeout or the parameters cannot be; the message says which.
+        BadInstruction: The id, the timeout or the parameters cannot be; the message says which.
     """
 
     instruction_id: str
@@ -101,21 +106,16 @@ class Instruction:
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.instruction_id):
-            raise ValueError(
-                f"instruction id {self.instruction_id!r}: allowed are 1 to 64 letters, digits, "
-                "'_' and '-', no digit first"
-            )
-        where = f"instruction {self.instruction_id!r}"
+            raise BadInstruction("instruction.id", name=self.instruction_id)
+        name = self.instruction_id
         if not (math.isfinite(self.timeout_s) and self.timeout_s > 0):
-            raise ValueError(f"{where}: timeout_s is {self.timeout_s}, allowed is above 0 s")
+            raise BadInstruction("instruction.timeout", name=name, timeout_s=self.timeout_s)
         try:
             json.dumps(self.parameters, allow_nan=False)
         except (TypeError, ValueError) as why:
-            raise ValueError(f"{where}: its parameters are not JSON: {why}") from None
+            raise BadInstruction("instruction.not_json", name=name, why=str(why)) from None
         if strangers := self.references() - set(self.dependencies):
-            raise ValueError(
-                f"{where} refers to {min(strangers)!r}, which is not among its dependencies"
-            )
+            raise BadInstruction("instruction.stranger", name=name, other=min(strangers))
 
     def references(self) -> set[str]:
         """Return the ids whose results the parameters refer to."""
@@ -147,7 +147,7 @@ class InstructionSet:
     Instructions that do not depend on each other keep the order they are given in.
 
     Raises:
-        ValueError: An id is there twice or is not there, or instructions wait for each other.
+        BadInstruction: An id is there twice or is not there, or instructions wait for each other.
     """
 
     instructions: tuple[Instruction, ...]
@@ -155,29 +155,26 @@ class InstructionSet:
 
     def __post_init__(self) -> None:
         if len(self.instructions) > INSTRUCTIONS_MAX:
-            raise ValueError(f"{len(self.instructions)} instructions; at most {INSTRUCTIONS_MAX}")
+            count = len(self.instructions)
+            raise BadInstruction("instruction.many", count=count, most=INSTRUCTIONS_MAX)
         known: set[str] = set()
         for each in self.instructions:
             if each.instruction_id in known:
-                raise ValueError(f"instruction {each.instruction_id!r} is there twice")
+                raise BadInstruction("instruction.twice", name=each.instruction_id)
             known.add(each.instruction_id)
         for each in self.instructions:
             for needed in each.dependencies:
                 if needed not in known:
-                    raise ValueError(
-                        f"instruction {each.instruction_id!r} depends on {needed!r}, "
-                        "which is not in the set"
-                    )
+                    name = each.instruction_id
+                    raise BadInstruction("instruction.no_such", name=name, other=needed)
         object.__setattr__(self, "instructions", _ordered(self.instructions))
         before: set[str] = set()
         for each in self.instructions:
             before.add(each.instruction_id)
             again = () if each.checkpoint is None else each.checkpoint.again
             if strangers := set(again) - before:
-                raise ValueError(
-                    f"instruction {each.instruction_id!r}: {min(strangers)!r} is carried out "
-                    "again after it, and does not stand before it"
-                )
+                name = each.instruction_id
+                raise BadInstruction("instruction.again", name=name, other=min(strangers))
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of an MCP-CP instruction message; its timeout is the sum of all."""
@@ -240,7 +237,7 @@ def _ordered(instructions: Sequence[Instruction]) -> tuple[Instruction, ...]:
         first = loop.index(min(loop))
         path = [*loop[first:], *loop[: first + 1]]
         names = [instructions[index].instruction_id for index in path]
-        raise ValueError(f"instructions wait for each other: {' -> '.join(names)}") from None
+        raise BadInstruction("instruction.loop", path=" -> ".join(names)) from None
     ready: list[int] = []
     order: list[int] = []
     while sorter:
