@@ -22,23 +22,4 @@ if TYPE_CHECKING:
     )
     from labharness.core.clock.times import VIRTUAL_EPOCH, Clock
 
-__all__ = [
-    "VIRTUAL_EPOCH",
-    "Chance",
-    "Clock",
-    "Deadlock",
-    "PacedLoop",
-    "VirtualLoop",
-    "begin",
-    "failure_of",
-    "finish",
-    "monotonic_ns",
-    "pause",
-    "poster",
-    "run",
-    "steady_s",
-    "utc_text",
-    "wall_clock_utc",
-]
-
 __getattr__ = on_demand(__name__, "loops", "times")

@@ -279,7 +279,7 @@ class VirtualLoop(_OrderedLoop):
         return future
 
 
-class _PacedSelector(selectors.DefaultSelector):
+class _InLabTime(selectors.BaseSelector):
     """A selector whose timeouts are lab seconds."""
 
     speed = 1.0
@@ -291,16 +291,12 @@ class _PacedSelector(selectors.DefaultSelector):
         return super().select(timeout)
 
 
-class _FineSelector(selectors.SelectSelector):
-    """A paced selector to the microsecond, for few descriptors; epoll rounds up to milliseconds."""
+class _PacedSelector(_InLabTime, selectors.DefaultSelector):
+    """For any number of descriptors; epoll rounds up to milliseconds."""
 
-    speed = 1.0
 
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Wait ``timeout`` lab seconds at most."""
-        if timeout is not None and timeout > 0:
-            timeout /= self.speed
-        return super().select(timeout)
+class _FineSelector(_InLabTime, selectors.SelectSelector):
+    """To the microsecond, for few descriptors."""
 
 
 class PacedLoop(_OrderedLoop):

@@ -7,7 +7,7 @@ from typing import Final
 
 from labharness.core.clock import Chance
 from labharness.core.files.named import open_named
-from labharness.core.files.signing_key import BadKey
+from labharness.core.files.signing_key import BadKey, write_secret
 
 KEY_BYTES: Final = 32
 """Of AES-256 (FIPS 197)."""
@@ -22,14 +22,7 @@ def make_data_key(path: Path) -> None:
     Raises:
         BadKey: The file is there or cannot be written.
     """
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(Chance(None).entropy(KEY_BYTES).hex().encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as why:
-        raise BadKey("key.file", path=str(path), why=why.strerror) from None
+    write_secret(path, Chance(None).entropy(KEY_BYTES).hex().encode() + b"\n")
 
 
 def read_data_key(path: Path) -> bytes:

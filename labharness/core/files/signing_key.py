@@ -18,6 +18,22 @@ class BadKey(CodedError, ValueError, code="bad_key"):
     """A key file cannot be made or used; the message says why."""
 
 
+def write_secret(path: Path, secret: bytes) -> None:
+    """Write a new file that only its account can read, durably; an existing file stays.
+
+    Raises:
+        BadKey: The file is there or cannot be written.
+    """
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(secret)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as why:
+        raise BadKey("key.file", path=str(path), why=why.strerror) from None
+
+
 def make_key(path: Path, passphrase: str) -> bytes:
     """Write a new key that only its account can read; return its public half, 32 bytes.
 
@@ -35,12 +51,7 @@ def make_key(path: Path, passphrase: str) -> bytes:
         forms.PrivateFormat.PKCS8,
         forms.BestAvailableEncryption(passphrase.encode()),
     )
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(encrypted)
-    except OSError as why:
-        raise BadKey("key.file", path=str(path), why=why.strerror) from None
+    write_secret(path, encrypted)
     return key.public_key().public_bytes_raw()
 
 

@@ -40,45 +40,6 @@ if TYPE_CHECKING:
     from labharness.core.vocabulary.texts import Text
     from labharness.core.vocabulary.trips import Cause, Trip
 
-__all__ = [
-    "OPERATOR",
-    "Allowed",
-    "BadProgram",
-    "BadReply",
-    "Cause",
-    "Checked",
-    "Command",
-    "DeviceFault",
-    "Ending",
-    "Exactly",
-    "LengthAt",
-    "Lines",
-    "Message",
-    "Nothing",
-    "Outcome",
-    "Program",
-    "Protocol",
-    "Quiet",
-    "Refused",
-    "ReplyRule",
-    "Request",
-    "Rtu",
-    "Seal",
-    "Segment",
-    "Text",
-    "Transaction",
-    "Trip",
-    "Until",
-    "Verdict",
-    "crc16_modbus",
-    "disobeyed",
-    "read_program",
-    "same_frame",
-    "share_text",
-    "unfinished",
-    "why_no_read",
-]
-
 __getattr__ = on_demand(
     __name__, "texts", "trips", "shares", "requests", "frames", "commands", "programs"
 )

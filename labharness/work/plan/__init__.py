@@ -11,26 +11,3 @@ from labharness.work.plan.operations import Operations, Operator
 from labharness.work.plan.prediction import PredictedStep, PredictedViolation, Prediction, Stays
 from labharness.work.plan.step import FailureKind, RunningStep, StepFailed, Verb
 from labharness.work.plan.verbs import PHYSICAL_VERBS, stated_commands
-
-__all__ = [
-    "PHYSICAL_VERBS",
-    "Executor",
-    "FailureKind",
-    "Instruction",
-    "InstructionKind",
-    "InstructionSet",
-    "Operations",
-    "Operator",
-    "PredictedStep",
-    "PredictedViolation",
-    "Prediction",
-    "Progress",
-    "ResumePoint",
-    "RunningStep",
-    "Status",
-    "Stays",
-    "StepFailed",
-    "StepRecord",
-    "Verb",
-    "stated_commands",
-]
