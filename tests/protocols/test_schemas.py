@@ -233,18 +233,11 @@ def test_the_asyncapi_document_has_each_message_where_the_topology_has_it() -> N
     channels = document["channels"]
     for channel in channels.values():
         assert set(re.findall(r"\{(\w+)\}", channel["address"])) == set(channel["parameters"])
-    exchange = channels["commands"]["bindings"]["amqp"]["exchange"]
-    assert (exchange["name"], exchange["type"], exchange["durable"]) == (
-        "hcp.commands",
-        "direct",
-        True,
-    )
-    exchange = channels["events"]["bindings"]["amqp"]["exchange"]
-    assert (exchange["name"], exchange["type"], exchange["vhost"]) == (
-        "hcp.events",
-        "topic",
-        "/hcp",
-    )
+    for channel, kind in (("commands", "direct"), ("events", "topic")):
+        exchange = channels[channel]["bindings"]["amqp"]["exchange"]
+        bound = {name: exchange[name] for name in ("name", "type", "durable", "vhost")}
+        same = {"durable": True, "vhost": "/hcp"}
+        assert bound == {"name": f"hcp.{channel}", "type": kind, **same}
     assert channels["command_queue"]["address"] == "hcp.cmd.{callee_id}"
     assert channels["event_queue"]["address"] == "hcp.evt.{caller_id}"
     done = document["operations"]

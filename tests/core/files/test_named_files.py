@@ -66,6 +66,12 @@ def within(bound_s: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+def made_safe() -> None:
+    said = say("safe", *LAB)
+    first = said.out.splitlines()[0]
+    assert (said.code, first) == (0, "immediate_shutdown: every step verified")
+
+
 @pytest.mark.promise(14)
 @pytest.mark.parametrize("name", ["latch.json", "guard.armed"])
 @pytest.mark.parametrize("put", NO_FILES)
@@ -103,11 +109,7 @@ def test_a_line_whose_latch_is_no_file_is_made_safe_and_neither_set_nor_reset(
     put(short_plan.state_dir / name)
     attend = ("--attend", "--speed", "fast", "--for", 5, "--out", tmp_path / "out")
     with within(BOUND_S):
-        said = say("safe", *LAB)
-        assert (said.code, said.out.splitlines()[0]) == (
-            0,
-            "immediate_shutdown: every step verified",
-        )
+        made_safe()
         said = say("set", "argon.setpoint", 100, "sccm", *attend, *LAB)
         assert (said.code, "the line stays latched" in said.err) == (1, True), said
         said = say("reset", "--name", "Ada", "--reason", "aired", *LAB)
@@ -135,11 +137,7 @@ def test_no_other_file_of_a_line_is_waited_for(
     put(short_plan.state_dir / name)
     attend = ("--attend", "--speed", "fast", "--for", 5, "--out", tmp_path / "out")
     with within(3 * BOUND_S):
-        said = say("safe", *LAB)
-        assert (said.code, said.out.splitlines()[0]) == (
-            0,
-            "immediate_shutdown: every step verified",
-        )
+        made_safe()
         for words in (
             ("set", "argon.setpoint", 100, "sccm", *attend),
             ("reset", "--name", "Ada", "--reason", "aired"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from commands import say
 from labharness.core.vocabulary.persons import bad_name, same_person
 from labharness.lab import LabPlan
+from labharness.protocols.hcp.terms import RiskLevel
 from labharness.work.admission.approval import (
     Approved,
     NotApproved,
@@ -130,32 +131,28 @@ def test_whatever_is_taken_is_seen_and_whoever_is_written_is_oneself(name: str) 
         assert name.replace("\u3000", " ").replace("\xa0", " ").strip()
 
 
+def decided(
+    *approvers: str, requester: str, risk_level: RiskLevel = "R4"
+) -> Approved | NotApproved:
+    said = [PersonalApproval(each, "seen", "d") for each in approvers]
+    return verify_personal(said, digest="d", requester=requester, risk_level=risk_level)
+
+
 @pytest.mark.promise(24)
 @pytest.mark.parametrize(("requester", "approver"), ONE_PERSON)
 def test_nobody_agrees_to_the_own_plan_under_a_name_that_looks_like_the_own(
     requester: str, approver: str
 ) -> None:
-    said = [PersonalApproval(approver, "seen", "d")]
-    verdict = verify_personal(said, digest="d", requester=requester, risk_level="R4")
-    assert isinstance(verdict, NotApproved)
-    two = [PersonalApproval(each, "seen", "d") for each in (requester, approver)]
-    both = verify_personal(two, digest="d", requester="Grace", risk_level="R5")
+    assert isinstance(decided(approver, requester=requester), NotApproved)
+    both = decided(requester, approver, requester="Grace", risk_level="R5")
     assert isinstance(both, NotApproved), "R5 takes two persons"
 
 
 @pytest.mark.parametrize("name", [each[0] for each in BAD])
 def test_no_name_that_misleads_agrees_or_is_agreed_with(name: str) -> None:
-    said = [PersonalApproval(name, "seen", "d")]
-    assert isinstance(
-        verify_personal(said, digest="d", requester="Grace", risk_level="R4"), NotApproved
-    )
-    ada = [PersonalApproval("Ada", "seen", "d")]
-    assert isinstance(
-        verify_personal(ada, digest="d", requester=name, risk_level="R4"), NotApproved
-    )
-    assert isinstance(
-        verify_personal(ada, digest="d", requester="Grace", risk_level="R4"), Approved
-    )
+    assert isinstance(decided(name, requester="Grace"), NotApproved)
+    assert isinstance(decided("Ada", requester=name), NotApproved)
+    assert isinstance(decided("Ada", requester="Grace"), Approved)
 
 
 def test_a_caller_whose_id_misleads_is_no_caller() -> None:

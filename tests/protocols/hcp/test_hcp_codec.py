@@ -21,22 +21,25 @@ EXAMPLE = (HERE.parent / "examples" / "mos2-monolayer.json").read_bytes()
 IDS: dict[str, Any] = {"message_id": "msg-010", "timestamp": "2025-01-15T08:32:15.000Z"}
 
 
-def changed(*path: str, to: object) -> bytes:
+THRESHOLD = ("payload", "constraints", "confidence_threshold")
+HIGHEST = ("payload", "inputs", "temperature_range", "max")
+FIELDS = ("payload", "expected_output", "required_fields")
+GONE = object()
+
+
+def changed(*path: str, to: object = GONE) -> bytes:
+    """Return the example with another value at a place, or without one."""
     body = json.loads(EXAMPLE)
     place = body
     for name in path[:-1]:
         place = place[name]
     place[path[-1]] = to
+    if to is GONE:
+        del place[path[-1]]
     return json.dumps(body).encode()
 
 
-def without(*path: str) -> bytes:
-    body = json.loads(EXAMPLE)
-    place = body
-    for name in path[:-1]:
-        place = place[name]
-    del place[path[-1]]
-    return json.dumps(body).encode()
+without = changed
 
 
 def test_the_example_of_layer_four_is_read_as_it_stands() -> None:
@@ -156,25 +159,13 @@ def test_a_bad_envelope_is_no_hcp_and_says_why(data: bytes, reason: str) -> None
         (without("payload", "inputs"), "payload.inputs"),
         (changed("payload", "inputs", to=[]), "payload.inputs"),
         (changed("payload", "capability", to=7), "payload.capability"),
-        (
-            changed("payload", "inputs", "temperature_range", "max", to=float("nan")),
-            "payload.inputs.temperature_range.max",
-        ),
+        (changed(*HIGHEST, to=float("nan")), ".".join(HIGHEST)),
         (changed("payload", "inputs", "x", to=[float("inf")]), "payload.inputs.x[0]"),
         (changed("payload", "inputs", "x", to=12345).replace(b"12345", b"1e999"), "inputs.x"),
         (changed("payload", "inputs", "x", to=2**53), "payload.inputs.x"),
-        (
-            changed("payload", "constraints", "confidence_threshold", to="high"),
-            "payload.constraints.confidence_threshold",
-        ),
-        (
-            changed("payload", "constraints", "confidence_threshold", to=True),
-            "payload.constraints.confidence_threshold",
-        ),
-        (
-            changed("payload", "expected_output", "required_fields", to="all"),
-            "payload.expected_output.required_fields",
-        ),
+        (changed(*THRESHOLD, to="high"), ".".join(THRESHOLD)),
+        (changed(*THRESHOLD, to=True), ".".join(THRESHOLD)),
+        (changed(*FIELDS, to="all"), ".".join(FIELDS)),
     ],
 )
 def test_a_bad_payload_is_answered_as_invalid_input(data: bytes, where: str) -> None:
@@ -311,14 +302,8 @@ def test_each_event_is_written_and_needs_its_fields(event_type: str, data: dict[
     submit = "msg-001" if event_type == "session_created" else None
 
     def built(fields: dict[str, Any]) -> HcpMessage:
-        return answers.event(
-            **IDS,
-            session_id="session-xyz",
-            event_type=event_type,
-            sequence=1,
-            data=fields,
-            in_reply_to=submit,
-        )
+        about = {**IDS, "session_id": "session-xyz", "in_reply_to": submit}
+        return answers.event(**about, event_type=event_type, sequence=1, data=fields)
 
     assert decode(encode(built(data))) == built(data)
     with pytest.raises(ValueError, match="data"):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import labharness_envelopes
 from labharness.core.vocabulary import Command
 from labharness.work.capability import Planned
-from labharness.work.capability.cvd import CAPABILITY
 from labharness.work.capability.cvd.planner import plan_growth
 from labharness.work.capability.cvd.recipe import GrowthFacts, Recipe
 from labharness.work.plan import stated_commands
@@ -26,15 +25,8 @@ FACTS = GrowthFacts(
     raman_reference={"a1g_si": {"value": 0.12, "on": "test"}},
 )
 STAGES = [
-    "loading",
-    "leak_check",
-    "purge",
-    "ramp",
-    "material_growth",
-    "cooling",
-    "transfer",
-    "characterisation",
-    "analysis",
+    *("loading", "leak_check", "purge", "ramp", "material_growth", "cooling"),
+    *("transfer", "characterisation", "analysis"),
 ]
 PLAIN = Recipe(
     sample_id="s",
@@ -191,10 +183,8 @@ def test_the_vent_opens_only_after_one_atmosphere_was_seen() -> None:
 def test_the_last_degrees_are_slow_unless_the_line_says_otherwise() -> None:
     slow = planned()
     last = [each for each in slow.instructions.instructions if each.action == "ramp"][-2:]
-    assert [(each.parameters["to"], each.parameters["rate"]) for each in last] == [
-        (705.0, 15.0),
-        (735.0, 5.0),
-    ]
+    told = [(each.parameters["to"], each.parameters["rate"]) for each in last]
+    assert told == [(705.0, 15.0), (735.0, 5.0)]
     fast = planned(facts=replace(FACTS, growth={"final_ramp_c_per_min": 15.0}))
     last = [each for each in fast.instructions.instructions if each.action == "ramp"][-2:]
     assert [each.parameters["to"] for each in last] == [640.0, 735.0]
@@ -218,18 +208,7 @@ def test_a_small_tube_is_filled_no_faster_than_half_its_volume_a_minute() -> Non
     assert fills(planned()) == [480, 480]
 
 
-def test_equal_requests_give_equal_digests_and_another_recipe_another() -> None:
-    assert planned().instructions.digest() == planned().instructions.digest()
-    other = planned(replace(PLAIN, dwell_s=601.0))
-    assert planned().instructions.digest() != other.instructions.digest()
-
-
 def test_a_longer_growth_takes_longer_by_as_much() -> None:
     longer = planned(replace(PLAIN, dwell_s=4200.0))
     assert longer.duration_s - planned().duration_s == pytest.approx(3600.0)
     assert 5 * 3600 < planned().duration_s < 8 * 3600
-
-
-def test_every_action_of_a_plan_has_its_verb() -> None:
-    actions = {each.action for each in planned().instructions.instructions}
-    assert actions <= set(CAPABILITY.verbs)

@@ -165,11 +165,8 @@ def test_another_material_is_told_what_this_line_lacks(material: str, lack: str)
     assert lack in found.message
 
 
-def test_another_substrate_is_told_so() -> None:
+def test_another_substrate_is_told_so_and_subscripts_and_case_are_no_other_material() -> None:
     assert "'sapphire'" in refused(substrate="sapphire").message
-
-
-def test_subscripts_and_case_are_no_other_material() -> None:
     made(target_material="MoS₂", substrate="SiO₂/Si")
     made(target_material="mos2", substrate="sio2 / si")
 
@@ -209,19 +206,14 @@ def test_the_declaration_is_strict_where_it_heats() -> None:
     assert input_fault(schema, {**good, "recipe": {"dwel_s": 5}}) is not None
     assert input_fault(schema, {**good, "recipe": {"sample_id": "a b"}}) is not None
     assert input_fault(schema, {"target_material": "MoS2"}) is not None
-    assert {
-        "peak_distance",
-        "layer_count",
-        "confidence",
-        "spectrum_data",
-    } <= CAPABILITY.declaration.produces()
+    promised = {"peak_distance", "layer_count", "confidence", "spectrum_data"}
+    assert promised <= CAPABILITY.declaration.produces()
 
 
 def test_the_declaration_names_each_hazard_that_may_be_asked_for_and_what_brings_it_in() -> None:
     safety = CAPABILITY.declaration.to_json()["capability"]["safety"]
-    assert safety["hazard_categories"] == [
-        *("high_temperature", "toxic_gas", "flammable_gas", "laser"),
-    ]
+    named = ["high_temperature", "toxic_gas", "flammable_gas", "laser"]
+    assert safety["hazard_categories"] == named
     assert set(safety["hazards_by"]) == {"flammable_gas", "laser"}
     assert "hydrogen_sccm" in safety["hazards_by"]["flammable_gas"]
     recipe = CAPABILITY.declaration.input_schema["properties"]["recipe"]["properties"]

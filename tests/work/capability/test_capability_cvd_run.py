@@ -17,18 +17,12 @@ from labharness.work.admission.schemas import output_fault
 from labharness.work.capability import Answer, LineFacts, NoAnswer, Planned
 from labharness.work.capability.cvd import CAPABILITY
 from labharness.work.capability.cvd.recipe import CvdSettings
-from labharness.work.plan import Executor, Progress, StepFailed, StepRecord
+from labharness.work.plan import Executor, StepFailed, StepRecord
 from labharness_simulators.plant import CvdTube
 
 COILS = (
-    "box.argon_valve",
-    "box.nitrogen_bypass_shut",
-    "box.hydrogen_valve",
-    "box.pump_isolation",
-    "box.vent",
-    "box.pump",
-    "box.furnace_contactor",
-    "box.sulfur_contactor",
+    *("box.argon_valve", "box.nitrogen_bypass_shut", "box.hydrogen_valve", "box.pump_isolation"),
+    *("box.vent", "box.pump", "box.furnace_contactor", "box.sulfur_contactor"),
 )
 LIMITS: Mapping[str, tuple[float, float, str]] = {
     "furnace.setpoint": (0, 950, "degC"),
@@ -42,6 +36,7 @@ LIMITS: Mapping[str, tuple[float, float, str]] = {
     "laser.power": (0, 0.001, "W"),
     "spectrometer.wavelength": (500, 750, "nm"),
 }
+CALIBRATED = {"date": date(2025, 1, 15), "on": "this plant"}
 SHORT = LineFacts(
     limits=LIMITS,
     tube_volume_cm3=200,
@@ -49,12 +44,7 @@ SHORT = LineFacts(
         {
             "laser_nm": 532.0,
             **{
-                name: {
-                    "value": value,
-                    "uncertainty": value / 6,
-                    "date": date(2025, 1, 15),
-                    "on": "this plant",
-                }
+                name: {"value": value, "uncertainty": value / 6, **CALIBRATED}
                 for name, value in (("a1g_si", 0.12), ("pl_raman", 20.0))
             },
             "growth": {
@@ -201,31 +191,21 @@ class Bench:
 @lru_cache(maxsize=8)
 def grown(
     seed: int | None, temperature_c: float = 725.0, hydrogen_sccm: float = 0.0
-) -> tuple[Bench, tuple[StepRecord, ...], tuple[Progress, ...]]:
+) -> tuple[Bench, tuple[StepRecord, ...]]:
     """Grow and look; shared by the tests, which only read."""
     recipe = {"temperature_c": temperature_c, "hydrogen_sccm": hydrogen_sccm}
     inputs = {"target_material": "MoS2", "substrate": "SiO2/Si", "recipe": recipe}
     plan = CAPABILITY.plan(inputs, CONSTRAINTS, SHORT)
     assert isinstance(plan, Planned), plan
     bench = Bench(seed)
-    seen: list[Progress] = []
-    executor = Executor(plan.instructions, bench, CAPABILITY.verbs, seen.append)
-    return bench, run(executor.run(), VirtualLoop()), tuple(seen)
+    executor = Executor(plan.instructions, bench, CAPABILITY.verbs)
+    return bench, run(executor.run(), VirtualLoop())
 
 
 def answered(seed: int | None = 1) -> Answer:
     found = CAPABILITY.answer(grown(seed)[1], CONSTRAINTS)
     assert isinstance(found, Answer), found
     return found
-
-
-def test_a_monolayer_is_grown_found_and_counted() -> None:
-    bench, _, _ = grown(1)
-    outputs = answered().outputs
-    assert bench.plant.truth()["coverage"][0] > 0.1  # type: ignore[index]  # the referee's tuple
-    assert outputs["layer_count"] == 1
-    assert 0.95 <= outputs["confidence"] <= 1
-    assert 17.5 < outputs["peak_distance"] < 21.5
 
 
 def test_the_outputs_are_what_the_declaration_promises() -> None:
@@ -244,7 +224,7 @@ def test_the_spectrum_shows_silicon_where_it_belongs() -> None:
 
 
 def test_the_covered_fraction_is_near_the_true_one() -> None:
-    bench, _, _ = grown(1)
+    bench, _ = grown(1)
     raman = answered().outputs["raman_analysis"]
     true = bench.plant.truth()["coverage"][0]  # type: ignore[index]  # the referee's tuple
     sd = math.sqrt(true * (1 - true) / raman["places_surveyed"])
@@ -265,15 +245,8 @@ def test_evidence_names_its_systematic_errors_and_every_spot_has_its_row() -> No
 def test_the_growth_log_has_one_row_a_phase_with_what_was_set_and_measured() -> None:
     rows = answered().outputs["growth_log"]
     assert [row["phase"] for row in rows] == [
-        "loading",
-        "leak_check",
-        "purge",
-        "ramp",
-        "material_growth",
-        "cooling",
-        "transfer",
-        "characterisation",
-        "analysis",
+        *("loading", "leak_check", "purge", "ramp", "material_growth", "cooling"),
+        *("transfer", "characterisation", "analysis"),
     ]
     growth = rows[4]
     assert growth["duration_s"] == pytest.approx(600, abs=2)
@@ -293,7 +266,7 @@ def test_the_raw_spectra_come_as_an_artifact() -> None:
 
 
 def test_the_laser_is_on_to_measure_and_off_after() -> None:
-    bench, _, _ = grown(1)
+    bench, _ = grown(1)
     emission = [each.value for each in bench.commands if each.channel == "laser.emission"]
     assert emission == [1, 0, 1, 0, 1, 0, 0]
     assert bench.part["laser"].output_w == 0
@@ -301,34 +274,22 @@ def test_the_laser_is_on_to_measure_and_off_after() -> None:
     assert max(each.value for each in lit) <= 0.0003
 
 
-def test_the_same_seed_gives_the_same_answer() -> None:
-    first = CAPABILITY.answer(grown(2)[1], CONSTRAINTS)
-    grown.cache_clear()
-    assert CAPABILITY.answer(grown(2)[1], CONSTRAINTS) == first
-
-
-def test_progress_names_every_step_once_at_its_start_and_once_at_its_end() -> None:
-    _, records, seen = grown(1)
-    assert len(seen) == 2 * len(records)
-    assert seen[-1].index == seen[-1].total == len(records)
-
-
 def test_sulfur_was_hot_whenever_the_furnace_was_above_650_degrees_on_its_way_up() -> None:
-    _, records, _ = grown(1)
+    _, records = grown(1)
     results = {each.instruction.instruction_id: each for each in records}
     assert (results["sulfur_hot"].result or {})["value"] >= 195
     assert (results["heat_to_growth"].result or {})["from"] < 650
 
 
 def test_a_growth_with_hydrogen_runs_and_leaves_none_in_the_tube() -> None:
-    bench, records, _ = grown(1, 725.0, 5.0)
+    bench, records = grown(1, 725.0, 5.0)
     assert isinstance(CAPABILITY.answer(records, CONSTRAINTS), Answer)
     flows = [each.value for each in bench.commands if each.channel == "hydrogen.setpoint"]
     assert flows == [5.0, 0.0]
 
 
 def test_no_film_is_no_answer_and_says_where_was_looked() -> None:
-    _, records, _ = grown(1, 560.0)
+    _, records = grown(1, 560.0)
     found = CAPABILITY.answer(records, CONSTRAINTS)
     assert isinstance(found, NoAnswer)
     assert found.reason == "no film at any of 49 surveyed places"
@@ -365,7 +326,5 @@ def test_a_leak_ends_the_run_before_anything_is_heated() -> None:
     assert all(each.value == 0 for each in bench.commands if "contactor" in each.channel)
     found = CAPABILITY.answer(executor.records(), CONSTRAINTS)
     assert isinstance(found, NoAnswer)
-    assert [row["phase"] for row in found.partial_outputs["growth_log"]] == [
-        "loading",
-        "leak_check",
-    ]
+    phases = [row["phase"] for row in found.partial_outputs["growth_log"]]
+    assert phases == ["loading", "leak_check"]

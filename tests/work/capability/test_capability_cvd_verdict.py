@@ -195,12 +195,5 @@ def test_a_doped_wafer_is_no_wider_than_the_films_lines() -> None:
     assert verdict["layer_count"] == 1
 
 
-def test_without_spots_nothing_is_claimed() -> None:
-    verdict = judge([], [], DARK, CALIBRATED)
-    assert verdict["layer_count"] is None
-    assert verdict["best_spot"] is None
-    assert isinstance(composed({"verdict": verdict, "spots": []}), NoAnswer)
-
-
 def test_a_run_without_analysis_has_no_answer() -> None:
     assert isinstance(compose([record("load", {})], 0.0), NoAnswer)

@@ -48,9 +48,8 @@ def flown(request: pytest.FixtureRequest) -> Flown:
     plan = read_lab(lab)
     facts = lab_facts_of(plan)
     _, payload = submission()
-    found = facts.capabilities[payload.capability].plan(
-        payload.inputs, {}, facts.line_facts[payload.capability]
-    )
+    name = payload.capability
+    found = facts.capabilities[name].plan(payload.inputs, {}, facts.line_facts[name])
     moments: list[Mapping[str, object]] = []
     step = CvdTube.step
 

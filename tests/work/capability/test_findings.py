@@ -128,42 +128,35 @@ def test_a_growth_is_read_from_what_its_sentences_state() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "material", "substrate", "degrees_c"),
+    ("text", "grown"),
     [
         (
             "WS2 was grown on sapphire at 850 °C by CVD. Films were transferred to SiO2/Si.",
-            "WS2",
-            "sapphire",
-            (850.0, 850.0),
+            ("WS2", "sapphire", 850.0),
         ),
         (
             "Oxidised wafers (SiO2/Si) are usual. Here CVD of WS2 on sapphire was done at 900 °C.",
-            "WS2",
-            "sapphire",
-            (900.0, 900.0),
+            ("WS2", "sapphire", 900.0),
         ),
         (
             "MoS2 was grown by CVD on SiO2/Si at 750 °C. Grains grown at 750 °C are larger "
             "compared with those grown at 700 °C.",
-            "MoS2",
-            "SiO2/Si",
-            (750.0, 750.0),
+            ("MoS2", "SiO2/Si", 750.0),
         ),
         (
             "MoS2 grown by CVD at 700 °C is patchy, whereas growth at 750 °C covers the SiO2/Si.",
-            "MoS2",
-            "SiO2/Si",
-            (700.0, 700.0),
+            ("MoS2", "SiO2/Si", 700.0),
         ),
     ],
 )
 def test_a_growth_has_its_own_substrate_and_its_own_temperature(
-    text: str, material: str, substrate: str, degrees_c: tuple[float, float]
+    text: str, grown: tuple[str, str, float]
 ) -> None:
     found = growth_of(sections_of_markdown(text))
     assert found is not None
-    assert (found["target_material"], found["substrate"]) == (material, substrate)
-    assert tuple(found["temperature_range"].values())[:2] == degrees_c
+    least_c, most_c, _ = found["temperature_range"].values()
+    assert (found["target_material"], found["substrate"], least_c) == grown
+    assert most_c == least_c
     assert found["sources"]
 
 

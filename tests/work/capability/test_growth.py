@@ -57,9 +57,8 @@ def test_every_artifact_resolves_by_its_uri_and_its_checksum_holds(grown: Ran) -
         data = resolve(each["uri"], roots).read_bytes()
         assert len(data) == each["size_bytes"]
         assert each["checksum"] == "sha256:" + hashlib.sha256(data).hexdigest()
-    table = list(
-        csv.reader(io.StringIO(resolve(listed["growth_log_csv"]["uri"], roots).read_text("utf-8")))
-    )
+    log = resolve(listed["growth_log_csv"]["uri"], roots).read_text("utf-8")
+    table = list(csv.reader(io.StringIO(log)))
     assert table[0][0] == "time [s]"
     assert "furnace.temperature [degC]" in table[0]
     furnace = table[0].index("furnace.temperature [degC]")
@@ -70,9 +69,7 @@ def test_every_artifact_resolves_by_its_uri_and_its_checksum_holds(grown: Ran) -
     assert len(readings) >= len(times) - 2, "rows lack their readings"
 
 
-def test_the_journal_is_one_chain_that_ends_with_the_terminal_message(
-    grown: Ran,
-) -> None:
+def test_the_journal_is_one_chain_that_ends_with_the_terminal_message(grown: Ran) -> None:
     path = grown.result.folder / "journal.sqlite"
     assert verify_file(path).ok
     kinds = [record.kind for record in read(path)]
@@ -82,11 +79,8 @@ def test_the_journal_is_one_chain_that_ends_with_the_terminal_message(
 
 
 def test_the_id_of_the_file_is_kept_and_the_run_has_one_of_its_own(grown: Ran) -> None:
-    (body,) = [
-        each.body
-        for each in read(grown.result.folder / "journal.sqlite")
-        if each.kind == "submitted"
-    ]
+    records = read(grown.result.folder / "journal.sqlite")
+    (body,) = [each.body for each in records if each.kind == "submitted"]
     asked = json.loads(EXAMPLE.read_text("utf-8"))["message_id"]
     assert body["metadata"]["source_message_id"] == asked
     assert body["message_id"] != asked

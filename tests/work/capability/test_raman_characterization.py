@@ -180,21 +180,19 @@ def test_an_artifact_that_holds_anything_else_is_an_input_error(
 RAMP = [float(each) for each in range(10)]
 
 
+def one(axis: list[float], counts: list[Any]) -> dict[str, Any]:
+    return {"spectra": [{"raman_shift": axis, "intensity": counts}]}
+
+
 @pytest.mark.parametrize(
     ("inputs", "says"),
     [
         ({}, "one of spectra, spectra_uri and measure"),
         ({"spectra": [], "spectra_uri": "hcp://x"}, "spectra"),
-        (
-            {"spectra": [{"raman_shift": RAMP, "intensity": RAMP[:-1]}]},
-            "spectrum 0: raman_shift has 10 values and intensity 9",
-        ),
-        (
-            {"spectra": [{"raman_shift": RAMP[::-1], "intensity": RAMP}]},
-            "spectrum 0: raman_shift does not ascend",
-        ),
+        (one(RAMP, RAMP[:-1]), "spectrum 0: raman_shift has 10 values and intensity 9"),
+        (one(RAMP[::-1], RAMP), "spectrum 0: raman_shift does not ascend"),
         ({"spectra": [{"raman_shift": RAMP}]}, "intensity"),
-        ({"spectra": [{"raman_shift": RAMP, "intensity": ["a"] * 10}]}, "intensity"),
+        (one(RAMP, ["a"] * 10), "intensity"),
     ],
 )
 def test_bad_spectra_are_refused_before_anything_runs(
@@ -207,7 +205,7 @@ def test_bad_spectra_are_refused_before_anything_runs(
 
 def test_an_axis_without_the_lines_is_an_input_error(tmp_path: Path) -> None:
     axis = [1000.0 + each for each in range(100)]
-    kind, body = ended(tmp_path, {"spectra": [{"raman_shift": axis, "intensity": axis}]})
+    kind, body = ended(tmp_path, one(axis, axis))
     assert (kind, body["error_code"]) == ("task_failed", "input_error"), body
 
 

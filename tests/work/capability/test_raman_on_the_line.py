@@ -1,7 +1,8 @@
 """A sample that was not grown in the run is mapped by the line's microscope alone."""
 
 import json
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -273,27 +274,13 @@ def test_a_line_without_a_part_of_its_microscope_is_a_fault_of_the_lab_file(lost
     ],
 )
 def test_a_sample_that_cannot_be_is_refused_with_what_can(
-    about: Mapping[str, Any], says: str, tmp_path: Path, edited: Callable[[str], Path]
+    about: Mapping[str, Any], says: str, tmp_path: Path
 ) -> None:
     rows = "\n".join(f"{name} = {json.dumps(value)}" for name, value in about.items())
+    path = shutil.copytree(default_lab_path().parent, tmp_path / "lab") / "lab.toml"
+    path.write_text(f"{path.read_text('utf-8')}\n[plant.samples.mine]\n{rows}\n", "utf-8")
     with pytest.raises(Exception, match=says.replace("'", ".").replace(".", r".")):
-        read_lab(edited(f"[plant.samples.mine]\n{rows}\n"))
-
-
-@pytest.fixture
-def edited(tmp_path: Path) -> Callable[[str], Path]:
-    """Return a function that writes the shipped lab with more in its file."""
-    import shutil
-
-    home = tmp_path / "lab"
-    shutil.copytree(default_lab_path().parent, home)
-
-    def write(more: str) -> Path:
-        path = home / "lab.toml"
-        path.write_text(f"{path.read_text('utf-8')}\n{more}", "utf-8")
-        return path
-
-    return write
+        read_lab(path)
 
 
 def test_the_view_of_a_line_names_every_channel_of_a_map() -> None:
