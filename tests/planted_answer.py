@@ -108,7 +108,7 @@ IN_THE_ANSWER = (
     ),
     PlantedBug(
         "line left warm that is not latched",
-        "labharness.work.desk.cooling:Cooling.watch",
+        "labharness.work.desk.making_safe:Cooling.watch",
         "self._latch(warm)",
         "pass",
         "tests/work/desk/test_answer_before_cold.py::"

@@ -32,7 +32,7 @@ IN_WORK_THAT_SURVIVES = (
     ),
     PlantedBug(
         "signature of an approver that nobody checks",
-        "labharness.work.admission.approvers:why_not_by",
+        "labharness.work.admission.approval:why_not_by",
         "not signed_by(approver.key, signature, decision_bytes(fields))",
         "False",
         APPROVERS + "test_a_decision_that_was_written_by_hand_does_not_count",
@@ -42,7 +42,7 @@ IN_WORK_THAT_SURVIVES = (
     ),
     PlantedBug(
         "signature that says nothing of the plan",
-        "labharness.work.admission.approvers:decision_bytes",
+        "labharness.work.admission.approval:decision_bytes",
         "name != 'signature'",
         "name not in ('signature', 'digest')",
         APPROVERS + "test_a_signature_is_of_one_decision",

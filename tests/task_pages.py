@@ -1,4 +1,4 @@
-"""The tables of docs/reference/states.md that are made from the tables of the code."""
+"""The tables of docs/reference/states.md: those that are made from the code, and the others."""
 
 import re
 from collections.abc import Iterable
@@ -6,13 +6,7 @@ from collections.abc import Iterable
 from commands import ROOT
 from labharness.protocols.hcp.session import TERMINAL as SESSION_TERMINAL
 from labharness.protocols.hcp.session import TRANSITIONS as SESSION
-from labharness.work.task.states import (
-    ATTEMPT_ENDED,
-    ATTEMPT_STATUSES,
-    CORRESPONDING,
-    TERMINAL,
-    TRANSITIONS,
-)
+from labharness.work.task.states import TERMINAL, TRANSITIONS
 
 __all__ = ["STATES_PAGE", "with_tables"]
 
@@ -49,22 +43,7 @@ def _task() -> str:
     return _table(("task", "ended", "becomes"), rows)
 
 
-def _attempt() -> str:
-    rows = ((f"`{s}`", _yes(s in ATTEMPT_ENDED), why) for s, why in ATTEMPT_STATUSES.items())
-    return _table(("attempt", "ended", "meaning"), rows)
-
-
-def _corresponding() -> str:
-    rows = ((f"`{e.line}`", e.session, f"`{e.task}`", *e[3:]) for e in CORRESPONDING)
-    return _table(("line", "HCP session", "task", "attempt", "instruction"), rows)
-
-
-TABLES = {
-    "session": _session,
-    "task": _task,
-    "attempt": _attempt,
-    "corresponding": _corresponding,
-}
+TABLES = {"session": _session, "task": _task}
 
 
 def with_tables(page: str) -> str:
@@ -74,3 +53,10 @@ def with_tables(page: str) -> str:
         assert marks.search(page), name
         page = marks.sub(lambda found: f"{found[1]}{table()}\n{found[2]}", page)  # noqa: B023 - used at once
     return page
+
+
+def rows_under(head: str) -> list[list[str]]:
+    """Return the rows of a table of the page, found by its first column, without code marks."""
+    table = STATES_PAGE.read_text("utf-8").split(f"\n| {head} |")[1].split("\n\n")[0]
+    lines = table.splitlines()[2:]
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]

@@ -45,7 +45,7 @@ from labharness.lab.operate.retention import (
     why_clock_is_doubted,
 )
 from labharness.protocols.hcp.terms import CONFIDENTIAL
-from labharness.work.admission.approvers import Approver, decision_bytes, why_not_by
+from labharness.work.admission.approval import Approver, decision_bytes, why_not_by
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 from labharness.work.task.kept import HOUSE_JOURNAL, read_tasks
 

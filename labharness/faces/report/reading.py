@@ -32,8 +32,8 @@ from labharness.journal.artifacts import ArtifactRefused, resolve
 from labharness.journal.chain import Record
 from labharness.journal.encryption import KeyMissing, kept, stated_class
 from labharness.journal.reading import about, read, run_header, samples, verify_file
-from labharness.work.desk.cooling import Cooled
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, SUBMIT_NAME
+from labharness.work.desk.making_safe import Cooled
 from labharness.work.desk.redaction import FAILURE, REMARKS, RESULTS
 from labharness.work.desk.rules_record import RecordedRules, read_rules
 from labharness.work.desk.session import WHOLE

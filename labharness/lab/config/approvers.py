@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from labharness.lab.config.address import BadLabFile, LabAddress, read_text
-from labharness.work.admission.approvers import Approver, BadApprovers, read_approvers
+from labharness.work.admission.approval import Approver, BadApprovers, read_approvers
 
 
 def approvers_of(place: LabAddress) -> Mapping[str, Approver] | None:

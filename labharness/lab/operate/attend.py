@@ -30,9 +30,8 @@ from labharness.line import HoldTooLong, Line, LineAlarms, NotArmed, Tripped
 from labharness.safety.guard import LatchUnreadable
 from labharness.safety.kernel import IllegalMode
 from labharness.work.desk.by_hand import ByHand
-from labharness.work.desk.cooling import Cooling
 from labharness.work.desk.folder import JOURNAL_NAME
-from labharness.work.desk.making_safe import MakingSafe
+from labharness.work.desk.making_safe import Cooling, MakingSafe
 
 NOT_SET = 1  # the exit code of a command that was not carried out
 

@@ -32,10 +32,12 @@ from labharness.protocols.hcp.terms import ReasonCode, Rejected
 from labharness.work.admission.approval import (
     ApprovalRequest,
     Approved,
+    Approver,
     PersonalApproval,
+    decision_bytes,
     verify_personal,
+    why_not_by,
 )
-from labharness.work.admission.approvers import Approver, decision_bytes, why_not_by
 
 LOOK_S = 1.0  # world time between two looks at what persons have said
 VALID_S = 24 * 3600.0  # how long a request stands, and an agreement counts

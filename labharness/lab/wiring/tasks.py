@@ -54,10 +54,10 @@ from labharness.work.admission.approval import StandingApproval
 from labharness.work.admission.confidential import is_confidential
 from labharness.work.capability import Settings
 from labharness.work.desk.by_hand import ByHand
-from labharness.work.desk.cooling import Cooled
 from labharness.work.desk.desk import Desk
 from labharness.work.desk.facts import Approvers, LabFacts, facts_without_line
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
+from labharness.work.desk.making_safe import Cooled
 from labharness.work.desk.null_line import Absent, NullLine
 from labharness.work.desk.session import Session
 from labharness.work.plan import Operator

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Final, Literal
 
 from labharness.core.vocabulary.durations import parse_duration
@@ -120,10 +120,7 @@ class Declaration:
                     "hazard_categories": [*safety.hazard_categories, *dict(safety.hazards_by)],
                     **({"hazards_by": dict(safety.hazards_by)} if safety.hazards_by else {}),
                 },
-                "constraints": {
-                    "max_duration": self.constraints.max_duration,
-                    "concurrent_limit": self.constraints.concurrent_limit,
-                },
+                "constraints": asdict(self.constraints),
                 **({"references": list(self.by_reference)} if self.by_reference else {}),
             }
         }

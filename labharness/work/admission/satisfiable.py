@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from labharness.core.vocabulary.texts import Text
@@ -67,14 +68,12 @@ class _Enough(Exception):
     """The search has used up its steps."""
 
 
+@dataclass
 class _Search:
-    def __init__(
-        self, root: Mapping[str, Any], names: frozenset[str], delivered: frozenset[str]
-    ) -> None:
-        self._root = root
-        self._names = names
-        self._delivered = delivered
-        self._steps = 0
+    _root: Mapping[str, Any]
+    _names: frozenset[str]
+    _delivered: frozenset[str]
+    _steps: int = 0
 
     def clash(self, place: str, schemas: Sequence[Schema], *, top: bool = False) -> str | None:
         """Return the first reason why nothing fits all of these schemas."""

@@ -29,10 +29,9 @@ from labharness.work.capability import Surroundings, needs_no_line
 from labharness.work.desk.admitting import Admitting, Weighed, accept, as_accepted, must_begin
 from labharness.work.desk.checkpoint import Checkpoints, readings_of
 from labharness.work.desk.closing import Closing
-from labharness.work.desk.cooling import Cooled, Cooling
 from labharness.work.desk.energised import scope
 from labharness.work.desk.facts import Approvers, LabFacts
-from labharness.work.desk.making_safe import MakingSafe
+from labharness.work.desk.making_safe import Cooled, Cooling, MakingSafe
 from labharness.work.desk.operations import LineOperations
 from labharness.work.desk.progress_reporter import ProgressReporter
 from labharness.work.desk.redaction import ACCEPTED, RECOVERED

@@ -56,25 +56,21 @@ def explained(
     if facts.callers is not None and caller is None:
         found = Text("caller.unknown", caller=payload.caller_id)
         return Explained((GateFound("caller", found, passed=False),), (), rejected)
-    free = replace(facts, callers=None if caller is None else {caller.id: _unbound(caller, facts)})
-    admitting = Admitting(facts=free, envelope=envelope, utc=utc)
-    weighed = admitting.weigh(payload)
     gates = [GateFound("caller", Text("policy.known", caller=payload.caller_id), passed=True)]
+    free = replace(facts, callers=None)
     if caller is not None:
         gates += _rights(payload, caller)
+        may_all = Caller(caller.id, tuple(facts.capabilities), RISK_LEVELS[-1], DATA_CLASSES[-1])
+        free = replace(facts, callers={caller.id: may_all})
+    admitting = Admitting(facts=free, envelope=envelope, utc=utc)
+    weighed = admitting.weigh(payload)
     if isinstance(weighed, Rejected):
-        return Explained(
-            (*gates, GateFound("task", weighed.reason_message, passed=False)), (), rejected
-        )
+        gates.append(GateFound("task", weighed.reason_message, passed=False))
+        return Explained(tuple(gates), (), rejected)
     if caller is not None:
         gates += _bounds(weighed, caller, utc())
     gates.append(_approval(admitting, weighed, payload.caller_id))
     return Explained(tuple(gates), _rules(weighed), rejected)
-
-
-def _unbound(caller: Caller, facts: LabFacts) -> Caller:
-    """Return a caller who may ask for everything."""
-    return Caller(caller.id, tuple(facts.capabilities), RISK_LEVELS[-1], DATA_CLASSES[-1])
 
 
 def _rights(payload: TaskSubmit, caller: Caller) -> Iterator[GateFound]:

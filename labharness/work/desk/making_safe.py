@@ -1,14 +1,28 @@
-"""Making a line safe within a promised time: the answer names the steps that are not verified then.
+"""Making a line safe within a promised time, and watching it until it is cold.
 
-The work is never cancelled: a procedure that is sent goes on being verified, sent again and brought
-down further while the answer is given. Only the wait for it is bounded.
+The answer names the steps that are not verified by then. The work is never cancelled: a procedure
+that is sent goes on being verified, sent again and brought down further while the answer is given.
+Only the wait for it is bounded.
+
+A line that has to cool is watched after its answer was given; one that is left warm is latched. The
+polls, the trips and the lease stay meanwhile. The records after the terminal message are facts of
+the line and belong to no session any more.
 """
 
 import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from labharness.core.vocabulary.texts import Text
-from labharness.line import Line, latch_lost
+from labharness.core.clock import failure_of
+from labharness.core.vocabulary import Cause, Trip
+from labharness.core.vocabulary.texts import Text, several
+from labharness.line import COOL_WATCH_S_MAX, Line, latch_lost
+from labharness.line.hindrances import stop_procedure
 from labharness.line.procedures import StepState, Verification
+
+LOG = logging.getLogger(__name__)
 
 ABORT_S_MAX = 300.0  # the promised abort_timeout: heat off, reactive gases closed, inert open
 FILES_S = 20.0  # of it, kept for the files of the answer
@@ -106,3 +120,138 @@ class MakingSafe:
             if not each.optional
         )
         return Verification(name, unknown, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cooled:
+    """The end of a watch.
+
+    Attributes:
+        warm: Why the line was left warm and latched; empty where it is cold.
+        unverified: Texts for what is not verified at its end.
+        tripped: The cause of the trip that stands; empty without one.
+        watched_s: Lab time.
+        below: The temperatures by which it counts as cold, in words.
+    """
+
+    warm: str
+    unverified: tuple[str, ...]
+    tripped: str
+    watched_s: float
+    below: str
+
+    @property
+    def safe(self) -> bool:
+        """Whether the line is cold, and each step of its safe state verified."""
+        return not self.warm and not self.unverified
+
+    @property
+    def text(self) -> str:
+        """The end in one sentence."""
+        ended = Text("cooled.cold", cold=self.below)
+        if self.warm:
+            ended = Text("cooled.warm", why=self.warm)
+        unverified = [Text("cooled.unverified", what=each) for each in self.unverified]
+        latched = [Text("cooled.latched", why=self.tripped)] if self.tripped else []
+        return several(ended, *unverified, *latched)
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> "Cooled":
+        """Read it out of its record."""
+        said = {name: body[name] for name in ("warm", "tripped", "watched_s")}
+        return cls(**said, unverified=tuple(body["unverified"]), below=body.get("below", ""))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the body of its record."""
+        return {"cold": not self.warm, **asdict(self), "unverified": list(self.unverified)}
+
+
+class Cooling:
+    """The watch over one line.
+
+    Args:
+        line: A line that is polled still.
+        making_safe: Has made it safe, or is about to.
+        tell: Called with what is to be read, as ``tell(kind, data)``.
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        making_safe: MakingSafe,
+        tell: Callable[[str, Mapping[str, Any]], None],
+    ) -> None:
+        self._line = line
+        self._making_safe = making_safe
+        self._tell = tell
+        self._broken_off = ""
+
+    @property
+    def said(self) -> str:
+        """Until when it lasts, in one sentence."""
+        return Text("cooling.watch", cold=self._line.cold_text)
+
+    def break_off(self, reason: str) -> None:
+        """End the watch at the next poll: a line that is not cold then is latched as it is."""
+        self._broken_off = self._broken_off or reason
+
+    async def watch(self) -> Cooled:
+        """Watch until the line is cold, latch one that is left warm, record the end, disarm."""
+        line, since_s = self._line, self._line.clock.now_s()
+        line.events.on_warning = self._warned
+        self._tell("cooling", {"message": self.said})
+        warm = await self._warm()
+        if warm:
+            self._latch(warm)
+        if line.memory.trip is not None:  # it may have come, or been verified, during the watch
+            await line.trip_response.verified()
+        await self._making_safe.latch_lost()
+        cooled = Cooled(
+            warm=warm,
+            unverified=tuple(self._making_safe.unverified()),
+            tripped="" if line.memory.trip is None else line.memory.trip.detail,
+            watched_s=line.clock.now_s() - since_s,
+            below=line.cold_text,
+        )
+        line.monitor.note("cooled", cooled.to_json())
+        line.disarm()
+        self._tell("cooled", {"message": cooled.text})
+        return cooled
+
+    async def _warm(self) -> str:
+        """Watch; return why the line is left warm, empty where it is cold."""
+        try:
+            return await self._until_cold()
+        except asyncio.CancelledError:
+            if (failure := failure_of(self._line.clock.loop)) is None:
+                raise
+            why: BaseException = failure
+        except Exception as broken:  # noqa: BLE001 - the line is latched, and the failure is reported
+            why = broken
+        LOG.error("the watch over a line that cools has failed", exc_info=why)
+        return Text("failure.internal", what=repr(why))
+
+    async def _until_cold(self) -> str:
+        await self._making_safe.ended()
+        since_s = self._line.clock.now_s()
+        if await self._line.watch_until_cold(lambda: bool(self._broken_off)):
+            return ""
+        if self._broken_off:
+            return Text("cooling.broken_off", why=self._broken_off)
+        if self._line.clock.now_s() - since_s >= COOL_WATCH_S_MAX:
+            return Text("cooling.too_long", hours=COOL_WATCH_S_MAX / 3600)
+        return Text("cooling.unheard")
+
+    def _latch(self, warm: str) -> None:
+        line = self._line
+        if line.memory.trip is not None:
+            return
+        now_s = line.clock.now_s()
+        procedure = stop_procedure(line.memory, line.guard.latch.trip, now_s)
+        why = Text("cooled.warm", why=warm)  # on a line that was never armed it changes nothing
+        line.trip_response.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s, why))
+
+    def _warned(self, text: str) -> None:
+        """Record and tell a warning of the line; no session takes it any more."""
+        self._line.monitor.note("cooling", {"warning": text})
+        self._tell("warning", {"message": text})

@@ -158,8 +158,7 @@ def _found(
         report = verify_file(journal)
         if not report.ok:
             return _refused("resource_unavailable", Text("resume.damaged", why=report.reason))
-        wrong = _other_task(payload, journal, asked)
-        if wrong is not None:
+        if (wrong := _other_task(payload, journal, asked)) is not None:
             return wrong
         known = {each.checkpoint_id: each for each in checkpoints(journal)}
         found = known.get(asked.checkpoint_id)
@@ -171,8 +170,7 @@ def _found(
         if found is not newest:  # the sample has gone on, maybe to another place
             text = Text("resume.superseded", newest=newest.checkpoint_id)
             return _refused("invalid_input", text)
-        wrong = _not_covered(found, plan_digest, facts)
-        if wrong is not None:
+        if (wrong := _not_covered(found, plan_digest, facts)) is not None:
             return wrong
         if heated_since(journal, found.record, facts.sources):
             return _refused("safety_violation", Text("resume.heated", name=found.checkpoint_id))

@@ -27,8 +27,12 @@ def snapshot(tasks: Tasks, session_id: str, now_s: float) -> dict[str, Any]:
         "tasks": [task_of(tasks, each) for each in every],
         "taskGraph": graph_of(tasks),
         "attempts": [attempt_of(tasks, run, task) for task in every for run in task.attempts],
-        "blockedTasks": [_blocked(tasks, each) for each in every if _waits(each)],
-        "deliveryState": {"tasks": [_delivery(each) for each in every]},
+        "blockedTasks": [
+            _blocked(tasks, each) for each in every if each.status in (*WAITING, "blocked")
+        ],
+        "deliveryState": {
+            "tasks": [{"taskId": each.task_id, "status": each.delivery} for each in every]
+        },
     }
 
 
@@ -56,14 +60,6 @@ def _summary(every: list[Task]) -> dict[str, Any]:
 
 def _count(every: list[Task], *statuses: str) -> int:
     return sum(each.status in statuses for each in every)
-
-
-def _waits(task: Task) -> bool:
-    return task.status in (*WAITING, "blocked")
-
-
-def _delivery(task: Task) -> dict[str, str]:
-    return {"taskId": task.task_id, "status": task.delivery}
 
 
 def _blocked(tasks: Tasks, task: Task) -> dict[str, Any]:

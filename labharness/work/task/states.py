@@ -1,9 +1,10 @@
-"""The 20 statuses of a task and those of an attempt; a change that is not in a table is refused.
+"""The 20 statuses of a task; a change that is not in the table is refused.
 
-The names are those of the agent-task contract and of its published snapshot schema.
+The names are those of the agent-task contract and of its published snapshot schema. The page of
+states (`docs/reference/states.md`) has those of an attempt, and how all of them correspond.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 WAITING: Final = ("waiting_input", "waiting_permission", "waiting_resource")
 FOR_PERSONS: Final = frozenset({"waiting_input", "waiting_permission"})
@@ -45,44 +46,6 @@ TERMINAL: Final = frozenset({"cancelled", "timed_out", "failed", "completed", "a
 """Statuses in which no work goes on. A new attempt can follow `timed_out` and `failed`."""
 
 ACTIVE: Final = frozenset(STATUSES) - TERMINAL
-
-ATTEMPT_STATUSES: Final[dict[str, str]] = {
-    "preparing": "its worker is being bound",
-    "running": "it is carried out; held with `native_status` `held`",
-    "completed": "it ended, its facts are reconciled",
-    "failed": "it ended with an error, a time-out included",
-    "cancelled": "it was stopped on request",
-    "unknown": "its worker was lost; nothing says how it ended",
-}
-"""A share of the schema's statuses of an attempt, each with its meaning."""
-
-ATTEMPT_ENDED: Final = frozenset({"completed", "failed", "cancelled", "unknown"})
-
-
-class Corresponding(NamedTuple):
-    """One situation as five views show it (HELD: an attempt runs on with a status of its own)."""
-
-    line: str
-    session: str
-    task: str
-    attempt: str
-    instruction: str
-
-
-CORRESPONDING: Final = (
-    Corresponding("disarmed", "PENDING", "waiting_permission", "-", "PENDING"),
-    Corresponding("arming", "RUNNING", "preparing", "preparing", "PENDING"),
-    Corresponding("running", "RUNNING", "running", "running", "RUNNING"),
-    Corresponding("running", "RUNNING", "waiting_input", "running", "RUNNING"),
-    Corresponding(
-        "held", "PAUSED", "paused", "running (`native_status` `held`)", "PENDING or RUNNING"
-    ),
-    Corresponding("tripped", "FAILED", "failed", "failed", "FAILED"),
-    Corresponding("held", "ABORTING", "cancelling", "running", "RUNNING"),
-    Corresponding("held", "ABORTED", "cancelled", "cancelled", "SKIPPED"),
-    Corresponding("disarmed", "REJECTED", "failed", "-", "PENDING"),
-    Corresponding("disarmed", "COMPLETED", "completed", "completed", "COMPLETED"),
-)
 
 
 def may_become(status: str, to: str) -> bool:

@@ -38,7 +38,7 @@ class Hands:
 @pytest.fixture
 def never_cold(short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch) -> LabPlan:
     """A line that stays warm for ever, which a watch sees after a minute."""
-    for module in ("labharness.line.line", "labharness.work.desk.cooling"):
+    for module in ("labharness.line.line", "labharness.work.desk.making_safe"):
         monkeypatch.setattr(f"{module}.COOL_WATCH_S_MAX", 60.0)
     return replace(short_plan, cold=dict.fromkeys(short_plan.cold, NEVER_C))
 

@@ -18,12 +18,13 @@ from labharness.core.files.signing_key import BadKey, make_key, read_key
 from labharness.lab import read_lab
 from labharness.lab.wiring.approvals import ApprovalFolder
 from labharness.lab.wiring.decisions import BadDecision, Decision
-from labharness.work.admission.approval import Approved, signed_by
-from labharness.work.admission.approvers import (
+from labharness.work.admission.approval import (
+    Approved,
     Approver,
     BadApprovers,
     decision_bytes,
     read_approvers,
+    signed_by,
 )
 from platforms import unix
 from requested import request

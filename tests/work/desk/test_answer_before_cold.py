@@ -18,14 +18,13 @@ from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.lab.wiring.tasks import TaskRun
 from labharness.line import Line, Verification
-from labharness.work.desk.cooling import Cooled, Cooling
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME
-from labharness.work.desk.making_safe import ABORT_S_MAX, SAFE_S_MAX, MakingSafe
+from labharness.work.desk.making_safe import ABORT_S_MAX, SAFE_S_MAX, Cooled, Cooling, MakingSafe
 from labharness.work.desk.process_log import ROW_S
 from rig import SAFE_TABLE, SOON, Injection, cut, submission
 
 LINE = "labharness.line.line"
-COOLING = "labharness.work.desk.cooling"
+COOLING = "labharness.work.desk.making_safe"
 COLDER_THAN_THE_ROOM_C = -10.0
 
 
