@@ -98,7 +98,7 @@ def plain(decided: Any) -> Any:
             [planned.duration_s, planned.process_gases, planned.temperature_c_max],
             planned.instructions.to_json(),
             [weight.level, weight.points, weight.reasons, decided.needs_approval],
-            [each.finding.remedy for each in weight.applied],
+            [finding.remedy for _, finding in weight.applied],
             [[name, asdict(each)] for name, each in decided.stated],
             [decided.hazards, decided.undeclared],
         ]

@@ -204,8 +204,8 @@ IN_WORK_THAT_SURVIVES = (
     PlantedBug(
         "line that was not compared with the checkpoint",
         "labharness.work.desk.resuming:Resumption.compare",
-        "self.differences(readings)",
-        "''",
+        "self.point.missed(readings)",
+        "()",
         RESUMING + "test_a_run_that_failed_cold_can_be_gone_on_with",
         promise=60,
         detector="verdict",

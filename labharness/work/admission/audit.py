@@ -38,15 +38,8 @@ if TYPE_CHECKING:
 
 HEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "payload": (
-        "capability",
-        "capability_version",
-        "caller_id",
-        "intent",
-        "inputs",
-        "constraints",
-        "expected_output",
-        "context",
-        "resume_from",
+        *("capability", "capability_version", "caller_id", "intent", "inputs"),
+        *("constraints", "expected_output", "context", "resume_from"),
     ),
     "constraints": ("max_duration", "confidence_threshold", "data_classification", "priority"),
     "expected_output": ("format", "required_fields", "schema"),

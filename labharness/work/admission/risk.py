@@ -1,7 +1,7 @@
 """Weighs the risk of a request, by rules that each give a reason."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final, Literal
@@ -109,14 +109,6 @@ class RiskRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """A rule that applies to a request."""
-
-    rule: RiskRule
-    finding: RiskFinding
-
-
-@dataclass(frozen=True, slots=True)
 class RiskAssessment:
     """A level with every rule behind it.
 
@@ -126,7 +118,7 @@ class RiskAssessment:
 
     level: RiskLevel
     points: int
-    applied: tuple[Applied, ...]
+    applied: tuple[tuple[RiskRule, RiskFinding], ...]
     refusal: Rejected | None
 
     @property
@@ -134,8 +126,8 @@ class RiskAssessment:
         """One sentence for each rule that applies, in the order of the rules."""
         codes = {"at least": "risk.at_least", "add": "risk.plus"}
         return tuple(
-            Text(codes[one.rule.effect], points=one.rule.points, why=one.finding.reason)
-            for one in self.applied
+            Text(codes[rule.effect], points=rule.points, why=finding.reason)
+            for rule, finding in self.applied
         )
 
 
@@ -155,7 +147,7 @@ def assess(
         context: Facts of the plan and the laboratory.
     """
     found = ((rule, rule.applies(declaration, context, inputs)) for rule in RULES)
-    applied = tuple(Applied(rule, finding) for rule, finding in found if finding is not None)
+    applied = tuple((rule, finding) for rule, finding in found if finding is not None)
     points = _total(applied)
     assessment = RiskAssessment(RISK_LEVELS[min(points, 5) - 1], points, applied, None)
     return replace(assessment, refusal=_refusal(declaration, context, assessment))
@@ -163,19 +155,19 @@ def assess(
 
 def way_down(assessment: RiskAssessment, points_max: int) -> str | None:
     """Return the fewest changes that bring a request down to a level, or None if none do."""
-    removable = [one for one in assessment.applied if one.finding.remedy is not None]
+    removable = [one for one in assessment.applied if one[1].remedy is not None]
     for count in range(1, len(removable) + 1):
         for dropped in combinations(removable, count):
             points = _total(tuple(one for one in assessment.applied if one not in dropped))
             if points <= points_max:
-                steps = Text("both", parts=[str(one.finding.remedy) for one in dropped])
+                steps = Text("both", parts=[str(finding.remedy) for _, finding in dropped])
                 return Text("risk.way_down", steps=steps, points=points)
     return None
 
 
-def _total(applied: tuple[Applied, ...]) -> int:
-    floor = max((one.rule.points for one in applied if one.rule.effect == "at least"), default=1)
-    return floor + sum(one.rule.points for one in applied if one.rule.effect == "add")
+def _total(applied: Sequence[tuple[RiskRule, RiskFinding]]) -> int:
+    floor = max((rule.points for rule, _ in applied if rule.effect == "at least"), default=1)
+    return floor + sum(rule.points for rule, _ in applied if rule.effect == "add")
 
 
 def _when(context: RiskContext) -> str:

@@ -146,8 +146,9 @@ class Admitting:
             callers=facts.callers or {},
             encrypts=facts.encrypts,
         )
-        if facts.refused is not None and not _of_rights(screened):
-            return facts.refused
+        refused = isinstance(screened, Rejected) and screened.reason_code
+        if facts.refused is not None and refused not in ("unauthorized", "forbidden"):
+            return facts.refused  # who may not ask at all is told nothing of the inputs
         if isinstance(screened, Rejected):
             return screened
         capability = offered[screened.declaration.name]
@@ -429,11 +430,6 @@ class Admitting:
     def covered(self, weighed: Weighed, requester: str) -> bool:
         """Return whether a plan needs no further agreement."""
         return not isinstance(self.approve(weighed, requester), approvals.NotApproved)
-
-
-def _of_rights(screened: Screened | Rejected) -> bool:
-    """Return whether a caller may not ask at all; it is told nothing of the inputs then."""
-    return isinstance(screened, Rejected) and screened.reason_code in ("unauthorized", "forbidden")
 
 
 def _too_long(screened: Screened, duration_s: float, allowed_s: float) -> Rejected | None:

@@ -127,21 +127,18 @@ class ByHand:
 
     def _readings(self) -> dict[str, list[Any]]:
         """Return value, unit and age (s) of every channel that is shown; null when unknown."""
-        now_s = self._line.clock.now_s()
+        now_s, watched = self._line.clock.now_s(), self._line.envelope.watches
         found: dict[str, list[Any]] = {}
         for name, instrument in self._line.instruments.items():
             for channel, spec in instrument.driver.channels.items():
                 track = self._line.memory.tracks.get(f"{name}.{channel}")
                 if track is None or not math.isfinite(track.at_s):
                     continue
-                if spec.unit or channel in SHOWN or f"{name}.{channel}" in self._watched():
+                if spec.unit or channel in SHOWN or f"{name}.{channel}" in watched:
                     value = self._line.latest(f"{name}.{channel}")
                     shown = value if math.isfinite(value) else None
                     found[f"{name}.{channel}"] = [shown, spec.unit, round(now_s - track.at_s, 1)]
         return found
-
-    def _watched(self) -> Mapping[str, object]:
-        return self._line.envelope.watches
 
     async def _read(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         channel = _text(asked, "channel")

@@ -88,8 +88,18 @@ class Checkpoints:
             "envelope_digest": self._facts.envelope_digest,
             "readings": readings,
         }
+        steps = [
+            {
+                "instruction": each.instruction.instruction_id,
+                "status": each.status.value,
+                "started_s": each.started_s,
+                "ended_s": each.ended_s,
+                "result": each.result,
+            }
+            for each in records
+        ]
         try:
-            block = canonical({"steps": coded([_step(each) for each in records])})
+            block = canonical({"steps": coded(steps)})
         except (TypeError, ValueError) as why:  # the result of a verb is not JSON
             said = Text("checkpoint.not_made", step=what.instruction_id, why=str(why))
             self._session.event("warning", {"code": KIND, "message": said, "details": {}})
@@ -140,13 +150,3 @@ def heated_since(journal: Path, record: int, sources: Sequence[EnergySource]) ->
         elif each.kind == "outcome" and each.body["ending"] == Ending.REFUSED:
             asked.pop(each.body["intent"], None)  # no byte left
     return any(heater.added_by(command) for heater in heaters for command in asked.values())
-
-
-def _step(record: StepRecord) -> dict[str, Any]:
-    return {
-        "instruction": record.instruction.instruction_id,
-        "status": record.status.value,
-        "started_s": record.started_s,
-        "ended_s": record.ended_s,
-        "result": record.result,
-    }

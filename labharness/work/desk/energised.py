@@ -137,12 +137,11 @@ def energised(
     gases: list[str] = []
     categories: list[str] = []
     hottest_c: list[float] = []
+    used_cm3 = {} if prediction is None else prediction.gas_used_cm3
     for source in sources:
         adding = [each for each in asked if source.added_by(each)]
         if source.adds is Adds.GAS:
-            flowed_cm3 = (
-                0.0 if prediction is None else prediction.gas_used_cm3.get(source.name, 0.0)
-            )
+            flowed_cm3 = used_cm3.get(source.name, 0.0)
             if adding or flowed_cm3 > FLOWED_CM3:
                 gases.append(common_name(source.gas))
                 categories += categories_of_gas(source.gas)
@@ -168,12 +167,9 @@ def _harms_nobody(source: EnergySource) -> bool:
 
 def least_duration_s(instructions: InstructionSet) -> float:
     """Return the time (s) that a plan takes at least, by the waits that it states."""
-    total_s = 0.0
-    for each in instructions.instructions:
-        for name in MEASURES.get(each.action, ()):
-            value = each.parameters.get(name)
-            total_s += float(value) if isinstance(value, int | float) else 0.0
-    return total_s
+    plan = instructions.instructions
+    said = (each.parameters.get(name) for each in plan for name in MEASURES.get(each.action, ()))
+    return sum((float(value) for value in said if isinstance(value, int | float)), 0.0)
 
 
 def scope(commands: Iterable[Command], sources: Sequence[EnergySource]) -> Callable[[Command], str]:

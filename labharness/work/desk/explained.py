@@ -109,6 +109,6 @@ def _approval(admitting: Admitting, weighed: Weighed, requester: str) -> GateFou
 
 
 def _rules(weighed: Weighed) -> tuple[tuple[str, str], ...]:
-    names = (each.rule.name for each in weighed.risk.applied)
+    names = (rule.name for rule, _ in weighed.risk.applied)
     applied = dict(zip(names, weighed.risk.reasons, strict=True))
     return tuple((rule.name, applied.get(rule.name, "")) for rule in RULES)

@@ -74,25 +74,21 @@ class Resumption:
             for instruction, step in pairs
         )
 
-    def differences(self, readings: Mapping[str, float]) -> str:
-        """Return a text on each reading that does not let the run go on; ``""`` without any."""
-        return several(
-            *(
-                Text(
-                    "resume.differs",
-                    channel=channel,
-                    now=readings.get(channel),
-                    then=self.checkpoint.readings.get(channel),
-                    allowed=_allowed(*self.point.holds[channel]),
-                )
-                for channel in self.point.missed(readings)
-            )
-        )
-
     def compare(self, readings: Mapping[str, float]) -> None:
         """Raise `NotResumable` if the line is not as the checkpoint needs it."""
-        if wrong := self.differences(readings):
-            raise NotResumable("resume.changed", name=self.asked.checkpoint_id, why=wrong)
+        wrong = [
+            Text(
+                "resume.differs",
+                channel=channel,
+                now=readings.get(channel),
+                then=self.checkpoint.readings.get(channel),
+                allowed=_allowed(*self.point.holds[channel]),
+            )
+            for channel in self.point.missed(readings)
+        ]
+        if wrong:
+            name = self.asked.checkpoint_id
+            raise NotResumable("resume.changed", name=name, why=several(*wrong))
 
     def to_json(self) -> dict[str, Any]:
         """Return the reference to the earlier run, with the head of its journal."""
@@ -118,10 +114,7 @@ def look_up(
         facts: The lab as it is now.
     """
     found = _found(payload, journal, instructions.digest(), facts)
-    if isinstance(found, Rejected):
-        return found
-    checkpoint, head, asked = found
-    return Resumption(asked, checkpoint, head, instructions)
+    return found if isinstance(found, Rejected) else Resumption(*found, instructions)
 
 
 def way_on(journal: Path, facts: LabFacts) -> ResumeFrom | None:
@@ -147,8 +140,8 @@ def way_on(journal: Path, facts: LabFacts) -> ResumeFrom | None:
 
 def _found(
     payload: TaskSubmit, journal: Path | None, plan_digest: str, facts: LabFacts
-) -> tuple[Checkpoint, str, ResumeFrom] | Rejected:
-    """Return the checkpoint that a submission names, with its journal's head and its name."""
+) -> tuple[ResumeFrom, Checkpoint, str] | Rejected:
+    """Return the checkpoint that a submission names, with its name and its journal's head."""
     asked = payload.resume_from
     if asked is None or journal is None:
         return _refused("invalid_input", Text("resume.unknown"))
@@ -174,7 +167,7 @@ def _found(
             return wrong
         if heated_since(journal, found.record, facts.sources):
             return _refused("safety_violation", Text("resume.heated", name=found.checkpoint_id))
-        return found, report.head.hash, asked
+        return asked, found, report.head.hash
     except (JournalFailed, LookupError, TypeError, ValueError) as why:
         return _refused("resource_unavailable", Text("resume.damaged", why=str(why)))
 

@@ -80,14 +80,12 @@ def _moved(fact: f.TaskMoved, before: Tasks, after: Tasks) -> Iterator[Event]:
     body = _ids(task)
     if fact.to in ("failed", "timed_out"):
         body["task"] = _task(task, lastError=last_error(task) or {"code": "unknown"})
-    yield _name_of(was, fact.to), body
-
-
-def _name_of(was: Task, to: str) -> str:
-    if was.status == "paused" and to in ("running", "queued", "preparing"):
-        return "task.resumed"
-    started = to == "running" and was.status in ("accepted", "queued", "preparing")
-    return "task.started" if started and len(was.attempts) <= 1 else _BY_STATUS[to]
+    name, begins = _BY_STATUS[fact.to], was.status in ("accepted", "queued", "preparing")
+    if was.status == "paused" and fact.to in ("running", "queued", "preparing"):
+        name = "task.resumed"
+    elif fact.to == "running" and begins and len(was.attempts) <= 1:
+        name = "task.started"
+    yield name, body
 
 
 def _updated(fact: f.TaskUpdated, before: Tasks, after: Tasks) -> Iterator[Event]:

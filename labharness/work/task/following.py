@@ -168,22 +168,18 @@ def _ended(task: Task, cancelled: bool, body: Mapping[str, Any]) -> Iterator[Tas
         yield ReportStatus(task_id=task_id, to="cancelled", reason=reason)
 
 
-def _delivery(task: Task) -> str:
-    """Return where the answer of a run that has ended is; ``""`` where that is known already."""
-    if "via" not in task.profile:
-        return "not_applicable"  # it lies in the run's folder
-    return "" if task.delivery == "delivered" else "queued"  # it may have been sent before
-
-
 def _outputs(task: Task, payload: Mapping[str, Any]) -> Iterator[TaskCommand]:
     artifacts = {each["uri"]: each["size_bytes"] for each in payload.get("artifacts", ())}
     outputs = payload.get("outputs", {})
+    delivery = "" if task.delivery == "delivered" else "queued"  # it may have been sent before
+    if "via" not in task.profile:
+        delivery = "not_applicable"  # it lies in the run's folder
     yield AppendProgress(
         task_id=task.task_id,
         phase="delivering",
         output_offsets=artifacts,
         covered=tuple(each for each in task.acceptance if each in outputs),
-        delivery=_delivery(task),
+        delivery=delivery,
     )
     for uri in artifacts:
         yield LinkTasks(task_id=task.task_id, kind="produced_artifact", target_id=uri)

@@ -121,7 +121,7 @@ def attempt_of(tasks: Tasks, run: Attempt, task: Task) -> dict[str, Any]:
 
     Its worker has `instruments` for as long as the run has its lease.
     """
-    lease = tasks.leases.get(run.run_id)
+    lease, policy = tasks.leases.get(run.run_id), task.retry
     instruments = {} if lease is None else {"instruments": list(lease.instruments)}
     return _said(
         {
@@ -136,21 +136,16 @@ def attempt_of(tasks: Tasks, run: Attempt, task: Task) -> dict[str, Any]:
             "startedAt": utc(run.started_at_s),
             "endedAt": None if run.ended_at_s is None else utc(run.ended_at_s),
             "attemptCount": run.ordinal,
-            "retryPolicy": _policy(task),
+            "retryPolicy": {
+                "maxAttempts": policy.attempts_max,
+                "backoff": policy.back_off_s,
+                "nonRetryableErrors": list(policy.not_retried),
+                "timeoutPolicy": {"inactivity": policy.inactivity_timeout_s or "not_applicable"},
+            },
             "lastError": {"code": run.error_code} if run.error_code else None,
             "completionSummary": run.summary,
         }
     )
-
-
-def _policy(task: Task) -> dict[str, Any]:
-    policy = task.retry
-    return {
-        "maxAttempts": policy.attempts_max,
-        "backoff": policy.back_off_s,
-        "nonRetryableErrors": list(policy.not_retried),
-        "timeoutPolicy": {"inactivity": policy.inactivity_timeout_s or "not_applicable"},
-    }
 
 
 def edge_of(edge: Edge) -> dict[str, Any]:
@@ -175,8 +170,27 @@ def task_of(tasks: Tasks, task: Task) -> dict[str, Any]:
     artifacts = tasks.targets(task.task_id, "produced_artifact")
     return _said(
         {
-            **_identity(task),
-            **_work(task),
+            **named(task, "taskId", "parentTaskId", "rootTaskId", "sessionId", "title"),
+            **named(task, "objective", "taskKind", "taskFamily", "visibility", "priority"),
+            "requestedBy": {"id": task.requested_by},
+            "owner": {"id": task.owner or "unknown"},
+            "assignee": {"id": task.assignee or "unknown"},
+            "scope": dict(task.scope),
+            "constraints": dict(task.constraints),
+            "taskProfile": dict(task.profile),
+            **named(task, "status", "nativeStatus", "statusReason"),
+            "acceptance": [
+                {"criterion": each, "covered": each in task.progress.covered}
+                for each in task.acceptance
+            ],
+            "progress": progress_of(task),
+            "currentRunId": task.current.run_id if task.current else None,
+            "deliveryState": {"status": task.delivery},
+            "lastError": last_error(task),
+            "createdAt": utc(task.created_at_s),
+            "updatedAt": utc(task.updated_at_s),
+            "startedAt": None if task.started_at_s is None else utc(task.started_at_s),
+            "endedAt": None if task.ended_at_s is None else utc(task.ended_at_s),
             "attempts": [attempt_of(tasks, each, task) for each in task.attempts],
             "relationships": [edge_of(each) for each in mine],
             "artifacts": [{"ref": each} for each in artifacts],
@@ -185,41 +199,9 @@ def task_of(tasks: Tasks, task: Task) -> dict[str, Any]:
     )
 
 
-def _identity(task: Task) -> dict[str, Any]:
-    return {
-        **named(task, "taskId", "parentTaskId", "rootTaskId", "sessionId", "title", "objective"),
-        **named(task, "taskKind", "taskFamily", "visibility", "priority"),
-        "requestedBy": {"id": task.requested_by},
-        "owner": {"id": task.owner or "unknown"},
-        "assignee": {"id": task.assignee or "unknown"},
-        "scope": dict(task.scope),
-        "constraints": dict(task.constraints),
-        "taskProfile": dict(task.profile),
-    }
-
-
 def last_error(task: Task) -> dict[str, str] | None:
     """Return the error of a task: its code, and its reason in words where it has ended by it."""
     if not task.error_code:
         return None
     why = task.status_reason if task.status in ("failed", "timed_out") else ""
     return _said({"code": task.error_code, "message": why})
-
-
-def _work(task: Task) -> dict[str, Any]:
-    ended = task.ended_at_s
-    return {
-        **named(task, "status", "nativeStatus", "statusReason"),
-        "acceptance": [
-            {"criterion": each, "covered": each in task.progress.covered}
-            for each in task.acceptance
-        ],
-        "progress": progress_of(task),
-        "currentRunId": task.current.run_id if task.current else None,
-        "deliveryState": {"status": task.delivery},
-        "lastError": last_error(task),
-        "createdAt": utc(task.created_at_s),
-        "updatedAt": utc(task.updated_at_s),
-        "startedAt": None if task.started_at_s is None else utc(task.started_at_s),
-        "endedAt": None if ended is None else utc(ended),
-    }

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.core.vocabulary.digests import digest_of
+from labharness.protocols.hcp.terms import RiskLevel
 from labharness.work.admission.approval import (
     Approved,
     BadApproval,
@@ -169,11 +170,7 @@ DIGEST = plan_digest(b"plan", b"envelope", b"lab")
 ANNA = PersonalApproval("Anna", "seen", DIGEST)
 
 
-@given(
-    st.integers(0, 2),
-    st.integers(0, 31),
-    st.tuples(*[st.binary(min_size=4, max_size=4)] * 3),
-)
+@given(st.integers(0, 2), st.integers(0, 31), st.tuples(*[st.binary(min_size=4, max_size=4)] * 3))
 @settings(deadline=None, max_examples=60)
 def test_one_changed_bit_of_plan_envelope_or_lab_voids_a_persons_approval(
     part: int, bit: int, seen: tuple[bytes, bytes, bytes]
@@ -190,21 +187,18 @@ def test_no_byte_moves_unseen_from_plan_to_envelope() -> None:
     assert plan_digest(b"ab", b"c", b"") != plan_digest(b"a", b"bc", b"")
 
 
+def counted(approvals: list[PersonalApproval], requester: str, level: RiskLevel) -> object:
+    return verify_personal(approvals, digest=DIGEST, requester=requester, risk_level=level)
+
+
 def test_a_person_approves_for_others_only() -> None:
-    agreed = verify_personal([ANNA], digest=DIGEST, requester="bert", risk_level="R4")
-    assert agreed == Approved(("Anna",), "seen")
-    own = verify_personal([ANNA], digest=DIGEST, requester=" ANNA ", risk_level="R4")
-    assert isinstance(own, NotApproved)
+    assert counted([ANNA], "bert", "R4") == Approved(("Anna",), "seen")
+    assert isinstance(counted([ANNA], " ANNA ", "R4"), NotApproved)
     silent = replace(ANNA, reason=" ")
-    mute = verify_personal([silent], digest=DIGEST, requester="bert", risk_level="R4")
-    assert isinstance(mute, NotApproved)
+    assert isinstance(counted([silent], "bert", "R4"), NotApproved)
 
 
 def test_r5_takes_two_different_persons() -> None:
     twice = [ANNA, replace(ANNA, name="anna ")]
-    alone = verify_personal(twice, digest=DIGEST, requester="bert", risk_level="R5")
-    assert isinstance(alone, NotApproved)
-    both = verify_personal(
-        [ANNA, replace(ANNA, name="Carl")], digest=DIGEST, requester="bert", risk_level="R5"
-    )
-    assert isinstance(both, Approved)
+    assert isinstance(counted(twice, "bert", "R5"), NotApproved)
+    assert isinstance(counted([ANNA, replace(ANNA, name="Carl")], "bert", "R5"), Approved)

@@ -63,14 +63,23 @@ class Folder(ApprovalFolder):
         self.decide(name, person, "seen", agrees=agrees, account="ada")
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+@pytest.fixture
+def name(folder: Folder) -> str:
+    """Return the id of a request that waits in the folder."""
+    return folder.ask(request())
+
+
 def other(number: int) -> ApprovalRequest:
     """Another plan."""
     return request(instructions={"instructions": [{"instructionId": f"{number}"}]})
 
 
-def test_a_request_waits_with_what_was_asked_and_said_of_it(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
-    name = folder.ask(request())
+def test_a_request_waits_with_what_was_asked_and_said_of_it(folder: Folder, name: str) -> None:
     folder.agree(name, agrees=False)
     (found,) = folder.pending()
     assert (found.id, found.request, found.stale) == (name, request(), 0)
@@ -82,9 +91,9 @@ def test_a_request_waits_with_what_was_asked_and_said_of_it(tmp_path: Path) -> N
     assert found.used_up == ""
 
 
-def test_a_request_stands_for_a_day_and_is_then_closed_by_the_next(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
-    name = folder.ask(request())
+def test_a_request_stands_for_a_day_and_is_then_closed_by_the_next(
+    folder: Folder, name: str
+) -> None:
     folder.time = NOON + DAY
     assert [each.id for each in folder.pending()] == [name]
     folder.ask(other(1))
@@ -97,9 +106,9 @@ def test_a_request_stands_for_a_day_and_is_then_closed_by_the_next(tmp_path: Pat
     assert len(folder.files()) == 2
 
 
-def test_an_agreement_counts_for_a_day_and_not_before_it_was_given(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
-    name = folder.ask(request())
+def test_an_agreement_counts_for_a_day_and_not_before_it_was_given(
+    folder: Folder, name: str
+) -> None:
     folder.agree(name)
     for later, counts in ((timedelta(), True), (DAY, True), (-MOMENT, False)):
         folder.time = NOON + later
@@ -111,8 +120,7 @@ def test_an_agreement_counts_for_a_day_and_not_before_it_was_given(tmp_path: Pat
     assert isinstance(folder.verdict(name, request()), str), "of a request that was renewed"
 
 
-def test_the_oldest_waits_first(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
+def test_the_oldest_waits_first(folder: Folder) -> None:
     names = []
     for number in (3, 1, 2):
         names.append(folder.ask(other(number)))
@@ -136,9 +144,9 @@ def test_so_many_requests_wait_and_one_that_waits_already_may_be_asked_for_again
 
 
 @pytest.mark.parametrize("what", ["name", "reason"])
-def test_a_name_and_a_reason_have_one_to_five_hundred_characters(tmp_path: Path, what: str) -> None:
-    folder = Folder(tmp_path)
-    name = folder.ask(request())
+def test_a_name_and_a_reason_have_one_to_five_hundred_characters(
+    what: str, folder: Folder, name: str
+) -> None:
 
     def say(text: str) -> None:
         words = {"person": "Ada", "reason": "seen", "person" if what == "name" else what: text}
@@ -151,9 +159,7 @@ def test_a_name_and_a_reason_have_one_to_five_hundred_characters(tmp_path: Path,
     assert approvals.TEXT_MAX == 500
 
 
-def test_so_many_decisions_are_kept_of_one_request(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
-    name = folder.ask(request())
+def test_so_many_decisions_are_kept_of_one_request(folder: Folder, name: str) -> None:
     for number in range(20):
         folder.agree(name, f"person {number}")
     with pytest.raises(BadDecision, match=f"20 decisions on {name} were given already"):
@@ -161,9 +167,7 @@ def test_so_many_decisions_are_kept_of_one_request(tmp_path: Path) -> None:
     assert len(folder.read(name).decisions) == 20
 
 
-def test_who_asked_may_refuse_and_not_agree(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
-    name = folder.ask(request())
+def test_who_asked_may_refuse_and_not_agree(folder: Folder, name: str) -> None:
     with pytest.raises(BadDecision, match=r"^'grace' asked for it and cannot approve it$"):
         folder.agree(name, "grace")
     with pytest.raises(BadDecision, match="'grace' asked for it and cannot approve it, as 'Grace'"):
@@ -172,10 +176,8 @@ def test_who_asked_may_refuse_and_not_agree(tmp_path: Path) -> None:
 
 
 def test_a_line_that_nobody_here_wrote_says_nothing_and_keeps_no_other_from_counting(
-    tmp_path: Path,
+    tmp_path: Path, folder: Folder, name: str
 ) -> None:
-    folder = Folder(tmp_path)
-    name = folder.ask(request())
     folder.agree(name)
     said = tmp_path / "approvals" / f"{name}.decisions"
     good = json.loads(said.read_text("utf-8"))
@@ -185,9 +187,9 @@ def test_a_line_that_nobody_here_wrote_says_nothing_and_keeps_no_other_from_coun
     assert len(folder.read(name).decisions) == 1
 
 
-def test_what_was_closed_is_told_as_that_and_what_was_never_asked_for_too(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
-    name = folder.ask(request())
+def test_what_was_closed_is_told_as_that_and_what_was_never_asked_for_too(
+    tmp_path: Path, folder: Folder, name: str
+) -> None:
     text = (tmp_path / "approvals" / f"{name}.json").read_text("utf-8")
     folder.settle(name, "used by session s-1")
     (tmp_path / "approvals" / f"{name}.json").write_text(text, "utf-8")
@@ -199,9 +201,9 @@ def test_what_was_closed_is_told_as_that_and_what_was_never_asked_for_too(tmp_pa
     assert folder.pending() == ()
 
 
-def test_a_request_is_closed_with_all_that_was_said_before_its_files_go(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
-    name = folder.ask(request())
+def test_a_request_is_closed_with_all_that_was_said_before_its_files_go(
+    folder: Folder, name: str
+) -> None:
     folder.agree(name)
     folder.time += MOMENT
     folder.settle(name, "used by session s-1")
@@ -242,6 +244,12 @@ class Waits:
         self.persons = Persons(folder, self.clock, wait_s, self.asked.append, **more)
         self.looked_s = 0.0
 
+    def rejected(self, **changes: Any) -> Rejected:
+        """Wait for persons who do not agree."""
+        found = self.decide(request(**changes))
+        assert isinstance(found, Rejected)
+        return found
+
     def decide(self, asked: ApprovalRequest) -> Approved | Rejected:
         """Wait."""
 
@@ -253,8 +261,7 @@ class Waits:
         return run(work(), self.loop)
 
 
-def test_an_agreement_is_waited_for_a_look_a_second_and_then_used(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
+def test_an_agreement_is_waited_for_a_look_a_second_and_then_used(folder: Folder) -> None:
     waits = Waits(folder, 10.0)
     waits.loop.call_later(4.5, lambda: folder.agree(waits.asked[0]))
     assert isinstance(waits.decide(request()), Approved)
@@ -267,11 +274,9 @@ def test_an_agreement_is_waited_for_a_look_a_second_and_then_used(tmp_path: Path
     assert fast.looked_s == 20.0, "seconds of the world are longer on a loop that is faster"
 
 
-def test_what_nobody_approves_in_time_is_expired_and_closed(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
+def test_what_nobody_approves_in_time_is_expired_and_closed(folder: Folder) -> None:
     waits = Waits(folder, 10.0)
-    verdict = waits.decide(request())
-    assert isinstance(verdict, Rejected)
+    verdict = waits.rejected()
     assert verdict.reason_code == "approval_expired"
     assert verdict.reason_message == "Nobody approved it within 10 s: nothing covers it"
     assert (verdict.assessed_risk_level, verdict.suggestion) == ("R4", None)
@@ -279,12 +284,10 @@ def test_what_nobody_approves_in_time_is_expired_and_closed(tmp_path: Path) -> N
     assert folder.log()[-1]["became"] == "expired: nobody agreed within 10 s"
 
 
-def test_a_refusal_ends_the_wait_with_its_words(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
+def test_a_refusal_ends_the_wait_with_its_words(folder: Folder) -> None:
     waits = Waits(folder, 10.0)
     waits.loop.call_later(2.5, lambda: folder.agree(waits.asked[0], agrees=False))
-    verdict = waits.decide(request())
-    assert isinstance(verdict, Rejected)
+    verdict = waits.rejected()
     assert (verdict.reason_code, verdict.reason_message) == (
         "approval_denied",
         "Ada refused it: seen",
@@ -292,11 +295,9 @@ def test_a_refusal_ends_the_wait_with_its_words(tmp_path: Path) -> None:
     assert folder.log()[-1]["became"] == "refused by Ada"
 
 
-def test_who_does_not_wait_is_told_the_way_to_an_agreement(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
+def test_who_does_not_wait_is_told_the_way_to_an_agreement(folder: Folder) -> None:
     waits = Waits(folder, 0.0, lab_option=" --lab x.toml", sign_again="sign it")
-    verdict = waits.decide(request())
-    assert isinstance(verdict, Rejected)
+    verdict = waits.rejected()
     (name,) = waits.asked
     assert verdict.reason_code == "approval_expired"
     assert verdict.reason_message == "No approval covers this task: nothing covers it"
@@ -321,15 +322,13 @@ def test_where_the_labs_files_were_edited_they_are_signed_again(
     tmp_path: Path, *, edited: bool, sign_again: str, says: str
 ) -> None:
     waits = Waits(Folder(tmp_path), 0.0, sign_again=sign_again)
-    verdict = waits.decide(request(edited=edited, expired=True))
-    assert isinstance(verdict, Rejected)
+    verdict = waits.rejected(edited=edited, expired=True)
     assert verdict.reason_code == "approval_expired", "one would cover it, had it not expired"
     assert says in str(verdict.suggestion)
     assert ("edited" in str(verdict.suggestion)) is (edited and bool(sign_again))
 
 
-def test_a_wait_that_is_given_up_withdraws_its_request(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
+def test_a_wait_that_is_given_up_withdraws_its_request(folder: Folder) -> None:
     waits = Waits(folder, 10.0)
 
     async def work() -> None:
@@ -346,16 +345,13 @@ def test_a_wait_that_is_given_up_withdraws_its_request(tmp_path: Path) -> None:
 
 def test_where_nobody_can_be_asked_that_is_said(tmp_path: Path) -> None:
     (tmp_path / "approvals").write_text("no folder", "utf-8")
-    verdict = Waits(Folder(tmp_path), 0.0).decide(request())
-    assert isinstance(verdict, Rejected)
+    verdict = Waits(Folder(tmp_path), 0.0).rejected()
     assert verdict.reason_code == "approval_expired"
     assert verdict.reason_message.startswith("Nobody could be asked: ")
 
 
-def test_a_request_that_is_closed_while_it_is_waited_for_counts_for_nothing(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
+def test_a_request_that_is_closed_while_it_is_waited_for_counts_for_nothing(folder: Folder) -> None:
     waits = Waits(folder, 10.0)
     waits.loop.call_later(2.5, lambda: folder.settle(waits.asked[0], "refused by hand"))
-    verdict = waits.decide(request())
-    assert isinstance(verdict, Rejected)
+    verdict = waits.rejected()
     assert verdict.reason_message.startswith("No agreement can count: no request ")

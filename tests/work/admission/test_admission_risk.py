@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.protocols.hcp.terms import RiskLevel
+from labharness.protocols.hcp.terms import Rejected, RiskLevel
 from labharness.work.admission.declaration import (
     Declaration,
     DeclaredConstraints,
@@ -46,6 +46,12 @@ def facts(**changes: object) -> RiskContext:
         "stays_energised": (),
     }
     return RiskContext(**{**harmless, **changes})
+
+
+def refused(context: RiskContext, ceiling: RiskLevel = "R5", **inputs: Any) -> Rejected:
+    found = assess(declared(ceiling), inputs, context).refusal
+    assert found is not None
+    return found
 
 
 def heated(highest: float, unit: str = "celsius") -> dict[str, Any]:
@@ -125,29 +131,22 @@ def test_circumstances_raise_the_level_step_by_step(context: RiskContext, level:
 
 
 def test_an_unattended_run_without_its_safeguard_is_refused() -> None:
-    context = facts(attended=False, safeguards_missing=("over-temperature",))
-    refusal = assess(declared(), {}, context).refusal
-    assert refusal is not None
+    refusal = refused(facts(attended=False, safeguards_missing=("over-temperature",)))
     assert refusal.reason_code == "safety_violation"
     assert "over-temperature" in refusal.reason_message
 
 
 def test_above_the_ceiling_is_refused_and_not_capped() -> None:
-    assessment = assess(declared("R3"), heated(900), facts())
-    assert assessment.level == "R4"
-    assert assessment.refusal is not None
-    assert assessment.refusal.reason_code == "risk_too_high"
-    assert str(assessment.refusal.suggestion).startswith(
-        "Reduce temperature_range.max to below 800"
-    )
+    refusal = refused(facts(), "R3", **heated(900))
+    assert (refusal.reason_code, refusal.assessed_risk_level) == ("risk_too_high", "R4")
+    assert str(refusal.suggestion).startswith("Reduce temperature_range.max to below 800")
 
 
 def test_beyond_r5_no_ceiling_covers() -> None:
     context = facts(attended=False, shared_instrument=True, process_gases=("H2",))
     assessment = assess(declared("R5"), {}, context)
     assert assessment.points == 6
-    assert assessment.refusal is not None
-    assert "beyond R5" in assessment.refusal.reason_message
+    assert "beyond R5" in refused(context).reason_message
 
 
 def test_the_way_down_is_the_fewest_changes_that_suffice() -> None:
@@ -266,8 +265,7 @@ def test_no_way_down_is_offered_that_is_none() -> None:
 
 def test_what_stays_energised_runs_only_where_a_person_is() -> None:
     stays = facts(attended=False, stays_energised=("furnace.setpoint: hold", "laser.power"))
-    refusal = assess(declared(), {}, stays).refusal
-    assert refusal is not None
+    refusal = refused(stays)
     assert refusal.reason_code == "safety_violation"
     assert refusal.reason_message == (
         "an unattended run needs instruments that go to their safe state within 5 s when nobody "
@@ -279,17 +277,17 @@ def test_what_stays_energised_runs_only_where_a_person_is() -> None:
 
 def test_what_exceeds_the_ceiling_is_said_by_its_level() -> None:
     context = facts(process_gases=("H2",), shared_instrument=True)
-    refusal = assess(declared("R4"), {}, context).refusal
-    assert refusal is not None
+    refusal = refused(context, "R4")
     assert refusal.reason_message.startswith(
         "Task parameters indicate R5, but cvd runs up to R4: at least R3"
     )
     assert "+1: an instrument is shared" in refusal.reason_message
     assert refusal.suggestion == "Choose a recipe without H2 to qualify for R4"
     assert assess(declared("R5"), {}, context).refusal is None
-    lost = assess(declared("R2"), {}, facts()).refusal
-    assert lost is not None
-    assert lost.suggestion == "No change of inputs brings this below R2; ask for another capability"
+    assert (
+        refused(facts(), "R2").suggestion
+        == "No change of inputs brings this below R2; ask for another capability"
+    )
 
 
 @pytest.mark.parametrize(

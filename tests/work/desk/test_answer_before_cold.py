@@ -5,6 +5,7 @@ In the tests of the watch alone a line counts as hot at room temperature, so tha
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -205,15 +206,18 @@ def watch(
     return cooled, seen[0], list(read(journal.path))
 
 
+Warm = Callable[[Callable[[Watched], None]], tuple[Cooled, Watched, list[Record]]]
+
+
+@pytest.fixture
+def warm(simulated_lab: Bench, short_plan: LabPlan, virtual_time: VirtualTime) -> Warm:
+    """Return the watch over a line that stays warm."""
+    return partial(watch, simulated_lab.on(never_cold(short_plan)), virtual_time)
+
+
 @pytest.mark.promise(62)
-def test_a_watch_that_is_broken_off_latches_the_warm_line(
-    simulated_lab: Bench,
-    short_plan: LabPlan,
-    virtual_time: VirtualTime,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    bench = simulated_lab.on(never_cold(short_plan))
-    cooled, seen, _ = watch(bench, virtual_time, lambda it: it.cooling.break_off("home"))
+def test_a_watch_that_is_broken_off_latches_the_warm_line(warm: Warm) -> None:
+    cooled, seen, _ = warm(lambda it: it.cooling.break_off("home"))
     assert cooled.warm == "the watch was broken off: home"
     assert 30 <= cooled.watched_s < 60
     assert seen.lab.guard.latch.trip is not None
@@ -222,34 +226,24 @@ def test_a_watch_that_is_broken_off_latches_the_warm_line(
 
 @pytest.mark.promise(62)
 def test_a_watch_has_an_end_and_latches_the_line_that_is_warm_then(
-    simulated_lab: Bench,
-    short_plan: LabPlan,
-    virtual_time: VirtualTime,
-    monkeypatch: pytest.MonkeyPatch,
+    warm: Warm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (LINE, COOLING):
         monkeypatch.setattr(f"{module}.COOL_WATCH_S_MAX", 60.0)
-    bench = simulated_lab.on(never_cold(short_plan))
-    cooled, seen, _ = watch(bench, virtual_time, lambda it: None)
+    cooled, seen, _ = warm(lambda it: None)
     assert "is not cold after" in cooled.warm
     assert cooled.watched_s == pytest.approx(60, abs=5)
     assert seen.lab.guard.latch.trip is not None
 
 
 @pytest.mark.promise(62)
-def test_a_trip_during_the_watch_is_handled_and_told(
-    simulated_lab: Bench,
-    short_plan: LabPlan,
-    virtual_time: VirtualTime,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_trip_during_the_watch_is_handled_and_told(warm: Warm) -> None:
     def trips(it: Watched) -> None:
         trip(Cause.GAS_LEAK)(it.lab)
         it.lab.line.events.on_warning("a warning")
         it.cooling.break_off("enough")
 
-    bench = simulated_lab.on(never_cold(short_plan))
-    cooled, seen, records = watch(bench, virtual_time, trips)
+    cooled, seen, records = warm(trips)
     assert (cooled.tripped, cooled.unverified) == ("planted", ())
     assert first(records, "trip").seq < first(records, "cooled").seq
     assert first(records, "cooling").body == {"warning": "a warning"}

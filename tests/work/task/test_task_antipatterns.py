@@ -19,8 +19,7 @@ from labharness.work.task.record import RetryPolicy
 from tasks_alone import ANA, OLGA, TasksAlone
 
 
-def test_a_todo_list_is_not_the_authority_on_a_task() -> None:
-    lab = TasksAlone()
+def test_a_todo_list_is_not_the_authority_on_a_task(lab: TasksAlone) -> None:
     lab.running()
     assert lab(AppendProgress(task_id="t", plan=(("1", "grow", "done"),))) == ""
     assert all(item.done for item in lab["t"].progress.plan)
@@ -28,8 +27,7 @@ def test_a_todo_list_is_not_the_authority_on_a_task() -> None:
     assert lab(CompleteTask(task_id="t")) == "acceptance_open"
 
 
-def test_a_retry_does_not_overwrite_what_failed_before() -> None:
-    lab = TasksAlone()
+def test_a_retry_does_not_overwrite_what_failed_before(lab: TasksAlone) -> None:
     lab.running(retry=RetryPolicy(2))
     lab(AppendProgress(task_id="t", output_offsets={"log": 7}))
     lab(FailTask(task_id="t", error_code="dead_bus"))
@@ -40,8 +38,7 @@ def test_a_retry_does_not_overwrite_what_failed_before() -> None:
     assert len(lab["t"].attempts) == 2
 
 
-def test_work_in_the_background_is_known_after_a_restart(tmp_path: Path) -> None:
-    lab = TasksAlone()
+def test_work_in_the_background_is_known_after_a_restart(tmp_path: Path, lab: TasksAlone) -> None:
     lab.running()
     lab(AppendProgress(task_id="t", phase="working", counters={"spots": 3}))
     kept = tmp_path / "facts.jsonl"
@@ -50,8 +47,7 @@ def test_work_in_the_background_is_known_after_a_restart(tmp_path: Path) -> None
     assert folded(read) == lab.tasks
 
 
-def test_completed_is_not_reported_before_everything_is_reconciled() -> None:
-    lab = TasksAlone()
+def test_completed_is_not_reported_before_everything_is_reconciled(lab: TasksAlone) -> None:
     lab.running()
     assert lab(CompleteTask(task_id="t")) == "acceptance_open"
     assert lab["t"].status == "running"
@@ -60,8 +56,7 @@ def test_completed_is_not_reported_before_everything_is_reconciled() -> None:
     assert lab["t"].status == "completed"
 
 
-def test_a_child_task_has_its_edge_from_its_first_moment() -> None:
-    lab = TasksAlone()
+def test_a_child_task_has_its_edge_from_its_first_moment(lab: TasksAlone) -> None:
     lab.running()
     assert lab(CreateTask(task_id="u", objective="map", parent_task_id="t"), ANA) == ""
     assert lab.tasks.targets("t", "child") == ("u",)
@@ -73,8 +68,7 @@ def test_a_child_task_has_its_edge_from_its_first_moment() -> None:
     assert lab(CreateTask(task_id="w", objective="grow", job_id="k"), ANA) == "unknown_job"
 
 
-def test_a_long_task_tells_more_than_its_end() -> None:
-    lab = TasksAlone()
+def test_a_long_task_tells_more_than_its_end(lab: TasksAlone) -> None:
     lab.running(retry=RetryPolicy(inactivity_timeout_s=60.0))
     before = lab.tasks
     lab(AppendProgress(task_id="t", phase="working", output_offsets={"log": 7}))
@@ -85,8 +79,7 @@ def test_a_long_task_tells_more_than_its_end() -> None:
     assert silent.by_id["t"].status == "timed_out"
 
 
-def test_a_tick_of_a_schedule_is_not_a_task() -> None:
-    lab = TasksAlone()
+def test_a_tick_of_a_schedule_is_not_a_task(lab: TasksAlone) -> None:
     lab.running()
     ticks = [JobTicked(at_s=float(i), job_id="j") for i in range(5)]
     after = folded([JobCreated(at_s=0.0, job_id="j", title="leak check"), *ticks], lab.tasks)
@@ -94,8 +87,7 @@ def test_a_tick_of_a_schedule_is_not_a_task() -> None:
     assert after.by_id == lab.tasks.by_id
 
 
-def test_a_lost_worker_is_not_a_success() -> None:
-    lab = TasksAlone()
+def test_a_lost_worker_is_not_a_success(lab: TasksAlone) -> None:
     lab.running(retry=RetryPolicy(2))
     lab.reconcile("t")  # no error was ever seen, and everything else is there
     lab(ReportStatus(task_id="t", to="lost"))

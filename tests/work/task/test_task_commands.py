@@ -38,8 +38,7 @@ def test_each_command_has_a_name_an_actor_and_a_decision() -> None:
     assert COMMANDS.keys() - decided == {"get_task", "list_tasks"}  # these change nothing
 
 
-def test_a_caller_may_not_pause_and_an_operator_may() -> None:
-    lab = TasksAlone()
+def test_a_caller_may_not_pause_and_an_operator_may(lab: TasksAlone) -> None:
     lab.running()
     assert lab(PauseTask(task_id="t"), ANA) == "forbidden"
     assert lab["t"].status == "running"
@@ -54,8 +53,9 @@ def test_a_caller_may_not_pause_and_an_operator_may() -> None:
 
 
 @pytest.mark.parametrize("command", [CancelTask(task_id="t"), GetTask(task_id="t")])
-def test_a_caller_is_not_told_of_a_task_of_another_caller(command: TaskCommand) -> None:
-    lab = TasksAlone()
+def test_a_caller_is_not_told_of_a_task_of_another_caller(
+    command: TaskCommand, lab: TasksAlone
+) -> None:
     lab.running()
     assert lab(command, BEN) == "unknown_task"
     assert lab(command, ANA) == ""
@@ -63,8 +63,7 @@ def test_a_caller_is_not_told_of_a_task_of_another_caller(command: TaskCommand) 
     assert readable(lab.tasks, BEN) == ()
 
 
-def test_a_cancellation_reaches_the_whole_graph_and_sticks() -> None:
-    lab = TasksAlone()
+def test_a_cancellation_reaches_the_whole_graph_and_sticks(lab: TasksAlone) -> None:
     for task_id, parent in (("t", ""), ("u", "t"), ("v", "u")):
         lab.running(task_id, parent)
     assert lab(CreateTask(task_id="w", objective="look", parent_task_id="t"), ANA) == ""
@@ -81,8 +80,9 @@ def test_a_cancellation_reaches_the_whole_graph_and_sticks() -> None:
     assert lab(again, OLGA) == "cancelled_graph"
 
 
-def test_a_repeated_key_changes_nothing_and_another_command_under_it_is_refused() -> None:
-    lab = TasksAlone()
+def test_a_repeated_key_changes_nothing_and_another_command_under_it_is_refused(
+    lab: TasksAlone,
+) -> None:
     assert lab(CreateTask(task_id="a", objective="grow", key="k"), ANA) == ""
     before = lab.tasks
     assert lab(CreateTask(task_id="b", objective="grow", key="k"), ANA) == ""
@@ -92,8 +92,7 @@ def test_a_repeated_key_changes_nothing_and_another_command_under_it_is_refused(
     assert lab(CreateTask(task_id="b", objective="other", key="k"), BEN) == ""
 
 
-def test_a_retry_is_bound_by_its_policy_and_keeps_what_failed() -> None:
-    lab = TasksAlone()
+def test_a_retry_is_bound_by_its_policy_and_keeps_what_failed(lab: TasksAlone) -> None:
     lab.running(retry=RetryPolicy(3, 100.0, ("safety_violation",)))
     assert lab(FailTask(task_id="t", error_code="dead_bus")) == ""
     retry = RetryTask(task_id="t", run_id="r2", worker="line", reason="bus mended")
@@ -111,8 +110,7 @@ def test_a_retry_is_bound_by_its_policy_and_keeps_what_failed() -> None:
     assert lab(third, OLGA) == "not_retryable"
 
 
-def test_attempts_come_to_their_end() -> None:
-    lab = TasksAlone()
+def test_attempts_come_to_their_end(lab: TasksAlone) -> None:
     lab.running()
     assert lab(FailTask(task_id="t", error_code="cold")) == ""
     retry = RetryTask(task_id="t", run_id="r2", worker="line", reason="again")
@@ -120,8 +118,7 @@ def test_attempts_come_to_their_end() -> None:
     assert lab(StartTask(task_id="t", run_id="r2", worker="line")) == "no_reason"
 
 
-def test_silence_times_out_and_progress_prevents_it() -> None:
-    lab = TasksAlone()
+def test_silence_times_out_and_progress_prevents_it(lab: TasksAlone) -> None:
     lab.running(retry=RetryPolicy(inactivity_timeout_s=60.0))
     last_s = lab.now_s
     assert silent(lab.tasks, last_s + 60.0) == ()
@@ -148,9 +145,8 @@ def test_silence_times_out_and_progress_prevents_it() -> None:
     ],
 )
 def test_a_task_that_is_held_or_waits_is_not_silent_and_counts_anew_when_it_goes_on(
-    waits: TaskCommand,
+    waits: TaskCommand, lab: TasksAlone
 ) -> None:
-    lab = TasksAlone()
     lab.running(retry=RetryPolicy(inactivity_timeout_s=60.0))
     assert lab(waits) == ""
     lab.now_s += 10_000.0
@@ -161,8 +157,7 @@ def test_a_task_that_is_held_or_waits_is_not_silent_and_counts_anew_when_it_goes
 
 
 @pytest.mark.parametrize("kind", ["child", "parent", "blocks", "blocked_by"])
-def test_a_graph_has_no_circle(kind: str) -> None:
-    lab = TasksAlone()
+def test_a_graph_has_no_circle(kind: str, lab: TasksAlone) -> None:
     for each in "abc":
         lab.running(each)
     assert lab(LinkTasks(task_id="a", kind=kind, target_id="b")) == ""
@@ -177,16 +172,16 @@ def test_a_graph_has_no_circle(kind: str) -> None:
 @pytest.mark.parametrize(
     "changes", [{}, {"status": "completed"}, {"title": 3}, {"acceptance": "x"}, {"objective": ""}]
 )
-def test_an_update_changes_only_what_is_a_field_of_people(changes: dict[str, object]) -> None:
-    lab = TasksAlone()
+def test_an_update_changes_only_what_is_a_field_of_people(
+    changes: dict[str, object], lab: TasksAlone
+) -> None:
     lab.running()
     assert lab(UpdateTask(task_id="t", changes=changes), OLGA) == "bad_field"
     assert lab(UpdateTask(task_id="t", changes={"title": "MoS2"}), OLGA) == ""
     assert lab["t"].title == "MoS2"
 
 
-def test_an_operator_s_word_for_a_task_changes_what_it_names_and_its_turn() -> None:
-    lab = TasksAlone()
+def test_an_operator_s_word_for_a_task_changes_what_it_names_and_its_turn(lab: TasksAlone) -> None:
     for each in ("first", "second"):
         lab(CreateTask(task_id=each, objective="grow"))
         lab(ReportStatus(task_id=each, to="accepted"))
@@ -200,16 +195,14 @@ def test_an_operator_s_word_for_a_task_changes_what_it_names_and_its_turn() -> N
     assert lab(nothing, OLGA) == "bad_field"
 
 
-def test_outputs_grow_and_never_shrink() -> None:
-    lab = TasksAlone()
+def test_outputs_grow_and_never_shrink(lab: TasksAlone) -> None:
     lab.running()
     assert lab(AppendProgress(task_id="t", output_offsets={"log": 5})) == ""
     assert lab(AppendProgress(task_id="t", output_offsets={"log": 4})) == "offset_shrinks"
     assert lab(AppendProgress(task_id="t", covered=("beauty",))) == "bad_field"
 
 
-def test_a_task_is_complete_only_when_everything_is_reconciled() -> None:
-    lab = TasksAlone()
+def test_a_task_is_complete_only_when_everything_is_reconciled(lab: TasksAlone) -> None:
     lab.running()
     lab.running("u", "t")
     end = CompleteTask(task_id="t")

@@ -70,8 +70,7 @@ def test_each_due_time_ticks_or_is_missed_once_whenever_the_house_looks(
 
 
 @pytest.mark.promise(61)
-def test_a_due_time_is_dealt_with_once_and_no_other_time_is() -> None:
-    lab = TasksAlone()
+def test_a_due_time_is_dealt_with_once_and_no_other_time_is(lab: TasksAlone) -> None:
     assert lab(CreateJob(job_id="j", title="leak check", every="PT1H"), ANA) == "forbidden"
     assert lab(CreateJob(job_id="j", title="leak check", every="PT1H"), OLGA) == ""
     due_s = schedule_of("PT1H", lab.now_s).after(lab.now_s)
@@ -107,8 +106,7 @@ def test_a_batch_has_each_combination_and_changes_only_what_it_names() -> None:
             points({path: values})
 
 
-def test_a_lab_has_so_many_jobs_at_once_and_one_more_when_one_is_over() -> None:
-    lab = TasksAlone()
+def test_a_lab_has_so_many_jobs_at_once_and_one_more_when_one_is_over(lab: TasksAlone) -> None:
     for number in range(JOBS_MAX):
         assert lab(CreateJob(job_id=f"j{number}", title="check", every="6h"), OLGA) == ""
     more = CreateJob(job_id="more", title="t" * 500, runs=({},) * BATCH_MAX)

@@ -172,8 +172,9 @@ def test_each_of_the_published_events_is_emitted() -> None:
 @pytest.mark.parametrize(
     "path", [(), ("tasks", 0), ("tasks", 0, "attempts", 0), ("taskSummary",), ("taskGraph",)]
 )
-def test_a_name_that_the_schemas_do_not_have_is_found(path: tuple[str | int, ...]) -> None:
-    lab = TasksAlone()
+def test_a_name_that_the_schemas_do_not_have_is_found(
+    path: tuple[str | int, ...], lab: TasksAlone
+) -> None:
     lab.running()
     good = snapshot(lab.tasks, "house", lab.now_s)
     assert snapshot_validator().is_valid(good)
@@ -185,8 +186,7 @@ def test_a_name_that_the_schemas_do_not_have_is_found(path: tuple[str | int, ...
     assert not snapshot_validator().is_valid(bad)
 
 
-def test_the_snapshot_counts_and_names_what_is_missing() -> None:
-    lab = TasksAlone()
+def test_the_snapshot_counts_and_names_what_is_missing(lab: TasksAlone) -> None:
     lab.running("t")
     lab.running("u")
     lab(c.ReportStatus(task_id="t", to="waiting_permission", required_action="ticket-7"))
@@ -205,8 +205,9 @@ def test_the_snapshot_counts_and_names_what_is_missing() -> None:
     assert shown["tasks"][0]["deliveryState"] == {"status": "unknown"}
 
 
-def test_a_task_at_work_that_no_house_follows_is_stale_and_says_what_was_last_known() -> None:
-    lab = TasksAlone()
+def test_a_task_at_work_that_no_house_follows_is_stale_and_says_what_was_last_known(
+    lab: TasksAlone,
+) -> None:
     lab.running("t")
     lab.running("u")
     lab(c.FailTask(task_id="u", error_code="cold"))

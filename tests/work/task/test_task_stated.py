@@ -16,8 +16,7 @@ from labharness.work.task.snapshot import snapshot
 from tasks_alone import ANA, OLGA, TasksAlone
 
 
-def test_what_was_never_said_of_a_task_is_unknown() -> None:
-    lab = TasksAlone()
+def test_what_was_never_said_of_a_task_is_unknown(lab: TasksAlone) -> None:
     assert not lab(CreateTask(task_id="t", objective="grow"), ANA)
     (task,) = snapshot(lab.tasks, "s", lab.now_s)["tasks"]
     assert (task["owner"], task["assignee"]) == ({"id": "unknown"}, {"id": "unknown"})
@@ -30,8 +29,7 @@ def test_what_was_never_said_of_a_task_is_unknown() -> None:
     assert (other["owner"], other["assignee"]) == ({"id": "lab"}, {"id": "line"})
 
 
-def test_what_is_covered_and_done_now_is_said() -> None:
-    lab = TasksAlone()
+def test_what_is_covered_and_done_now_is_said(lab: TasksAlone) -> None:
     lab.running()
     (task,) = snapshot(lab.tasks, "s", lab.now_s)["tasks"]
     assert task["progress"]["acceptanceCoverage"] == "0/1"
@@ -41,8 +39,7 @@ def test_what_is_covered_and_done_now_is_said() -> None:
     assert task["progress"]["currentStep"] == "measure"
 
 
-def test_a_task_that_is_put_aside_has_ended_when_it_ended() -> None:
-    lab = TasksAlone()
+def test_a_task_that_is_put_aside_has_ended_when_it_ended(lab: TasksAlone) -> None:
     lab.running()
     assert not lab(FailTask(task_id="t", error_code="bus"))
     ended_at_s = lab["t"].ended_at_s
@@ -54,8 +51,7 @@ def test_a_task_that_is_put_aside_has_ended_when_it_ended() -> None:
     assert lab["u"].ended_at_s == lab.now_s
 
 
-def test_names_of_runs_workers_and_jobs_have_bounds() -> None:
-    lab = TasksAlone()
+def test_names_of_runs_workers_and_jobs_have_bounds(lab: TasksAlone) -> None:
     assert not lab(CreateTask(task_id="t", objective="grow"), ANA)
     assert not lab(ReportStatus(task_id="t", to="accepted"))
     assert lab(StartTask(task_id="t", run_id="", worker="line")) == "run_exists"
@@ -67,8 +63,7 @@ def test_names_of_runs_workers_and_jobs_have_bounds() -> None:
 
 
 @pytest.mark.parametrize("why", ["house_away", "still_at_work", "queue_full", "bad_payload"])
-def test_why_a_run_was_missed_is_told_in_words_of_its_own(why: str) -> None:
-    lab = TasksAlone()
+def test_why_a_run_was_missed_is_told_in_words_of_its_own(why: str, lab: TasksAlone) -> None:
     assert not lab(CreateJob(job_id="j", title="leak check", every="PT1H"), OLGA)
     due_s = schedule_of("PT1H", lab.now_s).after(lab.now_s)
     lab.now_s = due_s + 1.0
@@ -79,8 +74,7 @@ def test_why_a_run_was_missed_is_told_in_words_of_its_own(why: str) -> None:
     assert str(words) in told
 
 
-def test_a_dropped_run_of_a_batch_was_due_at_no_time() -> None:
-    lab = TasksAlone()
+def test_a_dropped_run_of_a_batch_was_due_at_no_time(lab: TasksAlone) -> None:
     assert not lab(CreateJob(job_id="b", title="batch", runs=({"x": 1}, {"x": 2})), OLGA)
     assert not lab(DropRun(job_id="b", run="1", reason="bad_payload"))
     miss = lab.tasks.jobs["b"].last_miss
