@@ -121,13 +121,15 @@ def log_access(
     try:
         append_chained(folder / ACCESS_NAME, said)
     except OSError as why:
+        path, reason = str(folder / ACCESS_NAME), why.strerror or str(why)
+        failed = AccessNotLogged("access.not_logged", path=path, why=reason)
         if elsewhere is None:
-            raise _not_logged(folder, why) from None
+            raise failed from None
         try:
             elsewhere.mkdir(parents=True, exist_ok=True, mode=0o700)
             append_chained(elsewhere / ACCESS_NAME, {**said, "run": str(folder)})
         except OSError:
-            raise _not_logged(folder, why) from None
+            raise failed from None
 
 
 def grant_access(folder: Path, grant: Grant) -> None:
@@ -182,8 +184,3 @@ def data_class_of(journal: Path) -> str:
                 constraints = record.body["payload"].get("constraints") or {}
                 return str(constraints.get("data_classification") or UNDECLARED)
     return UNDECLARED
-
-
-def _not_logged(folder: Path, why: OSError) -> AccessNotLogged:
-    said = why.strerror or str(why)
-    return AccessNotLogged("access.not_logged", path=str(folder / ACCESS_NAME), why=said)

@@ -87,12 +87,9 @@ class CommitThread:
             self._began_s = steady_s()
             failure = self._failure_of_commit()
             self._began_s = None
-            loop = self._loop
-            if loop is not None and not loop.is_closed():
-                try:
-                    loop.call_soon_threadsafe(self._tell, failure)
-                except RuntimeError:  # the loop was closed just now
-                    continue
+            if self._loop is not None:
+                with suppress(RuntimeError):  # the loop is closed
+                    self._loop.call_soon_threadsafe(self._tell, failure)
 
     def _failure_of_commit(self) -> str | None:
         try:

@@ -190,20 +190,10 @@ def verify_with_heads(path: Path, places: Iterable[Path], key: str = "") -> Jour
     # that was made from the same seed. Both have the same chain, as far as both go.
     report = verify_file(path, outside=newest[0].head if newest and own else None)
     if own and newest and newest[0].ended and report.ok and report.head.seq > newest[0].seq:
-        report = _beyond_end(report, newest[0].head)
+        last, rows = newest[0].head, report.head.seq - newest[0].seq
+        why = f"record {last.seq + 1} was added after the journal was closed"
+        report = VerifyReport(False, last.seq + 1, why, last, report.tail_known, rows)
     return JournalVerdict(report, newest if own else None, bool(own), bool(kept) and not own)
-
-
-def _beyond_end(report: VerifyReport, last: Head) -> VerifyReport:
-    added = last.seq + 1
-    return replace(
-        report,
-        ok=False,
-        first_bad_seq=added,
-        reason=f"record {added} was added after the journal was closed",
-        head=last,
-        rows_lost=report.head.seq - last.seq,
-    )
 
 
 def head_key(folder: Path) -> bytes:

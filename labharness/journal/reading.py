@@ -310,7 +310,5 @@ def _pending(log: Path) -> bool:
     """Return whether a write-ahead log holds records, or may hold some (it cannot be read)."""
     try:
         return log.stat().st_size > 0
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
+    except OSError as why:
+        return not isinstance(why, FileNotFoundError)

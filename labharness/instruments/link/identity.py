@@ -139,20 +139,13 @@ def _serial(path: Path) -> tuple[str, str]:
         key = f"pty-{major}-{minor}-{status.st_ctime_ns}"
         return key, key
     lock = f"device-{major}-{minor}"
-    for each in sorted(_listed(BY_ID)):
+    for each in sorted(BY_ID.glob("*")):
         try:
             if each.stat().st_rdev == status.st_rdev:
                 return lock, f"serial-{_plain(each.name)}"
         except OSError:  # unplugged meanwhile
             continue
     return lock, lock
-
-
-def _listed(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
 
 
 def _web(url: str) -> tuple[str, ...]:

@@ -26,10 +26,7 @@ class SerialLink:
     POLL_S = 0.005  # on systems whose loop cannot watch a serial descriptor
 
     def __init__(self, path: str, baud: int, parity: str = "N", stop_bits: float = 1) -> None:
-        self._path = path
-        self._baud = baud
-        self._parity = parity
-        self._stop_bits = stop_bits
+        self._settings = (path, baud, parity, stop_bits)
         self._port: serial.Serial | None = None
         self._name = f"serial {path}"
         self._lost = f"{self._name} is closed"
@@ -39,7 +36,7 @@ class SerialLink:
 
     async def open(self) -> None:
         """Open the port for this process alone."""
-        self._port = descriptors.open_port(self._path, self._baud, self._parity, self._stop_bits)
+        self._port = descriptors.open_port(*self._settings)
         self._lost = f"{self._name} is closed"
         self._loop = asyncio.get_running_loop()
         try:
@@ -77,7 +74,7 @@ class SerialLink:
             data = self._port.read(READ_BYTES_MAX)
         except (serial.SerialException, OSError):
             self.close()
-            self._lost = f"{self._name} is lost: {descriptors.taken_or_gone(self._path)}"
+            self._lost = f"{self._name} is lost: {descriptors.taken_or_gone(self._settings[0])}"
             return
         if data:
             self.receive(data)

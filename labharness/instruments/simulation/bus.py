@@ -34,7 +34,7 @@ class LoopEnvironment(simpy.Environment):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(0)
-        self._begin_on(loop)
+        self.loop, self.post_at = loop, poster(loop)
         self._start_s = loop.time()
         self._armed: asyncio.TimerHandle | None = None
         self._armed_tick = 0
@@ -48,12 +48,8 @@ class LoopEnvironment(simpy.Environment):
         if self._armed is not None:
             self._armed.cancel()
             self._armed = None
-        self._begin_on(loop)
+        self.loop, self.post_at = loop, poster(loop)
         self._arm()
-
-    def _begin_on(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.loop = loop
-        self.post_at = poster(loop)
 
     def seconds(self, delay_s: float) -> simpy.Event:
         """Return an event after ``delay_s``, for a plant's process to yield."""
@@ -62,7 +58,7 @@ class LoopEnvironment(simpy.Environment):
     def schedule(self, event: Any, priority: Any = 1, delay: Any = 0) -> None:  # noqa: ANN401 - SimPy's own signature
         """Put an event on the queue; one from outside counts from the loop's time."""
         if not self._stepping:
-            self._now = max(self._now, self._tick())
+            self._now = max(self._now, self._tick(self.loop.time()))
         super().schedule(event, priority, delay)
         if not self._stepping:
             self._arm()
@@ -72,7 +68,7 @@ class LoopEnvironment(simpy.Environment):
         loop_s = self.loop.time()
         if self._stepping:
             return loop_s
-        now = round((loop_s - self._start_s) * TICKS_PER_S)
+        now = self._tick(loop_s)
         queue = self._queue
         if not queue or queue[0][0] > now:
             if now > self._now:
@@ -88,8 +84,8 @@ class LoopEnvironment(simpy.Environment):
         self._arm()
         return loop_s
 
-    def _tick(self) -> int:
-        return round((self.loop.time() - self._start_s) * TICKS_PER_S)
+    def _tick(self, loop_s: float) -> int:
+        return round((loop_s - self._start_s) * TICKS_PER_S)
 
     def _arm(self) -> None:
         if not self._queue:
@@ -247,9 +243,9 @@ class SimulatedBus:
         if not self._buffer and self._is_whole(data):
             self._ask(data, deliver)  # mostly one whole frame
             return
-        buffer = data
-        if self._buffer and not self._silence_ended_it():
-            buffer = self._buffer + data
+        silent_s = self._env.loop.time() - self._buffer_s
+        ended = self._gap_s and silent_s > self._gap_s
+        buffer = data if ended else self._buffer + data
         while buffer:
             length = self._faces[0].frame_length(buffer)
             if not length:
@@ -272,9 +268,6 @@ class SimulatedBus:
             self._whole.clear()
         self._whole.add(data)
         return True
-
-    def _silence_ended_it(self) -> bool:
-        return bool(self._gap_s) and self._env.loop.time() - self._buffer_s > self._gap_s
 
     def _ask(self, frame: bytes, deliver: Callable[[bytes], None]) -> None:
         now_s = self._env.sync()

@@ -265,17 +265,14 @@ def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 
             fits = isinstance(value, int) and not isinstance(value, bool) and value >= 0
             allowed = "a whole number from 0"
         else:
-            low, high = _range_of(name)
+            ends = (bounds for ending, bounds in RANGES.items() if name.endswith(ending))
+            low, high = next(ends, ANY_NUMBER)
             number = isinstance(value, int | float) and not isinstance(value, bool)
             fits, allowed = number and low <= value <= high, f"a number from {low:g} to {high:g}"
         if not fits:
             raise BadRequest("simulated.value", what=what, name=name, value=value, allowed=allowed)
     for name, value in values.items():
         setattr(faults, name, float(value) if isinstance(known[name], float) else value)
-
-
-def _range_of(name: str) -> tuple[float, float]:
-    return next((bounds for ending, bounds in RANGES.items() if name.endswith(ending)), ANY_NUMBER)
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value

@@ -73,17 +73,13 @@ class WireRefusal(LabError, code="wire_refusal"):
         self.exception = exception
 
 
-def _crc_table() -> tuple[int, ...]:
-    # MODBUS over Serial Line V1.02, 6.2.2: reflected polynomial A001h
-    def one(value: int) -> int:
-        for _ in range(8):
-            value = value >> 1 ^ (0xA001 if value & 1 else 0)
-        return value
-
-    return tuple(one(value) for value in range(256))
+def _crc_of(value: int) -> int:
+    for _ in range(8):  # MODBUS over Serial Line V1.02, 6.2.2: reflected polynomial A001h
+        value = value >> 1 ^ (0xA001 if value & 1 else 0)
+    return value
 
 
-_CRC = _crc_table()
+_CRC = tuple(map(_crc_of, range(256)))
 _WORDS: tuple[Callable[..., bytes], ...] = tuple(
     struct.Struct(f">B{count}H").pack for count in range(126)
 )  # by their number, behind the number of their bytes

@@ -75,9 +75,10 @@ class AlarmFile:
         try:
             _must_be_file(self.path, os.fstat(handle))
             _share(handle, self.path.parent)
-            size = os.fstat(handle).st_size
-            if size and not self._ends_well(handle, size):
-                text = "\n" + text  # a power cut left half a line; ours begins on its own
+            if os.lseek(handle, 0, os.SEEK_END):
+                os.lseek(handle, -1, os.SEEK_END)
+                if os.read(handle, 1) != b"\n":  # a power cut left half a line
+                    text = "\n" + text  # ours begins on its own
             data = text.encode()
             if os.write(handle, data) != len(data):
                 raise OSError(28, "only a part could be written")
@@ -133,11 +134,6 @@ class AlarmFile:
             read_to = self._read_to
             facts += self.look()
         return tuple(facts)
-
-    @staticmethod
-    def _ends_well(handle: int, size: int) -> bool:
-        os.lseek(handle, size - 1, os.SEEK_SET)
-        return os.read(handle, 1) == b"\n"
 
 
 def _must_be_file(path: Path, status: os.stat_result) -> None:

@@ -287,7 +287,7 @@ class PortLatch:
         """Open the ports that no other lab has latched; raises ``OSError``."""
         for record in self._records():
             if record.state_dir == self._home or not _stands(record.state_dir):
-                _empty(record.path)
+                _replace(record.path, b"")
 
     def _records(self) -> Iterator[PortRecord]:
         self._find()
@@ -321,7 +321,7 @@ def clear_ports(addresses: Sequence[LinkAddress]) -> None:
         for place in LATCH_PLACES:
             with suppress(OSError):
                 if is_there(place / name):
-                    _empty(place / name)
+                    _replace(place / name, b"")
 
 
 def _names(addresses: Sequence[LinkAddress]) -> dict[str, str]:
@@ -364,11 +364,7 @@ def _write_first(name: str, data: bytes) -> None:
         try:
             if not makeable(place):
                 continue
-            handle = opened_in(place, name)
-            try:
-                _replace(handle, data)
-            finally:
-                os.close(handle)
+            _replace(place / name, data)
             sync_folder(place)
         except OSError as why:
             trouble = why
@@ -377,16 +373,12 @@ def _write_first(name: str, data: bytes) -> None:
     raise trouble
 
 
-def _empty(path: Path) -> None:
+def _replace(path: Path, data: bytes) -> None:
     handle = opened_in(path.parent, path.name)
     try:
-        _replace(handle, b"")
+        if os.pwrite(handle, data, 0) != len(data):
+            raise OSError(28, "only a part could be written")
+        os.ftruncate(handle, len(data))
+        os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _replace(handle: int, data: bytes) -> None:
-    if os.pwrite(handle, data, 0) != len(data):
-        raise OSError(28, "only a part could be written")
-    os.ftruncate(handle, len(data))
-    os.fsync(handle)
