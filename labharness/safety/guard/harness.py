@@ -59,11 +59,7 @@ class HarnessSession:
         self._part = part
         self._over = False
         self._untold = ""  # why the harness cannot be told any more
-        self._places = {
-            frame: (name, number)
-            for name, frames in guard.core.procedures.items()
-            for number, frame in enumerate(frames)
-        }
+        self._places = messages.places(guard.core.procedures)
         selector.register(made, selectors.EVENT_READ, self.hear)
 
     def welcome(self, digest: str) -> None:

@@ -372,6 +372,12 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
 
 
+def places(procedures: Mapping[str, tuple[SafeFrame, ...]]) -> dict[SafeFrame, tuple[str, int]]:
+    """Return the place by which a message names each frame: its procedure, and its number there."""
+    named = procedures.items()
+    return {frame: (name, at) for name, frames in named for at, frame in enumerate(frames)}
+
+
 def ask(what: str, /, **fields: object) -> dict[str, object]:
     """Return one of the messages `ASKS` of the harness."""
     return {"do": what, **write_fields(ASKS[what], fields)}

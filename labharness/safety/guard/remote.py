@@ -74,11 +74,7 @@ class RemoteGuard(Shell):
         self._state_dir = state_dir
         self._loop = asyncio.get_running_loop()
         self._child = Child(command, state_dir / "guard.log")
-        self._places = {
-            frame: (name, number)
-            for name, frames in armed.procedures.items()
-            for number, frame in enumerate(frames)
-        }
+        self._places = messages.places(armed.procedures)
         self._proof_s = {port.name: port.proof_s for port in armed.ports}
         self._free = dict.fromkeys(ports, False)
         self._shut: dict[str, str] = {}  # links that the guard could not open, and why
@@ -373,11 +369,8 @@ class RemoteGuard(Shell):
                 **messages.read_fields(messages.SAYS["welcome"], fields, digest=digest)
             )
         self._take_standing(messages.read_fields(messages.STANDING, fields))
-        said = (
-            messages.read_fields(messages.SAYS[what], fields)
-            if what in messages.SAYS and what != "welcome"
-            else {}
-        )
+        kinds = {} if what == "welcome" else messages.SAYS.get(what, {})
+        said = messages.read_fields(kinds, fields)
         if what == "ended":
             self._take_end(**said)
         elif what == "safe":

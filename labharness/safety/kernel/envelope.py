@@ -42,12 +42,8 @@ class Envelope:
         for row in self.interlocks:
             who = f"interlock {row.name!r}"
             yield "envelope.guards", who, self.limits, row.guards
-            yield (
-                "envelope.relies",
-                who,
-                watches,
-                _channels((*row.require, *row.forbid, row.during)),
-            )
+            relied = _channels((*row.require, *row.forbid, row.during))
+            yield "envelope.relies", who, watches, relied
             proofs = [each.contaminant for each in row.require if not isinstance(each, Bound)]
             yield "envelope.asks", who, purge.present, proofs
             tight = [each.contaminant for each in row.require if isinstance(each, LeakTight)]
@@ -66,12 +62,8 @@ class Envelope:
                 yield "envelope.runs", f"limit {limit.channel}", self.procedures, [limit.on_foreign]
                 yield "envelope.relies", f"limit {limit.channel}", watches, relied
         for watch in watches.values():
-            yield (
-                "envelope.runs",
-                f"watch {watch.channel}",
-                self.procedures,
-                filter(None, [watch.procedure]),
-            )
+            who = f"watch {watch.channel}"
+            yield "envelope.runs", who, self.procedures, filter(None, [watch.procedure])
         yield "envelope.purge_counts", "", watches, (*purge.inert, *purge.inert.values())
         yield "envelope.contaminant", "", watches, _channels(sum(purge.present.values(), ()))
         gauges = [each.channel for each in (purge.backfill, check) if each]

@@ -37,9 +37,8 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
         return Refused(command, "unknown channel", Said("limit.none", channel=channel))
     unit = limit.unit
     if command.unit != unit:
-        return Refused(
-            command, "unit", Said("limit.unit", channel=channel, asked=command.unit, unit=unit)
-        )
+        why = Said("limit.unit", channel=channel, asked=command.unit, unit=unit)
+        return Refused(command, "unit", why)
     if not limit.low <= value <= limit.high:  # also refuses NaN
         return _outside(command, limit, "limit", limit.low, limit.high)
     if value in limit.always_safe and memory.mode in ALWAYS:
@@ -72,9 +71,8 @@ def judge_program(segments: Sequence[Command], memory: Memory, now: float) -> Ve
     for number, segment in enumerate(segments, 1):
         verdict = judge(segment, memory, now, before.get(segment.channel, ()))
         if isinstance(verdict, Refused):
-            return Refused(
-                segment, verdict.rule, Said("program.segment", number=number, why=verdict.why)
-            )
+            why = Said("program.segment", number=number, why=verdict.why)
+            return Refused(segment, verdict.rule, why)
         before[segment.channel] = (segment.value,)
     return Allowed(segments[-1])
 

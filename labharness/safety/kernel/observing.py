@@ -66,11 +66,9 @@ def observe(
 
 def _outside(row: TripRow, value: float, now: float) -> Trip:
     """Return the trip of a reading outside a row, with the bound that it has passed."""
-    bound = (
-        Text("bound.most", bound=row.high)
-        if value > row.high
-        else Text("bound.least", bound=row.low)
-    )
+    bound = Text("bound.least", bound=row.low)
+    if value > row.high:
+        bound = Text("bound.most", bound=row.high)
     found = Text("quantity", value=value, unit=f" {row.unit}" if row.unit else "")
     why = Text("trip.outside", row=row.name, channel=row.channel, found=found, bound=bound)
     return Trip(row.cause, row.procedure, row.channel, value, now, why)

@@ -30,6 +30,7 @@ from labharness.instruments.link.websocket import WebSocketLink
 from labharness.lab.config.kinds import load_driver, load_simulator
 from labharness.safety.guard import GuardCore, Latch
 from labharness.safety.guard.shell import LoopGuard
+from played import played
 
 BOUND_S = 8.0
 EVERY_BYTE = bytes(range(256)) * 4
@@ -94,93 +95,85 @@ class Terminal:
         os.close(self.master)
 
 
-def test_a_serial_port_passes_every_byte_both_ways() -> None:
-    async def main() -> None:
-        far = Terminal()
+@played(really)
+async def test_a_serial_port_passes_every_byte_both_ways() -> None:
+    far = Terminal()
+    link = SerialLink(far.path, 9600)
+    ear = Ear(link)
+    await link.open()
+    link.write(EVERY_BYTE)
+    assert await ear.hear(lambda data: len(data) >= len(EVERY_BYTE)) == EVERY_BYTE
+    assert far.heard == EVERY_BYTE
+    link.close()
+    link.close()
+    with pytest.raises(LinkLost, match="is closed"):
+        link.write(b"A\r")
+    far.hang_up()
+
+
+@played(really)
+async def test_a_serial_port_is_opened_for_one_process_alone() -> None:
+    far = Terminal()
+    link = SerialLink(far.path, 9600)
+    await link.open()
+    with pytest.raises(LinkLost, match=r"pts/\d+ does not open: another process has it open$"):
+        await SerialLink(far.path, 9600).open()
+    link.close()
+    far.hang_up()
+
+
+@played(really)
+async def test_a_serial_port_that_hangs_up_is_lost_and_says_so() -> None:
+    far = Terminal()
+    link = SerialLink(far.path, 9600)
+    await link.open()
+    far.hang_up()
+    await until(lambda: link._port is None)  # noticed by listening, before any write
+    with pytest.raises(LinkLost, match=r"pts/\d+ is lost: unplugged$"):
+        link.write(b"A\r")
+
+
+@played(really)
+async def test_another_program_on_a_serial_port_is_named() -> None:
+    far = Terminal()
+    holds = "import sys, time; port = open(sys.argv[1], 'rb'); print(flush=True); time.sleep(9)"
+    started = [sys.executable, "-c", holds, far.path]
+    other = await asyncio.create_subprocess_exec(*started, stdout=asyncio.subprocess.PIPE)
+    try:
+        assert other.stdout is not None
+        await other.stdout.readline()
         link = SerialLink(far.path, 9600)
-        ear = Ear(link)
         await link.open()
-        link.write(EVERY_BYTE)
-        assert await ear.hear(lambda data: len(data) >= len(EVERY_BYTE)) == EVERY_BYTE
-        assert far.heard == EVERY_BYTE
-        link.close()
-        link.close()
-        with pytest.raises(LinkLost, match="is closed"):
+        assert link._port is not None
+        emptied = serial.SerialException("readiness to read but returned no data")
+        link._port.read = Mock(side_effect=emptied)  # type: ignore[method-assign]  # as it says
+        link.write(b"A")
+        await until(lambda: link._port is None)
+        named = rf"pts/\d+ is lost: process {other.pid} \(.*\) reads from it too"
+        with pytest.raises(LinkLost, match=named):
             link.write(b"A\r")
-        far.hang_up()
+    finally:
+        other.kill()
+        await other.communicate()
+    far.hang_up()
 
-    really(main())
 
-
-def test_a_serial_port_is_opened_for_one_process_alone() -> None:
-    async def main() -> None:
-        far = Terminal()
-        link = SerialLink(far.path, 9600)
+@played(really)
+async def test_a_serial_port_that_is_polled_passes_bytes_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    far = Terminal()
+    link = SerialLink(far.path, 9600)
+    ear = Ear(link)
+    with monkeypatch.context() as patch:
+        cannot = Mock(side_effect=NotImplementedError)
+        patch.setattr(asyncio.get_running_loop(), "add_reader", cannot)
         await link.open()
-        with pytest.raises(LinkLost, match=r"pts/\d+ does not open: another process has it open$"):
-            await SerialLink(far.path, 9600).open()
-        link.close()
-        far.hang_up()
-
-    really(main())
-
-
-def test_a_serial_port_that_hangs_up_is_lost_and_says_so() -> None:
-    async def main() -> None:
-        far = Terminal()
-        link = SerialLink(far.path, 9600)
-        await link.open()
-        far.hang_up()
-        await until(lambda: link._port is None)  # noticed by listening, before any write
-        with pytest.raises(LinkLost, match=r"pts/\d+ is lost: unplugged$"):
-            link.write(b"A\r")
-
-    really(main())
-
-
-def test_another_program_on_a_serial_port_is_named() -> None:
-    async def main() -> None:
-        far = Terminal()
-        holds = "import sys, time; port = open(sys.argv[1], 'rb'); print(flush=True); time.sleep(9)"
-        started = [sys.executable, "-c", holds, far.path]
-        other = await asyncio.create_subprocess_exec(*started, stdout=asyncio.subprocess.PIPE)
-        try:
-            assert other.stdout is not None
-            await other.stdout.readline()
-            link = SerialLink(far.path, 9600)
-            await link.open()
-            assert link._port is not None
-            emptied = serial.SerialException("readiness to read but returned no data")
-            link._port.read = Mock(side_effect=emptied)  # type: ignore[method-assign]  # as it says
-            link.write(b"A")
-            await until(lambda: link._port is None)
-            named = rf"pts/\d+ is lost: process {other.pid} \(.*\) reads from it too"
-            with pytest.raises(LinkLost, match=named):
-                link.write(b"A\r")
-        finally:
-            other.kill()
-            await other.communicate()
-        far.hang_up()
-
-    really(main())
-
-
-def test_a_serial_port_that_is_polled_passes_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        far = Terminal()
-        link = SerialLink(far.path, 9600)
-        ear = Ear(link)
-        with monkeypatch.context() as patch:
-            cannot = Mock(side_effect=NotImplementedError)
-            patch.setattr(asyncio.get_running_loop(), "add_reader", cannot)
-            await link.open()
-        link.write(b"@253PR4?;FF")
-        assert await ear.hear(lambda data: len(data) >= 11) == b"@253PR4?;FF"
-        link.close()
-        await asyncio.sleep(2 * SerialLink.POLL_S)
-        far.hang_up()
-
-    really(main())
+    link.write(b"@253PR4?;FF")
+    assert await ear.hear(lambda data: len(data) >= 11) == b"@253PR4?;FF"
+    link.close()
+    await asyncio.sleep(2 * SerialLink.POLL_S)
+    far.hang_up()
 
 
 @pytest.mark.parametrize("settings", [("/dev/no-such-port", 9600), ("/dev/null", 9600)])
@@ -229,22 +222,20 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def test_tcp_passes_every_byte_both_ways() -> None:
-    async def main() -> None:
-        async with serving(echo) as port:
-            link = TcpLink("127.0.0.1", port)
-            ear = Ear(link)
-            with pytest.raises(LinkLost, match="is closed"):
-                link.write(b"too early")
-            await link.open()
-            link.write(EVERY_BYTE)
-            assert await ear.hear(lambda data: len(data) >= len(EVERY_BYTE)) == EVERY_BYTE
-            link.close()
-            link.close()
-            with pytest.raises(LinkLost, match="is closed"):
-                link.write(b"A\r")
-
-    really(main())
+@played(really)
+async def test_tcp_passes_every_byte_both_ways() -> None:
+    async with serving(echo) as port:
+        link = TcpLink("127.0.0.1", port)
+        ear = Ear(link)
+        with pytest.raises(LinkLost, match="is closed"):
+            link.write(b"too early")
+        await link.open()
+        link.write(EVERY_BYTE)
+        assert await ear.hear(lambda data: len(data) >= len(EVERY_BYTE)) == EVERY_BYTE
+        link.close()
+        link.close()
+        with pytest.raises(LinkLost, match="is closed"):
+            link.write(b"A\r")
 
 
 def test_a_tcp_host_that_closes_is_lost_and_says_so() -> None:
@@ -433,26 +424,24 @@ def gauge() -> tuple[Any, list[bytes]]:
     return answer, heard
 
 
-def test_visa_passes_exact_bytes_both_ways() -> None:
-    async def main() -> None:
-        answer, heard = gauge()
-        async with serving(answer) as port:
-            link = VisaLink(f"TCPIP::127.0.0.1::{port}::SOCKET")
-            ear = Ear(link)
-            with pytest.raises(LinkLost, match="is closed"):
-                link.write(b"too early")
-            await link.open()
+@played(really)
+async def test_visa_passes_exact_bytes_both_ways() -> None:
+    answer, heard = gauge()
+    async with serving(answer) as port:
+        link = VisaLink(f"TCPIP::127.0.0.1::{port}::SOCKET")
+        ear = Ear(link)
+        with pytest.raises(LinkLost, match="is closed"):
+            link.write(b"too early")
+        await link.open()
+        link.write(b"@253PR4?;FF")
+        assert await ear.hear(lambda data: data.endswith(b";FF")) == b"@253ACK4.321E+0;FF"
+        assert heard == [b"@253PR4?;FF"]
+        link.write(b"@253T?;FF")
+        link.close()
+        await until(lambda: len(heard) == 2)
+        assert heard[1] == b"@253T?;FF", "what was handed over before the end still leaves"
+        with pytest.raises(LinkLost, match="is closed"):
             link.write(b"@253PR4?;FF")
-            assert await ear.hear(lambda data: data.endswith(b";FF")) == b"@253ACK4.321E+0;FF"
-            assert heard == [b"@253PR4?;FF"]
-            link.write(b"@253T?;FF")
-            link.close()
-            await until(lambda: len(heard) == 2)
-            assert heard[1] == b"@253T?;FF", "what was handed over before the end still leaves"
-            with pytest.raises(LinkLost, match="is closed"):
-                link.write(b"@253PR4?;FF")
-
-    really(main())
 
 
 def test_a_visa_host_that_does_not_exist_is_named() -> None:
@@ -502,26 +491,24 @@ def test_a_visa_host_that_closes_is_lost_and_says_so() -> None:
     ],
     ids=["tcp", "visa"],
 )
-def test_a_driver_reads_through_the_guard_over_a_real_link(
+@played(really)
+async def test_a_driver_reads_through_the_guard_over_a_real_link(
     link_of: Callable[[int], Link], tmp_path: Path
 ) -> None:
-    async def main() -> None:
-        answer, heard = gauge()
-        driver = load_driver("mks_910")()
-        scan = driver.scans()[0]
-        core = GuardCore({"gauge": {scan.request.frame}}, {})
-        async with serving(answer) as port:
-            link = link_of(port)
-            guard = LoopGuard(core, {"gauge": link}, Latch(tmp_path / "latch.json"))
-            await link.open()
-            ended: asyncio.Future[tuple[bytes | None, str]]
-            ended = asyncio.get_running_loop().create_future()
-            guard.exchange("gauge", scan.request, None, lambda *end: ended.set_result(end))
-            reply, error = await ended
-            guard.close()
-        assert error == ""
-        assert reply is not None
-        assert scan.decode(reply) == (4.321,)
-        assert heard == [scan.request.frame]
-
-    really(main())
+    answer, heard = gauge()
+    driver = load_driver("mks_910")()
+    scan = driver.scans()[0]
+    core = GuardCore({"gauge": {scan.request.frame}}, {})
+    async with serving(answer) as port:
+        link = link_of(port)
+        guard = LoopGuard(core, {"gauge": link}, Latch(tmp_path / "latch.json"))
+        await link.open()
+        ended: asyncio.Future[tuple[bytes | None, str]]
+        ended = asyncio.get_running_loop().create_future()
+        guard.exchange("gauge", scan.request, None, lambda *end: ended.set_result(end))
+        reply, error = await ended
+        guard.close()
+    assert error == ""
+    assert reply is not None
+    assert scan.decode(reply) == (4.321,)
+    assert heard == [scan.request.frame]

@@ -18,6 +18,7 @@ from labharness.instruments.link.links import nobody
 from labharness.safety.guard import GuardCore, Latch, NotPermitted, PortBusy, SafeFrame
 from labharness.safety.guard.contract import WAITING_MAX
 from labharness.safety.guard.shell import LoopGuard
+from played import played
 
 READ = Request(b"A\r", Until(b"\r", b"A"), 0.3)
 SHUT = [Request(b"shut%d\r" % number, Until(b"\r"), 0.2) for number in range(4)]
@@ -98,223 +99,193 @@ def virtually(main: Coroutine[Any, Any, Any]) -> Any:
     return run(main, VirtualLoop())
 
 
-def test_a_reply_reaches_the_one_who_asked(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        assert await bench.read("heat") == (b"A\r", "")
-        assert asyncio.get_running_loop().time() == pytest.approx(0.05)
-
-    virtually(main())
+@played(virtually)
+async def test_a_reply_reaches_the_one_who_asked(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    assert await bench.read("heat") == (b"A\r", "")
+    assert asyncio.get_running_loop().time() == pytest.approx(0.05)
 
 
 @given(start_us=st.integers(0, 10**9), timeout_us=st.integers(1, 10**6))
 @settings(deadline=None, max_examples=60)
-def test_silence_ends_at_the_timeout_wherever_it_falls_on_the_clocks_grid(
+@played(virtually)
+async def test_silence_ends_at_the_timeout_wherever_it_falls_on_the_clocks_grid(
     start_us: int, timeout_us: int
 ) -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        bench = Bench(Path("nowhere"))
-        bench.links["heat"].delay_s = None
-        await asyncio.sleep(start_us / 1e6)
-        began = loop.time()
-        reply, error = await bench.read("heat", replace(READ, timeout_s=timeout_us / 1e6))
-        assert reply is None
-        assert "no reply within" in error
-        assert loop.time() - began == pytest.approx(timeout_us / 1e6, abs=2e-6)
-        await bench.read("heat")  # the port comes back after its drain
-        assert len(bench.frames("heat")) == 2
-
-    virtually(main())
+    loop = asyncio.get_running_loop()
+    bench = Bench(Path("nowhere"))
+    bench.links["heat"].delay_s = None
+    await asyncio.sleep(start_us / 1e6)
+    began = loop.time()
+    reply, error = await bench.read("heat", replace(READ, timeout_s=timeout_us / 1e6))
+    assert reply is None
+    assert "no reply within" in error
+    assert loop.time() - began == pytest.approx(timeout_us / 1e6, abs=2e-6)
+    await bench.read("heat")  # the port comes back after its drain
+    assert len(bench.frames("heat")) == 2
 
 
-def test_the_next_frame_waits_until_the_line_is_quiet(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        bench.links["heat"].delay_s = 0.35  # later than the timeout
-        assert (await bench.read("heat"))[0] is None
-        bench.links["heat"].delay_s = 0.05
-        assert await bench.read("heat") == (b"A\r", "")
-        (first, _), (second, _) = bench.links["heat"].written
-        assert second - first == pytest.approx(0.65), "a time-out from the late reply on"
-
-    virtually(main())
+@played(virtually)
+async def test_the_next_frame_waits_until_the_line_is_quiet(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.links["heat"].delay_s = 0.35  # later than the timeout
+    assert (await bench.read("heat"))[0] is None
+    bench.links["heat"].delay_s = 0.05
+    assert await bench.read("heat") == (b"A\r", "")
+    (first, _), (second, _) = bench.links["heat"].written
+    assert second - first == pytest.approx(0.65), "a time-out from the late reply on"
 
 
-def test_users_get_a_port_one_by_one_in_the_order_of_asking(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        turns: list[int] = []
-        for number in range(5):
-            bench.guard.when_free("heat", lambda n=number: turns.append(n))  # type: ignore[misc]  # mypy cannot type a default of a lambda
-        assert turns == [0]
-        bench.guard.when_free("gas", lambda: turns.append(99))
-        assert turns == [0, 99]
-        for _ in range(4):
-            bench.guard.release("heat")
-        assert turns == [0, 99, 1, 2, 3, 4]
-
-    virtually(main())
+@played(virtually)
+async def test_users_get_a_port_one_by_one_in_the_order_of_asking(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    turns: list[int] = []
+    for number in range(5):
+        bench.guard.when_free("heat", lambda n=number: turns.append(n))  # type: ignore[misc]  # mypy cannot type a default of a lambda
+    assert turns == [0]
+    bench.guard.when_free("gas", lambda: turns.append(99))
+    assert turns == [0, 99]
+    for _ in range(4):
+        bench.guard.release("heat")
+    assert turns == [0, 99, 1, 2, 3, 4]
 
 
-def test_many_readers_share_one_port_without_overlap(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        ends = await asyncio.gather(*(bench.read("heat") for _ in range(50)))
-        assert ends == [(b"A\r", "")] * 50
-        times = [at for at, _ in bench.links["heat"].written]
-        gaps = [later - sooner for sooner, later in pairwise(times)]
-        assert min(gaps) >= 0.0499
-
-    virtually(main())
+@played(virtually)
+async def test_many_readers_share_one_port_without_overlap(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    ends = await asyncio.gather(*(bench.read("heat") for _ in range(50)))
+    assert ends == [(b"A\r", "")] * 50
+    times = [at for at, _ in bench.links["heat"].written]
+    gaps = [later - sooner for sooner, later in pairwise(times)]
+    assert min(gaps) >= 0.0499
 
 
-def test_waiting_is_bounded(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        for _ in range(WAITING_MAX + 1):  # one of them has the port
-            bench.guard.when_free("heat", lambda: None)
-        with pytest.raises(PortBusy, match="heat"):
-            bench.guard.when_free("heat", lambda: None)
-
-    virtually(main())
+@played(virtually)
+async def test_waiting_is_bounded(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    for _ in range(WAITING_MAX + 1):  # one of them has the port
+        bench.guard.when_free("heat", lambda: None)
+    with pytest.raises(PortBusy, match="heat"):
+        bench.guard.when_free("heat", lambda: None)
 
 
-def test_what_the_core_refuses_leaves_no_byte_and_calls_nobody(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        called: list[object] = []
-        with pytest.raises(NotPermitted):
-            bench.guard.exchange("heat", SHUT[0], None, lambda *end: called.append(end))
-        await asyncio.sleep(10.0)
-        assert bench.frames("heat") == []
-        assert called == []
-
-    virtually(main())
+@played(virtually)
+async def test_what_the_core_refuses_leaves_no_byte_and_calls_nobody(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    called: list[object] = []
+    with pytest.raises(NotPermitted):
+        bench.guard.exchange("heat", SHUT[0], None, lambda *end: called.append(end))
+    await asyncio.sleep(10.0)
+    assert bench.frames("heat") == []
+    assert called == []
 
 
 @pytest.mark.promise(14)
-def test_a_trip_writes_its_bytes_before_its_latch(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        bench.guard.trip(LEAK)
-        assert bench.frames("heat") == [SHUT[0].frame], "no loop turn was needed"
-        assert bench.frames("gas") == [SHUT[1].frame]
-        assert bench.links["heat"].latched_before == [False]
-        assert bench.links["gas"].latched_before == [False]
-        assert (tmp_path / "latch.json").exists()
-        await asyncio.sleep(1.0)
-        assert bench.frames("heat") == [SHUT[0].frame, SHUT[2].frame]
-        assert bench.frames("gas") == [SHUT[1].frame, SHUT[3].frame]
-        assert sorted(bench.safe) == sorted((each.channel, "") for each in SAFE)
-
-    virtually(main())
+@played(virtually)
+async def test_a_trip_writes_its_bytes_before_its_latch(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.guard.trip(LEAK)
+    assert bench.frames("heat") == [SHUT[0].frame], "no loop turn was needed"
+    assert bench.frames("gas") == [SHUT[1].frame]
+    assert bench.links["heat"].latched_before == [False]
+    assert bench.links["gas"].latched_before == [False]
+    assert (tmp_path / "latch.json").exists()
+    await asyncio.sleep(1.0)
+    assert bench.frames("heat") == [SHUT[0].frame, SHUT[2].frame]
+    assert bench.frames("gas") == [SHUT[1].frame, SHUT[3].frame]
+    assert sorted(bench.safe) == sorted((each.channel, "") for each in SAFE)
 
 
-def test_a_trip_acts_even_if_its_latch_cannot_be_written(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path, tmp_path / "no such folder" / "latch.json")
-        bench.guard.trip(LEAK)
-        await asyncio.sleep(1.0)
-        assert len(bench.frames("heat")) == len(bench.frames("gas")) == 2
-        assert bench.latch.write_error
-        assert bench.core.latched
-        assert bench.latch.trip == LEAK
-
-    virtually(main())
+@played(virtually)
+async def test_a_trip_acts_even_if_its_latch_cannot_be_written(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, tmp_path / "no such folder" / "latch.json")
+    bench.guard.trip(LEAK)
+    await asyncio.sleep(1.0)
+    assert len(bench.frames("heat")) == len(bench.frames("gas")) == 2
+    assert bench.latch.write_error
+    assert bench.core.latched
+    assert bench.latch.trip == LEAK
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_a_trip_waits_only_for_the_exchange_in_flight(tmp_path: Path, answered: bool) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        bench.links["heat"].delay_s = 0.2 if answered else None
-        user = asyncio.ensure_future(bench.read("heat"))
-        next_user = asyncio.ensure_future(bench.read("heat"))
-        await asyncio.sleep(0.1)
-        bench.links["heat"].delay_s = 0.01
-        bench.guard.trip(LEAK)
-        assert bench.frames("heat") == [READ.frame]
-        assert bench.frames("gas") == [SHUT[1].frame], "the other port does not wait"
-        reply, error = await user
-        assert (reply == b"A\r") is answered
-        assert bool(error) is not answered
-        at_s, frame = bench.links["heat"].written[1]
-        assert frame == SHUT[0].frame
-        assert at_s == pytest.approx(0.2 if answered else 0.3, abs=1e-6), "no drain for it"
-        await next_user
-        assert bench.frames("heat") == [READ.frame, SHUT[0].frame, SHUT[2].frame, READ.frame]
-
-    virtually(main())
+@played(virtually)
+async def test_a_trip_waits_only_for_the_exchange_in_flight(tmp_path: Path, answered: bool) -> None:
+    bench = Bench(tmp_path)
+    bench.links["heat"].delay_s = 0.2 if answered else None
+    user = asyncio.ensure_future(bench.read("heat"))
+    next_user = asyncio.ensure_future(bench.read("heat"))
+    await asyncio.sleep(0.1)
+    bench.links["heat"].delay_s = 0.01
+    bench.guard.trip(LEAK)
+    assert bench.frames("heat") == [READ.frame]
+    assert bench.frames("gas") == [SHUT[1].frame], "the other port does not wait"
+    reply, error = await user
+    assert (reply == b"A\r") is answered
+    assert bool(error) is not answered
+    at_s, frame = bench.links["heat"].written[1]
+    assert frame == SHUT[0].frame
+    assert at_s == pytest.approx(0.2 if answered else 0.3, abs=1e-6), "no drain for it"
+    await next_user
+    assert bench.frames("heat") == [READ.frame, SHUT[0].frame, SHUT[2].frame, READ.frame]
 
 
-def test_a_dead_instrument_does_not_stop_the_rest_of_a_procedure(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        bench.links["heat"].delay_s = None
-        bench.guard.trip(LEAK)
-        await asyncio.sleep(5.0)
-        assert bench.frames("heat") == [SHUT[0].frame, SHUT[2].frame]
-        told = dict(bench.safe)
-        assert "no reply" in told["furnace.setpoint"]
-        assert "no reply" in told["box.contactor"]
-        assert told["hydrogen.setpoint"] == told["argon.setpoint"] == ""
-
-    virtually(main())
+@played(virtually)
+async def test_a_dead_instrument_does_not_stop_the_rest_of_a_procedure(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.links["heat"].delay_s = None
+    bench.guard.trip(LEAK)
+    await asyncio.sleep(5.0)
+    assert bench.frames("heat") == [SHUT[0].frame, SHUT[2].frame]
+    told = dict(bench.safe)
+    assert "no reply" in told["furnace.setpoint"]
+    assert "no reply" in told["box.contactor"]
+    assert told["hydrogen.setpoint"] == told["argon.setpoint"] == ""
 
 
-def test_a_lost_link_does_not_stop_a_procedure_on_another(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        bench.links["heat"].lost = True
-        bench.guard.trip(LEAK)
-        await asyncio.sleep(5.0)
-        assert bench.frames("gas") == [SHUT[1].frame, SHUT[3].frame]
-        told = dict(bench.safe)
-        assert told["furnace.setpoint"] == told["box.contactor"] == "fake link is gone"
-
-    virtually(main())
+@played(virtually)
+async def test_a_lost_link_does_not_stop_a_procedure_on_another(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.links["heat"].lost = True
+    bench.guard.trip(LEAK)
+    await asyncio.sleep(5.0)
+    assert bench.frames("gas") == [SHUT[1].frame, SHUT[3].frame]
+    told = dict(bench.safe)
+    assert told["furnace.setpoint"] == told["box.contactor"] == "fake link is gone"
 
 
-def test_a_lost_link_is_told_later_and_once(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        bench.links["heat"].lost = True
-        ends: list[object] = []
-        bench.guard.exchange("heat", READ, None, lambda *end: ends.append(end))
-        assert ends == [], "never from inside exchange"
-        await asyncio.sleep(1.0)
-        assert ends == [(None, "fake link is gone")]
-        bench.links["heat"].lost = False
-        assert await bench.read("heat") == (b"A\r", "")
-
-    virtually(main())
+@played(virtually)
+async def test_a_lost_link_is_told_later_and_once(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.links["heat"].lost = True
+    ends: list[object] = []
+    bench.guard.exchange("heat", READ, None, lambda *end: ends.append(end))
+    assert ends == [], "never from inside exchange"
+    await asyncio.sleep(1.0)
+    assert ends == [(None, "fake link is gone")]
+    bench.links["heat"].lost = False
+    assert await bench.read("heat") == (b"A\r", "")
 
 
-def test_a_second_trip_is_sent_too_and_the_latch_keeps_the_first(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        bench.guard.trip(replace(LEAK, cause=Cause.STOP_REQUEST, procedure="vent"))
-        await asyncio.sleep(1.0)
-        bench.guard.trip(LEAK)
-        await asyncio.sleep(1.0)
-        assert bench.frames("gas") == [SHUT[1].frame, SHUT[1].frame, SHUT[3].frame]
-        latched = Latch(tmp_path / "latch.json").trip
-        assert latched == replace(LEAK, cause=Cause.STOP_REQUEST), "with what made safe at last"
-
-    virtually(main())
+@played(virtually)
+async def test_a_second_trip_is_sent_too_and_the_latch_keeps_the_first(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.guard.trip(replace(LEAK, cause=Cause.STOP_REQUEST, procedure="vent"))
+    await asyncio.sleep(1.0)
+    bench.guard.trip(LEAK)
+    await asyncio.sleep(1.0)
+    assert bench.frames("gas") == [SHUT[1].frame, SHUT[1].frame, SHUT[3].frame]
+    latched = Latch(tmp_path / "latch.json").trip
+    assert latched == replace(LEAK, cause=Cause.STOP_REQUEST), "with what made safe at last"
 
 
-def test_steps_of_a_procedure_can_be_sent_again(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        bench.guard.trip(LEAK)
-        await asyncio.sleep(1.0)
-        bench.guard.repeat([SAFE[3], SAFE[1]])
-        await asyncio.sleep(1.0)
-        assert bench.frames("gas")[2:] == [SHUT[1].frame, SHUT[3].frame]
-
-    virtually(main())
+@played(virtually)
+async def test_steps_of_a_procedure_can_be_sent_again(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.guard.trip(LEAK)
+    await asyncio.sleep(1.0)
+    bench.guard.repeat([SAFE[3], SAFE[1]])
+    await asyncio.sleep(1.0)
+    assert bench.frames("gas")[2:] == [SHUT[1].frame, SHUT[3].frame]
 
 
 def test_a_guard_that_finds_a_latch_starts_latched(tmp_path: Path) -> None:
@@ -328,63 +299,55 @@ def test_a_guard_that_finds_a_latch_starts_latched(tmp_path: Path) -> None:
     virtually(main())
 
 
-def test_a_port_is_ready_when_its_exchange_is_over_and_no_procedure_waits(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        assert bench.guard.ready("heat")
-        bench.guard.exchange("heat", READ, None, lambda *end: None)
-        assert not bench.guard.ready("heat")
-        await asyncio.sleep(0.1)
-        assert bench.guard.ready("heat")
-
-    virtually(main())
-
-
-def test_a_request_without_reply_ends_by_itself(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        bench.links["heat"].delay_s = None
-        request = Request(READ.frame, Nothing(), 0.0, settle_s=0.1)
-        assert await bench.read("heat", request) == (b"", "")
-
-    virtually(main())
+@played(virtually)
+async def test_a_port_is_ready_when_its_exchange_is_over_and_no_procedure_waits(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    assert bench.guard.ready("heat")
+    bench.guard.exchange("heat", READ, None, lambda *end: None)
+    assert not bench.guard.ready("heat")
+    await asyncio.sleep(0.1)
+    assert bench.guard.ready("heat")
 
 
-def test_silence_ends_a_reply_that_has_no_other_end(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        request = Request(READ.frame, Quiet(0.02), 1.0)
-        assert await bench.read("heat", request) == (b"A\r", "")
-        assert asyncio.get_running_loop().time() == pytest.approx(0.07)
-
-    virtually(main())
+@played(virtually)
+async def test_a_request_without_reply_ends_by_itself(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.links["heat"].delay_s = None
+    request = Request(READ.frame, Nothing(), 0.0, settle_s=0.1)
+    assert await bench.read("heat", request) == (b"", "")
 
 
-def test_noise_before_a_reply_is_told_and_waited_out(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        loop = asyncio.get_running_loop()
-        loop.call_later(0.01, lambda: bench.links["heat"].receive(b"\x00noise"))
-        reply, error = await bench.read("heat")
-        assert reply is None
-        assert error.startswith("bad reply")
-        assert await bench.read("heat") == (b"A\r", "")
-        assert bench.core.ports["heat"].discarded == 2, "the late reply was thrown away"
-
-    virtually(main())
+@played(virtually)
+async def test_silence_ends_a_reply_that_has_no_other_end(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    request = Request(READ.frame, Quiet(0.02), 1.0)
+    assert await bench.read("heat", request) == (b"A\r", "")
+    assert asyncio.get_running_loop().time() == pytest.approx(0.07)
 
 
-def test_what_is_in_flight_is_not_given_up_but_ends_by_its_own_reply(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        ends: list[tuple[bytes | None, str]] = []
-        bench.guard.exchange("heat", READ, None, lambda *end: ends.append(end))
-        bench.guard.give_up("somebody else had the port")
-        assert ends == []
-        await asyncio.sleep(0.1)
-        assert ends == [(b"A\r", "")]
+@played(virtually)
+async def test_noise_before_a_reply_is_told_and_waited_out(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    loop = asyncio.get_running_loop()
+    loop.call_later(0.01, lambda: bench.links["heat"].receive(b"\x00noise"))
+    reply, error = await bench.read("heat")
+    assert reply is None
+    assert error.startswith("bad reply")
+    assert await bench.read("heat") == (b"A\r", "")
+    assert bench.core.ports["heat"].discarded == 2, "the late reply was thrown away"
 
-    virtually(main())
+
+@played(virtually)
+async def test_what_is_in_flight_is_not_given_up_but_ends_by_its_own_reply(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    ends: list[tuple[bytes | None, str]] = []
+    bench.guard.exchange("heat", READ, None, lambda *end: ends.append(end))
+    bench.guard.give_up("somebody else had the port")
+    assert ends == []
+    await asyncio.sleep(0.1)
+    assert ends == [(b"A\r", "")]
 
 
 def test_closing_closes_every_link_and_leaves_no_timer(tmp_path: Path) -> None:
