@@ -344,6 +344,12 @@ class GuardBench:
         self._callers.append(Caller(self.state_dir))
         return self._callers[-1]
 
+    def armed_by(self) -> Caller:
+        """Have the line armed by a caller."""
+        caller = self.call()
+        caller.arm()
+        return caller
+
     def frames(self, port: str) -> list[bytes]:
         return [frame for _, frame in self.devices.of[port].heard]
 

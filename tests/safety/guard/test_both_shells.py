@@ -31,10 +31,11 @@ WHO = replace(READ, frame=b"who\r")
 FORM = replace(WHO, obeyed=b"ok who\r")
 
 Scenario = Callable[[Guard, GuardBench], Awaitable[None]]
+OnShell = Callable[..., GuardBench]
 
 
 @pytest.fixture(params=["loop", "process"])
-def on_shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., GuardBench]]:
+def on_shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OnShell]:
     """Run a scenario on a guard of either kind, opened and closed around it."""
     with bench(tmp_path) as rig:
 
@@ -95,7 +96,7 @@ async def heard(rig: GuardBench, port: str, count: int) -> None:
         await asyncio.sleep(0.002)
 
 
-def test_a_reply_reaches_the_one_who_asked(on_shell: Callable[..., GuardBench]) -> None:
+def test_a_reply_reaches_the_one_who_asked(on_shell: OnShell) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         assert await exchanges(guard).ask("heat", READ, bytes) == b"ok read\r"
 
@@ -103,7 +104,7 @@ def test_a_reply_reaches_the_one_who_asked(on_shell: Callable[..., GuardBench]) 
 
 
 def test_many_users_share_a_port_in_the_order_of_asking(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         turns: list[int] = []
@@ -119,7 +120,7 @@ def test_many_users_share_a_port_in_the_order_of_asking(
 
 
 def test_what_is_no_read_and_has_no_permit_leaves_no_byte(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         for request in (ON, SHUT[0], replace(READ, frame=b"READ\r")):
@@ -131,7 +132,7 @@ def test_what_is_no_read_and_has_no_permit_leaves_no_byte(
 
 
 def test_a_command_passes_while_armed_and_not_before_or_after(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         with pytest.raises(NoReply, match="not armed"):
@@ -147,7 +148,7 @@ def test_a_command_passes_while_armed_and_not_before_or_after(
 
 
 def test_a_new_epoch_voids_a_permit_and_lets_the_next_one_pass(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         await guard.arm()
@@ -161,7 +162,7 @@ def test_a_new_epoch_voids_a_permit_and_lets_the_next_one_pass(
 
 
 def test_silence_ends_at_its_time_out_and_the_port_comes_back(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         rig.devices.of["heat"].mute = True
@@ -176,7 +177,7 @@ def test_silence_ends_at_its_time_out_and_the_port_comes_back(
 
 
 def test_a_trip_sends_its_first_wave_on_all_ports_and_then_the_rest_and_latches(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         told: list[tuple[str, str]] = []
@@ -204,7 +205,7 @@ def test_a_trip_sends_its_first_wave_on_all_ports_and_then_the_rest_and_latches(
 
 
 def test_a_trip_waits_for_the_exchange_in_flight_and_for_nothing_else(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         users = [
@@ -218,7 +219,7 @@ def test_a_trip_waits_for_the_exchange_in_flight_and_for_nothing_else(
 
 
 def test_a_dead_instrument_does_not_stop_a_procedure(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         told: dict[str, str] = {}
@@ -236,7 +237,7 @@ def test_a_dead_instrument_does_not_stop_a_procedure(
 
 
 def test_single_steps_are_sent_again_in_their_order(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         guard.repeat([SAFE[3], SAFE[1]])
@@ -246,7 +247,7 @@ def test_single_steps_are_sent_again_in_their_order(
     assert on_shell(main).frames("gas") == [*SAFE_FRAMES["gas"], READ.frame]
 
 
-def test_a_reset_opens_the_latch_and_is_no_start(on_shell: Callable[..., GuardBench]) -> None:
+def test_a_reset_opens_the_latch_and_is_no_start(on_shell: OnShell) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         guard.trip(LEAK)
         await heard(rig, "heat", 2)
@@ -263,7 +264,7 @@ def test_a_reset_opens_the_latch_and_is_no_start(on_shell: Callable[..., GuardBe
 
 @pytest.mark.promise(14)
 def test_the_next_guard_finds_a_latch_that_was_never_written_until_its_reset(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def on_a_full_disk(guard: Guard, rig: GuardBench) -> None:
         await guard.arm()
@@ -292,7 +293,7 @@ def test_the_next_guard_finds_a_latch_that_was_never_written_until_its_reset(
     assert not (rig.state_dir / "guard.armed").exists()
 
 
-def test_a_closed_guard_sends_nothing(on_shell: Callable[..., GuardBench]) -> None:
+def test_a_closed_guard_sends_nothing(on_shell: OnShell) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         guard.close()
         assert not guard.ready("heat")
@@ -303,7 +304,7 @@ def test_a_closed_guard_sends_nothing(on_shell: Callable[..., GuardBench]) -> No
 
 
 def test_a_permit_carries_the_reply_rule_of_its_request(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         await guard.arm()
@@ -332,7 +333,7 @@ async def ask_until_right(guard: Guard) -> tuple[str, float]:
 
 
 @pytest.mark.promise(76)
-def test_a_stray_line_is_found_by_the_step_after_it(on_shell: Callable[..., GuardBench]) -> None:
+def test_a_stray_line_is_found_by_the_step_after_it(on_shell: OnShell) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         rig.devices.of["heat"].stray = b"0\r"
         why, took_s = await ask_until_right(guard)
@@ -345,7 +346,7 @@ def test_a_stray_line_is_found_by_the_step_after_it(on_shell: Callable[..., Guar
 
 @pytest.mark.promise(76)
 def test_an_answer_that_is_always_the_same_is_learnt_and_then_proves(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         _, took_s = await ask_until_right(guard)
@@ -360,7 +361,7 @@ def test_an_answer_that_is_always_the_same_is_learnt_and_then_proves(
 
 @pytest.mark.promise(76)
 def test_a_port_on_which_bytes_came_unasked_is_asked_when_it_was_quiet_for_a_time_out(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         assert (await ask_until_right(guard))[0] == ""
@@ -375,7 +376,7 @@ def test_a_port_on_which_bytes_came_unasked_is_asked_when_it_was_quiet_for_a_tim
 
 @pytest.mark.promise(76)
 def test_a_port_whose_reply_cannot_be_read_is_asked_when_it_was_quiet_for_a_time_out(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         def decode(reply: bytes) -> bytes:
@@ -391,7 +392,7 @@ def test_a_port_whose_reply_cannot_be_read_is_asked_when_it_was_quiet_for_a_time
 
 @pytest.mark.promise(76)
 def test_making_safe_does_not_wait_for_the_quiet_after_a_step(
-    on_shell: Callable[..., GuardBench],
+    on_shell: OnShell,
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         reading = asyncio.ensure_future(exchanges(guard).ask("heat", READ, bytes))

@@ -3,9 +3,8 @@
 import json
 import selectors
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,6 @@ from guard_rig import (
     Devices,
     GuardBench,
     arming,
-    bench,
     until,
 )
 from labharness.core.clock import PacedLoop, steady_s
@@ -32,12 +30,6 @@ from labharness.safety.guard.harness import NEVER, HarnessWatch
 from labharness.safety.guard.ports import Ports
 
 SILENCE_S_MAX = 0.5
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Iterator[GuardBench]:
-    with bench(tmp_path) as made:
-        yield made
 
 
 def trip(procedure: str, cause: str = "gas_leak_detected") -> dict[str, Any]:
@@ -58,8 +50,7 @@ def test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone(
     rig: GuardBench, left: str
 ) -> None:
     guard = rig.start("--once")
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     caller.heartbeat()
     rig.devices.of["heat"].mute = True
     rig.devices.forget()
@@ -85,8 +76,7 @@ def test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone(
 def leave_unanswered(rig: GuardBench) -> None:
     """Have a harness arm and die with a port on which nobody answers."""
     rig.devices.of["heat"].mute = True
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     rig.devices.forget()
     caller.socket.close()
     until(lambda: rig.frames("heat") == SAFE_FRAMES["heat"], "the first wave")
@@ -174,8 +164,7 @@ def guard_log(rig: GuardBench, frame: SafeFrame) -> list[str]:
 
 
 def lose_the_harness(rig: GuardBench) -> None:
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     rig.devices.forget()
     caller.socket.close()
 
@@ -240,8 +229,7 @@ def test_a_guard_that_comes_back_runs_what_ran_last_and_not_what_silence_would_h
     rig: GuardBench,
 ) -> None:
     rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     caller.heartbeat()
     caller.say(do="trip", trip=trip("vent", "over_pressure"))
     heartbeat_for(caller, 1.0, lost="stop")
@@ -258,8 +246,7 @@ def test_a_graver_trip_leaves_the_first_cause_and_its_own_procedure_in_the_latch
     rig: GuardBench,
 ) -> None:
     rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     caller.say(do="trip", trip=trip("stop", "over_temperature"))
     until(rig.made_safe, "the first procedure")
     until(lambda: (rig.state_dir / "latch.json").exists(), "the latch")

@@ -173,12 +173,6 @@ def test_a_serial_port_whose_far_end_does_not_read_holds_up_no_other(tmp_path: P
 # ---- the same in a process
 
 
-@pytest.fixture
-def rig(tmp_path: Path) -> Iterator[GuardBench]:
-    with bench(tmp_path) as made:
-        yield made
-
-
 def told(**changes: Any) -> dict[str, Any]:
     return {**write_trip(LEAK), **changes}
 
@@ -222,8 +216,7 @@ def test_a_latch_that_cannot_be_written_holds_and_is_told_and_is_written_later(
     rig: GuardBench,
 ) -> None:
     rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     (rig.state_dir / "latch.new").mkdir()
     rig.devices.forget()
     caller.say(do="trip", trip=told())
@@ -241,8 +234,7 @@ def test_a_latch_that_could_not_be_written_is_tried_once_more_when_the_guard_lea
     rig: GuardBench,
 ) -> None:
     guard = rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     (rig.state_dir / "latch.new").mkdir()
     caller.say(do="trip", trip=told())
     until(rig.made_safe, "the procedure")
@@ -263,8 +255,7 @@ def test_a_disk_that_stands_still_holds_up_no_frame_of_a_procedure(
 ) -> None:
     disk = StillDisk(rig.state_dir, file)
     rig.start(disk=disk)
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     disk.stop()
     rig.devices.forget()
     if lost:
@@ -313,8 +304,7 @@ def test_a_link_that_an_armed_line_loses_is_written_down_when_it_is_safe(
 def test_a_disk_that_stands_still_at_a_heartbeat_s_mark_holds_up_no_trip(rig: GuardBench) -> None:
     disk = StillDisk(rig.state_dir, "guard.new")
     rig.start(disk=disk)
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     disk.stop()
     caller.say(do="heartbeat", made_s=steady_s(), lost="vent")
     end_s = steady_s() + 1.5
@@ -334,8 +324,7 @@ def test_a_disk_that_stands_still_at_a_heartbeat_s_mark_holds_up_no_trip(rig: Gu
 
 def test_the_mark_follows_what_the_heartbeats_name(rig: GuardBench) -> None:
     rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     for lost in ("vent", "stop"):
         end_s = steady_s() + 4.0
         while (rig.state_dir / "guard.armed").read_text("utf-8") != f"{lost}\n":

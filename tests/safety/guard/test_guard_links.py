@@ -12,12 +12,11 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from guard_rig import BOUND_S, ON, READ, SAFE, SHUT, Away, Caller, GuardBench, bench, until
+from guard_rig import BOUND_S, ON, READ, SAFE, SHUT, Away, Caller, GuardBench, until
 from labharness.core.clock import PacedLoop, run
 from labharness.instruments.link import LinkLost
 from labharness.instruments.link.descriptors import TcpDescriptor, open_port
@@ -27,12 +26,6 @@ from labharness.safety.guard.armed import ARMED_FILE, ArmedPort
 from labharness.safety.guard.ports import Ports
 
 FAR = ("far", "farther", "farthest")
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Iterator[GuardBench]:
-    with bench(tmp_path) as made:
-        yield made
 
 
 class Host:

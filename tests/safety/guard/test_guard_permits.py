@@ -4,7 +4,6 @@ import random
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +13,6 @@ from hypothesis import strategies as st
 from guard_rig import ON, READ, SHUT, Caller, GuardBench, bench
 from labharness.safety.guard.core import PERMIT_S_MAX
 from labharness.safety.guard.messages import write_request
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Iterator[GuardBench]:
-    with bench(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")
@@ -200,8 +193,7 @@ def test_nothing_that_a_harness_says_ends_the_guard(
 @pytest.mark.parametrize("move", ["epoch", "disarm", "arm"])
 def test_what_moves_the_epoch_voids_a_permit_on_its_way(rig: GuardBench, move: str) -> None:
     rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     permit = caller.permit()
     caller.say(do=move, **({"lost": "stop"} if move == "arm" else {}))
     error = caller.send(permit)["error"]

@@ -13,14 +13,13 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from guard_rig import BOUND_S, READ, SAFE_FRAMES, SHUT, GuardBench, bench, until
+from guard_rig import BOUND_S, READ, SAFE_FRAMES, SHUT, GuardBench, until
 from labharness.core.clock import steady_s
 from labharness.instruments.link import LinkLost, local
 from labharness.instruments.link.descriptors import open_port
@@ -43,12 +42,6 @@ OURS = {
 }
 
 
-@pytest.fixture
-def rig(tmp_path: Path) -> Iterator[GuardBench]:
-    with bench(tmp_path) as made:
-        yield made
-
-
 # ---- what it is
 
 
@@ -61,8 +54,7 @@ def test_the_guard_process_imports_nothing_but_the_standard_library_and_pyserial
     rig: GuardBench,
 ) -> None:
     guard = rig.start(PYTHONPROFILEIMPORTTIME="1")
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     caller.socket.close()
     until(rig.made_safe, "all that it ever does")
     guard.send_signal(signal.SIGTERM)
@@ -244,8 +236,7 @@ def test_a_harness_that_leaves_an_armed_line_is_made_safe_after(
     rig: GuardBench, last: bytes
 ) -> None:
     rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     rig.devices.forget()
     caller.socket.sendall(last)
     caller.socket.shutdown(socket.SHUT_WR)
@@ -299,8 +290,7 @@ def test_the_end_of_a_socket_is_heeded_before_any_silence(rig: GuardBench) -> No
     patient = replace(rig.armed, silence_s_max=5.0)
     (rig.state_dir / ARMED_FILE).write_text(patient.text(), encoding="utf-8")
     rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     rig.devices.forget()
     caller.socket.close()
     until(rig.made_safe, "the procedure", within_s=3.0)
@@ -308,8 +298,7 @@ def test_the_end_of_a_socket_is_heeded_before_any_silence(rig: GuardBench) -> No
 
 def test_a_harness_that_disarmed_may_leave(rig: GuardBench) -> None:
     rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     rig.devices.forget()
     caller.say(do="disarm")
     caller.socket.close()
@@ -321,8 +310,7 @@ def test_a_harness_that_disarmed_may_leave(rig: GuardBench) -> None:
 
 def test_the_last_heartbeat_says_which_procedure_fits(rig: GuardBench) -> None:
     rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     rig.devices.forget()
     caller.say(do="heartbeat", made_s=steady_s(), lost="vent")
     caller.socket.close()
@@ -333,8 +321,7 @@ def test_the_last_heartbeat_says_which_procedure_fits(rig: GuardBench) -> None:
 @pytest.mark.promise(2)
 def test_heartbeats_that_waited_in_the_socket_prove_nothing(rig: GuardBench) -> None:
     rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     rig.devices.forget()
     born_s = steady_s()
     while steady_s() < born_s + 1.0 and not rig.made_safe():
@@ -346,8 +333,7 @@ def test_heartbeats_that_waited_in_the_socket_prove_nothing(rig: GuardBench) -> 
 
 def test_a_frame_that_was_not_answered_is_sent_again(rig: GuardBench) -> None:
     rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     rig.devices.forget()
     rig.devices.of["heat"].mute = True
     caller.socket.close()
@@ -361,8 +347,7 @@ def test_a_frame_that_was_not_answered_is_sent_again(rig: GuardBench) -> None:
 
 def test_a_guard_sleeps_when_nothing_is_due(rig: GuardBench) -> None:
     guard = rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     caller.socket.close()
     until(rig.made_safe, "the procedure")
     later = rig.call()
@@ -382,8 +367,7 @@ def test_a_guard_sleeps_when_nothing_is_due(rig: GuardBench) -> None:
 
 def test_a_guard_that_is_told_to_stop_makes_an_armed_line_safe_first(rig: GuardBench) -> None:
     guard = rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     rig.devices.forget()
     guard.send_signal(signal.SIGTERM)
     assert caller.hear("tripped")["trip"]["channel"] == "harness"
@@ -408,8 +392,7 @@ def test_a_clean_first_start_sends_nothing(rig: GuardBench) -> None:
 @pytest.mark.parametrize("left", ["armed", "latched", "unreadable", "unreadable mark"])
 def test_a_guard_that_comes_back_begins_with_the_safe_table(rig: GuardBench, left: str) -> None:
     rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     if left == "latched":
         trip = {"cause": "gas_leak_detected", "procedure": "stop", "channel": "h2", "value": 9.0}
         caller.say(do="trip", trip={**trip, "at_s": 1.0, "detail": "leak"})
@@ -443,8 +426,7 @@ def test_a_guard_that_comes_back_begins_with_the_safe_table(rig: GuardBench, lef
 
 def test_a_port_that_is_gone_holds_up_no_safe_table_on_another(rig: GuardBench) -> None:
     rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     rig.kill()
     caller.socket.close()
     text = rig.armed.text().replace(rig.devices.of["heat"].path, "/dev/no-such-port")
@@ -480,8 +462,7 @@ def test_an_address_that_does_not_answer_holds_up_no_safe_table_on_another(
 @pytest.mark.promise(12)
 def test_a_guard_for_one_run_ends_with_it_when_its_work_is_done(rig: GuardBench) -> None:
     guard = rig.start("--once")
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     rig.devices.forget()
     rig.devices.of["gas"].mute = True
     caller.socket.close()
@@ -497,8 +478,7 @@ def test_a_guard_for_one_run_ends_with_it_when_its_work_is_done(rig: GuardBench)
 @pytest.mark.promise(12)
 def test_a_mark_that_does_not_go_neither_holds_up_nor_ends_the_guard(rig: GuardBench) -> None:
     guard = rig.start()
-    caller = rig.call()
-    caller.arm()
+    caller = rig.armed_by()
     trip = {"cause": "gas_leak_detected", "procedure": "stop", "channel": "h2", "value": 9.0}
     caller.say(do="trip", trip={**trip, "at_s": 1.0, "detail": "leak"})
     until(rig.made_safe, "the trip")

@@ -413,8 +413,7 @@ def test_a_guard_started_elsewhere_does_not_arm_a_port_that_is_latched(
 ) -> None:
     with bench(tmp_path / "first") as rig:
         rig.start()
-        caller = rig.call()
-        caller.arm()
+        caller = rig.armed_by()
         if dies == "harness":
             caller.socket.close()
             until((rig.state_dir / "latch.json").exists, "its latch")
@@ -451,8 +450,7 @@ def test_a_guard_that_finds_its_door_taken_away_makes_the_line_safe_latches_and_
 ) -> None:
     with bench(tmp_path / "first") as rig:
         guard = rig.start()
-        caller = rig.call()
-        caller.arm()
+        caller = rig.armed_by()
         rig.devices.forget()
         moved = tmp_path / "moved away"
         if taken == "the folder":

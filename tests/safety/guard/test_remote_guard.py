@@ -4,14 +4,14 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import labharness.safety.guard.remote as remote_module
-from guard_rig import BOUND_S, ON, READ, SHUT, GuardBench, bench, until
+from guard_rig import BOUND_S, ON, READ, SHUT, GuardBench, until
 from labharness.core.clock import PacedLoop, run
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link import LinkLost
@@ -20,12 +20,6 @@ from labharness.safety.guard import NotPermitted
 from labharness.safety.guard.armed import Armed, arming_digest
 from labharness.safety.guard.messages import line_of
 from labharness.safety.guard.remote import RemoteGuard
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Iterator[GuardBench]:
-    with bench(tmp_path) as made:
-        yield made
 
 
 def slay(rig: GuardBench, guard: RemoteGuard) -> None:
