@@ -1,68 +1,34 @@
 """The AsyncAPI document (3.0) of HCP over AMQP, as a lab that serves callers speaks it."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from labharness.protocols.hcp import wire
 from labharness.protocols.hcp.codec import HCP_VERSION, MessageType
 from labharness.protocols.hcp.schemas import KINDS, message_schema
 
-ASYNCAPI: Final = "3.0.0"
-
 AMQP_BINDING: Final = "0.3.0"
 """Version of AsyncAPI's bindings for AMQP 0-9-1."""
 
-VHOST: Final = "/hcp"
-
-WHAT: Final[Mapping[MessageType, str]] = {
-    "task_submit": "A request. The same message_id is one task, and is answered alike.",
-    "abort": "The caller ends its session, with the session's token once it is accepted.",
-    "task_accepted": "The task is accepted; the one message that carries the token.",
-    "task_rejected": "The task is refused, with the reason and a suggestion.",
-    "event": "Something that happened in a session, in the order of its sequence.",
-    "task_completed": "The results.",
-    "task_failed": "The error, and the partial results.",
-}
-
-PARAMETERS: Final = {
-    "callee_id": "Id of the lab.",
-    "caller_id": "The caller, named like its account at the broker; %, ., * and # are escaped.",
-    "session_id": "Of the session; 'none' where a task was refused without one.",
-    "message_type": "The type of the message.",
-}
+_SAID: Final = tomllib.loads(Path(__file__).with_name("asyncapi.toml").read_text("utf-8"))
+VHOST: Final = _SAID["servers"]["broker"]["pathname"]
 
 
 def asyncapi() -> dict[str, Any]:
     """Return the document; each message has its JSON Schema in it."""
+    info = _SAID["info"]
     return {
-        "asyncapi": ASYNCAPI,
-        "info": {
-            "title": "HCP over AMQP 0-9-1",
-            "version": HCP_VERSION,
-            "description": "Tasks for a laboratory, as labharness serves them.",
-        },
+        "asyncapi": _SAID["asyncapi"],
+        "info": {"title": info["title"], "version": HCP_VERSION, **info},
         "defaultContentType": "application/json",
-        "servers": {
-            "broker": {
-                "host": "{host}",
-                "variables": {"host": {"description": "The broker; its port if it is not 5671."}},
-                "protocol": "amqps",
-                "protocolVersion": "0-9-1",
-                "pathname": VHOST,
-                "security": [{"$ref": "#/components/securitySchemes/account"}],
-            }
-        },
+        "servers": _SAID["servers"],
         "channels": _channels(),
         "operations": _operations(),
         "components": {
             "messages": {kind: _message(kind) for kind in KINDS},
-            "securitySchemes": {
-                "account": {
-                    "type": "userPassword",
-                    "description": "One account for each caller; its messages carry its name as "
-                    "the AMQP property user_id, which the broker checks.",
-                }
-            },
+            "securitySchemes": _SAID["securitySchemes"],
         },
     }
 
@@ -111,7 +77,7 @@ def _with(
 ) -> dict[str, Any]:
     return {
         "address": address,
-        "parameters": {name: {"description": PARAMETERS[name]} for name in parameters},
+        "parameters": {name: _SAID["parameters"][name] for name in parameters},
         "messages": {kind: {"$ref": f"#/components/messages/{kind}"} for kind in kinds},
         "bindings": {"amqp": {**binding, "bindingVersion": AMQP_BINDING}},
     }
@@ -128,7 +94,7 @@ def _operations() -> dict[str, Any]:
             "reply": {
                 "channel": {"$ref": "#/channels/events"},
                 "messages": [
-                    {"$ref": f"#/channels/events/messages/{one}"} for one in REPLIES[kind]
+                    {"$ref": f"#/channels/events/messages/{one}"} for one in _SAID["replies"][kind]
                 ],
             },
             "bindings": {"amqp": {"ack": True, "bindingVersion": AMQP_BINDING}},
@@ -145,17 +111,11 @@ def _operations() -> dict[str, Any]:
     return operations
 
 
-REPLIES: Final[Mapping[MessageType, tuple[MessageType, ...]]] = {
-    "task_submit": ("event", "task_accepted", "task_rejected", "task_completed", "task_failed"),
-    "abort": ("event", "task_rejected"),
-}
-
-
 def _message(kind: MessageType) -> dict[str, Any]:
     place = f"#/components/messages/{kind}/payload/schema/$defs/"
     return {
         "name": kind,
-        "summary": WHAT[kind],
+        "summary": _SAID["messages"][kind],
         "contentType": "application/json",
         "correlationId": {
             "description": "Also the AMQP property correlation_id.",

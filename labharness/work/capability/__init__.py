@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeGuard
+from typing import Any, Final, Literal, Protocol, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
@@ -228,10 +228,13 @@ class CapabilityWithoutLine(Capability, Protocol):
         ...
 
 
+_READ: Final = TypeAdapter(Declaration)
+
+
 def declared(beside: str) -> Declaration:
     """Return the declaration in the ``declaration.toml`` beside a module, whose path is given."""
     text = Path(beside).with_name("declaration.toml").read_text("utf-8")
-    return TypeAdapter(Declaration).validate_python(tomllib.loads(text))
+    return _READ.validate_python(tomllib.loads(text))
 
 
 def threshold_of(constraints: Mapping[str, Any]) -> float:
