@@ -441,17 +441,14 @@ def _usable(
     return kept, left_out, cut_off
 
 
-class _Calibrated(NamedTuple):
-    """The judged rows in electrons, on the axis calibrated to silicon."""
+def _calibrated(
+    shift_cm1: Array, intensity: Array, quiet: QuietStretch
+) -> tuple[Stack, list[SiliconFit | None], float, tuple[str, ...]]:
+    """Convert rows to electrons, and shift their axis if enough of them show silicon.
 
-    stack: Stack
-    silicon: list[SiliconFit | None]
-    offset_cm1: float
-    scale_notes: tuple[str, ...]
-
-
-def _calibrated(shift_cm1: Array, intensity: Array, quiet: QuietStretch) -> _Calibrated:
-    """Convert rows to electrons, and shift their axis if enough of them show silicon."""
+    Returns:
+        The rows, the silicon line of each, the shift, and notes on the conversion.
+    """
     stack, scale_notes = rows_in_electrons(shift_cm1, intensity, quiet)
     lines = [_plausible(line) for line in fit_silicon_rows(stack)]
     seen = [line.offset_cm1 for line in lines if line is not None]
@@ -459,7 +456,7 @@ def _calibrated(shift_cm1: Array, intensity: Array, quiet: QuietStretch) -> _Cal
     if len(seen) <= SILICON_SHARE_MIN * int(lit.sum()):
         lines, seen = [None] * len(lines), []
     offset_cm1 = float(np.median(seen)) if seen else 0.0
-    return _Calibrated(stack.moved(offset_cm1), lines, offset_cm1, scale_notes)
+    return stack.moved(offset_cm1), lines, offset_cm1, scale_notes
 
 
 def _plausible(line: SiliconFit | None) -> SiliconFit | None:

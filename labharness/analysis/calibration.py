@@ -8,7 +8,7 @@ import numpy as np
 
 from labharness.analysis.film import peak_height
 from labharness.analysis.layers import SpotEvidence, judge_layers
-from labharness.core.vocabulary.texts import CodedError
+from labharness.core.vocabulary.texts import CodedError, Text
 
 REPEAT_LN = 0.1
 """Day-to-day scatter of a ratio on one microscope, by focus and alignment. Judgement."""
@@ -49,10 +49,9 @@ def a1g_si_of(spots: Sequence[SpotEvidence]) -> Calibration:
     found = judge_layers(spots, None)
     good = [spot for spot, name in zip(spots, found.spot_classes, strict=True) if name is not None]
     if len(good) < SPOTS_MIN:
-        why = "; ".join(found.reasons)
+        why = Text("calibration.why", reasons=found.reasons) if found.reasons else ""
         raise NotOneLayer(
-            f"{len(good)} of {len(spots)} spots show lines that can be judged, and a calibration "
-            f"takes {SPOTS_MIN}" + (f": {why}" if why else "")
+            "calibration.spots", good=len(good), spots=len(spots), least=SPOTS_MIN, why=why
         )
     thick = [spot for spot in good if spot.fit.separation_cm1 > SEPARATION_MAX_CM1]
     if thick:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from labharness.analysis.arrays import Array, Mask
-from labharness.analysis.peaks import PEAK_WINDOW_CM1, PEAKS_NEED_CM1, holds_peaks
+from labharness.analysis.peaks import PEAK_WINDOW_CM1, holds_peaks, needed_and_found
 from labharness.analysis.spectrum import (
     SpectralWindow,
     Spectrum,
@@ -15,6 +15,7 @@ from labharness.analysis.spectrum import (
     despike,
     stacked,
 )
+from labharness.core.vocabulary.texts import Text
 
 FILM_WINDOW_CM1 = PEAK_WINDOW_CM1
 A_FILM_CM1 = (399.0, 413.0)
@@ -77,11 +78,7 @@ def film_signal(spectrum: Spectrum) -> FilmSignal:
     """
     axis = spectrum.shift_cm1
     if not holds_peaks(axis):
-        raise ValueError(
-            f"a survey needs {FILM_WINDOW_CM1[0]:g}–{FILM_WINDOW_CM1[1]:g} cm⁻¹, at least "
-            f"{PEAKS_NEED_CM1[0]:g}–{PEAKS_NEED_CM1[1]:g} without a gap; "
-            f"the axis covers {axis[0]:g}–{axis[-1]:g}"
-        )
+        raise ValueError(Text("survey.axis", **needed_and_found(axis)))
     height, present = film_rows(stacked([spectrum]))
     return FilmSignal(a1g_height_counts=float(height[0]), present=bool(present[0]))
 
@@ -91,15 +88,9 @@ def film_rows(stack: Stack) -> tuple[Array, Mask]:
 
     The axis must reach over both lines with enough pixels, see ``holds_peaks``.
     """
-    heights = [np.empty(0)]
-    present = [np.empty(0, dtype=bool)]
-    for first in range(0, len(stack.counts), CHUNK_SPECTRA):
-        part = slice(first, first + CHUNK_SPECTRA)
-        window = cut_window(
-            Stack(stack.shift_cm1, stack.counts[part], stack.read_noise_counts[part]),
-            FILM_WINDOW_CM1,
-        )
-        height, seen = _matched(window, stack.read_noise_counts[part])
+    heights, present = [np.empty(0)], [np.empty(0, dtype=bool)]
+    for part in stack.parts(CHUNK_SPECTRA):
+        height, seen = _matched(cut_window(part, FILM_WINDOW_CM1), part.read_noise_counts)
         heights.append(height)
         present.append(seen)
     return np.concatenate(heights), np.concatenate(present)

@@ -17,7 +17,6 @@ from labharness.analysis.material_table import (
     Material,
 )
 from labharness.analysis.peaks import SILICON_LINE, SILICON_NEEDS_CM1, SILICON_WINDOW_CM1
-from labharness.analysis.spectrum import covers
 
 SILICON_LINE_NAME = "Si"
 
@@ -76,7 +75,7 @@ def ranges_of(
         first, last = float(axis_cm1[0]), float(axis_cm1[-1])
         cut = ((max(low, first), min(high, last)) for low, high in windows_cm1)
         known = [_group_in(each, known) for each in cut if each[0] < each[1]]
-    return tuple(_cut(axis_cm1, each) for each in known if _is_covered(axis_cm1, each))
+    return tuple(_cut(axis_cm1, each) for each in known if each.fits_on(axis_cm1))
 
 
 def open_ranges(lines: Sequence[OpenLine], axis_cm1: Array) -> tuple[LineGroup, ...]:
@@ -142,11 +141,6 @@ def _group_in(window_cm1: tuple[float, float], known: Sequence[LineGroup]) -> Li
     names, windows = zip(*lines, strict=True)
     inner = min(each.low_cm1 for each in windows), max(each.high_cm1 for each in windows)
     return LineGroup(names, windows, window_cm1, inner)
-
-
-def _is_covered(axis_cm1: Array, group: LineGroup) -> bool:
-    low, high = group.needs_cm1
-    return covers(axis_cm1, low, high, 4 * len(group.names) + 4)
 
 
 def _cut(axis_cm1: Array, wanted: LineGroup) -> LineGroup:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from labharness.analysis.arrays import Array, Mask, Rows
 from labharness.analysis.spectrum import SpectralWindow, Stack, despike
+from labharness.core.vocabulary.texts import Text
 
 ITERATIONS_MAX = 40
 """Steps of one fit; a good one takes 5 to 10."""
@@ -384,10 +385,7 @@ class FoundLines(NamedTuple):
 
 def find_lines(stack: Stack) -> FoundLines:
     """Compare boxes of rising widths with the boxes beside them, at each pixel of each row."""
-    parts = [
-        _found(stack.of(np.arange(first, min(first + CHUNK_SPECTRA, len(stack.counts)))))
-        for first in range(0, len(stack.counts), CHUNK_SPECTRA)
-    ]
+    parts = [_found(part) for part in stack.parts(CHUNK_SPECTRA)]
     most = max(part[0].shape[1] for part in parts)
     position, fwhm, height, sigma = (
         np.concatenate(
@@ -504,10 +502,8 @@ def area_sigma(
     """
     h, w, c = np.asarray(height), np.asarray(fwhm), np.asarray(covariance)
     if c.shape not in ((h.size, 2, 2), (h.size, 3, 3)):
-        raise ValueError(
-            f"a covariance of {h.size} lines has the shape {h.size}x2x2 or {h.size}x3x3, "
-            f"got {'x'.join(map(str, c.shape))}"
-        )
+        shape = "x".join(map(str, c.shape))
+        raise ValueError(Text("spectrum.covariance", lines=h.size, shape=shape))
     k = _shape(mixing)
     slopes = np.stack([w * k, h * k, h * w * (LORENTZ_SHARE - GAUSS_SHARE)], axis=-1)
     slopes = slopes[:, : c.shape[1]]

@@ -402,10 +402,7 @@ class _Naming:
         mine = (each.needed & high & ~self._films[each.rows]).any(axis=1)
         against = ~(self._explained[each.rows] | each.explains)
         against &= lines.fwhm_cm1 <= material.broad_cm1
-        speaks = (lines.position_cm1 >= material.speaks_cm1[0]) & (
-            lines.position_cm1 <= material.speaks_cm1[1]
-        )
-        limit = np.where(speaks, material.most, material.most_beyond)
+        limit = np.where(_speaks(material, lines), material.most, material.most_beyond)
         if each.form.alone:
             limit = np.minimum(limit, MOST_ALONE)
         height = np.where(against, lines.height_counts, 0.0)
@@ -427,9 +424,8 @@ class _Naming:
         second order of silicon stands there as well.
         """
         lines = self._lines
-        low, high = SILICON.speaks_cm1
         against = ~self._explained & (lines.fwhm_cm1 <= SILICON.broad_cm1)
-        against &= (lines.position_cm1 >= low) & (lines.position_cm1 <= high)
+        against &= _speaks(SILICON, lines)
         height = np.where(against, lines.height_counts, 0.0).max(axis=1, initial=0.0)
         witness = self._second | self._films.any(axis=1)
         there = (self._silicon > 0) & (witness | (~self._far & self._narrow))
@@ -477,9 +473,8 @@ class _Naming:
         if form.calibrated:
             sure = (self._silicon > 0) & (~self._far | self._second)  # not by each other alone
             rows = rows[sure[rows]]
-        for group in form.groups:
-            if not covers(axis, *group.needs_cm1, 4 * len(group.names) + 4):
-                return rows[:0]
+        if not all(group.fits_on(axis) for group in form.groups):
+            return rows[:0]
         for group in form.groups:  # fits without lines take longest
             for name, window in zip(group.names, group.windows, strict=True):
                 if name not in group.shoulders and rows.size:
@@ -527,16 +522,24 @@ class _Naming:
 
     def _fit(self, group: LineGroup, rows: Rows) -> _Fitted:
         if group not in self._fitted:
-            shape = (len(self._silicon), len(group.names))
-            nothing = _Fitted(np.zeros((*shape, 6)), np.zeros(shape, bool), np.zeros(shape, bool))
-            self._fitted[group] = nothing, np.zeros(len(self._silicon), dtype=bool)
+            rows_done = np.zeros(len(self._silicon), dtype=bool)
+            self._fitted[group] = _nothing(rows_done.size, len(group.names)), rows_done
         fitted, done = self._fitted[group]
         todo = rows[~done[rows]]
         if todo.size:
             done[todo] = True
-            values, stands, sure = _fit_group(self._stack.of(todo), group)
-            fitted.values[todo], fitted.stands[todo], fitted.sure[todo] = values, stands, sure
+            for all_of_it, part in zip(
+                fitted, _fit_group(self._stack.of(todo), group), strict=True
+            ):
+                all_of_it[todo] = part
         return fitted
+
+
+def _speaks(material: Material, lines: FoundLines) -> Mask:
+    """Return which lines lie where those of a material would have to be explained."""
+    low, high = material.speaks_cm1
+    inside: Mask = (lines.position_cm1 >= low) & (lines.position_cm1 <= high)
+    return inside
 
 
 def _standing(fitted: Sequence[tuple[LineGroup, _Fitted]], row: int) -> dict[str, SeenLine]:
@@ -550,14 +553,17 @@ def _standing(fitted: Sequence[tuple[LineGroup, _Fitted]], row: int) -> dict[str
     return lines
 
 
-def _fit_group(stack: Stack, group: LineGroup) -> tuple[Array, Mask, Mask]:
-    """Fit a group in every row; return values, which lines stand out, and which do so alone."""
-    rows, lines = len(stack.counts), len(group.windows)
-    values = np.zeros((rows, lines, 6))
-    stands = np.zeros((rows, lines), dtype=bool)
-    sure = np.zeros((rows, lines), dtype=bool)
-    if not covers(stack.shift_cm1, *group.needs_cm1, 4 * lines + 4):
-        return values, stands, sure
+def _nothing(rows: int, lines: int) -> _Fitted:
+    shape = (rows, lines)
+    return _Fitted(np.zeros((*shape, 6)), np.zeros(shape, bool), np.zeros(shape, bool))
+
+
+def _fit_group(stack: Stack, group: LineGroup) -> _Fitted:
+    """Fit a group in every row."""
+    lines = len(group.windows)
+    values, stands, sure = fitted = _nothing(len(stack.counts), lines)
+    if not group.fits_on(stack.shift_cm1):
+        return fitted
     iterations_max = ITERATIONS_ALONE if lines == 1 else ITERATIONS_MAX
     fits = fit_window(cut_window(stack, group.range_cm1), group.windows, iterations_max)
     sigma = np.sqrt(fits.variance * fits.inflation[:, None])
@@ -568,7 +574,7 @@ def _fit_group(stack: Stack, group: LineGroup) -> tuple[Array, Mask, Mask]:
         clear = _clear(fits, line)
         stands[:, line] = fits.converged & (clear > HEIGHT_SIGMA_MIN)
         sure[:, line] = fits.converged & (clear > ALONE_SIGMA_MIN)
-    return values, stands, sure
+    return fitted
 
 
 def _clear(fits: LineFits, line: int) -> Array:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from labharness.analysis.arrays import Array
 from labharness.analysis.lines import LineWindow
 from labharness.analysis.peaks import (
     A_LINE,
@@ -15,6 +16,7 @@ from labharness.analysis.peaks import (
     PEAKS_NEED_CM1,
     THIRD_LINE,
 )
+from labharness.analysis.spectrum import covers
 
 
 class LineGroup(NamedTuple):
@@ -33,6 +35,10 @@ class LineGroup(NamedTuple):
     range_cm1: tuple[float, float]
     needs_cm1: tuple[float, float]
     shoulders: tuple[str, ...] = ()
+
+    def fits_on(self, axis_cm1: Array) -> bool:
+        """Return whether an axis covers what the lines need, with enough pixels for the fit."""
+        return covers(axis_cm1, *self.needs_cm1, 4 * len(self.names) + 4)
 
 
 class LayerLimit(NamedTuple):

@@ -16,6 +16,7 @@ from labharness.analysis.spectrum import (
     cut_window,
     stacked,
 )
+from labharness.core.vocabulary.texts import Text
 
 PEAK_WINDOW_CM1 = (360.0, 435.0)
 """Both first-order lines of MoS2 with enough straight background on either side."""
@@ -187,15 +188,19 @@ def holds_peaks(shift_cm1: Array) -> bool:
     return covers(shift_cm1, *PEAKS_NEED_CM1, WINDOW_PIXELS_MIN)
 
 
+def needed_and_found(axis_cm1: Array) -> dict[str, float]:
+    """Return the numbers for the text that an axis does not cover both MoS2 lines."""
+    names = ("low", "high", "from_cm1", "to_cm1", "first", "last")
+    found = (float(axis_cm1[0]), float(axis_cm1[-1]))
+    return dict(zip(names, (*PEAK_WINDOW_CM1, *PEAKS_NEED_CM1, *found), strict=True))
+
+
 def fit_peak_rows(stack: Stack) -> tuple[PeakFit, ...]:
     """Fit both MoS2 lines of each row; see `fit_peaks`."""
     axis = stack.shift_cm1
     if not holds_peaks(axis):
-        raise ValueError(
-            f"the MoS2 lines need {PEAK_WINDOW_CM1[0]:g}–{PEAK_WINDOW_CM1[1]:g} cm⁻¹, at least "
-            f"{PEAKS_NEED_CM1[0]:g}–{PEAKS_NEED_CM1[1]:g} without a gap and {WINDOW_PIXELS_MIN} px "
-            f"there; the axis covers {axis[0]:g}–{axis[-1]:g} in {axis.size} px"
-        )
+        least, pixels = WINDOW_PIXELS_MIN, axis.size
+        raise ValueError(Text("peaks.axis", least=least, pixels=pixels, **needed_and_found(axis)))
     window = cut_window(stack, PEAK_WINDOW_CM1)
     fits = fit_window(window, (E_LINE, A_LINE))
     third = np.nonzero(rises_again(window))[0]

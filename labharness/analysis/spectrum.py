@@ -1,6 +1,6 @@
 """Spectra: one, checked when it is made; many on one axis; and both without cosmic rays."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
 from labharness.analysis.arrays import Array, Mask, Rows
+from labharness.core.vocabulary.texts import Text
 
 SPIKE_WIDTH_MAX_PIXELS = 2
 """A cosmic ray lights one pixel, or two if it crosses a border (30 % of them)."""
@@ -59,9 +60,7 @@ def despike(counts: ArrayLike) -> tuple[Array, Mask]:
     given = np.asarray(counts, dtype=np.float64)
     window = 2 * BACKGROUND_HALF_WIDTH_PIXELS + 1
     if given.ndim not in (1, 2) or given.shape[-1] < window:
-        raise ValueError(
-            f"despike needs one or many spectra of at least {window} px, got shape {given.shape}"
-        )
+        raise ValueError(Text("spectrum.despike", least=window, shape=str(given.shape)))
     if not np.isfinite(given).all():
         raise ValueError("despike needs finite counts")
     rows = np.atleast_2d(given)
@@ -174,10 +173,8 @@ class Spectrum:
         shift = np.array(self.shift_cm1, dtype=np.float64)
         counts = np.array(self.counts, dtype=np.float64)
         if shift.ndim != 1 or shift.shape != counts.shape:
-            raise ValueError(
-                f"a spectrum needs as many counts as shifts in one row, "
-                f"got shapes {shift.shape} and {counts.shape}"
-            )
+            shapes = f"{shift.shape} and {counts.shape}"
+            raise ValueError(Text("spectrum.shapes", shapes=shapes))
         if shift.size < PIXELS_MIN:
             raise ValueError(f"a spectrum needs at least {PIXELS_MIN} pixels, got {shift.size}")
         for name, values in (("shift_cm1", shift), ("counts", counts)):
@@ -186,14 +183,10 @@ class Spectrum:
                 raise ValueError(f"{name}[{pixel}] is {values[pixel]}; a measurement is finite")
         if not (np.diff(shift) > 0).all():
             pixel = int(np.argmin(np.diff(shift) > 0))
-            raise ValueError(
-                f"shift_cm1 must ascend, got {shift[pixel]} then {shift[pixel + 1]} "
-                f"at pixel {pixel}"
-            )
+            here, then = str(shift[pixel]), str(shift[pixel + 1])
+            raise ValueError(Text("spectrum.ascends", here=here, then=then, pixel=pixel))
         if not 0 <= self.read_noise_counts < np.inf:
-            raise ValueError(
-                f"read_noise_counts must be finite and not negative, got {self.read_noise_counts}"
-            )
+            raise ValueError(Text("spectrum.read_noise", found=str(self.read_noise_counts)))
         shift.setflags(write=False)
         counts.setflags(write=False)
         object.__setattr__(self, "shift_cm1", shift)
@@ -255,6 +248,11 @@ class Stack(NamedTuple):
     def of(self, rows: Rows) -> "Stack":
         """Return some of the spectra, in the given order."""
         return Stack(self.shift_cm1, self.counts[rows], self.read_noise_counts[rows])
+
+    def parts(self, rows: int) -> Iterator["Stack"]:
+        """Return so many of the spectra at a time."""
+        for first in range(0, len(self.counts), rows):
+            yield self.of(np.arange(first, min(first + rows, len(self.counts))))
 
     def moved(self, offset_cm1: float) -> "Stack":
         """Return the same spectra on a shifted axis."""

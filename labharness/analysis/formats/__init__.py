@@ -1,6 +1,7 @@
 """Read the spectra in files of spectrometers and databases, and write them."""
 
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 
 from labharness.analysis.formats.bwtek import MARK as BWTEK
@@ -76,29 +77,32 @@ def read_spectra(data: bytes) -> Recording:
     return _parse_text(_text(data))
 
 
+def _is_wire(text: str, head: str) -> bool:
+    first = head.splitlines()[0]
+    return first.startswith("#") and "Wave" in first and "Intensity" in first
+
+
+FORMATS: tuple[tuple[Callable[[str, str], bool], Callable[[str], Recording]], ...] = (
+    (lambda text, head: head.startswith("{"), parse_own),
+    (lambda text, head: is_jcamp(text), parse_jcamp),
+    (lambda text, head: SHIFT in text, parse_rod),
+    (lambda text, head: head.startswith("//Exported ASCII") or "[Header]" in head, parse_witec),
+    (lambda text, head: head.startswith(BWTEK), parse_bwtek),
+    (lambda text, head: LABSPEC_XML in head, parse_labspec_xml),
+    (lambda text, head: TRIVISTA in head, parse_trivista),
+    (_is_wire, parse_wire_text),
+    (lambda text, head: is_labspec(text), parse_labspec),
+)
+"""How a format is recognised by a text and its first characters, and its reader."""
+
+
 def _parse_text(text: str) -> Recording:
     head = text[:HEAD_BYTES].lstrip()
     if not head:
         raise BadFile("spectra.empty")
-    if head.startswith("{"):
-        return parse_own(text)
-    if is_jcamp(text):
-        return parse_jcamp(text)
-    if SHIFT in text:
-        return parse_rod(text)
-    if head.startswith("//Exported ASCII") or "[Header]" in head:
-        return parse_witec(text)
-    if head.startswith(BWTEK):
-        return parse_bwtek(text)
-    if LABSPEC_XML in head:
-        return parse_labspec_xml(text)
-    if TRIVISTA in head:
-        return parse_trivista(text)
-    first = head.splitlines()[0]
-    if first.startswith("#") and "Wave" in first and "Intensity" in first:
-        return parse_wire_text(text.lstrip())
-    if is_labspec(text):
-        return parse_labspec(text)
+    for is_it, parse in FORMATS:
+        if is_it(text, head):
+            return parse(text)
     text, notes = plain_numerals(text)
     lines = text.splitlines()
     try:

@@ -5,7 +5,7 @@ Packing as in McDonald and Wilks 1988, 10.1366/0003702884428734, and JCAMP-DX 4.
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from labharness.analysis.formats.recording import BadFile, Recording, left_out
 from labharness.analysis.formats.table import laser_of
 
 Row = tuple[float, list[float]]
-Read = TypeVar("Read", bound=tuple[Any, ...])
+Read = TypeVar("Read")
 
 NAME = "JCAMP-DX"
 LASER = re.compile("(LASER|EXCITATION).*WAVELENGTH")
@@ -74,22 +74,18 @@ def parse_jcamp(text: str) -> Recording:
     points = int(_number(records, "NPOINTS", 0.0))
     notes: tuple[str, ...] = ()
     if "(XY..XY)" in form.replace(" ", ""):
-        x, y = _by_comma(_pairs, lines, points)
+        _, (x, y) = _by_comma(_pairs, lines, points)
         x = x * x_factor
         if points and y.size != points:
             notes = (f"the file has {y.size} points and NPOINTS states {points}",)
     else:
         first = _number(records, "FIRSTX", None)
-        rows, bad, why = _by_comma(_packed, lines, points)
-        count = sum(len(row) for _, row in rows)
+        count, (rows, bad, why) = _by_comma(_packed, lines, points)
         if bad or (points and count != points):
             last = _last(records, first, points)
             x, y = _placed(rows, len(bad), why, x_factor, first, last, points)
             lost = (left_out("row", bad, wanted="packed numbers"),) if bad else ()
-            notes = (
-                *lost,
-                f"the file has {count} points and NPOINTS states {points}",
-            )
+            notes = (*lost, f"the file has {count} points and NPOINTS states {points}")
         else:
             x = np.linspace(first, _last(records, first, count), count)
             y = np.array([value for _, row in rows for value in row])
@@ -115,7 +111,9 @@ def _last(records: dict[str, str], first: float, points: int) -> float:
     return _number(records, "LASTX", None)
 
 
-def _by_comma(read: Callable[[Sequence[str]], Read], lines: Sequence[str], points: int) -> Read:
+def _by_comma(
+    read: Callable[[Sequence[str]], tuple[int, Read]], lines: Sequence[str], points: int
+) -> tuple[int, Read]:
     """Read lines with commas as separators, as the standard says, or as decimal points.
 
     The comma is a decimal point if only then the number of points is right: some programs use the
@@ -131,14 +129,7 @@ def _by_comma(read: Callable[[Sequence[str]], Read], lines: Sequence[str], point
         found = read(lines)
     except BadFile:
         return read(with_points)
-    return found if not points or _count(found) == points else read(with_points)
-
-
-def _count(found: tuple[object, ...]) -> int:
-    rows, second = found[0], found[1]
-    if isinstance(second, np.ndarray):
-        return second.size
-    return sum(len(row) for _, row in rows) if isinstance(rows, list) else 0
+    return found if not points or found[0] == points else read(with_points)
 
 
 def _placed(
@@ -199,21 +190,22 @@ def _number(records: dict[str, str], key: str, otherwise: float | None) -> float
     return found
 
 
-def _pairs(lines: Sequence[str]) -> tuple[Array, Array]:
+def _pairs(lines: Sequence[str]) -> tuple[int, tuple[Array, Array]]:
     try:
         flat = np.array([float(n) for n in re.split(r"[\s,;]+", " ".join(lines).strip()) if n])
     except ValueError as why:
         raise BadFile("spectra.xy_why", format=NAME, why=str(why)) from None
     if flat.size % 2 or not flat.size:
         raise BadFile("spectra.xy_odd", format=NAME, count=flat.size)
-    return flat[::2], flat[1::2]
+    return flat.size // 2, (flat[::2], flat[1::2])
 
 
-def _packed(lines: Sequence[str]) -> tuple[list[Row], list[int], str]:
+def _packed(lines: Sequence[str]) -> tuple[int, tuple[list[Row], list[int], str]]:
     """Unpack ``(X++(Y..Y))``: each line begins with its X.
 
     Returns:
-        The rows; the numbers of the bad lines, from 1; and the error in the first of these.
+        The number of values; and the rows, the numbers of the bad lines, from 1, and the error in
+        the first of these.
     """
     rows: list[Row] = []
     bad: list[int] = []
@@ -237,7 +229,7 @@ def _packed(lines: Sequence[str]) -> tuple[list[Row], list[int], str]:
         before = check
     if total < 2:
         raise BadFile(why or f"{NAME}: XYDATA holds no two points")
-    return rows, bad, why
+    return total, (rows, bad, why)
 
 
 def _unpack(line: str, before: float | None) -> tuple[Row, float | None]:

@@ -211,7 +211,7 @@ def parse_wire_text(text: str) -> Recording:
     Raises:
         BadFile: When a column is missing or the spectra do not share one axis.
     """
-    lines = text.splitlines()
+    lines = text.lstrip().splitlines()
     columns = [part.strip("# ") for part in lines[0].split("\t") if part.strip("# ")]
     if columns[-2:] != ["Wave", "Intensity"]:
         raise BadFile("spectra.wire_columns", format=WIRE, columns=columns)
