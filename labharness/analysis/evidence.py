@@ -1,9 +1,11 @@
 """Tables and errors behind the layer count: separations, intensity ratios, their uncertainties."""
 
 import math
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from labharness.core.vocabulary.texts import Text
 
@@ -62,81 +64,43 @@ class SeparationRow(NamedTuple):
     twisted_tau_cm1: float = TWISTED_TAU_CM1
 
 
-EXFOLIATED_ROW = SeparationRow(
-    name="exfoliated",
-    centre_cm1=(19.0, 21.6, 22.9, 23.7, 24.2, 25.3),
-    tau_cm1=(0.55, 0.50, 0.45, 0.45, 0.45, 0.55),
-    source="Lee 2010, 10.1021/nn1003937; Li 2012, 10.1002/adfm.201102111; spread between papers",
+_TABLE: Mapping[str, Any] = tomllib.loads(
+    Path(__file__).with_name("separations.toml").read_text("utf-8")
 )
 
-CVD_ROW = SeparationRow(
-    name=Text("rows.as_grown"),
-    centre_cm1=(19.9, 22.0, 23.1, 23.9, 24.3, 25.3),
-    tau_cm1=(0.75, 0.65, 0.55, 0.50, 0.50, 0.60),
-    source="the exfoliated row, widened by strain (10.1021/acs.nanolett.6b02615) and doping "
-    "(arXiv:1206.1758)",
-)
 
-STRAINED_ROW = SeparationRow(
-    name=Text("rows.strained"),
-    centre_cm1=(19.9, 22.5, 23.8, 24.6, 25.1, 26.2),
-    tau_cm1=(0.75, 0.85, 0.82, 0.82, 0.82, 0.88),
-    source="the exfoliated row moved by 0.35 ± 0.15 % biaxial strain (+3.5 cm⁻¹ per %) and "
-    "0.15 ± 0.2 electrons per 1e13 cm⁻² (-2.2 cm⁻¹ each) in films of every thickness",
-)
-"""No source states whether a thick film keeps the strain of a monolayer; `CVD_ROW` assumes that it
-relaxes. With that row alone five strained layers are called six or more with too much certainty."""
-
-RELAXED_ROW = SeparationRow(
-    name=Text("rows.relaxed"),
-    centre_cm1=EXFOLIATED_ROW.centre_cm1,
-    tau_cm1=(0.75, 0.75, 0.82, 0.82, 0.82, 0.88),
-    source="the exfoliated row, thick films with the scatter of the strained one: films that crept "
-    "or were transferred",
-)
-
-CVD_ROWS = (CVD_ROW, STRAINED_ROW, RELAXED_ROW)
-"""A film grown here by CVD, in a furnace whose films are known; the three are equally likely."""
-
-
-def _moved(name: str, by_cm1: float, spread_cm1: float, source: str) -> SeparationRow:
-    """Return the exfoliated row of films that are strained and doped."""
+def _row(name: str) -> SeparationRow:
+    """Return a row of the table; of moved films by the exfoliated one."""
+    row, plain = _TABLE[name], _TABLE["exfoliated"]
+    by_cm1, spread_cm1 = row.get("moved_cm1", (0.0, 0.0))
+    centre, tau = (row.get(key, plain[key]) for key in ("centre_cm1", "tau_cm1"))
     return SeparationRow(
-        Text(name),
-        tuple(centre + by_cm1 for centre in EXFOLIATED_ROW.centre_cm1),
-        tuple(math.hypot(tau, spread_cm1) for tau in EXFOLIATED_ROW.tau_cm1),
-        source,
+        name if row is plain else Text(f"rows.{name}"),
+        tuple(each + by_cm1 for each in centre),
+        tuple(math.hypot(each, spread_cm1) for each in tau),
+        row["source"].format(**_TABLE),
         math.hypot(TWISTED_TAU_CM1, spread_cm1),
     )
 
 
-_MOVED_BY = (
-    "of biaxial strain (+3.5 cm⁻¹ per %, 10.1021/acs.nanolett.6b02615) and 0.15 ± 0.2 electrons "
-    "per 1e13 cm⁻² (-2.2 cm⁻¹ each, arXiv:1206.1758)"
-)
-COMPRESSED_ROW = _moved(
-    "rows.compressed", -1.3, 0.9, f"the exfoliated row, -0.5 to 0 % {_MOVED_BY}"
-)
-STRETCHED_ROW = _moved("rows.stretched", 0.72, 0.9, f"the exfoliated row, 0 to 0.6 % {_MOVED_BY}")
-SLACK_ROW = _moved("rows.slack", -0.3, 0.9, f"the exfoliated row, 0 ± 0.25 % {_MOVED_BY}")
-COOLED_ROW = _moved("rows.cooled", 0.9, 1.0, f"the exfoliated row, 0.35 ± 0.25 % {_MOVED_BY}")
+EXFOLIATED_ROW, CVD_ROW, NANOCRYSTALLINE_ROW = map(_row, ("exfoliated", "as_grown", "disordered"))
 
+CVD_ROWS = (CVD_ROW, _row("strained"), _row("relaxed"))
+"""A film grown here by CVD, in a furnace whose films are known; the three are equally likely."""
+
+STRAINS = ("compressed", "stretched")
 ROWS_BY_ORIGIN = {
-    "unknown": (COMPRESSED_ROW, STRETCHED_ROW),
-    "cvd": (COMPRESSED_ROW, STRETCHED_ROW, COOLED_ROW),
-    "exfoliated": (COMPRESSED_ROW, STRETCHED_ROW, SLACK_ROW),
-    "transferred": (COMPRESSED_ROW, STRETCHED_ROW, SLACK_ROW),
+    origin: tuple(map(_row, (*STRAINS, *more)))
+    for origin, more in {
+        "unknown": (),
+        "cvd": ("cooled",),
+        "exfoliated": ("slack",),
+        "transferred": ("slack",),
+    }.items()
 }
 """Tables of the separation, by what a caller says of the film's making. A word for it narrows the
 strain little: films are found from -0.5 to +0.6 % on one substrate or another. The rows are as wide
 as a uniform strain over that range asks (`test_origin_of_a_film.py`)."""
-
-NANOCRYSTALLINE_ROW = SeparationRow(
-    name=Text("rows.disordered"),
-    centre_cm1=(21.5, 22.8, 23.6, 24.1, 24.4, 25.2),
-    tau_cm1=(0.70, 0.65, 0.60, 0.60, 0.60, 0.60),
-    source="ALD films, compare 10.1038/s41598-025-09826-x; judgement",
-)
 
 
 @dataclass(frozen=True, slots=True)

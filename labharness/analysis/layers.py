@@ -214,11 +214,14 @@ def la_over_e_rows(stack: Stack, fits: Sequence[PeakFit]) -> tuple[LaOverE | Non
         return (None,) * len(fits)
     window = cut_window(stack, LA_GROUP.range_cm1)
     found = fit_window(window, LA_GROUP.windows)
-    error = np.sqrt(found.variance[:, 0] * found.inflation)
-    heights = found.parameters[:, 0].tolist()
+    line = found.line(0)
     shares: list[LaOverE | None] = []
     for converged, height, sigma, fit in zip(
-        found.converged.tolist(), heights, error.tolist(), fits, strict=True
+        found.converged.tolist(),
+        line.height.tolist(),
+        line.height_sigma.tolist(),
+        fits,
+        strict=True,
     ):
         if not converged or fit.e_height_counts <= 0:
             shares.append(None)

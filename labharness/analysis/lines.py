@@ -73,6 +73,19 @@ class LineWindow(NamedTuple):
     fwhm_max_cm1: float = 40.0
 
 
+class FittedLine(NamedTuple):
+    """One line of every spectrum: its numbers, each before one sigma of it, misfit included."""
+
+    position: Array
+    position_sigma: Array
+    fwhm: Array
+    fwhm_sigma: Array
+    height: Array
+    height_sigma: Array
+    area: Array
+    area_sigma: Array
+
+
 class LineFits(NamedTuple):
     """Best parameters of every spectrum.
 
@@ -104,6 +117,18 @@ class LineFits(NamedTuple):
         """Variance of each parameter from the noise of the pixels, one row per spectrum."""
         variance: Array = np.maximum(np.einsum("ijj->ij", self.covariance), 0.0)
         return variance
+
+    def line(self, number: int) -> FittedLine:
+        """Return one of the lines, which count from 0 in the order in which they were asked for."""
+        at = 3 * number
+        height, position, fwhm = self.parameters[:, at : at + 3].T
+        variance = self.variance[:, at : at + 3] * self.inflation[:, None]
+        height_sigma, position_sigma, fwhm_sigma = np.sqrt(variance).T
+        of_area = self.covariance[:, [[at], [at + 2]], [at, at + 2]] * self.inflation[:, None, None]
+        area, sigma = line_area(height, fwhm), area_sigma(height, fwhm, of_area)
+        return FittedLine(
+            position, position_sigma, fwhm, fwhm_sigma, height, height_sigma, area, sigma
+        )
 
 
 def fit_window(

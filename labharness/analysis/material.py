@@ -566,11 +566,8 @@ def _fit_group(stack: Stack, group: LineGroup) -> _Fitted:
         return fitted
     iterations_max = ITERATIONS_ALONE if lines == 1 else ITERATIONS_MAX
     fits = fit_window(cut_window(stack, group.range_cm1), group.windows, iterations_max)
-    sigma = np.sqrt(fits.variance * fits.inflation[:, None])
     for line in range(lines):
-        for column, parameter in ((0, 1), (2, 2), (4, 0)):  # position, width, height
-            values[:, line, column] = fits.parameters[:, 3 * line + parameter]
-            values[:, line, column + 1] = sigma[:, 3 * line + parameter]
+        values[:, line] = np.stack(fits.line(line)[:6], axis=1)
         clear = _clear(fits, line)
         stands[:, line] = fits.converged & (clear > HEIGHT_SIGMA_MIN)
         sure[:, line] = fits.converged & (clear > ALONE_SIGMA_MIN)

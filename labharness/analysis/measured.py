@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from labharness.analysis.arrays import Array, Mask
-from labharness.analysis.lines import LineFits, area_sigma, fit_window, line_area
+from labharness.analysis.lines import FittedLine, fit_window
 from labharness.analysis.material_table import LineGroup
 from labharness.analysis.spectrum import Spectrum, Stack, cut_window, stacked
 
@@ -222,7 +222,7 @@ def _fitted(
     return FittedRange(
         range_cm1=wanted.range_cm1,
         lines=tuple(
-            _line(name, fits, fits.converged & usable, units_per_count, 3 * at)
+            _line(name, fits.line(at), fits.converged & usable, units_per_count)
             for at, name in enumerate(wanted.names)
         ),
         shift_cm1=x,
@@ -236,25 +236,10 @@ def _fitted(
     )
 
 
-def _line(
-    name: str, fits: LineFits, converged: Mask, units_per_count: Array, at: int
-) -> MeasuredLine:
-    height, position, fwhm = fits.parameters[:, at : at + 3].T
-    variance = fits.variance[:, at : at + 3] * fits.inflation[:, None]
-    height_sigma, position_sigma, fwhm_sigma = np.sqrt(variance).T
-    of_area = fits.covariance[:, [[at], [at + 2]], [at, at + 2]] * fits.inflation[:, None, None]
-    return MeasuredLine(
-        name=name,
-        stands_out=converged & (height > HEIGHT_SIGMA_MIN * height_sigma),
-        position_cm1=position,
-        position_sigma_cm1=position_sigma,
-        fwhm_cm1=fwhm,
-        fwhm_sigma_cm1=fwhm_sigma,
-        height_counts=height * units_per_count,
-        height_sigma_counts=height_sigma * units_per_count,
-        area_counts_cm1=line_area(height, fwhm) * units_per_count,
-        area_sigma_counts_cm1=area_sigma(height, fwhm, of_area) * units_per_count,
-    )
+def _line(name: str, line: FittedLine, converged: Mask, units_per_count: Array) -> MeasuredLine:
+    stands_out = converged & (line.height > HEIGHT_SIGMA_MIN * line.height_sigma)
+    in_units = (each * units_per_count for each in line[4:])  # heights and areas
+    return MeasuredLine(name, stands_out, *line[:4], *in_units)
 
 
 WORDS = ("file", "material", "line")

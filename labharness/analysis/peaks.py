@@ -317,19 +317,14 @@ def _fit_silicon_within(stack: Stack, moved_cm1: float) -> list[SiliconFit | Non
         low_cm1=SILICON_LINE.low_cm1 + moved_cm1, high_cm1=SILICON_LINE.high_cm1 + moved_cm1
     )
     fits = fit_window(window, (line,))
-    height, position, fwhm, level, slope = fits.parameters.T
+    height, position, _, level, slope = fits.parameters.T
     background = np.maximum(level + slope * (position - fits.centre_cm1), 0.0)
     noise = np.sqrt(np.maximum(background + stack.read_noise_counts**2, 1.0))
     seen = fits.converged & (height >= SNR_DETECTION_MIN * noise)
-    sigma = np.sqrt(fits.variance * fits.inflation[:, None])
+    found = fits.line(0)
+    numbers = [*found[:3], found.height, found.height_sigma]
     for row in np.nonzero(seen)[0].tolist():
-        nothing[row] = SiliconFit(
-            float(position[row]),
-            float(sigma[row, 1]),
-            float(fwhm[row]),
-            float(height[row]),
-            float(sigma[row, 0]),
-        )
+        nothing[row] = SiliconFit(*(float(each[row]) for each in numbers))
     return nothing
 
 

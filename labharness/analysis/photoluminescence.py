@@ -12,7 +12,7 @@ import numpy as np
 
 from labharness.analysis.arrays import Array
 from labharness.analysis.formats import BadFile, Recording
-from labharness.analysis.lines import LineWindow, area_sigma, fit_window, line_area
+from labharness.analysis.lines import LineWindow, fit_window
 from labharness.analysis.noise import in_electrons
 from labharness.analysis.peaks import fit_silicon
 from labharness.analysis.spectrum import EV_NM, NM_TO_CM1, PIXELS_MIN, Spectrum, cut_window, stacked
@@ -179,17 +179,14 @@ def _fit_windows(scaled: Spectrum, unit: float, windows: Sequence[LineWindow]) -
     x, clean = cut.shift_cm1, cut.counts
     fits = fit_window(cut, windows)
     row = fits.parameters[0]
-    covariance = fits.covariance[0] * fits.inflation[0]
-    sigma = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
-    heights = slice(0, 3 * len(windows), 3)
-    stands_out = bool(
-        fits.converged[0] and (row[heights] > HEIGHT_SIGMA_MIN * sigma[heights]).all()
-    )
-    height, position, fwhm = row[:3].tolist()
+    lines = [fits.line(number) for number in range(len(windows))]
+    clear = all(each.height[0] > HEIGHT_SIGMA_MIN * each.height_sigma[0] for each in lines)
+    numbers = [float(each[0]) for each in lines[0]]
+    position, position_sigma, fwhm, fwhm_sigma = numbers[:4]
+    height, height_sigma, area, area_sigma = (each * unit for each in numbers[4:])
     ground = row[-2] + row[-1] * (x - fits.centre_cm1)
     for other in row[3:-2].reshape(-1, 3):
         ground = ground + other[0] / (1 + ((x - other[1]) / (other[2] / 2)) ** 2)
-    of_area = covariance[np.ix_((0, 2), (0, 2))][None]
     with np.errstate(divide="ignore"):
         noise = unit / cut.root_noise[0]
     return PlBand(
@@ -197,14 +194,14 @@ def _fit_windows(scaled: Spectrum, unit: float, windows: Sequence[LineWindow]) -
         counts=clean[0] * unit,
         noise_counts=noise,
         ground_counts=ground * unit,
-        stands_out=stands_out,
+        stands_out=bool(fits.converged[0]) and clear,
         position_nm=position,
-        position_sigma_nm=float(sigma[1]),
+        position_sigma_nm=position_sigma,
         energy_ev=EV_NM / position,
         fwhm_nm=fwhm,
-        fwhm_sigma_nm=float(sigma[2]),
-        height_counts=height * unit,
-        height_sigma_counts=float(sigma[0]) * unit,
-        area_counts_nm=float(line_area(height, fwhm)) * unit,
-        area_sigma_counts_nm=float(area_sigma([height], [fwhm], of_area)[0]) * unit,
+        fwhm_sigma_nm=fwhm_sigma,
+        height_counts=height,
+        height_sigma_counts=height_sigma,
+        area_counts_nm=area,
+        area_sigma_counts_nm=area_sigma,
     )
