@@ -285,17 +285,6 @@ def test_argon_that_is_to_flow_is_not_looked_for() -> None:
     assert len(seen(SHORT, RELIEVE, {"argon.flow": 100.0})) == 1
 
 
-def test_what_takes_its_time_to_become_dark_has_it() -> None:
-    loop = VirtualLoop()
-
-    async def read(channels: Sequence[str], within_s: float) -> dict[str, float]:
-        light = 0.001 if loop.time() < 4.0 else 0.0
-        return {channel: light * (channel == "laser.output_power") for channel in channels}
-
-    effects = Effects(SHORT.by_name, read, loop.time)
-    assert run(effects.dark(SHORT.envelope.procedures[SHUTDOWN].steps), loop) == ()
-
-
 ROW = Cools(channel="temperature", lag_s=60.0, over_s=60.0, rise_max=2.0, above=60.0, unit="degC")
 NAN = float("nan")
 

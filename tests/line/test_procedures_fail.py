@@ -17,7 +17,7 @@ from labharness.lab import Lab, LabPlan
 from labharness.line import StepState
 from labharness.line.command import WAITING_MAX
 from labharness.line.procedures import compile_procedures
-from labharness.line.trip_response import IN_FLIGHT_S_MAX, DownStage, tails
+from labharness.line.trip_response import IN_FLIGHT_S_MAX, DownStage
 from labharness.safety.guard import Latch, SafeFrame, Source
 from labharness.safety.kernel import EnvelopeInvalid, Mode
 from procedures_failing import SHUTDOWN, cause, energised, is_off
@@ -357,23 +357,6 @@ def test_a_driver_that_does_not_say_what_obedience_is_is_in_no_procedure(
     others = {**by_name, "box": replace(by_name["box"], driver=silent)}
     with pytest.raises(EnvelopeInvalid, match=r"waveshare_relay does not say which reply"):
         compile_procedures(short_plan.envelope, others)
-
-
-def test_a_step_that_is_sent_again_is_followed_by_what_its_port_had_after_it(
-    short_plan: LabPlan,
-) -> None:
-    by_name = {each.name: each for each in short_plan.instruments}
-    frames = compile_procedures(short_plan.envelope, by_name)[SHUTDOWN]
-    again = tails(frames, ("sulfur.mode", "box.vent"))
-    assert [frame.channel for frame in again] == [
-        "sulfur.mode",
-        "sulfur.output",
-        "furnace.setpoint",
-        "sulfur.setpoint",
-        "box.vent",
-        "box.argon_valve",
-    ]
-    assert tails(frames, ()) == []
 
 
 REFUSED = (("relays", "box.furnace_contactor"), ("heat", "furnace.mode"), ("laser", "laser"))

@@ -99,24 +99,6 @@ def test_a_program_is_uploaded_run_to_its_end_and_counts_as_all_its_targets_unti
     scene(act)
 
 
-def test_what_reads_as_it_should_is_not_written_again(scene: Callable[..., None]) -> None:
-    """The instrument keeps its programs in a memory that wears."""
-
-    async def act(lab: Lab) -> None:
-        programs = lab.line.programs
-        await programs.upload("furnace", program())
-        before = len(stored(lab))
-        again = await programs.upload("furnace", program())
-        assert (again.ending, again.written) == (Ending.CONFIRMED, 0)
-        assert len(stored(lab)) == before
-        longer = [*ANNEAL["segment"]]
-        longer[1] = {"dwell_min": 3}
-        other = await programs.upload("furnace", program(segment=longer))
-        assert (other.ending, other.written) == (Ending.CONFIRMED, 3), "an end, it, and the first"
-
-    scene(act)
-
-
 # ---- refusals
 
 
@@ -272,37 +254,6 @@ def test_a_value_that_was_altered_on_the_way_ends_the_upload_with_one_plain_erro
         outcome = await line.programs.start("furnace")
         assert outcome.ending is Ending.REFUSED
         assert status(line) == 1
-
-    scene(act)
-
-
-@pytest.mark.thorough
-def test_a_segment_that_cannot_be_read_back_ends_the_upload(scene: Callable[..., None]) -> None:
-    async def act(lab: Lab) -> None:
-        line, face = lab.line, simulated_of(lab).faces["furnace"]
-        receive = face.receive
-        deaf = bytes.fromhex("01 03 20 98")  # the read-back of segment 2, after it was written
-
-        def mute(frame: bytes) -> bytes | None:
-            heard = receive(frame)
-            return None if frame.startswith(deaf) and len(stored(lab)) >= 4 else heard
-
-        face.receive = mute
-        uploaded = await line.programs.upload("furnace", program())
-        assert uploaded.ending is Ending.UNKNOWN
-        assert uploaded.detail.startswith("segment 2 cannot be read back: no reply within 0.7 s")
-        face.receive = receive
-        assert (await line.programs.start("furnace")).ending is Ending.REFUSED
-        assert status(line) == 1
-
-    scene(act)
-
-
-def test_a_lost_reply_costs_a_second_look_and_no_doubt(scene: Callable[..., None]) -> None:
-    async def act(lab: Lab) -> None:
-        simulated_of(lab).buses["heat"].faults.reply_lost = 1
-        uploaded = await lab.line.programs.upload("furnace", program())
-        assert uploaded.ending is Ending.CONFIRMED, uploaded
 
     scene(act)
 

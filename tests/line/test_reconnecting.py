@@ -103,18 +103,6 @@ def test_nothing_else_passes_on_that_port_and_all_on_the_others(armed: Prove) ->
     armed(work)
 
 
-def test_all_instruments_on_a_shared_port_are_asked_and_prepared(armed: Prove) -> None:
-    async def work(watched: Watched) -> None:
-        lose(watched.lab, "heat")
-        await back(watched)
-
-    watched = armed(work)
-    assert intents(watched)[-2:] == ["furnace.mode", "sulfur.mode"]
-    asked = [each["instrument"] for each in watched.journaled("identified")]
-    assert asked[-2:] == ["furnace", "sulfur"]
-    assert links(watched) == [("link_lost", "heat"), ("link_back", "heat")]
-
-
 def test_an_instrument_with_nothing_to_prepare_is_asked_who_it_is(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
         before = len(intents(watched))
@@ -125,23 +113,6 @@ def test_an_instrument_with_nothing_to_prepare_is_asked_who_it_is(armed: Prove) 
     watched = armed(work)
     assert watched.journaled("identified")[-1]["instrument"] == "box"
     assert links(watched) == [("link_lost", "relays"), ("link_back", "relays")]
-
-
-def test_what_does_not_take_its_prepare_trips(
-    armed: Prove, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def work(watched: Watched) -> None:
-        lab = watched.lab
-        assert lab.simulated is not None
-        monkeypatch.setattr(lab.simulated.faces["hydrogen"], "write_registers", lambda *_: None)
-        lose(lab)
-        assert (await lab.line.perform(HYDROGEN)).ending is Ending.REFUSED
-        assert lab.line.memory.mode is Mode.TRIPPED
-
-    watched = armed(work)
-    assert tripped(watched)["channel"] == "hydrogen"
-    assert "hydrogen.watchdog_ms = 5000 mismatch" in tripped(watched)["detail"]
-    assert links(watched) == [("link_lost", "hydrogen")]
 
 
 @pytest.mark.promise(3)
@@ -155,20 +126,6 @@ def test_who_does_not_say_who_it_is_in_time_trips(armed: Prove) -> None:
         assert lab.clock.now_s() - began_s < RETURN_S_MAX + 1.0
 
     assert "not prepared again within 30 s" in tripped(armed(work))["detail"]
-
-
-def test_a_link_that_is_lost_while_it_is_prepared_is_begun_anew(armed: Prove) -> None:
-    async def work(watched: Watched) -> None:
-        before = len(intents(watched))
-        lose(watched.lab)
-        await watched.until(lambda: len(intents(watched)) == before + 2, 5.0)
-        lose(watched.lab)
-        assert (await watched.lab.line.perform(HYDROGEN)).ending is Ending.CONFIRMED
-        assert words(watched.lab)[WATCHDOG] == 5000
-        assert watched.lab.line.memory.trip is None
-
-    kinds = [kind for kind, _ in links(armed(work))]
-    assert kinds == ["link_lost", "link_lost", "link_back"]
 
 
 @pytest.mark.promise(3)
