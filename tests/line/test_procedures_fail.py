@@ -14,9 +14,8 @@ from labharness.instruments.link import LinkLost
 from labharness.journal import JournalFailed
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from labharness.line import StepState
 from labharness.line.command import WAITING_MAX
-from labharness.line.procedures import compile_procedures
+from labharness.line.procedures import StepState, compile_procedures
 from labharness.line.trip_response import IN_FLIGHT_S_MAX, DownStage
 from labharness.safety.guard import Latch, SafeFrame, Source
 from labharness.safety.kernel import EnvelopeInvalid, Mode

@@ -13,7 +13,8 @@ from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.faces.testing.faults import simulated_of
 from labharness.faces.testing.wires import WireLog
 from labharness.lab import Lab
-from labharness.line import Line, StepState, Tripped
+from labharness.line import Line, Tripped
+from labharness.line.procedures import StepState
 from labharness.work.desk.by_hand import ByHand, Nobody
 from programmed import ANNEAL, prepared, program, programmed
 

@@ -44,7 +44,8 @@ from labharness.lab.config.programs import examine, read_program_file
 from labharness.lab.operate.attend import Attendance
 from labharness.lab.operate.idle_line import read_now
 from labharness.lab.wiring.runs import fresh_folder
-from labharness.line import Instrument, programmer_of
+from labharness.line import Instrument
+from labharness.line.command import programmer_of
 from labharness.work.desk.folder import JOURNAL_NAME
 
 ROOM_C = 20.0  # temperature at which a program is assumed to begin

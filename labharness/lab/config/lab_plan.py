@@ -47,7 +47,9 @@ from labharness.lab.config.lock import LineLock, LockOwner
 from labharness.lab.config.programs import check_covered
 from labharness.lab.config.proven import harmful, unproven, unproven_reads
 from labharness.lab.config.wires import Finding, check_wires
-from labharness.line import Contact, Instrument, PortTiming, Room, compile_procedures
+from labharness.line import Contact, Instrument, Room
+from labharness.line.instrument import PortTiming
+from labharness.line.procedures import compile_procedures
 from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Envelope, EnvelopeInvalid
 

@@ -18,9 +18,11 @@ from typing import Any
 from labharness.core.clock import failure_of
 from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.texts import Text, several
-from labharness.line import COOL_WATCH_S_MAX, Line, latch_lost
+from labharness.line import Line
 from labharness.line.hindrances import stop_procedure
+from labharness.line.line import COOL_WATCH_S_MAX
 from labharness.line.procedures import StepState, Verification
+from labharness.line.trip_response import latch_lost
 
 LOG = logging.getLogger(__name__)
 

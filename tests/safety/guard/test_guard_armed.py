@@ -28,7 +28,7 @@ from labharness.core.vocabulary import (
 )
 from labharness.lab import LabPlan
 from labharness.lab.wiring.arming import armed_of
-from labharness.line import compile_procedures
+from labharness.line.procedures import compile_procedures
 from labharness.safety.guard import Permit, SafeFrame
 from labharness.safety.guard.armed import Armed, ArmedPort, BadArming, read_armed
 from labharness.safety.guard.harness import NEVER, HarnessWatch, OfflineLog

@@ -18,7 +18,8 @@ from labharness.journal.chain import Record
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.lab.wiring.tasks import TaskRun
-from labharness.line import Line, Verification
+from labharness.line import Line
+from labharness.line.procedures import Verification
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME
 from labharness.work.desk.making_safe import ABORT_S_MAX, SAFE_S_MAX, Cooled, Cooling, MakingSafe
 from labharness.work.desk.process_log import ROW_S
