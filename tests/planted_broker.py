@@ -87,8 +87,8 @@ AT_THE_BROKER = (
     PlantedBug(
         "word of a caller in a span",
         "labharness.faces.service.traces:_word",
-        "re.fullmatch('[A-Za-z0-9_.-]*', text) and len(text) <= WORD_CHARACTERS",
-        "True",
+        "_WORD.fullmatch((text := str(value)))",
+        "(text := str(value))",
         SPANS,
         promise=72,
         detector="verdict",

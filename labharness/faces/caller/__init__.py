@@ -14,7 +14,7 @@ with SyncCaller(broker, Path("my-program.sqlite")) as caller:
 `AsyncCaller` is the same for programs with an event loop. Needs the extra ``service``.
 """
 
-from labharness.faces.broker import Broker
+from labharness.faces.broker.connection import Broker
 from labharness.faces.caller.caller import AnswerLate, AsyncCaller, NotOurs, NotSecured
 from labharness.faces.caller.caller_file import CallerFileFailed, KeyReused, UnknownTask
 from labharness.faces.caller.connection import BrokerAway, BrokerRefused, NoCallee, QueueTaken

@@ -7,13 +7,12 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from labharness.core.clock import Chance, steady_s, utc_text, wall_clock_utc
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import CodedError, Text
-from labharness.faces.broker import Broker, cancelled
+from labharness.faces.broker.connection import Broker, cancelled
 from labharness.faces.caller.caller_file import CallerFile
 from labharness.faces.caller.connection import CallerConnection, NoCallee
 from labharness.faces.caller.task_state import Gap, KnownTask
@@ -86,19 +85,13 @@ class AsyncCaller:
     async def __aenter__(self) -> Self:
         """Begin to connect; no broker needs to be there."""
         connection = self._connection
-        self._jobs = [
-            asyncio.ensure_future(each) for each in (connection.run(), connection.follow())
-        ]
+        asked = (connection.run(), connection.follow())
+        self._jobs = [asyncio.ensure_future(each) for each in asked]
         for job in self._jobs:
             job.add_done_callback(lambda _: connection.news.tell())
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        why: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *ended: object) -> None:
         """Hang up, and close the file."""
         await cancelled(self._jobs)
         self.file.close()
@@ -143,11 +136,11 @@ class AsyncCaller:
             BrokerAway, BrokerRefused: There is no connection.
         """
         message = self._message("task_submit", None, payload, message_id)
-        if isinstance(message.payload, TaskSubmit) and message.payload.caller_id != self.caller_id:
-            named = message.payload.caller_id
-            raise NotOurs("call.other", named=named, account=self.caller_id)
-        if isinstance(message.payload, TaskSubmit) and not self._secured:
-            _must_be_open(message.payload)
+        asked = message.payload
+        if isinstance(asked, TaskSubmit) and asked.caller_id != self.caller_id:
+            raise NotOurs("call.other", named=asked.caller_id, account=self.caller_id)
+        if isinstance(asked, TaskSubmit) and not self._secured and is_confidential(asked):
+            raise NotSecured("call.plain", found=declared_class(asked))
         fresh = await asyncio.to_thread(self.file.submit, callee_id, message)
         try:
             sent = self.file.submission(message.message_id)
@@ -174,10 +167,7 @@ class AsyncCaller:
 
     async def answer(self, message_id: str, within_s: float = ANSWER_S_MAX) -> HcpMessage:
         """Wait for the ``task_accepted`` or ``task_rejected`` of a task; raises as `received`."""
-        found = await self._until(
-            lambda: self.file.task(message_id).answer or None, within_s, message_id
-        )
-        return self.file.message(found)
+        return await self._message_by(lambda task: task.answer, message_id, within_s)
 
     async def result(self, message_id: str, within_s: float = RESULT_S_MAX) -> HcpMessage:
         """Wait for the message that ends a task; raises as `received`.
@@ -186,10 +176,15 @@ class AsyncCaller:
             ``task_completed``, ``task_failed``, ``task_rejected``, or after an abort the ``event``
             ``session_closed``.
         """
-        found = await self._until(
-            lambda: self.file.task(message_id).end or None, within_s, message_id
-        )
-        return self.file.message(found)
+        return await self._message_by(lambda task: task.end, message_id, within_s)
+
+    async def _message_by(
+        self, wanted: Callable[[KnownTask], str], message_id: str, within_s: float
+    ) -> HcpMessage:
+        def found() -> str | None:
+            return wanted(self.file.task(message_id)) or None
+
+        return self.file.message(await self._until(found, within_s, message_id))
 
     async def events(
         self, message_id: str, within_s: float = RESULT_S_MAX
@@ -218,9 +213,8 @@ class AsyncCaller:
             elif not told and ended:
                 return
             elif not told:
-                await self._until(
-                    partial(self._news_of, message_id, position), within_s, message_id
-                )
+                news = partial(self._news_of, message_id, position)
+                await self._until(news, within_s, message_id)
 
     def _more_of(self, message_id: str, position: int) -> bool | None:
         """Return whether there is more to read of a task; ``None`` for nothing."""
@@ -309,19 +303,12 @@ class AsyncCaller:
         return value
 
     async def _news(self, within_s: float) -> None:
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(max(within_s, 0.0)):
                 await self._connection.news.wait()
-        except TimeoutError:
-            return
 
     async def _resubmit(self, message_id: str, within_s: float) -> None:
         """Send a submission again of which nothing was heard, not even a session."""
         task = self.file.task(message_id)
         if task.session is None and not task.end and task.callee_id:
             await self._send(task.callee_id, self.file.submission(message_id), within_s)
-
-
-def _must_be_open(payload: TaskSubmit) -> None:
-    if is_confidential(payload):
-        raise NotSecured("call.plain", found=declared_class(payload))

@@ -11,18 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from labharness.core.vocabulary.texts import CodedError
-from labharness.faces.caller.task_state import (
-    Gap,
-    KnownTask,
-    Update,
-    again,
-    apply,
-    as_json,
-    from_json,
-)
+from labharness.faces.caller import task_state
+from labharness.faces.caller.task_state import Gap, KnownTask, Update
 from labharness.protocols.hcp.codec import HcpMessage, decode, encode
 
 TABLES: Final = """
@@ -135,15 +128,17 @@ class CallerFile:
         with self._written():
             row = self._row(message_id)
             if row is not None and row[0] is not None:
-                known = from_json(json.loads(row[1]))
+                known = _known(row[1])
                 before = decode(row[0])
                 if (known.callee_id, before.payload) != (callee_id, message.payload):
                     raise KeyReused("call.key_reused", message_id=message_id)
-                self._know(again(known))
+                self._know(task_state.again(known))
                 return False
             known = KnownTask(message_id, callee_id)
             if row is not None:  # its answers were heard, and another program has submitted it
-                known = again(from_json({**json.loads(row[1]), "callee_id": callee_id}))
+                known = task_state.again(
+                    task_state.from_json({**json.loads(row[1]), "callee_id": callee_id})
+                )
             self._know(known)
             self._database.execute(
                 "UPDATE task SET submission = ? WHERE message_id = ?", (body, message_id)
@@ -163,7 +158,7 @@ class CallerFile:
                 "SELECT known, submission FROM task WHERE submission IS NOT NULL ORDER BY n"
             ).fetchall()
         for known, submission in rows:
-            task = from_json(json.loads(known))
+            task = _known(known)
             if not task.end:
                 yield task, decode(submission)
 
@@ -173,10 +168,9 @@ class CallerFile:
         Raises:
             UnknownTask: There is none of this id.
         """
-        with self._read():
-            row = self._row(message_id)
+        row = self._one("SELECT submission FROM task WHERE message_id = ?", message_id)
         if row is None or row[0] is None:
-            raise UnknownTask("call.unknown", name=message_id, path=str(self.path))
+            raise self._unknown(message_id)
         return decode(row[0])
 
     # ---- what was heard
@@ -188,14 +182,12 @@ class CallerFile:
             known = self._task_of(reply_to, message.session_id)
             if known is None:
                 return None
-            after, news = apply(known, message)
+            after, news = task_state.apply(known, message)
             if news.fresh:
                 self._know(after)
                 if message.session_id is not None:
-                    self._database.execute(
-                        "INSERT OR IGNORE INTO session VALUES (?, ?)",
-                        (message.session_id, after.message_id),
-                    )
+                    row = message.session_id, after.message_id
+                    self._database.execute("INSERT OR IGNORE INTO session VALUES (?, ?)", row)
                 self._tell(after.message_id, message, news.gap)
         return after, news
 
@@ -205,11 +197,10 @@ class CallerFile:
         Raises:
             UnknownTask: There is none of this id.
         """
-        with self._read():
-            row = self._row(message_id)
+        row = self._one("SELECT known FROM task WHERE message_id = ?", message_id)
         if row is None:
-            raise UnknownTask("call.unknown", name=message_id, path=str(self.path))
-        return from_json(json.loads(row[1]))
+            raise self._unknown(message_id)
+        return _known(row[0])
 
     def named(self, name: str) -> KnownTask:
         """Return the one task whose `message_id` or session begins so.
@@ -217,14 +208,11 @@ class CallerFile:
         Raises:
             UnknownTask: There is none, or more than one.
         """
-        found = [
-            each
-            for each in self.tasks()
-            if any(
-                one.startswith(name)
-                for one in (each.message_id, *(session.session_id for session in each.sessions))
-            )
-        ]
+        found = []
+        for each in self.tasks():
+            ids = (each.message_id, *(session.session_id for session in each.sessions))
+            if any(one.startswith(name) for one in ids):
+                found.append(each)
         whole = [each for each in found if each.message_id == name]
         if len(whole or found) != 1:
             code = "call.ambiguous" if found else "call.unknown"
@@ -235,7 +223,7 @@ class CallerFile:
         """Return all tasks, the oldest first."""
         with self._read():
             rows = self._database.execute("SELECT known FROM task ORDER BY n").fetchall()
-        return [from_json(json.loads(known)) for (known,) in rows]
+        return [_known(known) for (known,) in rows]
 
     def message(self, message_id: str) -> HcpMessage:
         """Return a message that was heard.
@@ -243,22 +231,16 @@ class CallerFile:
         Raises:
             UnknownTask: There is none of this id.
         """
-        with self._read():
-            row = self._database.execute(
-                "SELECT body FROM told WHERE message_id = ?", (message_id,)
-            ).fetchone()
+        row = self._one("SELECT body FROM told WHERE message_id = ?", message_id)
         if row is None:
-            raise UnknownTask("call.unknown", name=message_id, path=str(self.path))
+            raise self._unknown(message_id)
         return decode(row[0])
 
     # ---- how far it was read
 
     def position(self, message_id: str) -> int:
         """Return the position up to which a task was read."""
-        with self._read():
-            row = self._database.execute(
-                "SELECT position FROM task WHERE message_id = ?", (message_id,)
-            ).fetchone()
+        row = self._one("SELECT position FROM task WHERE message_id = ?", message_id)
         return 0 if row is None else int(row[0])
 
     def after(self, message_id: str, position: int) -> list[tuple[int, HcpMessage | Gap]]:
@@ -297,6 +279,15 @@ class CallerFile:
 
     # ---- rows
 
+    def _one(self, asked: str, message_id: str) -> tuple[Any, ...] | None:
+        found: tuple[Any, ...] | None
+        with self._read():
+            found = self._database.execute(asked, (message_id,)).fetchone()
+        return found
+
+    def _unknown(self, name: str) -> UnknownTask:
+        return UnknownTask("call.unknown", name=name, path=str(self.path))
+
     def _row(self, message_id: str) -> tuple[bytes | None, str] | None:
         found: tuple[bytes | None, str] | None = self._database.execute(
             "SELECT submission, known FROM task WHERE message_id = ?", (message_id,)
@@ -313,13 +304,13 @@ class CallerFile:
                 return None
             reply_to = str(row[0])
         found = self._row(reply_to)
-        return KnownTask(reply_to) if found is None else from_json(json.loads(found[1]))
+        return KnownTask(reply_to) if found is None else _known(found[1])
 
     def _know(self, task: KnownTask) -> None:
         self._database.execute(
             "INSERT INTO task (message_id, known) VALUES (?, ?) "
             "ON CONFLICT (message_id) DO UPDATE SET known = excluded.known",
-            (task.message_id, json.dumps(as_json(task))),
+            (task.message_id, json.dumps(task_state.as_json(task))),
         )
 
     def _tell(self, task: str, message: HcpMessage, gap: Gap | None) -> None:
@@ -359,7 +350,7 @@ class CallerFile:
         rows = self._database.execute("SELECT message_id, known FROM task ORDER BY n").fetchall()
         over = len(rows) - TASKS_MAX
         for message_id, known in rows[: max(over, 0)]:
-            if from_json(json.loads(known)).end:
+            if _known(known).end:
                 self._forget(message_id)
 
     @contextmanager
@@ -378,6 +369,10 @@ class CallerFile:
                 self._database.execute("ROLLBACK")
                 raise
             self._database.execute("COMMIT")
+
+
+def _known(body: str) -> KnownTask:
+    return task_state.from_json(json.loads(body))
 
 
 def _gap(gap: Gap) -> str:

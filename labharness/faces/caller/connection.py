@@ -13,28 +13,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from labharness.core.clock import steady_s
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import CodedError, Text
-from labharness.faces.broker import (
-    CONFIRM_S_MAX,
-    Broker,
-    amqp_message,
-    cancelled,
-    hang_up,
-    when_closed,
-    why_away,
-)
+from labharness.faces.broker import connection as amqp
+from labharness.faces.broker.away import why_away
+from labharness.faces.broker.connection import Broker, cancelled
 from labharness.faces.caller.caller_file import CallerFile
 from labharness.protocols.hcp import wire
 from labharness.protocols.hcp.codec import BadPayload, HcpMessage, NotHcp, decode
-from labharness.protocols.hcp.terms import RiskLevel
 
 if TYPE_CHECKING:
-    from aio_pika.abc import (
-        AbstractChannel,
-        AbstractConnection,
-        AbstractExchange,
-        AbstractIncomingMessage,
-        AbstractQueue,
-    )
+    from aio_pika import abc
     from aiormq.abc import FieldTable
 
 LOG = logging.getLogger(__name__)
@@ -67,20 +54,13 @@ class QueueTaken(CodedError, RuntimeError, code="queue_taken"):
     """Another program, with another file, hears the queue of this account."""
 
 
-class News:
+class News(asyncio.Event):
     """Wakes all who wait for a change."""
 
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
-
     def tell(self) -> None:
-        """Wake them."""
-        self._event.set()
-        self._event = asyncio.Event()
-
-    async def wait(self) -> None:
-        """Wait for the next change."""
-        await self._event.wait()
+        """Wake them; who comes later waits for the next change."""
+        self.set()
+        self.clear()
 
 
 class CallerConnection:
@@ -104,7 +84,7 @@ class CallerConnection:
         self.refused: BrokerRefused | None = None
         self.taken: QueueTaken | None = None
         self._broker, self._file, self._warn = broker, file, warn
-        self._commands: AbstractExchange | None = None
+        self._commands: abc.AbstractExchange | None = None
         self._known = False  # whether the broker has let this account in
         self._strangers: set[str] = set()
 
@@ -174,14 +154,14 @@ class CallerConnection:
         """
         from aio_pika.exceptions import CONNECTION_EXCEPTIONS, AMQPError, PublishError
 
-        body = amqp_message(message, self._broker.account)
+        body = amqp.amqp_message(message, self._broker.account)
         while True:
             while (commands := self._commands) is None:
                 if self.refused is not None:
                     raise self.refused
                 await self.news.wait()
             try:
-                await commands.publish(body, callee_id, mandatory=True, timeout=CONFIRM_S_MAX)
+                await commands.publish(body, callee_id, mandatory=True, timeout=amqp.CONFIRM_S_MAX)
             except PublishError:
                 place = self._broker.place
                 raise NoCallee("call.no_callee", callee=callee_id, place=place) from None
@@ -197,13 +177,13 @@ class CallerConnection:
         """Send and hear until the connection ends."""
         async with AsyncExitStack() as stack:
             connection = await self._broker.connect()
-            stack.push_async_callback(hang_up, connection)
+            stack.push_async_callback(amqp.hang_up, connection)
             channel, commands = await _either(
                 connection,
                 lambda channel: channel.declare_exchange(wire.COMMANDS, "direct", durable=True),
                 lambda channel: channel.get_exchange(wire.COMMANDS),
             )
-            ended = when_closed(connection, channel)
+            ended = amqp.when_closed(connection, channel)
             self._commands, self._known, self.away = commands, True, None
             self.news.tell()
             hearing = asyncio.ensure_future(self._hear(connection))
@@ -216,8 +196,8 @@ class CallerConnection:
                 raise why
 
     async def _queue(
-        self, connection: "AbstractConnection"
-    ) -> "tuple[AbstractChannel, AbstractQueue]":
+        self, connection: "abc.AbstractConnection"
+    ) -> "tuple[abc.AbstractChannel, abc.AbstractQueue]":
         """Return the queue of this account, bound to its topics, and its channel.
 
         A queue that another program has declared with other bounds is taken as it is.
@@ -241,7 +221,7 @@ class CallerConnection:
         await queue.bind(wire.EVENTS, wire.pattern(self._broker.account))
         return channel, queue
 
-    async def _hear(self, connection: "AbstractConnection") -> None:
+    async def _hear(self, connection: "abc.AbstractConnection") -> None:
         """Hear the queue as soon as no other program of this file does."""
         while not self._file.hear():  # noqa: ASYNC110 - another process has it, and tells nothing
             await asyncio.sleep(TAKE_OVER_S)
@@ -264,7 +244,7 @@ class CallerConnection:
             except NoCallee as why:
                 self._warn(str(why))
 
-    async def _heard_some(self, channel: "AbstractChannel", queue: "AbstractQueue") -> bool:
+    async def _heard_some(self, channel: "abc.AbstractChannel", queue: "abc.AbstractQueue") -> bool:
         """Hear deliveries while as many may be taken at once; return whether the queue was free."""
         from aiormq.exceptions import ChannelAccessRefused
 
@@ -285,14 +265,11 @@ class CallerConnection:
         return True
 
     def _prefetch(self) -> int:
-        risks: list[RiskLevel] = []
-        for task in self._file.tasks():
-            session = task.session
-            if not task.end and session is not None and session.risk_level is not None:
-                risks.append(session.risk_level)
-        return wire.prefetch(max(risks, default=None))
+        sessions = (task.session for task in self._file.tasks() if not task.end)
+        risks = [each.risk_level for each in sessions if each is not None]
+        return wire.prefetch(max((each for each in risks if each is not None), default=None))
 
-    async def _take(self, delivery: "AbstractIncomingMessage") -> bool:
+    async def _take(self, delivery: "abc.AbstractIncomingMessage") -> bool:
         """Keep a delivery; return whether an answer came, which may change how many are taken."""
         try:
             message = decode(delivery.body)
@@ -321,10 +298,10 @@ STRANGERS_MAX: Final = 1_000
 
 
 async def _either(
-    connection: "AbstractConnection",
-    make: "Callable[[AbstractChannel], Awaitable[T]]",
-    find: "Callable[[AbstractChannel], Awaitable[T]]",
-) -> "tuple[AbstractChannel, T]":
+    connection: "abc.AbstractConnection",
+    make: "Callable[[abc.AbstractChannel], Awaitable[T]]",
+    find: "Callable[[abc.AbstractChannel], Awaitable[T]]",
+) -> "tuple[abc.AbstractChannel, T]":
     """Return a channel and what is made on it; where that is refused, what is there already.
 
     A refusal closes its channel. An account may lack the right to declare, and a queue may stand

@@ -1,21 +1,14 @@
 """A caller for programs without an event loop: the same one, on a loop in a thread of its own."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final, Self, TypeVar
 
-from labharness.faces.broker import Broker
-from labharness.faces.caller.caller import (
-    ANSWER_S_MAX,
-    CONNECT_S,
-    LOG,
-    RECEIVE_S,
-    RESULT_S_MAX,
-    SEND_S,
-    AsyncCaller,
-)
+from labharness.faces.broker.connection import Broker
+from labharness.faces.caller import caller as its
+from labharness.faces.caller.caller import LOG, AsyncCaller
 from labharness.faces.caller.task_state import Gap, KnownTask
 from labharness.protocols.hcp.codec import HcpMessage
 
@@ -44,7 +37,7 @@ class SyncCaller:
         return self
 
     def __exit__(self, *ended: object) -> None:
-        self._do(self._caller.__aexit__(None, None, None))
+        self._do(self._caller.__aexit__(*ended))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(END_S_MAX)
         self._loop.close()
@@ -57,7 +50,7 @@ class SyncCaller:
             done.cancel()
             raise
 
-    def connected(self, within_s: float = CONNECT_S) -> None:
+    def connected(self, within_s: float = its.CONNECT_S) -> None:
         """Wait for the broker."""
         self._do(self._caller.connected(within_s))
 
@@ -67,34 +60,36 @@ class SyncCaller:
         payload: Mapping[str, Any],
         *,
         message_id: str | None = None,
-        within_s: float = SEND_S,
+        within_s: float = its.SEND_S,
     ) -> str:
         """Submit a task; return its `message_id`."""
         asked = self._caller.submit(callee_id, payload, message_id=message_id, within_s=within_s)
         return self._do(asked)
 
-    def received(self, message_id: str, within_s: float = RECEIVE_S) -> KnownTask:
+    def received(self, message_id: str, within_s: float = its.RECEIVE_S) -> KnownTask:
         """Wait until a lab has a task."""
         return self._do(self._caller.received(message_id, within_s))
 
-    def answer(self, message_id: str, within_s: float = ANSWER_S_MAX) -> HcpMessage:
+    def answer(self, message_id: str, within_s: float = its.ANSWER_S_MAX) -> HcpMessage:
         """Wait for the acceptance or the rejection of a task."""
         return self._do(self._caller.answer(message_id, within_s))
 
-    def result(self, message_id: str, within_s: float = RESULT_S_MAX) -> HcpMessage:
+    def result(self, message_id: str, within_s: float = its.RESULT_S_MAX) -> HcpMessage:
         """Wait for the message that ends a task."""
         return self._do(self._caller.result(message_id, within_s))
 
-    def events(self, message_id: str, within_s: float = RESULT_S_MAX) -> Iterator[HcpMessage | Gap]:
+    def events(
+        self, message_id: str, within_s: float = its.RESULT_S_MAX
+    ) -> Iterator[HcpMessage | Gap]:
         """Return what is heard of a task and was not read yet, up to its end."""
         told = self._caller.events(message_id, within_s)
         try:
-            while (found := self._do(_next(told))) is not None:
+            while (found := self._do(_awaited(anext(told, None)))) is not None:
                 yield found
         finally:
-            self._do(_closed(told))
+            self._do(_awaited(told.aclose()))
 
-    def abort(self, message_id: str, reason: str = "", within_s: float = SEND_S) -> None:
+    def abort(self, message_id: str, reason: str = "", within_s: float = its.SEND_S) -> None:
         """Ask a lab to abort a task."""
         self._do(self._caller.abort(message_id, reason, within_s))
 
@@ -103,9 +98,5 @@ class SyncCaller:
         return self._caller.file.named(name)
 
 
-async def _next(told: AsyncGenerator[HcpMessage | Gap, None]) -> HcpMessage | Gap | None:
-    return await anext(told, None)
-
-
-async def _closed(told: AsyncGenerator[HcpMessage | Gap, None]) -> None:
-    await told.aclose()
+async def _awaited(asked: Awaitable[T]) -> T:
+    return await asked

@@ -163,12 +163,11 @@ def _session(task: KnownTask, session_id: str) -> KnownSession:
 
 def _with(task: KnownTask, session: KnownSession) -> KnownTask:
     """Return the task with a session as it is now; one that is new is the newest."""
-    if any(each.session_id == session.session_id for each in task.sessions):
-        sessions = tuple(
-            session if each.session_id == session.session_id else each for each in task.sessions
-        )
-        return replace(task, sessions=sessions)
-    return replace(task, sessions=(*task.sessions, session)[-SESSIONS_MAX:], rejected=False)
+    known = [each.session_id for each in task.sessions]
+    if session.session_id not in known:
+        return replace(task, sessions=(*task.sessions, session)[-SESSIONS_MAX:], rejected=False)
+    at = known.index(session.session_id)
+    return replace(task, sessions=(*task.sessions[:at], session, *task.sessions[at + 1 :]))
 
 
 def _event(

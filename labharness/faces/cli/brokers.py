@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from labharness.core.files.named import open_named
-from labharness.faces.broker import Broker
+from labharness.faces.broker.connection import Broker
 from labharness.faces.cli.show import BadUse, looking
 from labharness.instruments.link.identity import is_here
 

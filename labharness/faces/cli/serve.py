@@ -12,14 +12,14 @@ from typing import Final
 
 from labharness.core.clock import pause
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.broker import Broker
+from labharness.faces.broker.connection import Broker
 from labharness.faces.cli.brokers import broker_of
 from labharness.faces.cli.show import BadUse, chosen_lab, complain, looking
 from labharness.faces.service.amqp import AmqpFace
 from labharness.faces.service.card import agent_card
 from labharness.faces.service.counts import Counts
 from labharness.faces.service.stdio import serve_stdio
-from labharness.faces.service.traces import BadCollector, Collector, TracedHouse, Traces
+from labharness.faces.service.traces import BadCollector, Take, TracedHouse, Traces, collector_at
 from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lease import Leased
@@ -44,7 +44,7 @@ def serve(chosen: argparse.Namespace) -> None:
     plan = chosen_lab(chosen.lab)
     broker = None if _alone(chosen) else broker_of(chosen)
     try:
-        collector = None if chosen.traces is None else Collector(chosen.traces, plan.file.lab.id)
+        collector = None if chosen.traces is None else collector_at(chosen.traces, plan.file.lab.id)
     except BadCollector as why:
         raise BadUse("pair", what="--traces", why=str(why)) from None
     with looking(plan.state_dir), contextlib.ExitStack() as stack:
@@ -90,10 +90,10 @@ def serve(chosen: argparse.Namespace) -> None:
 
 @contextlib.asynccontextmanager
 async def _traced(
-    house: HouseAccess, collector: Collector, counts: Counts
+    house: HouseAccess, collector: Take, counts: Counts
 ) -> AsyncIterator[HouseAccess]:
     """Have the tasks of a house traced."""
-    traces = Traces(collector.take, counts, complain)
+    traces = Traces(collector, counts, complain)
     following = asyncio.ensure_future(traces.follow(house))
     try:
         yield TracedHouse.of(house, traces)

@@ -11,15 +11,9 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.broker import (
-    CONFIRM_S_MAX,
-    Broker,
-    amqp_message,
-    cancelled,
-    hang_up,
-    when_closed,
-    why_away,
-)
+from labharness.faces.broker import connection as amqp
+from labharness.faces.broker.away import why_away
+from labharness.faces.broker.connection import Broker, cancelled
 from labharness.faces.service.audience import for_caller
 from labharness.faces.service.counts import Counts
 from labharness.faces.service.inbox import Unanswerable
@@ -30,13 +24,7 @@ from labharness.protocols.hcp import wire
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage
 
 if TYPE_CHECKING:
-    from aio_pika.abc import (
-        AbstractChannel,
-        AbstractConnection,
-        AbstractExchange,
-        AbstractIncomingMessage,
-        AbstractQueue,
-    )
+    from aio_pika import abc
     from aiormq import Channel
     from aiormq.abc import FieldTable
 
@@ -90,17 +78,15 @@ class AmqpFace:
         """Serve until the connection ends."""
         async with AsyncExitStack() as stack:
             connection = await self._broker.connect()
-            stack.push_async_callback(hang_up, connection)
+            stack.push_async_callback(amqp.hang_up, connection)
             service = await _AmqpService.begun(connection, house, outbox, self._counts)
             service.way = "tls" if self._broker.secured else "plain"
-            ended = when_closed(connection, service.events, service.commands)
+            ended = amqp.when_closed(connection, service.events, service.commands)
             self._back_off = wire.BackOff()
             self._counts.connected = True
             self._tell(Text("hcp.connected", queue=wire.command_queue(house.lab_id)))
-            jobs = [
-                asyncio.ensure_future(each)
-                for each in (service.take(), service.send(), service.restore())
-            ]
+            asked = (service.take(), service.send(), service.restore())
+            jobs = [asyncio.ensure_future(each) for each in asked]
             stack.push_async_callback(cancelled, jobs)
             watched: list[asyncio.Future[Any]] = [ended, *jobs]
             await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
@@ -120,10 +106,10 @@ class _AmqpService(MessageService):
         self,
         house: HouseAccess,
         outbox: Outbox,
-        events: "AbstractChannel",
-        commands: "AbstractChannel",
-        queue: "AbstractQueue",
-        dead: "AbstractExchange",
+        events: "abc.AbstractChannel",
+        commands: "abc.AbstractChannel",
+        queue: "abc.AbstractQueue",
+        dead: "abc.AbstractExchange",
         counts: Counts | None = None,
     ) -> None:
         from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
@@ -137,7 +123,11 @@ class _AmqpService(MessageService):
 
     @classmethod
     async def begun(
-        cls, connection: "AbstractConnection", house: HouseAccess, outbox: Outbox, counts: Counts
+        cls,
+        connection: "abc.AbstractConnection",
+        house: HouseAccess,
+        outbox: Outbox,
+        counts: Counts,
     ) -> "_AmqpService":
         """Declare what HCP names, as whoever starts does, and open both channels."""
         from aio_pika import ExchangeType
@@ -179,23 +169,21 @@ class _AmqpService(MessageService):
         is of several at once, up to `PREFETCH`.
         """
         try:
-            async with (
-                self._queue.iterator(exclusive=True) as deliveries,
-                asyncio.TaskGroup() as taking,
-            ):
+            given = self._queue.iterator(exclusive=True)
+            async with given as deliveries, asyncio.TaskGroup() as taking:
                 async for delivery in deliveries:
                     taking.create_task(self._take(delivery))
         except BaseExceptionGroup as faults:  # each is the end of the connection
             raise faults.exceptions[0] from None
 
-    async def _take(self, delivery: "AbstractIncomingMessage") -> None:
+    async def _take(self, delivery: "abc.AbstractIncomingMessage") -> None:
         if await self._handle(delivery):
             await delivery.ack()
         else:
             await asyncio.sleep(RETRY_S)
             await delivery.nack(requeue=True)
 
-    async def _handle(self, delivery: "AbstractIncomingMessage") -> bool:
+    async def _handle(self, delivery: "abc.AbstractIncomingMessage") -> bool:
         stated = (delivery.headers or {}).get("traceparent")
         account = delivery.user_id or ""
         return await self.handle_or_dead_letter(delivery.body, account, delivery.message_id, stated)
@@ -215,7 +203,7 @@ class _AmqpService(MessageService):
             message_id=message_id,
             delivery_mode=DeliveryMode.PERSISTENT,
         )
-        await self._dead.publish(letter, self._house.lab_id, timeout=CONFIRM_S_MAX)
+        await self._dead.publish(letter, self._house.lab_id, timeout=amqp.CONFIRM_S_MAX)
         self._counts.dead += 1
 
     # ---- what is told
@@ -224,7 +212,7 @@ class _AmqpService(MessageService):
         """Publish one message; return whether it was confirmed and has reached a queue."""
         from aio_pika.exceptions import DeliveryError
 
-        sent = amqp_message(for_caller(message))
+        sent = amqp.amqp_message(for_caller(message))
         topic = wire.topic(batch.caller_id, batch.session_id, message)
         try:
             # `Exchange.publish` waits for the socket before the next message may go; here the
@@ -236,7 +224,7 @@ class _AmqpService(MessageService):
                 routing_key=topic,
                 properties=sent.properties,
                 mandatory=True,
-                timeout=CONFIRM_S_MAX,
+                timeout=amqp.CONFIRM_S_MAX,
                 wait=False,
             )
         except DeliveryError:
@@ -249,11 +237,11 @@ REASON_CHARACTERS: Final = 500
 
 
 async def _had(
-    connection: "AbstractConnection",
-    channel: "AbstractChannel",
+    connection: "abc.AbstractConnection",
+    channel: "abc.AbstractChannel",
     name: str,
     arguments: "FieldTable | None" = None,
-) -> "AbstractQueue":
+) -> "abc.AbstractQueue":
     """Return a queue as it is; one that is missing is declared as HCP names it.
 
     One that is there may be of another kind, or have an argument that HCP does not name, and a

@@ -19,12 +19,8 @@ from starlette.routing import Route
 
 from labharness.core.files.named import open_named
 from labharness.faces.service.application import refused
-from labharness.journal.access_log import (
-    AccessNotApproved,
-    AccessNotLogged,
-    data_class_of,
-    log_access,
-)
+from labharness.journal import access_log
+from labharness.journal.access_log import data_class_of, log_access
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.encryption import KeyMissing, kept, stated_class
 from labharness.lab.house.orders import RunFiles
@@ -112,9 +108,9 @@ def _page(folder: Path, uri: str, account: str, asked: Headers) -> Response:
             content = file.read(end - first)
     except ArtifactRefused:
         return refused(HTTPStatus.NOT_FOUND)
-    except AccessNotApproved:
+    except access_log.AccessNotApproved:
         return refused(HTTPStatus.FORBIDDEN)
-    except (AccessNotLogged, KeyMissing):
+    except (access_log.AccessNotLogged, KeyMissing):
         return refused(HTTPStatus.SERVICE_UNAVAILABLE)
     except OSError:
         return refused(HTTPStatus.INTERNAL_SERVER_ERROR)

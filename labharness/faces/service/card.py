@@ -64,22 +64,15 @@ def agent_card(
         "supportedInterfaces": [
             {"url": address, "protocolBinding": BINDING, "protocolVersion": HCP_VERSION}
         ],
-        "capabilities": {
-            "streaming": True,
-            "pushNotifications": False,
-            "extensions": [extension],
-        },
+        "capabilities": {"streaming": True, "pushNotifications": False, "extensions": [extension]},
         "defaultInputModes": [JSON],
         "defaultOutputModes": [JSON],
-        "skills": [_skill(each) for each in known],
-    }
-
-
-def _skill(each: Declaration) -> dict[str, Any]:
-    safety = each.safety
-    return {
-        "id": each.name,
-        "name": each.name,
-        "description": each.description,
-        "tags": [f"risk_ceiling:{safety.risk_ceiling}", *safety.resource_types],
+        "skills": [
+            {
+                **dict.fromkeys(("id", "name"), each.name),
+                "description": each.description,
+                "tags": [f"risk_ceiling:{each.safety.risk_ceiling}", *each.safety.resource_types],
+            }
+            for each in known
+        ],
     }

@@ -16,14 +16,9 @@ from typing import ClassVar, Final
 
 from labharness.core.clock import Chance, steady_s
 from labharness.core.vocabulary.texts import Text
+from labharness.faces.service import inbox
 from labharness.faces.service.counts import Counts
-from labharness.faces.service.inbox import (
-    AbortAsked,
-    Refusal,
-    SubmissionAsked,
-    Unanswerable,
-    asked,
-)
+from labharness.faces.service.inbox import Refusal, SubmissionAsked, Unanswerable
 from labharness.faces.service.outbox import Batch, Outbox, now_text
 from labharness.faces.service.session_messages import Outgoing, is_end, on_receipt_in_order
 from labharness.journal import JournalFailed
@@ -101,11 +96,11 @@ class MessageService(ABC):
             JournalFailed: It could not be kept, and is to come again.
             OSError: As well, or what carries the messages has ended.
         """
-        found = asked(data, account)
+        found = inbox.asked(data, account)
         self._counts.taken[KINDS[type(found)]] += 1
         if isinstance(found, SubmissionAsked):
             await self._submit(found, data, traceparent)
-        elif isinstance(found, AbortAsked):
+        elif isinstance(found, inbox.AbortAsked):
             await self._abort(found, data, message_id)
         elif isinstance(found, Refusal):
             await self._refuse(found, data, message_id)
@@ -146,14 +141,10 @@ class MessageService(ABC):
         try:
             kept = await self._house.submit(data, found.message, self.via, self.way, traceparent)
         except TaskRefused as why:
-            reused = self._house.tasks().keys.get((found.caller_id, found.message.message_id))
-            rejected = (
-                Rejected("invalid_input", Text("hcp.key_reused"))
-                if reused
-                else Rejected("resource_unavailable", str(why), None, Text("hcp.advice.later"))
-            )
-            message_id = found.message.message_id
-            await self._refuse(Refusal(found.caller_id, message_id, rejected), data, message_id)
+            rejected = Rejected("resource_unavailable", str(why), None, Text("hcp.advice.later"))
+            if self._house.tasks().keys.get((found.caller_id, found.message.message_id)):
+                rejected = Rejected("invalid_input", Text("hcp.key_reused"))
+            await self._refuse_submission(found, rejected, data)
             return
         if kept.opening:
             await self._open(kept)  # nothing else is due of it yet
@@ -162,8 +153,7 @@ class MessageService(ABC):
             task = self._house.tasks().by_id[kept.task_id]
             if not self._outbox.may_tell(task):
                 rejected = Rejected("forbidden", Text("data.again"), None, Text("data.amqps"))
-                message_id = found.message.message_id
-                await self._refuse(Refusal(found.caller_id, message_id, rejected), b"", message_id)
+                await self._refuse_submission(found, rejected, b"")
                 return
             for batch in await asyncio.to_thread(list, self._outbox.again(task)):
                 await self._publish_all(batch)
@@ -178,7 +168,7 @@ class MessageService(ABC):
         finally:
             self._opening.discard(kept.session_id)
 
-    async def _abort(self, found: AbortAsked, data: bytes, message_id: str | None) -> None:
+    async def _abort(self, found: inbox.AbortAsked, data: bytes, message_id: str | None) -> None:
         ended = await self._house.abort(
             found.caller_id, found.session_id, found.token, found.reason
         )
@@ -192,19 +182,21 @@ class MessageService(ABC):
                 said = await asyncio.to_thread(self._outbox.closed_already, task, found.session_id)
                 await self._publish_all(said)
 
+    async def _refuse_submission(
+        self, found: SubmissionAsked, rejected: Rejected, data: bytes
+    ) -> None:
+        message_id = found.message.message_id
+        await self._refuse(Refusal(found.caller_id, message_id, rejected), data, message_id)
+
     async def _refuse(self, found: Refusal, data: bytes, message_id: str | None) -> None:
         self._counts.rejected += 1
+        own_id, reply_to, rejected = Chance(None).uuid4(), found.in_reply_to, found.rejected
         message = answers.task_rejected(
-            message_id=Chance(None).uuid4(),
-            timestamp=now_text(),
-            in_reply_to=found.in_reply_to,
-            rejected=found.rejected,
+            message_id=own_id, timestamp=now_text(), in_reply_to=reply_to, rejected=rejected
         )
         batch = Batch(found.caller_id, "none", (Outgoing(0, message),), 0)
         if not await self._publish_all(batch):  # it has no queue, so its message is all there is
-            await self.dead_letter(
-                data, message_id, Unanswerable(str(found.rejected.reason_message))
-            )
+            await self.dead_letter(data, message_id, Unanswerable(str(rejected.reason_message)))
 
     # ---- what is told
 
@@ -253,21 +245,18 @@ class MessageService(ABC):
 
     async def _publish_all(self, batch: Batch) -> int:
         """Publish messages in their order; return how many the broker confirmed without a gap."""
-        sent = 0
-        for window in _windows(batch.messages):
-            confirmed = await asyncio.gather(
-                *(self.publish(batch, each.message) for each in window)
-            )
-            for each in confirmed:
-                if not each:
-                    return sent
-                sent += 1
-        return sent
+        for at in range(0, len(batch.messages), WINDOW):
+            window = batch.messages[at : at + WINDOW]
+            sending = (self.publish(batch, each.message) for each in window)
+            confirmed = await asyncio.gather(*sending)
+            if not all(confirmed):
+                return at + confirmed.index(False)
+        return len(batch.messages)
 
 
 KINDS: Final[dict[type, str]] = {
     SubmissionAsked: "submission",
-    AbortAsked: "abort",
+    inbox.AbortAsked: "abort",
     Refusal: "refused",
     Unanswerable: "unreadable",
 }
@@ -291,7 +280,3 @@ def _turn(due: Iterable[Batch]) -> list[Batch]:
         if count >= TURN_MESSAGES:
             break
     return turn
-
-
-def _windows(messages: tuple[Outgoing, ...]) -> Iterable[tuple[Outgoing, ...]]:
-    return (messages[at : at + WINDOW] for at in range(0, len(messages), WINDOW))

@@ -10,13 +10,15 @@ import sqlite3
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, takewhile
+from itertools import chain
 from pathlib import Path
 from typing import Final, Self
 
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
+from labharness.faces.service.open_sessions import OpenSessions, is_over
 from labharness.faces.service.session_messages import (
     AFTER,
+    Ending,
     Outgoing,
     SessionState,
     before_closing,
@@ -33,7 +35,6 @@ from labharness.journal.encryption import KeyMissing
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.message_store import MESSAGES_MAX, MessageStore
 from labharness.lab.house.orders import RECORDS_MAX, RunFiles, next_records
-from labharness.lab.house.sessions import session_of
 from labharness.protocols.hcp.terms import OPEN
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.desk.left_behind import LeftBehind
@@ -61,6 +62,13 @@ BUSY_S_MAX: Final = 5.0
 """Longest wait (s) for another process that reads the file."""
 
 
+OPENED: Final = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=OFF",
+    "CREATE TABLE IF NOT EXISTS sent (session_id TEXT PRIMARY KEY, position INTEGER)",
+)
+
+
 class Positions:
     """The positions of one lab.
 
@@ -72,14 +80,9 @@ class Positions:
         self._database = sqlite3.connect(
             path, timeout=BUSY_S_MAX, isolation_level=None, check_same_thread=False
         )
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute("PRAGMA synchronous=OFF")
-        self._database.execute(
-            "CREATE TABLE IF NOT EXISTS sent (session_id TEXT PRIMARY KEY, position INTEGER)"
-        )
-        self._known: dict[str, int] = dict(
-            self._database.execute("SELECT session_id, position FROM sent")
-        )
+        for each in OPENED:
+            self._database.execute(each)
+        self._known: dict[str, int] = dict(self._database.execute("SELECT * FROM sent"))
 
     def of(self, session_id: str) -> int:
         """Return the position of the last message that was sent."""
@@ -156,8 +159,7 @@ class Outbox:
         self._positions = positions
         self._new_id = new_id
         self._timestamp = timestamp
-        self._newest = ""  # of the sessions that were looked at
-        self._untold: dict[str, None] = {}  # sessions that are not known to be finished
+        self._sessions = OpenSessions()
 
     def due(
         self, tasks: Tasks, away: Container[str] = (), opening: Container[str] = ()
@@ -172,12 +174,9 @@ class Outbox:
             away: Callers that nothing can be sent to now; nothing is read for them.
             opening: Sessions that are told of their receipt now, elsewhere.
         """
-        self._look(tasks)
-        for session_id in list(self._untold):
-            task, run = session_of(tasks, session_id)
-            never = task is None or (run is None and bool(task.attempts))
-            if task is None or never or self._positions.of(session_id) == FINISHED:
-                self._untold.pop(session_id, None)
+        for session_id, task, run in self._sessions.look(tasks, self._is_this_way):
+            if self._positions.of(session_id) == FINISHED:
+                self._sessions.drop(session_id)
             elif (
                 task.requested_by not in away
                 and session_id not in opening
@@ -189,22 +188,13 @@ class Outbox:
                 except (JournalFailed, OSError) as why:
                     LOG.warning("session %s waits: %s", session_id, why)
 
+    def _is_this_way(self, task: Task) -> bool:
+        return task.profile.get("via") == self.via
+
     def _only_waits(self, task: Task, session_id: str, run: Attempt | None) -> bool:
         """Return whether all there is of a session was sent, because its run has not begun."""
         sent = self._positions.of(session_id)
         return run is None and sent > NOTHING_SENT and task.status not in TERMINAL
-
-    def _look(self, tasks: Tasks) -> None:
-        """Note the sessions that were opened since the last look, if they are told this way.
-
-        Those that are finished are looked at once, however many the lab ever had.
-        """
-        new = list(takewhile(lambda each: each != self._newest, reversed(tasks.sessions)))
-        for session_id in reversed(new):
-            task = tasks.by_id[tasks.sessions[session_id]]
-            if task.profile.get("via") == self.via:
-                self._untold[session_id] = None
-        self._newest = new[0] if new else self._newest
 
     def may_tell(self, task: Task) -> bool:
         """Return whether a task is open, or the way is secured; a rejection holds nothing."""
@@ -225,7 +215,7 @@ class Outbox:
 
     def _of(self, tasks: Tasks, caller_id: str) -> Iterator[Task]:
         for task in tasks.by_id.values():
-            if task.profile.get("via") == self.via and task.requested_by == caller_id:
+            if self._is_this_way(task) and task.requested_by == caller_id:
                 yield task
 
     def is_due(self, batch: Batch) -> bool:
@@ -281,9 +271,7 @@ class Outbox:
         after = self._kept.kept(session_id, "after")
         number = state_after(self._whole(session_id), SessionState()).sequence
         number += sum(each.type == "event" for each in after) + 1
-        message = closed_already(
-            session_id, number, new_id=self._new_id, timestamp=self._timestamp()
-        )
+        message = closed_already(session_id, number, self._new_id(), self._timestamp())
         if len(after) < MESSAGES_MAX:  # one caller's aborts do not fill the disk
             self._kept.keep(session_id, "after", *after, message)
         told = (Outgoing(AFTER + len(after), message),)
@@ -300,8 +288,7 @@ class Outbox:
         records = [] if sent >= AFTER else next_records(self._runs, session_id, max(sent, 0))
         more = len(records) == RECORDS_MAX
         records = before_closing(records)
-        over = task.status in TERMINAL if run is None else run.ended_at_s is not None
-        over = over and not more
+        over = is_over(task, run) and not more
         if over and not any(each.kind == "terminal" for each in records):
             self._end(task, session_id, run, state_after(self._whole(session_id), SessionState()))
         told = records or sent == NOTHING_SENT
@@ -332,22 +319,13 @@ class Outbox:
         """Keep the end of a session whose run left none, before any of it is sent."""
         if found.ended or self._kept.kept(session_id, "after"):
             return
-        ends = end_of_lost(
-            task,
-            run,
-            session_id,
-            found,
-            left=self._left_by(session_id, run),
-            accepted=self._kept.on_receipt(session_id) is not None,
-            new_id=self._new_id,
-            timestamp=self._timestamp(),
-        )
-        self._kept.keep(session_id, "after", *ends)
-
-    def _left_by(self, session_id: str, run: Attempt | None) -> LeftBehind:
         unread = run is None or run.error_code == KeyMissing.code
         gone = unread or not self._runs.begun(session_id)
-        return LeftBehind() if gone else self._left_behind(Path(self._runs.folder(session_id)))
+        left = LeftBehind() if gone else self._left_behind(Path(self._runs.folder(session_id)))
+        accepted = self._kept.on_receipt(session_id) is not None
+        ending = Ending(session_id, found, self._new_id, self._timestamp())
+        ends = end_of_lost(task, run, ending, left=left, accepted=accepted)
+        self._kept.keep(session_id, "after", *ends)
 
     def _from(
         self, task: Task, session_id: str, sent: int, records: Iterable[Record]
@@ -355,13 +333,10 @@ class Outbox:
         on_receipt = self._kept.kept(session_id, "created")
         if sent < 0:
             yield from on_receipt_in_order(on_receipt)
-        accepted = self._kept.kept(session_id, "accepted")
+        accepted = next(iter(self._kept.kept(session_id, "accepted")), None)
+        reply_to, opened = str(task.profile.get("message_id", "")), bool(on_receipt)
         yield from messages_of(
-            session_id,
-            records,
-            opened=bool(on_receipt),
-            accepted=accepted[0] if accepted else None,
-            in_reply_to=str(task.profile.get("message_id", "")),
+            session_id, records, opened=opened, accepted=accepted, in_reply_to=reply_to
         )
 
     def _after(self, session_id: str) -> list[Outgoing]:

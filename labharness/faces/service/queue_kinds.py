@@ -79,20 +79,13 @@ def seen(version: str, nodes: Iterable[Row], hosts: Iterable[Row], queues: Itera
     """
     begins = tuple(f"{each}." for each in BOUNDS)
     defaults = [each.get("default_queue_type") for each in hosts if each["name"] == VHOST]
-    found = (e for e in queues if e["vhost"] == VHOST and e["name"].startswith(begins))
-    return Kinds(
-        nodes=len(list(nodes)),
-        version=version,
-        default="".join(CLASSIC if each in UNSAID else str(each) for each in defaults),
-        queues=tuple(
-            QueueSeen(
-                each["name"],
-                each.get("type", CLASSIC),
-                (each.get("arguments") or {}).get(SINGLE) is True,
-            )
-            for each in found
-        ),
-    )
+    default = "".join(CLASSIC if each in UNSAID else str(each) for each in defaults)
+    found = []
+    for each in queues:
+        if each["vhost"] == VHOST and each["name"].startswith(begins):
+            single = (each.get("arguments") or {}).get(SINGLE) is True
+            found.append(QueueSeen(each["name"], each.get("type", CLASSIC), single))
+    return Kinds(len(list(nodes)), version, default, tuple(found))
 
 
 def kind_differences(parties: Parties, kinds: Kinds, *, asked: bool) -> Iterator[Text]:
@@ -111,10 +104,10 @@ def kind_differences(parties: Parties, kinds: Kinds, *, asked: bool) -> Iterator
         line = control("delete_queue", "--vhost", VHOST, "--if-empty", "--if-unused", each.name)
         yield Text("broker.queue_kind", name=each.name, value=each.kind, line=line)
     commands = wire.command_queue(parties.callee_id)
-    of_commands = [each for each in kinds.queues if each.name == commands]
-    if not of_commands:
+    own = next((each for each in kinds.queues if each.name == commands), None)
+    if own is None:
         yield Text("broker.missing", kind=Text("broker.queues"), name=commands)
-    if any(each.kind == QUORUM and not each.single for each in of_commands):
+    elif own.kind == QUORUM and not own.single:
         line = control("delete_queue", "--vhost", VHOST, commands)  # takes no conditions here
         yield Text("broker.queue_shared", name=commands, line=line)
 
@@ -128,13 +121,6 @@ def _default_differs(kinds: Kinds) -> Text:
     version = kinds.version
     numbers = re.findall(r"\d+", version.partition("-")[0])  # 4.1.0-rc.1 is 4, 1, 0
     if tuple(map(int, numbers)) < CHANGES_SINCE:
-        since = ".".join(map(str, CHANGES_SINCE))
-        return Text(
-            "broker.default_fixed",
-            name=VHOST,
-            value=is_,
-            version=version,
-            since=since,
-            line=line,
-        )
+        versions = {"version": version, "since": ".".join(map(str, CHANGES_SINCE))}
+        return Text("broker.default_fixed", name=VHOST, value=is_, line=line, **versions)
     return Text("broker.default_kind", name=VHOST, value=is_, line=line)

@@ -53,18 +53,16 @@ class Right(NamedTuple):
     operations: tuple[Operation, ...]
 
 
-OWN_QUEUE: Final[tuple[Operation, ...]] = OPERATIONS
-"""To declare a queue, to bind it, and to take from it. To publish to it takes an exchange."""
-
 TABLE: Final = (
     Right(LAB, wire.COMMANDS, ("configure", "read")),
     Right(LAB, wire.EVENTS, ("configure", "write")),
     Right(LAB, wire.DEAD, OPERATIONS),
-    Right(LAB, wire.command_queue("{callee}"), OWN_QUEUE),
-    Right(LAB, wire.dead_queue("{callee}"), OWN_QUEUE),
+    # to declare a queue, to bind it, and to take from it: to publish to it takes an exchange
+    Right(LAB, wire.command_queue("{callee}"), OPERATIONS),
+    Right(LAB, wire.dead_queue("{callee}"), OPERATIONS),
     Right(CALLER, wire.COMMANDS, ("write",)),
     Right(CALLER, wire.EVENTS, ("read",)),
-    Right(CALLER, wire.event_queue("{caller}"), OWN_QUEUE),
+    Right(CALLER, wire.event_queue("{caller}"), OPERATIONS),
 )
 
 DECLARING: Final = (
@@ -188,12 +186,10 @@ def policies(*, quorum: bool) -> list[dict[str, Any]]:
     classic queue, because that knows no limit of deliveries; so the others stay in force there.
     """
     found = [_policy(begin, begin, PRIORITY, bounds) for begin, bounds in BOUNDS.items()]
-    limit = {"delivery-limit": DELIVERIES_MAX}
-    return found + [
-        _policy(f"{begin}.quorum", begin, PRIORITY + 1, {**bounds, **limit})
-        for begin, bounds in BOUNDS.items()
-        if quorum
-    ]
+    for begin, bounds in BOUNDS.items() if quorum else ():
+        limited = {**bounds, "delivery-limit": DELIVERIES_MAX}
+        found.append(_policy(f"{begin}.quorum", begin, PRIORITY + 1, limited))
+    return found
 
 
 def _policy(name: str, begin: str, priority: int, bounds: Row) -> dict[str, Any]:
@@ -227,8 +223,8 @@ def definitions(
             if user in hashes
         ],
         "vhosts": [{"name": VHOST}],
-        "permissions": [{**parties.permission(user)} for user in parties.users],
-        "topic_permissions": [{**parties.topics(user)} for user in parties.users],
+        "permissions": [*map(parties.permission, parties.users)],
+        "topic_permissions": [*map(parties.topics, parties.users)],
         "policies": policies(quorum=quorum),
         "exchanges": [
             {**of_exchange, "name": name, "type": kind} for name, kind in wire.EXCHANGES.items()
@@ -301,9 +297,8 @@ def differences(parties: Parties, found: Definitions, *, quorum: bool = False) -
             for field, value in row.items():
                 is_, should = _plain(have[key].get(field)), _plain(value)
                 if field not in _NOT_COMPARED and is_ != should:
-                    yield Text(
-                        "broker.differs", kind=told, name=key, field=field, value=is_, wanted=should
-                    )
+                    named = {"kind": told, "name": key, "field": field}
+                    yield Text("broker.differs", **named, value=is_, wanted=should)
     yield from _shadowed(parties, found)
     yield from _strangers(parties, found)
 

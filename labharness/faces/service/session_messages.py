@@ -159,31 +159,19 @@ def _message(
 
 
 def end_of_lost(
-    task: Task,
-    run: Attempt | None,
-    session_id: str,
-    found: SessionState,
-    *,
-    left: LeftBehind,
-    accepted: bool,
-    new_id: Callable[[], str],
-    timestamp: str,
+    task: Task, run: Attempt | None, ending: "Ending", *, left: LeftBehind, accepted: bool
 ) -> tuple[HcpMessage, ...]:
     """Return the messages that end a session without a terminal message in its journal.
 
     Args:
         task: Its task, which is at its end or has another attempt.
         run: The attempt; ``None`` where it never had one.
-        session_id: Of the session.
-        found: Its state as the journal leaves it.
+        ending: Makes them, from the state in which the journal leaves the session.
         left: Of its results.
         accepted: It was accepted on receipt.
-        new_id: Mints the ids of the messages.
-        timestamp: Of now.
     """
-    ending = _Ending(session_id, found, new_id, timestamp)
     aborted = task.cancel_requested or task.status == "cancelled"
-    state, why = found.state, str(Text("hcp.lost.reason"))
+    state, why = ending.state, str(Text("hcp.lost.reason"))
     if accepted and state == "PENDING":  # its run has left nothing
         ending.become("RUNNING", "accepted")
         why = Text("hcp.lost.unbegun")
@@ -199,13 +187,11 @@ def end_of_lost(
     return tuple(ending.said)
 
 
-def closed_already(
-    session_id: str, sequence: int, *, new_id: Callable[[], str], timestamp: str
-) -> HcpMessage:
+def closed_already(session_id: str, sequence: int, message_id: str, timestamp: str) -> HcpMessage:
     """Return the answer to an abort of a session that has ended (ruling 10b)."""
     data = {"code": "session_already_closed", "message": Text("hcp.closed_already"), "details": {}}
     return answers.event(
-        message_id=new_id(),
+        message_id=message_id,
         timestamp=timestamp,
         session_id=session_id,
         event_type="warning",
@@ -214,7 +200,7 @@ def closed_already(
     )
 
 
-class _Ending:
+class Ending:
     """The messages of an end, numbered on from the last event of the journal."""
 
     def __init__(
@@ -228,6 +214,7 @@ class _Ending:
         self.said: list[HcpMessage] = []
 
     def become(self, to: str, reason: str) -> None:
+        """Tell of another state."""
         before, self.state = self.state, next_state(self.state, to)
         self._event("state_changed", {"from_state": before, "to_state": to, "reason": reason})
 
@@ -239,6 +226,7 @@ class _Ending:
             self.become("ABORTED" if self.state == "ABORTING" else "FAILED", reason)
 
     def close(self, reason: str) -> None:
+        """Tell that the session is closed."""
         self._event("session_closed", {"final_state": self.state, "reason": reason})
 
     def as_rejected(self, task: Task, *, aborted: bool) -> tuple[HcpMessage, ...]:
@@ -250,31 +238,24 @@ class _Ending:
         if task.status_reason and (aborted or task.error_code == code):
             why = task.status_reason
         again = None if aborted else Text("hcp.lost.again")
-        self.said.append(
-            answers.task_rejected(
-                message_id=self._new_id(),
-                timestamp=self._timestamp,
-                in_reply_to=str(task.profile.get("message_id", "")),
-                rejected=Rejected(code, why, suggestion=again),
-            )
-        )
+        rejected = Rejected(code, why, suggestion=again)
+        reply_to = str(task.profile.get("message_id", ""))
+        told = answers.task_rejected(in_reply_to=reply_to, rejected=rejected, **self._head())
+        self.said.append(told)
         self.close(code)
         return tuple(self.said)
 
     def _event(self, event_type: str, data: dict[str, str]) -> None:
         self._sequence += 1
-        self.said.append(
-            answers.event(
-                message_id=self._new_id(),
-                timestamp=self._timestamp,
-                session_id=self._session_id,
-                event_type=event_type,
-                sequence=self._sequence,
-                data=data,
-            )
-        )
+        session_id, number = self._session_id, self._sequence
+        told = {"event_type": event_type, "session_id": session_id, **self._head()}
+        self.said.append(answers.event(sequence=number, data=data, **told))
+
+    def _head(self) -> dict[str, str]:
+        return {"message_id": self._new_id(), "timestamp": self._timestamp}
 
     def failed(self, task: Task, run: Attempt | None, left: LeftBehind) -> None:
+        """Answer with the failure of a run, and with what it has left."""
         points = () if run is None else run.checkpoint_refs
         late = task.status == "timed_out"
         details = {
@@ -289,8 +270,7 @@ class _Ending:
             way_out = Text("advice.resume", session=session, checkpoint=last)
         self.said.append(
             answers.task_failed(
-                message_id=self._new_id(),
-                timestamp=self._timestamp,
+                **self._head(),
                 session_id=self._session_id,
                 error_code="timeout" if late else "execution_error",
                 error_message=task.status_reason if late else Text("hcp.lost.failed"),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.broker import cancelled
+from labharness.faces.broker.connection import cancelled
 from labharness.faces.service.audience import for_caller
 from labharness.faces.service.inbox import Unanswerable, claimed
 from labharness.faces.service.message_service import MessageService
@@ -18,6 +18,7 @@ from labharness.faces.service.outbox import Batch, Outbox, outbox_of
 from labharness.instruments.link.pipes import LinesIn, LinesOut
 from labharness.lab.house.access import HouseAccess
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, HcpMessage, encode
+from labharness.work.task.record import Tasks
 
 VIA: Final = "stdio"
 
@@ -69,16 +70,14 @@ class _Pipes(MessageService):
         async for line in self._in.lines():
             self._caller_id = self._caller_id or claimed(line)
             await self.take_until_kept(line, self._caller_id)
-        while not self._outbox.all_sent(  # noqa: ASYNC110 - it is another task that sends
-            self._house.tasks(), self._caller_id
-        ):
-            await asyncio.sleep(LOOK_S)
+        await self._until(self._outbox.all_sent)
 
     async def ended(self) -> None:
         """Wait until the tasks of the caller have ended, told or not."""
-        while not self._outbox.all_ended(  # noqa: ASYNC110 - it is another process that ends them
-            self._house.tasks(), self._caller_id
-        ):
+        await self._until(self._outbox.all_ended)
+
+    async def _until(self, done: Callable[[Tasks, str], bool]) -> None:
+        while not done(self._house.tasks(), self._caller_id):  # noqa: ASYNC110 - others send and end
             await asyncio.sleep(LOOK_S)
 
     async def publish(self, batch: Batch, message: HcpMessage) -> bool:

@@ -17,30 +17,25 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from importlib.metadata import version
-from itertools import count, takewhile
 from queue import Empty, Full, Queue
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from labharness.core.clock import steady_s, wall_clock_utc
-from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.faces.service.counts import Counts
+from labharness.faces.service.open_sessions import OpenSessions, is_over
 from labharness.journal import JournalFailed
 from labharness.journal.chain import Record
 from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.house_commands import Submitted
 from labharness.lab.house.intake import ReceivedSubmission
-from labharness.lab.house.sessions import session_of
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import DATA_CLASSES
 from labharness.work.admission.confidential import Way
 from labharness.work.task.record import Attempt, Task
 from labharness.work.task.states import TERMINAL
-
-if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import ReadableSpan
 
 LOG = logging.getLogger(__name__)
 
@@ -50,7 +45,7 @@ TRACEPARENT: Final = "traceparent"
 _TRACEPARENT: Final = re.compile(
     r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
 )
-SAMPLED: Final = 0x01
+_WORD: Final = re.compile(r"[A-Za-z0-9_.-]{0,64}")
 
 SPANS_MAX: Final = 4_096
 """Spans that wait to be sent; further ones are dropped."""
@@ -67,9 +62,6 @@ LOOK_S: Final = 1.0
 FLUSH_S_MAX: Final = 3.0
 """Longest time (s) that a service which ends waits for its last spans."""
 
-TRACES_PATH: Final = "/v1/traces"
-"""The path of the protocol, for an address without one."""
-
 CLOCKS_APART_S: Final = 3_600.0
 """A run whose own time is farther from the house's is one in virtual time: its spans then begin
 when the house began it, and last as long as they did for the line."""
@@ -77,11 +69,8 @@ when the house began it, and last as long as they did for the line."""
 STAGES_MAX: Final = 256
 """Stages of one run that have a span; a plan has about ten."""
 
-WORD_CHARACTERS: Final = 64
 
-
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """Where the spans of a session belong.
 
     Attributes:
@@ -97,8 +86,7 @@ class Context:
     sampled: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """One span, in seconds since 1970, UTC.
 
     Attributes:
@@ -111,11 +99,14 @@ class Span:
     parent_id: int
     begin_s: float
     end_s: float
-    attributes: Mapping[str, str | int] = field(default_factory=dict)
+    attributes: Mapping[str, str | int] = {}
     status: str = "UNSET"
 
 
 Waiting = tuple[Context, Span]
+
+Take = Callable[[Sequence[Waiting]], bool]
+"""Sends spans; returns whether they were taken. It may block, and is called in a thread."""
 
 
 def traceparent_of(text: object) -> str:
@@ -139,8 +130,7 @@ def context_of(session_id: str, traceparent: str) -> Context:
     if not traceparent:
         return Context(_hashed(16, f"trace {session_id}"), root_id)
     _, trace_id, parent_id, flags = traceparent.split("-")
-    sampled = bool(int(flags, 16) & SAMPLED)
-    return Context(int(trace_id, 16), root_id, int(parent_id, 16), sampled)
+    return Context(int(trace_id, 16), root_id, int(parent_id, 16), bool(int(flags, 16) & 1))
 
 
 def _hashed(size: int, what: str) -> int:
@@ -178,13 +168,15 @@ def spans_of(
     well = seen.end == "task_completed" or (not seen.end and task.status == "completed")
     status = "OK" if well else "ERROR"
     root = Span("task", context.root_id, context.parent_id, begin_s, end_s, told, status)
-    return [root, *_children(session_id, context.root_id, begin_s, run, seen)]
+    if run is None:
+        return [root]
+    at_s = {**seen.at_s, "begin": begin_s, "started": run.started_at_s}
+    return [root, *_children(session_id, context.root_id, at_s, seen.stages)]
 
 
 def _word(value: object) -> str:
     """Return a code as an attribute; what is no code of ours is left out."""
-    text = str(value)
-    return text if re.fullmatch(r"[A-Za-z0-9_.-]*", text) and len(text) <= WORD_CHARACTERS else ""
+    return text if _WORD.fullmatch(text := str(value)) else ""
 
 
 @dataclass(slots=True)
@@ -223,27 +215,22 @@ def _seen(run: Attempt | None, records: Iterable[Record]) -> _Seen:
 
 def _timed(run: Attempt | None, records: Iterable[Record]) -> Iterator[tuple[Record, float]]:
     """Return each record with its time; of a run in lab time each event states its own."""
-    base_s, last_s, lab_time = None, 0.0, False
+    began_s, base_s, last_s, lab_time = 0.0 if run is None else run.started_at_s, None, 0.0, False
     for each in records:
-        base_s = _base_s(run, each) if base_s is None else base_s
-        last_s = last_s or base_s + each.at_s
-        at_s = base_s + each.at_s
-        if lab_time := lab_time or "metadata" in each.body:
-            own = each.body.get("timestamp")
-            at_s = max(last_s, datetime.fromisoformat(str(own)).timestamp() if own else 0.0)
-        last_s = at_s
-        yield each, at_s
+        own_s = _own_s(each)
+        if base_s is None:  # the second since 1970 at which the run's own time was 0
+            near = own_s is not None and abs(own_s - began_s) <= CLOCKS_APART_S
+            base_s = (max(own_s or 0.0, began_s) if near else began_s) - each.at_s
+            last_s = base_s + each.at_s
+        lab_time = lab_time or "metadata" in each.body
+        last_s = max(last_s, own_s or 0.0) if lab_time else base_s + each.at_s
+        yield each, last_s
 
 
-def _base_s(run: Attempt | None, first: Record) -> float:
-    """Return the second since 1970 at which the run's own time was 0."""
-    began_s = 0.0 if run is None else run.started_at_s
-    try:
-        own_s = datetime.fromisoformat(str(first.body["timestamp"])).timestamp()
-    except (KeyError, ValueError):
-        own_s = began_s
-    near = abs(own_s - began_s) <= CLOCKS_APART_S
-    return (max(own_s, began_s) if near else began_s) - first.at_s
+def _own_s(record: Record) -> float | None:
+    with suppress(KeyError, ValueError):
+        return datetime.fromisoformat(str(record.body["timestamp"])).timestamp()
+    return None
 
 
 PARTS: Final = (
@@ -257,39 +244,34 @@ PARTS: Final = (
 
 
 def _children(
-    session_id: str, root_id: int, begin_s: float, run: Attempt | None, seen: _Seen
+    session_id: str, root_id: int, at_s: Mapping[str, float], stages: Sequence[tuple[str, float]]
 ) -> Iterator[Span]:
-    if run is None:
-        return
-    at_s = {**seen.at_s, "begin": begin_s, "started": run.started_at_s}
-    numbers = count(1)  # of names that come again
-
-    def span(name: str, begin_s: float, end_s: float, parent_id: int = root_id) -> Span:
-        span_id = _hashed(8, f"span {session_id} {next(numbers)} {name}")
-        return Span(name, span_id, parent_id, begin_s, max(begin_s, end_s))
-
+    parts: list[tuple[str, float, float]] = []
     for name, begin, ends in PARTS:
         end = next((each for each in ends if each in at_s), "")
         if begin in at_s and end:
-            yield (part := span(name, at_s[begin], at_s[end]))
-    if "task_accepted" not in at_s:
-        return
-    done_s = at_s.get("step", at_s["last"])
-    ends_s = [*(each for _, each in seen.stages[1:]), done_s]
-    for (stage, since_s), until_s in zip(seen.stages, ends_s, strict=False):
-        yield span(f"stage {stage}", since_s, until_s, part.span_id)
-    yield span("answer", done_s, at_s["last"], part.span_id)
+            parts.append((name, at_s[begin], at_s[end]))
+    within_run = len(parts)
+    if "task_accepted" in at_s:
+        done_s = at_s.get("step", at_s["last"])
+        ends_s = [*(each for _, each in stages[1:]), done_s]
+        for (stage, since_s), until_s in zip(stages, ends_s, strict=False):
+            parts.append((f"stage {stage}", since_s, until_s))
+        parts.append(("answer", done_s, at_s["last"]))
+    parent_id = root_id
+    for number, (name, begin_s, end_s) in enumerate(parts, 1):  # some names come again
+        span_id = _hashed(8, f"span {session_id} {number} {name}")
+        yield Span(name, span_id, parent_id, begin_s, max(begin_s, end_s))
+        if number == within_run:
+            parent_id = span_id  # of the run
 
 
-# ---- the far end
-
-
-class BadCollector(LabError, ValueError, code="bad_collector"):
+class BadCollector(CodedError, ValueError, code="bad_collector"):
     """The address of a collector of traces cannot be used; the message says why."""
 
 
-class Collector:
-    """The far end: takes spans, one request after the other.
+def collector_at(url: str, lab_id: str) -> Take:
+    """Return what has a collector take spans, one request after the other.
 
     Args:
         url: Of the collector; without a path, the protocol's own.
@@ -299,78 +281,62 @@ class Collector:
         BadCollector: The address is none of a web server.
         ModuleNotFoundError: The extra ``telemetry`` is not installed.
     """
-
-    def __init__(self, url: str, lab_id: str) -> None:
-        parts = urlsplit("")
-        with suppress(ValueError):
-            parts = urlsplit(url if urlsplit(url).port != 0 else "")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise BadCollector(Text("traces.url", url=url))
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
-
-        # what is not taken is counted, and told once: not a line for each try
-        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
-        whole = url if parts.path.strip("/") else f"{url.rstrip('/')}{TRACES_PATH}"
-        self._exporter = OTLPSpanExporter(endpoint=whole, timeout=EXPORT_S_MAX)
-        names = {"service.name": "labharness", "service.version": version("labharness")}
-        self._resource = Resource({**names, "labharness.lab": lab_id})
-
-    def take(self, spans: Sequence[Waiting]) -> bool:
-        """Return whether the collector has taken the spans."""
-        from opentelemetry.sdk.trace.export import SpanExportResult
-
-        made = [_readable(context, span, self._resource) for context, span in spans]
-        return self._exporter.export(made) is SpanExportResult.SUCCESS
-
-
-def _readable(context: Context, span: Span, resource: Any) -> "ReadableSpan":  # noqa: ANN401 - of an extra
+    parts = urlsplit("")
+    with suppress(ValueError):
+        parts = urlsplit(url if urlsplit(url).port != 0 else "")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadCollector("traces.url", url=url)
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.trace.export import SpanExportResult
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
     from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-    flags = TraceFlags(TraceFlags.SAMPLED)
-    remote = span.parent_id == context.parent_id
-    parent = SpanContext(context.trace_id, span.parent_id, remote, flags)
-    return ReadableSpan(
-        span.name,
-        context=SpanContext(context.trace_id, span.span_id, False, flags),
-        parent=parent if span.parent_id else None,
-        resource=resource,
-        attributes=span.attributes,
-        kind=SpanKind.CONSUMER if span.span_id == context.root_id else SpanKind.INTERNAL,
-        status=Status(StatusCode[span.status]),
-        start_time=round(span.begin_s * 1e9),
-        end_time=round(span.end_s * 1e9),
-        instrumentation_scope=InstrumentationScope("labharness", version("labharness")),
+    # what is not taken is counted, and told once: not a line for each try
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+    whole = url if parts.path.strip("/") else f"{url.rstrip('/')}/v1/traces"  # as OTLP has it
+    exporter = OTLPSpanExporter(endpoint=whole, timeout=EXPORT_S_MAX)
+    flags, scope = TraceFlags(1), InstrumentationScope("labharness", version("labharness"))
+    names = {"service.name": scope.name, "service.version": scope.version}
+    resource = Resource({**names, "labharness.lab": lab_id})
+
+    def readable(context: Context, span: Span) -> ReadableSpan:
+        remote = span.parent_id == context.parent_id
+        parent = SpanContext(context.trace_id, span.parent_id, remote, flags)
+        return ReadableSpan(
+            span.name,
+            context=SpanContext(context.trace_id, span.span_id, False, flags),
+            parent=parent if span.parent_id else None,
+            resource=resource,
+            attributes=span.attributes,
+            kind=SpanKind.CONSUMER if span.span_id == context.root_id else SpanKind.INTERNAL,
+            status=Status(StatusCode[span.status]),
+            start_time=round(span.begin_s * 1e9),
+            end_time=round(span.end_s * 1e9),
+            instrumentation_scope=scope,
+        )
+
+    return lambda spans: (
+        exporter.export([readable(*each) for each in spans]) is SpanExportResult.SUCCESS
     )
-
-
-# ---- on their way
 
 
 class Traces:
     """The spans of one house on their way.
 
     Args:
-        take: Sends spans; returns whether they were taken. It may block, and is called in a thread.
+        take: Sends spans.
         counts: Where sent and dropped spans are counted.
         tell: Called with a line for people when a collector stops taking spans.
     """
 
-    def __init__(
-        self,
-        take: Callable[[Sequence[Waiting]], bool],
-        counts: Counts,
-        tell: Callable[[str], None],
-    ) -> None:
-        self._take = take
-        self._counts = counts
-        self._tell = tell
+    def __init__(self, take: Take, counts: Counts, tell: Callable[[str], None]) -> None:
+        self._take, self._tell, self._counts = take, tell, counts.spans
         self._queue: Queue[Waiting] = Queue(SPANS_MAX)
         self._ending = False
-        self._newest: str | None = None  # of the sessions that were looked at
-        self._open: dict[str, None] = {}  # sessions that have not ended, or are not known to have
+        self._sessions = OpenSessions()
+        self._looked = False
         self._thread = Thread(target=self._send, name="traces", daemon=True)
         self._thread.start()
 
@@ -380,7 +346,7 @@ class Traces:
             try:
                 self._queue.put_nowait((context, span))
             except Full:
-                self._counts.spans["dropped"] += 1
+                self._counts["dropped"] += 1
 
     def _send(self) -> None:
         """Send what waits, in a thread: a collector may take its time."""
@@ -393,13 +359,12 @@ class Traces:
                     batch.append(self._queue.get_nowait())
             if not batch:
                 continue
-            was_well = well
+            was_well, well = well, False
             try:
                 well = self._take(batch)
             except Exception:  # whatever an exporter does, no run is to notice
                 LOG.warning("spans could not be sent", exc_info=True)
-                well = False
-            self._counts.spans["sent" if well else "dropped"] += len(batch)
+            self._counts["sent" if well else "dropped"] += len(batch)
             if was_well and not well:
                 self._tell(Text("traces.away"))
 
@@ -418,26 +383,15 @@ class Traces:
     def look(self, house: HouseAccess) -> None:
         """Send the spans of the sessions that have ended since the last look."""
         try:
-            self._look(house)
+            before, self._looked = self._looked, True  # at first those still open alone
+            for session_id, task, run in self._sessions.look(
+                house.tasks(), lambda task: before or task.status not in TERMINAL
+            ):
+                if is_over(task, run):
+                    self._sessions.drop(session_id)
+                    self._put_session(house, task, session_id, run)
         except Exception:  # a trace is never worth a service
             LOG.warning("sessions could not be traced", exc_info=True)
-
-    def _look(self, house: HouseAccess) -> None:
-        tasks = house.tasks()
-        new = list(takewhile(lambda each: each != self._newest, reversed(tasks.sessions)))
-        if self._newest is None:  # at first those still open alone
-            known = {task.session_id for task in tasks.unended_tasks}
-            known |= {run.run_id for task in tasks.unended_tasks for run in task.attempts}
-            new = [each for each in new if each in known]
-        self._open |= dict.fromkeys(reversed(new))
-        self._newest = next(reversed(tasks.sessions), "")
-        for session_id in list(self._open):
-            task, run = session_of(tasks, session_id)
-            if task is None or (run is None and task.attempts):
-                self._open.pop(session_id)
-            elif task.status in TERMINAL if run is None else run.ended_at_s is not None:
-                self._open.pop(session_id)
-                self._put_session(house, task, session_id, run)
 
     def _put_session(
         self, house: HouseAccess, task: Task, session_id: str, run: Attempt | None
@@ -461,7 +415,7 @@ class TracedHouse(HouseAccess):
     @classmethod
     def of(cls, house: HouseAccess, traces: Traces) -> "TracedHouse":
         """Return a house that is traced."""
-        kept = {each.name: getattr(house, each.name) for each in fields(HouseAccess)}
+        kept = {each.name: getattr(house, each.name) for each in fields(house)}
         return cls(**kept, traces=traces)
 
     async def submit(

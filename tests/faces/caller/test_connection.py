@@ -10,7 +10,7 @@ import pytest
 
 from canary import CANARY, found_in
 from confidential import confidential_task
-from labharness.faces.broker import Broker
+from labharness.faces.broker.connection import Broker
 from labharness.faces.caller import AsyncCaller, NotSecured
 from labharness.faces.caller.caller_file import CallerFile, CallerFileFailed
 from labharness.faces.caller.connection import CallerConnection

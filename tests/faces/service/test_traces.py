@@ -22,11 +22,11 @@ from labharness.faces.service.traces import (
     SPANS_MAX,
     Span,
     Traces,
+    collector_at,
     context_of,
     spans_of,
     traceparent_of,
 )
-from labharness.faces.service.traces import Collector as Exporter
 from labharness.journal.chain import Record
 from labharness.work.task.record import Attempt, Task
 from serving import until
@@ -231,8 +231,7 @@ def test_a_collector_gets_each_span_as_it_is_and_what_it_refuses_is_dropped(
 ) -> None:
     counts = Counts()
     told: list[str] = []
-    exporter = Exporter(collector.url, "lab")
-    traces = Traces(exporter.take, counts, told.append)
+    traces = Traces(collector_at(collector.url, "lab"), counts, told.append)
     span = Span("task", 7, 9, 1.5, 2.25, {"hcp.attempt": 1, "hcp.end": "task_failed"}, "ERROR")
     context = context_of("s", TRACE)
     traces.put(context, [span])
