@@ -7,12 +7,13 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from labharness.core.clock import pause, steady_s
+import pytest
 
-__all__ = ["ADMINISTRATOR", "PASSWORD", "VHOST", "Broker", "broker_program"]
+from labharness.core.clock import pause, steady_s
 
 VHOST = "/hcp"
 PASSWORD = "secret"
@@ -33,6 +34,12 @@ def free_port() -> int:
         taken.bind(("127.0.0.1", 0))
         port: int = taken.getsockname()[1]
         return port
+
+
+NEEDS_BROKER = pytest.mark.skipif(
+    broker_program() is None and not os.environ.get("CI"),
+    reason="rabbitmq-server is not installed",
+)
 
 
 class Broker:
@@ -163,6 +170,15 @@ class Broker:
                 os.killpg(self._process.pid, 9)
                 self._process.wait(STOP_S_MAX)
             self._process = None
+
+
+@contextmanager
+def running(folder: Path, accounts: tuple[str, ...], *, managed: bool = False) -> Iterator[Broker]:
+    """Run a broker, with these accounts, as long as the block does."""
+    made = Broker(folder, accounts, managed=managed)
+    made.start()
+    yield made
+    made.stop()
 
 
 def _listens(port: int) -> bool:

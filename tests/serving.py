@@ -4,13 +4,12 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from commands import COMMAND, say
 from labharness.core.clock import pause, steady_s
-
-__all__ = ["PACED", "Service", "approve", "until"]
 
 WAIT_S_MAX = 90.0
 PACED = "4"  # times real time: faster, a loaded machine's line trips, as its polls come late
@@ -95,3 +94,17 @@ def approve(lab: Path, name: str = "Olga") -> None:
         *("--lab", lab),
     )
     assert said.code == 0, said.err
+
+
+@contextmanager
+def services(url: str, runs: Path) -> Iterator[Callable[..., Service]]:
+    """Return what begins a service at a broker; all of them are ended behind the block."""
+    made: list[Service] = []
+
+    def begin(lab: Path, speed: str = "fast", *options: str) -> Service:
+        made.append(Service(lab, url, runs, speed, *options))
+        return made[-1]
+
+    yield begin
+    for each in made:
+        each.down()

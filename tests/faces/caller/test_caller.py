@@ -11,7 +11,7 @@ from typing import Any
 import pika
 import pytest
 
-from broker import Broker, broker_program
+from broker import NEEDS_BROKER, Broker, running
 from commands import COMMAND, ROOT, Said, say
 from labharness.core.clock import pause
 from labharness.faces import caller as library
@@ -20,7 +20,7 @@ from labharness.protocols.hcp.codec import HcpMessage
 from plain_caller import Told, history_faults
 from requested import hot
 from rig import EXAMPLE, SHORT_LINE
-from serving import PACED, Service, approve, until
+from serving import PACED, Service, approve, services, until
 
 IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 SHIPPED = IV.parent.parent / "cvd_mos2" / "lab.toml"
@@ -29,33 +29,19 @@ CURVE = ROOT / "examples" / "iv-curve.json"
 PAPER = ROOT / "examples" / "document-analysis.json"
 ACCOUNT, CALLEE, LATE = "harness-alpha-001", "callee", "late"
 
-missing = broker_program() is None and not os.environ.get("CI")
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.timeout(300),
-    pytest.mark.skipif(missing, reason="rabbitmq-server is not installed"),
-]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300), NEEDS_BROKER]
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    made = Broker(tmp_path_factory.mktemp("mq") / "b", (ACCOUNT, CALLEE, LATE))
-    made.start()
-    yield made
-    made.stop()
+    with running(tmp_path_factory.mktemp("mq") / "b", (ACCOUNT, CALLEE, LATE)) as made:
+        yield made
 
 
 @pytest.fixture
 def serve(broker: Broker, tmp_path: Path) -> Iterator[Callable[..., Service]]:
-    made: list[Service] = []
-
-    def begin(lab: Path, speed: str = "fast") -> Service:
-        made.append(Service(lab, broker.url(CALLEE), tmp_path / "runs", speed))
-        return made[-1]
-
-    yield begin
-    for each in made:
-        each.down()
+    with services(broker.url(CALLEE), tmp_path / "runs") as begin:
+        yield begin
 
 
 Serve = Callable[..., Service]

@@ -1,14 +1,13 @@
 """A broker that is away for two minutes in the middle of a growth: the line goes on meanwhile."""
 
 import json
-import os
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from broker import Broker, broker_program
+from broker import NEEDS_BROKER, Broker, running
 from labharness.core.clock import pause, steady_s
 from labharness.journal.reading import read_after, samples, verify_file
 from labharness.work.desk.folder import JOURNAL_NAME
@@ -37,20 +36,13 @@ BACK_S_MAX = 90.0
 
 GROWTH_S_MAX = 1_800.0
 
-missing = broker_program() is None and not os.environ.get("CI")
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.timeout(3_600),
-    pytest.mark.skipif(missing, reason="rabbitmq-server is not installed"),
-]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(3_600), NEEDS_BROKER]
 
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    made = Broker(tmp_path / "b", (CALLEE, CALLER))
-    made.start()
-    yield made
-    made.stop()
+    with running(tmp_path / "b", (CALLEE, CALLER)) as made:
+        yield made
 
 
 @pytest.mark.promise(65)

@@ -15,7 +15,7 @@ import pika.exceptions
 import pytest
 from pika.channel import Channel
 
-from broker import ADMINISTRATOR, PASSWORD, Broker, broker_program
+from broker import ADMINISTRATOR, NEEDS_BROKER, PASSWORD, Broker, running
 from commands import Said, edited_lab, say
 from labharness.faces.service.rights import OPERATIONS, Parties
 from labharness.protocols.hcp import wire
@@ -27,20 +27,13 @@ CALLERS = ("alpha", "alpha-2")
 LABS = ("one-lab", "other-lab")
 ENTRY = '[callers.{}]\ncapabilities = ["{}"]\nrisk_max = "R1"\ndata_class_max = "T2"\n'
 
-missing = broker_program() is None and not os.environ.get("CI")
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.timeout(180),
-    pytest.mark.skipif(missing, reason="rabbitmq-server is not installed"),
-]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(180), NEEDS_BROKER]
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    made = Broker(tmp_path_factory.mktemp("mq") / "b", (), managed=True)
-    made.start()
-    yield made
-    made.stop()
+    with running(tmp_path_factory.mktemp("mq") / "b", (), managed=True) as made:
+        yield made
 
 
 def lab_of(folder: Path, name: str, *callers: str) -> Path:

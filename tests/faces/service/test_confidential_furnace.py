@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from broker import broker_program
+from broker import NEEDS_BROKER
 from canary import found_in
 from commands import say
 from confidential import GROWER, confidential_furnace
@@ -30,12 +30,7 @@ SAFE_S_MAX = 3.0
 TRIES = 5
 """Of a kill between a checkpoint and the first command that heats, some 0.1 s after it."""
 
-missing = broker_program() is None and not os.environ.get("CI")
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.timeout(300),
-    pytest.mark.skipif(missing, reason="rabbitmq-server is not installed"),
-]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300), NEEDS_BROKER]
 
 
 @pytest.fixture(scope="module")

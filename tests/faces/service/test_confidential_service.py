@@ -3,7 +3,6 @@
 import base64
 import http.client
 import json
-import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from broker import PASSWORD, broker_program
+from broker import NEEDS_BROKER, PASSWORD
 from canary import CANARY, found_in, traces
 from commands import COMMAND, say
 from confidential import (
@@ -38,12 +37,7 @@ LINE_CANARIES = (CANARY, str(DWELL_S))
 OTHER = "Zeisig9025K"
 """A canary that a caller sends over the broker, which keeps it, although the lab does not."""
 
-missing = broker_program() is None and not os.environ.get("CI")
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.timeout(240),
-    pytest.mark.skipif(missing, reason="rabbitmq-server is not installed"),
-]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(240), NEEDS_BROKER]
 
 
 @pytest.fixture(scope="module")

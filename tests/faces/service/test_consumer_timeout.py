@@ -1,14 +1,13 @@
 """A broker that cuts consumers which hold a delivery: a run lasts longer, and nothing is held."""
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pika
 import pytest
 
-from broker import Broker, broker_program
+from broker import NEEDS_BROKER, Broker
 from labharness.core.clock import steady_s
 from plain_caller import PlainCaller, answer_in, history_faults
 from rig import EXAMPLE, SHORT_LINE
@@ -19,8 +18,7 @@ CALLEE, CALLER = "callee", "harness-alpha-001"
 HELD_S_MAX = 90.0
 PACED = "4"  # times real time: the growth lasts a quarter of an hour
 
-missing = broker_program() is None and not os.environ.get("CI")
-pytestmark = pytest.mark.skipif(missing, reason="rabbitmq-server is not installed")
+pytestmark = NEEDS_BROKER
 
 
 @pytest.fixture

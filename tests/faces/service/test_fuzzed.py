@@ -1,7 +1,6 @@
 """Hostile messages on a real broker: none stops the service, and each has a fate."""
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,7 +11,7 @@ import pika
 import pika.data
 import pytest
 
-from broker import Broker, broker_program
+from broker import NEEDS_BROKER, Broker, running
 from commands import ROOT
 from fuzzed import Account, Fuzzed, RawTable, fuzzed
 from labharness.core.clock import steady_s
@@ -30,8 +29,7 @@ SETTLE_S_MAX = 120.0
 PACED = "2"  # times real time: faster, a loaded machine's line trips, as its polls come late
 MEMORY_KIB_MAX = 64 * 1024
 
-missing = broker_program() is None and not os.environ.get("CI")
-pytestmark = pytest.mark.skipif(missing, reason="rabbitmq-server is not installed")
+pytestmark = NEEDS_BROKER
 
 
 @pytest.fixture(autouse=True)
@@ -50,10 +48,8 @@ def raw_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    made = Broker(tmp_path / "b", (KNOWN, STRANGER, CALLEE))
-    made.start()
-    yield made
-    made.stop()
+    with running(tmp_path / "b", (KNOWN, STRANGER, CALLEE)) as made:
+        yield made
 
 
 class Hostile:

@@ -149,9 +149,13 @@ class Letters:
         self.bodies.append(letter.body)
 
 
-def delivery(body: bytes) -> Any:
-    """What the service reads of a message of its broker."""
-    return SimpleNamespace(body=body, user_id=GROWTH["caller_id"], message_id="m", headers={})
+def handled(
+    house: Any, body: bytes, *, outbox: Any = None, events: Any = None, dead: Any = None
+) -> bool:
+    """Have a message of the broker handled by what the service needs of its neighbours."""
+    service = _AmqpService(house, outbox, events, None, None, dead)  # type: ignore[arg-type]  # unused
+    sent: Any = SimpleNamespace(body=body, user_id=GROWTH["caller_id"], message_id="m", headers={})
+    return asyncio.run(service._handle(sent))
 
 
 @pytest.mark.promise(66)
@@ -162,9 +166,7 @@ def test_a_message_that_makes_the_lab_fail_is_a_dead_letter(fault: Exception) ->
 
     house = SimpleNamespace(submit=failing, lab_id="lab")
     letters = Letters()
-    service = _AmqpService(house, None, None, None, None, letters)  # type: ignore[arg-type]  # unused
-    sent = delivery(SUBMIT)
-    assert asyncio.run(service._handle(sent))
+    assert handled(house, SUBMIT, dead=letters)
     assert letters.reasons == [str(Text("hcp.fault"))]
 
 
@@ -179,10 +181,8 @@ def test_what_is_confidential_is_no_dead_letter_and_in_no_traceback(
     whole = json.dumps({**json.loads(SUBMIT), "payload": payload}).encode()
     letters = Letters()
     house = SimpleNamespace(submit=failing, lab_id="lab")
-    service = _AmqpService(house, None, None, None, None, letters)  # type: ignore[arg-type]  # unused
     for body in (whole, whole[:-1], whole.replace(b'"1.0"', b'"2.0"')):
-        sent = delivery(body)
-        assert asyncio.run(service._handle(sent))
+        assert handled(house, body, dead=letters)
     assert letters.bodies == [b"", b"", b""]
     assert not any(traces(each.encode()) for each in letters.reasons)
     assert "a message was not understood" in caplog.text
@@ -211,9 +211,7 @@ def test_a_task_that_a_full_queue_does_not_take_is_rejected_as_resource_unavaila
 
     house = SimpleNamespace(submit=full, lab_id="lab", tasks=lambda: SimpleNamespace(keys={}))
     events = Events()
-    service = _AmqpService(house, None, events, None, None, None)  # type: ignore[arg-type]  # unused
-    sent = delivery(SUBMIT)
-    assert asyncio.run(service._handle(sent))
+    assert handled(house, SUBMIT, events=events)
     (told,) = events.told
     assert (told["type"], told["session_id"]) == ("task_rejected", None)
     assert told["payload"]["reason_code"] == "resource_unavailable"
@@ -231,9 +229,7 @@ def test_a_caller_is_told_of_its_acceptance_before_its_submission_is_acknowledge
     events = Events()
     outbox = SimpleNamespace(is_due=lambda batch: True, sent=lambda batch, count: None)
     house = SimpleNamespace(submit=submit, lab_id="lab")
-    service = _AmqpService(house, outbox, events, None, None, None)  # type: ignore[arg-type]  # unused
-    sent = delivery(SUBMIT)
-    assert asyncio.run(service._handle(sent))
+    assert handled(house, SUBMIT, outbox=outbox, events=events)
     assert [each["message_id"] for each in events.told] == ["m-2", "m-3"]
 
 

@@ -1,7 +1,6 @@
 """Quorum queues on a real RabbitMQ: who makes them, and that they hold what other queues hold."""
 
 import json
-import os
 import re
 import urllib.request
 from base64 import b64encode
@@ -13,7 +12,7 @@ import pika
 import pika.exceptions
 import pytest
 
-from broker import ADMINISTRATOR, PASSWORD, Broker, broker_program
+from broker import ADMINISTRATOR, NEEDS_BROKER, PASSWORD, Broker
 from commands import Said, say
 from confidential import CALLEE_ID, CALLER, PAPER, confidential_lab, confidential_task
 from labharness.core.clock import pause
@@ -28,12 +27,7 @@ SINCE = (3, 11, 17)
 REDELIVERIES = 25
 """More than the 20 after which a quorum queue drops a message where nothing is said."""
 
-missing = broker_program() is None and not os.environ.get("CI")
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.timeout(180),
-    pytest.mark.skipif(missing, reason="rabbitmq-server is not installed"),
-]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(180), NEEDS_BROKER]
 
 
 def answered(broker: Broker, method: str, path: str, body: object = None) -> Any:

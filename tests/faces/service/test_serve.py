@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from broker import PASSWORD, Broker, broker_program
+from broker import NEEDS_BROKER, PASSWORD, Broker, running
 from commands import COMMAND, ROOT, say
 from labharness.core.clock import pause, steady_s
 from labharness.journal.reading import read_after, verify_file
@@ -25,7 +25,7 @@ from labharness.work.desk.folder import JOURNAL_NAME
 from plain_caller import PlainCaller, Told, answer_in, closes, history_faults, is_end, leaks
 from requested import hot
 from rig import EXAMPLE, SHORT_LINE
-from serving import PACED, Service, approve, until
+from serving import PACED, Service, approve, services, until
 
 IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 SHIPPED = IV.parent.parent / "cvd_mos2" / "lab.toml"
@@ -42,33 +42,19 @@ REVOKED_S = 1.0
 PLACES = 4
 """The declared ``concurrent_limit`` of document analysis."""
 
-missing = broker_program() is None and not os.environ.get("CI")
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.timeout(300),
-    pytest.mark.skipif(missing, reason="rabbitmq-server is not installed"),
-]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300), NEEDS_BROKER]
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    made = Broker(tmp_path_factory.mktemp("mq") / "b", (*CALLERS, CALLEE))
-    made.start()
-    yield made
-    made.stop()
+    with running(tmp_path_factory.mktemp("mq") / "b", (*CALLERS, CALLEE)) as made:
+        yield made
 
 
 @pytest.fixture
 def serve(broker: Broker, tmp_path: Path) -> Iterator[Callable[..., Service]]:
-    made: list[Service] = []
-
-    def begin(lab: Path, speed: str = "fast", *options: str) -> Service:
-        made.append(Service(lab, broker.url(CALLEE), tmp_path / "runs", speed, *options))
-        return made[-1]
-
-    yield begin
-    for each in made:
-        each.down()
+    with services(broker.url(CALLEE), tmp_path / "runs") as begin:
+        yield begin
 
 
 @pytest.fixture

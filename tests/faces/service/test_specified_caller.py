@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from broker import Broker, broker_program
+from broker import NEEDS_BROKER, Broker, running
 from commands import ROOT, say
 from plain_caller import PlainCaller, Told, closes
 from requested import hot
 from rig import EXAMPLE, SHORT_LINE
-from serving import PACED, Service, approve, until
+from serving import PACED, Service, approve, services, until
 from specified_caller import examined
 
 SHIPPED = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
@@ -31,33 +31,19 @@ KNOWN, STRANGER, LAB = "harness-alpha-001", "mallory", "lab-account"
 OTHERS = ("harness-local-01", "operator", STRANGER, LAB)
 SIMULATED = "cvd-mos2-simulated"
 
-missing = broker_program() is None and not os.environ.get("CI")
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.timeout(400),
-    pytest.mark.skipif(missing, reason="rabbitmq-server is not installed"),
-]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(400), NEEDS_BROKER]
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    made = Broker(tmp_path_factory.mktemp("mq") / "b", (KNOWN, STRANGER, LAB))
-    made.start()
-    yield made
-    made.stop()
+    with running(tmp_path_factory.mktemp("mq") / "b", (KNOWN, STRANGER, LAB)) as made:
+        yield made
 
 
 @pytest.fixture
 def serve(broker: Broker, tmp_path: Path) -> Iterator[Callable[..., Service]]:
-    made: list[Service] = []
-
-    def begin(lab: Path, speed: str) -> Service:
-        made.append(Service(lab, broker.url(LAB), tmp_path / "runs", speed))
-        return made[-1]
-
-    yield begin
-    for each in made:
-        each.down()
+    with services(broker.url(LAB), tmp_path / "runs") as begin:
+        yield begin
 
 
 @pytest.fixture

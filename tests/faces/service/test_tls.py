@@ -15,7 +15,7 @@ import pika
 import pika.exceptions
 import pytest
 
-from broker import PASSWORD, Broker, broker_program, free_port
+from broker import NEEDS_BROKER, PASSWORD, Broker, free_port
 from certificates import Authority, Pair
 from commands import COMMAND, ROOT, say
 from labharness.core.operations import operations
@@ -30,12 +30,7 @@ IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.to
 CURVE = json.loads((ROOT / "examples" / "iv-curve.json").read_text())["payload"]
 CALLEE, CALLER = "callee", "alpha"
 
-missing = broker_program() is None and not os.environ.get("CI")
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.timeout(180),
-    pytest.mark.skipif(missing, reason="rabbitmq-server is not installed"),
-]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(180), NEEDS_BROKER]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,22 @@
 """A service that is traced: real tasks over a real broker, and a collector that the test serves."""
 
 import json
-import os
 import re
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from broker import Broker, broker_program
+from broker import NEEDS_BROKER, Broker, running
 from collector import Collector, collecting
 from commands import ROOT
 from labharness.core.clock import steady_s
 from labharness.faces.service.traces import FLUSH_S_MAX
 from plain_caller import PlainCaller, Told
-from serving import Service, until
+from serving import Service, services, until
 
 SHIPPED = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
 MAP = json.loads((ROOT / "examples" / "raman-map.json").read_text())["payload"]
@@ -26,12 +26,7 @@ TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"  # of the spec
 CANARY = "canary-7f3a"
 END_S_MAX = 10.0
 
-missing = broker_program() is None and not os.environ.get("CI")
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.timeout(300),
-    pytest.mark.skipif(missing, reason="rabbitmq-server is not installed"),
-]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300), NEEDS_BROKER]
 
 
 @pytest.fixture
@@ -42,24 +37,14 @@ def collector() -> Iterator[Collector]:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    made = Broker(tmp_path / "b", (CALLEE, CALLER))
-    made.start()
-    yield made
-    made.stop()
+    with running(tmp_path / "b", (CALLEE, CALLER)) as made:
+        yield made
 
 
 @pytest.fixture
 def serve(broker: Broker, tmp_path: Path) -> Iterator[Callable[..., Service]]:
-    made: list[Service] = []
-
-    def begin(*options: str) -> Service:
-        lab, url = SHIPPED, broker.url(CALLEE)
-        made.append(Service(lab, url, tmp_path / "runs", "fast", *options))
-        return made[-1]
-
-    yield begin
-    for each in made:
-        each.down()
+    with services(broker.url(CALLEE), tmp_path / "runs") as begin:
+        yield partial(begin, SHIPPED, "fast")
 
 
 def asked(asks: PlainCaller, payload: dict[str, Any], key: str, **properties: Any) -> Told:
