@@ -110,7 +110,7 @@ OF_CONFIDENTIAL_DATA = (
     PlantedBug(
         "confidential task told over a connection without TLS",
         "labharness.faces.service.outbox:Outbox.may_tell",
-        "self._secured or declared in (None, *OPEN) or bool(self._rejection(task))",
+        "self.secured or declared in (None, *OPEN) or bool(self._rejection(task))",
         "True",
         SERVICE + "test_what_was_taken_over_tls_is_not_told_without_it",
         promise=71,
@@ -120,7 +120,7 @@ OF_CONFIDENTIAL_DATA = (
     PlantedBug(
         "connection that counts as secured whatever it is",
         "labharness.faces.service.amqp:AmqpFace._connected",
-        "'tls' if self._broker.secured else 'plain'",
+        "'tls' if self.broker.secured else 'plain'",
         "'tls'",
         SERVICE + "test_a_lab_without_tls_refuses_confidential_tasks_and_tells_nothing_of_them",
         promise=71,

@@ -100,7 +100,7 @@ IN_THE_TASKS = (
     PlantedBug(
         "end of a lost session that is not kept",
         "labharness.faces.service.outbox:Outbox._end",
-        'self._kept.keep(session_id, "after", *ends)',
+        'self.kept.keep(session_id, "after", *ends)',
         "pass",
         f"{HEARD}[5]",
         promise=65,
@@ -110,7 +110,7 @@ IN_THE_TASKS = (
         "lost session whose events are numbered anew",
         "labharness.faces.service.session_messages:state_after",
         'sequence = record.body["sequence"]',
-        "sequence = before.sequence",
+        "sequence = begin.sequence",
         f"{HEARD}[18]",
         promise=65,
         detector="verdict",

@@ -8,6 +8,7 @@ same ids. A broker that is away stops nothing here but the exchange of messages.
 import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from labharness.core.vocabulary.texts import Text
@@ -35,56 +36,53 @@ PREFETCH: Final = 32
 """Most deliveries that wait here at once."""
 
 
+@dataclass(slots=True)
 class AmqpFace:
     """Serves the callers of one house over a broker, and comes back when the broker does.
 
-    Args:
-        broker: The broker.
+    Attributes:
         tell: Called with a line about the connection, for people.
         counts: Where it counts what it does.
     """
 
-    def __init__(
-        self, broker: Broker, tell: Callable[[str], None], counts: Counts | None = None
-    ) -> None:
-        self._broker = broker
-        self._tell = tell
-        self._counts = counts or Counts()
-        self._back_off = wire.BackOff()
+    broker: Broker
+    tell: Callable[[str], None]
+    counts: Counts = field(default_factory=Counts)
+    _back_off: wire.BackOff = field(default_factory=wire.BackOff, init=False)
 
     async def __call__(self, house: HouseAccess) -> None:
         """Serve until it is cancelled."""
         from aio_pika.exceptions import CONNECTION_EXCEPTIONS, AMQPError
 
-        with outbox_of(house, secured=self._broker.secured) as outbox:
+        with outbox_of(house, secured=self.broker.secured) as outbox:
             while True:
                 try:
                     await self._connected(house, outbox)
                     why = Text("hcp.closed")
                 except (*CONNECTION_EXCEPTIONS, AMQPError, TimeoutError) as error:
-                    why = why_away(error, secured=self._broker.secured)
+                    why = why_away(error, secured=self.broker.secured)
                 finally:
-                    self._counts.connected = False
+                    self.counts.connected = False
                 await self._count_waiting(house, outbox)
                 wait_s = self._back_off.longer()
-                self._tell(Text("hcp.away", why=why, wait_s=wait_s))
+                self.tell(Text("hcp.away", why=why, wait_s=wait_s))
                 await asyncio.sleep(wait_s)
 
     async def _count_waiting(self, house: HouseAccess, outbox: Outbox) -> None:
         due = (len(each.messages) for each in outbox.due(house.tasks()))
-        self._counts.waiting = await asyncio.to_thread(sum, due)
+        self.counts.waiting = await asyncio.to_thread(sum, due)
 
     async def _connected(self, house: HouseAccess, outbox: Outbox) -> None:
         """Serve until the connection ends."""
         async with AsyncExitStack() as stack:
-            connection = await self._broker.connect()
+            connection = await self.broker.connect()
             stack.push_async_callback(amqp.hang_up, connection)
-            service = await _AmqpService.begun(connection, house, outbox, self._counts)
-            service.way = "tls" if self._broker.secured else "plain"
+            service = await _AmqpService.begun(connection, house, outbox, self.counts)
+            service.way = "tls" if self.broker.secured else "plain"
             ended = amqp.when_closed(connection, service.events, service.commands)
             self._back_off = wire.BackOff()
-            self._counts.connected = True
-            self._tell(Text("hcp.connected", queue=wire.command_queue(house.lab_id)))
+            self.counts.connected = True
+            self.tell(Text("hcp.connected", queue=wire.command_queue(house.lab_id)))
             asked = (service.take(), service.send(), service.restore())
             jobs = [asyncio.ensure_future(each) for each in asked]
             stack.push_async_callback(cancelled, jobs)

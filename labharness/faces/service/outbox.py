@@ -9,7 +9,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Final, Self
@@ -126,10 +126,11 @@ class Batch:
     more: bool = False
 
 
+@dataclass(slots=True)
 class Outbox:
     """Reads what is kept of each session behind the last message that was sent.
 
-    Args:
+    Attributes:
         kept: The messages that no journal holds.
         runs: The folders of its runs.
         positions: How far each session was sent.
@@ -140,26 +141,15 @@ class Outbox:
         left_behind: Returns what a killed run has left in its folder.
     """
 
-    def __init__(
-        self,
-        kept: MessageStore,
-        runs: RunFiles,
-        positions: Positions,
-        new_id: Callable[[], str],
-        timestamp: Callable[[], str],
-        via: str = VIA,
-        secured: bool = True,
-        left_behind: Callable[[Path], LeftBehind] = lambda folder: LeftBehind(),
-    ) -> None:
-        self.via = via
-        self._secured = secured
-        self._left_behind = left_behind
-        self._runs = runs
-        self._kept = kept
-        self._positions = positions
-        self._new_id = new_id
-        self._timestamp = timestamp
-        self._sessions = OpenSessions()
+    kept: MessageStore
+    runs: RunFiles
+    positions: Positions
+    new_id: Callable[[], str]
+    timestamp: Callable[[], str]
+    via: str = VIA
+    secured: bool = True
+    left_behind: Callable[[Path], LeftBehind] = lambda folder: LeftBehind()
+    _sessions: OpenSessions = field(default_factory=OpenSessions, init=False)
 
     def due(
         self, tasks: Tasks, away: Container[str] = (), opening: Container[str] = ()
@@ -175,7 +165,7 @@ class Outbox:
             opening: Sessions that are told of their receipt now, elsewhere.
         """
         for session_id, task, run in self._sessions.look(tasks, self._is_this_way):
-            if self._positions.of(session_id) == FINISHED:
+            if self.positions.of(session_id) == FINISHED:
                 self._sessions.drop(session_id)
             elif (
                 task.requested_by not in away
@@ -193,13 +183,13 @@ class Outbox:
 
     def _only_waits(self, task: Task, session_id: str, run: Attempt | None) -> bool:
         """Return whether all there is of a session was sent, because its run has not begun."""
-        sent = self._positions.of(session_id)
+        sent = self.positions.of(session_id)
         return run is None and sent > NOTHING_SENT and task.status not in TERMINAL
 
     def may_tell(self, task: Task) -> bool:
         """Return whether a task is open, or the way is secured; a rejection holds nothing."""
         declared = task.constraints.get("data_classification")
-        return self._secured or declared in (None, *OPEN) or bool(self._rejection(task))
+        return self.secured or declared in (None, *OPEN) or bool(self._rejection(task))
 
     def all_ended(self, tasks: Tasks, caller_id: str) -> bool:
         """Return whether all tasks of a caller have ended."""
@@ -208,7 +198,7 @@ class Outbox:
     def all_sent(self, tasks: Tasks, caller_id: str) -> bool:
         """Return whether all tasks of a caller have ended, and all of their messages were sent."""
         return self.all_ended(tasks, caller_id) and all(
-            self._positions.of(name) == FINISHED
+            self.positions.of(name) == FINISHED
             for task in self._of(tasks, caller_id)
             for name, _ in _sessions(task)
         )
@@ -220,7 +210,7 @@ class Outbox:
 
     def is_due(self, batch: Batch) -> bool:
         """Return whether nothing of its session was sent since the batch was made."""
-        return self._positions.of(batch.session_id) == batch.since
+        return self.positions.of(batch.session_id) == batch.since
 
     def sent(self, batch: Batch, count: int) -> None:
         """Keep that the first messages of a batch were confirmed; log that results were read."""
@@ -228,12 +218,12 @@ class Outbox:
             if each.message.type in RESULTS:
                 self._log_read(batch, each.message.type)
         if count == len(batch.messages):
-            self._positions.move({batch.session_id: batch.reach})
+            self.positions.move({batch.session_id: batch.reach})
         elif count:
-            self._positions.move({batch.session_id: batch.messages[count - 1].position})
+            self.positions.move({batch.session_id: batch.messages[count - 1].position})
 
     def _log_read(self, batch: Batch, what: str) -> None:
-        folder = Path(self._runs.folder(batch.session_id))
+        folder = Path(self.runs.folder(batch.session_id))
         if not (folder / JOURNAL_NAME).is_file():  # it was rejected, or left nothing
             return
         try:
@@ -255,7 +245,7 @@ class Outbox:
         What was not sent yet is not among it: it is due anyway.
         """
         for session_id, run in _sessions(task):
-            sent = self._positions.of(session_id)
+            sent = self.positions.of(session_id)
             whole = self._from(task, session_id, NOTHING_SENT, self._whole(session_id))
             if run is None or run.ended_at_s is not None:
                 whole = chain(whole, self._after(session_id))
@@ -268,29 +258,29 @@ class Outbox:
 
     def closed_already(self, task: Task, session_id: str) -> Batch:
         """Return the answer to an abort that came after the end of its session (ruling 10b)."""
-        after = self._kept.kept(session_id, "after")
-        number = state_after(self._whole(session_id), SessionState()).sequence
+        after = self.kept.kept(session_id, "after")
+        number = state_after(self._whole(session_id)).sequence
         number += sum(each.type == "event" for each in after) + 1
-        message = closed_already(session_id, number, self._new_id(), self._timestamp())
+        message = closed_already(session_id, number, self.new_id(), self.timestamp())
         if len(after) < MESSAGES_MAX:  # one caller's aborts do not fill the disk
-            self._kept.keep(session_id, "after", *after, message)
+            self.kept.keep(session_id, "after", *after, message)
         told = (Outgoing(AFTER + len(after), message),)
         return Batch(task.requested_by, session_id, told, FINISHED)
 
     # ---- what is kept of a session
 
     def _batch(self, task: Task, session_id: str, run: Attempt | None) -> Batch:
-        sent = self._positions.of(session_id)
+        sent = self.positions.of(session_id)
         if rejection := self._rejection(task):
             return Batch(task.requested_by, session_id, rejection, FINISHED, sent)
         if run is not None and run.error_code == KeyMissing.code:
             return self._unreadable(task, session_id, run, sent)
-        records = [] if sent >= AFTER else next_records(self._runs, session_id, max(sent, 0))
+        records = [] if sent >= AFTER else next_records(self.runs, session_id, max(sent, 0))
         more = len(records) == RECORDS_MAX
         records = before_closing(records)
         over = is_over(task, run) and not more
         if over and not any(each.kind == "terminal" for each in records):
-            self._end(task, session_id, run, state_after(self._whole(session_id), SessionState()))
+            self._end(task, session_id, run, state_after(self._whole(session_id)))
         told = records or sent == NOTHING_SENT
         messages = [*self._from(task, session_id, sent, records)] if told else []
         if over:
@@ -305,7 +295,7 @@ class Outbox:
         Its events stay untold. The number of a record is never lower than that of an event before
         it, so that the events of this end come behind all that were told.
         """
-        accepted = self._kept.acceptance(session_id) is not None
+        accepted = self.kept.acceptance(session_id) is not None
         found = SessionState("RUNNING" if accepted else "PENDING", max(sent, 1))
         self._end(task, session_id, run, found)
         after = tuple(each for each in self._after(session_id) if each.position > sent)
@@ -313,39 +303,39 @@ class Outbox:
 
     def _whole(self, session_id: str) -> Iterable[Record]:
         """Return the records of a run, each as it is asked for: a week of them is never held."""
-        return self._runs.records(session_id, 0)
+        return self.runs.records(session_id, 0)
 
     def _end(self, task: Task, session_id: str, run: Attempt | None, found: SessionState) -> None:
         """Keep the end of a session whose run left none, before any of it is sent."""
-        if found.ended or self._kept.kept(session_id, "after"):
+        if found.ended or self.kept.kept(session_id, "after"):
             return
         unread = run is None or run.error_code == KeyMissing.code
-        gone = unread or not self._runs.begun(session_id)
-        left = LeftBehind() if gone else self._left_behind(Path(self._runs.folder(session_id)))
-        accepted = self._kept.on_receipt(session_id) is not None
-        ending = Ending(session_id, found, self._new_id, self._timestamp())
+        gone = unread or not self.runs.begun(session_id)
+        left = LeftBehind() if gone else self.left_behind(Path(self.runs.folder(session_id)))
+        accepted = self.kept.on_receipt(session_id) is not None
+        ending = Ending(session_id, found, self.new_id, self.timestamp())
         ends = end_of_lost(task, run, ending, left=left, accepted=accepted)
-        self._kept.keep(session_id, "after", *ends)
+        self.kept.keep(session_id, "after", *ends)
 
     def _from(
         self, task: Task, session_id: str, sent: int, records: Iterable[Record]
     ) -> Iterator[Outgoing]:
-        on_receipt = self._kept.kept(session_id, "created")
+        on_receipt = self.kept.kept(session_id, "created")
         if sent < 0:
             yield from on_receipt_in_order(on_receipt)
-        accepted = next(iter(self._kept.kept(session_id, "accepted")), None)
+        accepted = next(iter(self.kept.kept(session_id, "accepted")), None)
         reply_to, opened = str(task.profile.get("message_id", "")), bool(on_receipt)
         yield from messages_of(
             session_id, records, opened=opened, accepted=accepted, in_reply_to=reply_to
         )
 
     def _after(self, session_id: str) -> list[Outgoing]:
-        kept = self._kept.kept(session_id, "after")
+        kept = self.kept.kept(session_id, "after")
         return [Outgoing(AFTER + number, each) for number, each in enumerate(kept)]
 
     def _rejection(self, task: Task) -> tuple[Outgoing, ...]:
         """Return the answer to a task that was rejected on receipt."""
-        answer = None if task.attempts else self._kept.answer(task.task_id)
+        answer = None if task.attempts else self.kept.answer(task.task_id)
         return () if answer is None else (Outgoing(AFTER, answer),)
 
 

@@ -52,10 +52,10 @@ class SessionState:
     withheld: bool = False
 
 
-def state_after(records: Iterable[Record], before: SessionState) -> SessionState:
-    """Return the state of a session after more records of its journal."""
-    state, sequence, ended = before.state, before.sequence, before.ended
-    withheld = before.withheld
+def state_after(records: Iterable[Record]) -> SessionState:
+    """Return the state of a session after the records of its journal."""
+    begin = SessionState()
+    state, sequence, ended, withheld = begin.state, begin.sequence, begin.ended, begin.withheld
     for record in records:
         if record.kind == "event":
             sequence = record.body["sequence"]

@@ -64,6 +64,7 @@ class Ran:
         return found
 
 
+@dataclass
 class VirtualTime:
     """Run coroutines in lab time, which passes only while nothing can run.
 
@@ -71,8 +72,7 @@ class VirtualTime:
         took_s: Lab time of the last run.
     """
 
-    def __init__(self) -> None:
-        self.took_s = 0.0
+    took_s: float = 0.0
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
         """Run ``main`` to its end on a new loop, and return its result.

@@ -3,6 +3,7 @@
 A finding is one sentence. A correct driver has none. The shipped kinds pass the same checks.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -17,14 +18,16 @@ from labharness.core.vocabulary import (
     same_frame,
 )
 from labharness.core.vocabulary.units import TEMPERATURES, incomparable
-from labharness.faces.testing.pairs import PairDisagrees, exchange, transaction_of
-from labharness.faces.testing.settings import each_set
+from labharness.faces.testing.pairs import PairDisagrees, exchange, transaction_of, write
 from labharness.instruments.driver import Driver, Identity, Scan
 from labharness.instruments.driver.driver import is_written, reads_of, shown, unproven_read
 from labharness.instruments.simulation import Face
 
 ON_COMM_LOSS = re.compile(r"hold|unknown|safe\(\d+(\.\d+)?\)")
 NO_CHANNELS = ("no_such_channel", "")
+
+Wait = Callable[[float], object]
+"""Lets this many seconds of a simulator's time pass."""
 
 
 def check_driver(driver: Driver) -> tuple[str, ...]:
@@ -88,9 +91,7 @@ def check_envelope(driver: Driver, envelope: Mapping[str, Any]) -> tuple[str, ..
     return tuple(sorted(found))
 
 
-def check_simulator(
-    driver: Driver, face: Face, *, wait: Callable[[float], object] | None = None
-) -> tuple[str, ...]:
+def check_simulator(driver: Driver, face: Face, *, wait: Wait | None = None) -> tuple[str, ...]:
     """Check a simulator against its driver: identity, every scan, every settable channel.
 
     Each reply must be complete and correct, must not pass as complete when it is cut, and must give
@@ -117,16 +118,14 @@ def check_simulator(
             found += [f"{what}: {wrong}"] if wrong else []
         elif not isinstance(values, tuple):
             found.append(f"{what}: it decodes to no identity")
-    for scan in driver.scans():
-        if scan.only_while is not None:
-            continue
+    for scan in _always_answered(driver):
         try:
             count = len(scan.decode(exchange(face, scan.request)))
         except (PairDisagrees, BadReply, DeviceFault):
             continue  # reported above
         if count != len(scan.channels):
             found.append(f"scan {scan.name}: {count} values for {len(scan.channels)} channels")
-    return tuple(found) or each_set(driver, face, wait)
+    return tuple(found) or _each_set(driver, face, wait)
 
 
 def check_obedience(driver: Driver, face: Face, channel: str, value: float) -> tuple[str, ...]:
@@ -156,9 +155,12 @@ def check_obedience(driver: Driver, face: Face, channel: str, value: float) -> t
 def _questions(driver: Driver) -> Iterator[tuple[str, Request, Any]]:
     identify = driver.identify()
     yield "identity", identify.request, identify.decode
-    for scan in driver.scans():
-        if scan.only_while is None:  # the instrument answers it in any state
-            yield f"scan {scan.name}", scan.request, scan.decode
+    for scan in _always_answered(driver):
+        yield f"scan {scan.name}", scan.request, scan.decode
+
+
+def _always_answered(driver: Driver) -> list[Scan]:
+    return [each for each in driver.scans() if each.only_while is None]
 
 
 def _cut_replies_taken(request: Request, reply: bytes) -> Iterator[str]:
@@ -255,3 +257,102 @@ def _switched_off(driver: Driver) -> Iterator[str]:
                 driver.write(channel, value)
             except ValueError as why:
                 yield f"off ({off.adds.value}): {channel} = {value:g} cannot be sent: {why}"
+
+
+# ---- every settable channel
+
+# Values to try, in this order: states and switches first, then typical setpoints.
+VALUES = (1.0, 0.0, 2.0, 5.0, 10.0, 50.0, 100.0, 500.0, 0.5, 0.1, 0.05, 0.01, 0.001)
+ROUND_OFF = 1e-9
+
+
+def _each_set(driver: Driver, face: Face, wait: Wait | None) -> tuple[str, ...]:
+    """Set every settable channel, and return the findings.
+
+    Some commands are refused until another one was sent (for example while a camera is not open).
+    Refused channels are tried again as long as others succeed; those refused to the end are
+    findings.
+    """
+    found: list[str] = []
+    undo: list[tuple[str, float]] = []
+    waiting = [name for name, channel in driver.channels.items() if channel.settable]
+    progress = True
+    while waiting and progress:
+        refused: dict[str, str] = {}
+        for name in waiting:
+            try:
+                before = _shown(driver, face, name)
+                found += _set(driver, face, name, before, wait)
+            except DeviceFault as why:
+                refused[name] = str(why)
+                continue
+            except (PairDisagrees, BadReply) as why:
+                found.append(f"setting {name}: {why}")
+                continue
+            if before:  # restored at once: other channels may need it
+                _put(driver, face, name, before, wait)
+            else:
+                undo.append((name, before))
+        progress = len(refused) < len(waiting)
+        waiting = list(refused)
+    none = "it takes no value that was tried"
+    found += [f"setting {name}: {none}: {refused[name]}" for name in waiting]
+    for name, value in reversed(undo):
+        _put(driver, face, name, value, wait)
+    return tuple(found)
+
+
+def _set(
+    driver: Driver, face: Face, name: str, before: float, wait: Wait | None
+) -> tuple[str, ...]:
+    """Set a channel to the first accepted value that differs from the present one, if any."""
+    channel = driver.channels[name]
+    tolerance = channel.resolution + ROUND_OFF
+    fits = [value for value in VALUES if _fits(driver, name, value)]
+    if not fits:
+        return (f"setting {name}: the driver takes none of {', '.join(map(str, VALUES))}",)
+    others = [value for value in fits if not abs(value - before) <= tolerance]
+    refusal = DeviceFault(name)
+    for value in others or fits:
+        try:
+            write(driver, face, name, value)
+        except DeviceFault as why:
+            refusal = why
+            continue
+        if channel.readback is None or (channel.settle_s and wait is None):
+            return ()
+        if channel.settle_s and wait is not None:
+            wait(channel.settle_s)
+        after = _shown(driver, face, name)
+        if abs(after - value) <= tolerance:
+            return ()
+        return (f"setting {name} to {value:g}: {channel.readback} shows {after:g}",)
+    raise refusal
+
+
+def _fits(driver: Driver, name: str, value: float) -> bool:
+    try:
+        return bool(driver.write(name, value))
+    except ValueError:
+        return False
+
+
+def _shown(driver: Driver, face: Face, name: str) -> float:
+    """Return a channel's read-back; NaN if it has none."""
+    readback = driver.channels[name].readback
+    for scan in driver.scans():
+        if readback in scan.channels:
+            values = scan.decode(exchange(face, scan.request))
+            return values[scan.channels.index(str(readback))]
+    return math.nan
+
+
+def _put(driver: Driver, face: Face, name: str, value: float, wait: Wait | None) -> None:
+    if math.isnan(value):
+        return
+    try:
+        write(driver, face, name, value)
+    except (DeviceFault, PairDisagrees, BadReply, ValueError):
+        return
+    if wait is not None:
+        wait(driver.channels[name].settle_s)

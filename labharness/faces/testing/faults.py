@@ -106,10 +106,9 @@ def simulated_of(lab: Lab) -> SimulatedLab:
     Raises:
         BadLabFile: The lab has none.
     """
-    sim_lab = lab.simulated
-    if sim_lab is None:
+    if lab.simulated is None:
         raise BadLabFile(f"{lab.plan.path}: this lab has no simulated lab")
-    return sim_lab
+    return lab.simulated
 
 
 def _levels(faults: Any) -> Mapping[str, Level]:  # noqa: ANN401 - each plant has its own class
