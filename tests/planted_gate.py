@@ -76,8 +76,8 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "what a setpoint moves forgotten",
-        "labharness.lab.config.envelopes:_limit",
-        "moves",
+        "labharness.lab.config.kernel_envelope:build_envelope",
+        "follows.get(row.channel, ())",
         "()",
         "tests/lab/config/test_follows.py::"
         "test_gas_is_not_taken_from_under_heat_on_any_shipped_lab",

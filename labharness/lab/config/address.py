@@ -15,9 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from labharness.core.errors import LabError
 from labharness.core.files.named import open_named
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.instruments.link.identity import LinkAddress, LinkIdentity, identify
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ PLACE_DIGITS: Final = 6
 """Of a digest: few labs of one account share a name, and the path of a socket must be short."""
 
 
-class BadLabFile(LabError, ValueError, code="bad_lab_file"):
+class BadLabFile(CodedError, ValueError, code="bad_lab_file"):
     """A file of the lab cannot be honoured as it stands; the message says where and why."""
 
 
@@ -100,7 +99,7 @@ def default_lab_path() -> Path:
     path = None if found is None else Path(str(found.origin)).parent / DEFAULT_LAB
     if path is None or not path.is_file():
         why = Text("kinds.not_held", path=DEFAULT_LAB)
-        raise BadLabFile(Text("lab.no_shipped", why=why))
+        raise BadLabFile("lab.no_shipped", why=why)
     return path
 
 
@@ -155,12 +154,12 @@ def read_text(path: Path) -> str:
         with open_named(path) as file:
             data = file.read(TEXT_BYTES_MAX + 1)
         if len(data) > TEXT_BYTES_MAX:
-            raise BadLabFile(Text("lab.too_large", path=str(path), text_bytes_max=TEXT_BYTES_MAX))
+            raise BadLabFile("lab.too_large", path=str(path), text_bytes_max=TEXT_BYTES_MAX)
         return data.decode("utf-8")
     except OSError as why:
-        raise BadLabFile(Text("pair", what=str(path), why=why.strerror)) from None
+        raise BadLabFile("pair", what=str(path), why=why.strerror) from None
     except UnicodeDecodeError as why:
-        raise BadLabFile(Text("lab.not_utf8", path=str(path), reason=why.reason)) from None
+        raise BadLabFile("lab.not_utf8", path=str(path), reason=why.reason) from None
 
 
 def state_home(lab: str, named: str | None, lab_file: Path) -> Path:

@@ -142,7 +142,7 @@ def read_hazards(path: Path, real_ports: Sequence[str] = ()) -> HazardTable:
     """
     table: HazardTable = parse(HazardTable, read_text(path), str(path))
     if table.proof and real_ports:
-        raise BadLabFile(Text("hazards.simulated", path=str(path), port=real_ports[0]))
+        raise BadLabFile("hazards.simulated", path=str(path), port=real_ports[0])
     table._path = path
     log = path.with_suffix(LOG_SUFFIX)
     proofs = _read_log(log) if log.exists() else ()
@@ -175,22 +175,22 @@ def record_proof(
     if row is None:
         known = ", ".join(repr(row.name) for row in table.hazard)
         near = did_you_mean(hazard, [row.name for row in table.hazard])
-        raise BadLabFile(Text("hazards.unknown", hazard=hazard, near=near, known=known))
+        raise BadLabFile("hazards.unknown", hazard=hazard, near=near, known=known)
     if not row.safeguard.strip():
-        raise BadLabFile(Text("hazards.untestable", hazard=hazard))
+        raise BadLabFile("hazards.untestable", hazard=hazard)
     if day < PROOF_FROM:
         raise BadLabFile(
-            Text("hazards.too_early", hazard=hazard, day=str(day), proof_from=str(PROOF_FROM))
+            "hazards.too_early", hazard=hazard, day=str(day), proof_from=str(PROOF_FROM)
         )
     if day > today:
-        raise BadLabFile(Text("hazards.to_come", hazard=hazard, day=str(day), today=str(today)))
+        raise BadLabFile("hazards.to_come", hazard=hazard, day=str(day), today=str(today))
     proof = Proof(hazard=hazard, day=day, by=by, reason=reason, passed=passed)
     log = table._path.with_suffix(LOG_SUFFIX)
     line = json.dumps({**asdict(proof), "day": day.isoformat()}, ensure_ascii=False, sort_keys=True)
     try:
         append_durably(log, line)
     except OSError as why:
-        raise BadLabFile(Text("pair", what=str(log), why=why.strerror or str(why))) from None
+        raise BadLabFile("pair", what=str(log), why=why.strerror or str(why)) from None
     return proof
 
 
@@ -209,5 +209,5 @@ def _read_log(path: Path) -> tuple[Proof, ...]:
                 )
             )
         except (ValueError, KeyError, TypeError):
-            raise BadLabFile(Text("hazards.no_record", path=str(path), number=number)) from None
+            raise BadLabFile("hazards.no_record", path=str(path), number=number) from None
     return tuple(proofs)

@@ -107,7 +107,7 @@ def _asked_for(
     except BadLabFile as why:
         wrong.append(str(why))
     if wrong:
-        raise BadLabFile(Text("pair", what=str(plan.path.parent), why=several(*wrong)))
+        raise BadLabFile("pair", what=str(plan.path.parent), why=several(*wrong))
     return {name: known[name] for name in settings}, callers, approvals, settings
 
 

@@ -9,6 +9,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, TypeVar
 
+from labharness.core.files.tables import BadTable, read_table
 from labharness.core.vocabulary.extras import all_to_install
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text, several
@@ -17,17 +18,16 @@ from labharness.instruments.link.identity import network_host
 from labharness.lab.config import consistency
 from labharness.lab.config.account import account
 from labharness.lab.config.address import BadLabFile, LabAddress, default_lab_path, state_home
-from labharness.lab.config.ambient import in_the_room, room_of, unknown_room
 from labharness.lab.config.envelope_patch import base_of, patch_line
-from labharness.lab.config.envelopes import (
-    KindLimits,
-    LineFile,
-    build_envelope,
-    parse_kind,
-    parse_line,
-    told_envelope,
-)
+from labharness.lab.config.envelopes import KindLimits, LineFile
 from labharness.lab.config.hazards import HazardTable, read_hazards
+from labharness.lab.config.kernel_envelope import (
+    Pressures,
+    build_envelope,
+    room_of,
+    told_envelope,
+    unknown_room,
+)
 from labharness.lab.config.kinds import (
     absent,
     envelope_file,
@@ -236,13 +236,13 @@ class LabPlan(LabAddress):
             BadLabFile: Names every fault.
         """
         if self.lacking:
-            raise BadLabFile(Text("pair", what=str(self.path), why=self.lacking))
+            raise BadLabFile("pair", what=str(self.path), why=self.lacking)
         findings = self.check()
         if findings:
             paste = Text("lab.prints", option=self.option)
             more = paste if any(each.paste for each in findings) else ""
             raise BadLabFile(
-                Text("lab.findings", path=str(self.path), findings=[*map(str, findings)], more=more)
+                "lab.findings", path=str(self.path), findings=[*map(str, findings)], more=more
             )
 
 
@@ -258,7 +258,7 @@ def read_lab(path: Path) -> LabPlan:
     def tried(read: Callable[..., T], *given: object) -> T | None:
         try:
             return read(*given)
-        except (BadLabFile, EnvelopeInvalid, LookupError) as why:
+        except (BadLabFile, BadTable, EnvelopeInvalid, LookupError) as why:
             wrong.append(str(why))
             return None
 
@@ -279,17 +279,16 @@ def read_lab(path: Path) -> LabPlan:
     wrong += consistency.wiring(line, instruments)
     channels = consistency.channels_of(instruments)
     units = {name: spec.unit for name, spec in channels.items()}
-    placed = tried(in_the_room, line, units, file.lab.ambient_torr)
-    if placed is None:
-        raise _bad(path, wrong)
-    ruled, known_torr = placed
-    volume_cm3 = None if file.tube is None else file.tube.volume_cm3
-    follows = consistency.follows(line, instruments)
-    build = partial(build_envelope, ruled, limits, channels, volume_cm3=volume_cm3, follows=follows)
-    envelope = tried(build)
+    pressures = Pressures(units, file.lab.ambient_torr)
+    build = partial(
+        build_envelope,
+        volume_cm3=None if file.tube is None else file.tube.volume_cm3,
+        follows=consistency.follows(line, instruments),
+    )
+    envelope = tried(build, line, limits, channels, pressures)
     if wrong or envelope is None:
         raise _bad(path, wrong)
-    room = tried(room_of, ruled, known_torr, envelope, units)
+    room = tried(room_of, line, pressures, envelope)
     wrong += consistency.units(envelope, instruments)
     wrong += consistency.ineffective_bounds(envelope, instruments)
     tried(check_covered, envelope, instruments)
@@ -350,7 +349,7 @@ def _unstated(file: LabFile, harmful: Sequence[str]) -> Iterator[str]:
 
 
 def _bad(path: Path, wrong: Sequence[str]) -> BadLabFile:
-    return BadLabFile(Text("pair", what=str(path), why=several(*dict.fromkeys(wrong))))
+    return BadLabFile("pair", what=str(path), why=several(*dict.fromkeys(wrong)))
 
 
 def _kinds(instruments: Sequence[Instrument]) -> tuple[dict[str, KindLimits], dict[str, str]]:
@@ -361,7 +360,8 @@ def _kinds(instruments: Sequence[Instrument]) -> tuple[dict[str, KindLimits], di
         if each.kind not in texts:
             texts[each.kind] = envelope_file(each.kind).read_text("utf-8")
         limits[each.name] = _renamed(
-            parse_kind(texts[each.kind], Text("lab.envelope_of", kind=each.kind)), each.driver
+            read_table(KindLimits, texts[each.kind], Text("lab.envelope_of", kind=each.kind)),
+            each.driver,
         )
     return limits, texts
 
@@ -370,18 +370,15 @@ def _state_dir(file: LabFile, path: Path) -> Path:
     """Return the folder of the latch: one place, from any working folder."""
     lab, named = file.lab.id, file.lab.state_dir
     if file.real_addresses and (named is None or not Path(named).is_absolute()):
-        given = "is not stated" if named is None else f"is {named!r}"
-        raise BadLabFile(
-            f"state_dir in [lab] {given}: on real ports it takes one place for all accounts, by "
-            f'its whole path: state_dir = "/var/lib/labharness/{lab}"'
-        )
+        said = Text("lab.state_unsaid") if named is None else Text("lab.state_said", named=named)
+        raise BadLabFile("lab.state_dir", said=said, lab=lab)
     try:
         found = state_home(lab, named, path)
     except RuntimeError as why:  # an account without a home
-        raise BadLabFile(Text("lab.no_home", why=str(why))) from None
+        raise BadLabFile("lab.no_home", why=str(why)) from None
     if not found.is_absolute():
         where = "LABHARNESS_STATE or XDG_STATE_HOME" if file.lab.state_dir is None else str(path)
-        raise BadLabFile(Text("lab.state_relative", found=str(found), where=where))
+        raise BadLabFile("lab.state_relative", found=str(found), where=where)
     return found
 
 
@@ -390,17 +387,17 @@ def _instrument(row: InstrumentRow) -> Instrument:
     try:
         kind = load_driver(row.kind)
     except LookupError as why:
-        raise BadLabFile(Text("pair", what=where, why=str(why))) from None
+        raise BadLabFile("pair", what=where, why=str(why)) from None
     try:
         check_fitting(kind, row.settings)
         driver = kind(**row.settings)
     except (TypeError, ValueError) as why:
-        raise BadLabFile(Text("lab.settings", where=where, kind=row.kind, why=str(why))) from None
+        raise BadLabFile("lab.settings", where=where, kind=row.kind, why=str(why)) from None
     scans = {scan.name for scan in driver.scans()}
     for scan in row.polls:
         if scan not in scans:
             known = ", ".join(sorted(scans))
-            raise BadLabFile(Text("lab.no_scan", where=where, scan=scan, known=known))
+            raise BadLabFile("lab.no_scan", where=where, scan=scan, known=known)
     return Instrument(
         name=row.name,
         kind=row.kind,
@@ -435,13 +432,13 @@ def _line(named: str, lab_path: Path) -> tuple[LineFile, tuple[str, ...]]:
     where = Text("lab.envelope_of_line", named=named)
     base = base_of(text, where)
     if base is None:
-        return parse_line(text, where), (text,)
+        return read_table(LineFile, text, where), (text,)
     try:
         _, base_text = _line_text(base, place)
     except LookupError:
-        raise EnvelopeInvalid(Text("lab.no_base", where=where, base=base)) from None
+        raise EnvelopeInvalid("lab.no_base", where=where, base=base) from None
     except BadLabFile as why:
-        raise EnvelopeInvalid(Text("lab.bad_base", where=where, why=str(why))) from None
+        raise EnvelopeInvalid("lab.bad_base", where=where, why=str(why)) from None
     return patch_line(text, where, base_text, Text("lab.envelope_of_line", named=base)), (
         text,
         base_text,
@@ -512,20 +509,20 @@ def check_plant(file: LabFile) -> None:
     kind = file.plant.kind
     known = plant_kinds()
     if kind not in known:
-        raise BadLabFile(Text("settings.plant", kind=kind, known=", ".join(sorted(known))))
+        raise BadLabFile("settings.plant", kind=kind, known=", ".join(sorted(known)))
     try:
         check_fitting(known[kind], file.plant.stated, given=1)
         parts = known[kind](None, **file.plant.stated).parts
     except (TypeError, ValueError) as why:
-        raise BadLabFile(Text("settings.plant_settings", why=str(why))) from None
+        raise BadLabFile("settings.plant_settings", why=str(why)) from None
     for row in file.instrument:
         if row.part is None:
             continue
         if row.part not in parts:
             there = ", ".join(parts)
-            raise BadLabFile(Text("settings.part", name=row.name, part=row.part, there=there))
+            raise BadLabFile("settings.part", name=row.name, part=row.part, there=there)
         try:
             face = load_simulator(row.kind)
             check_fitting(face, {**row.settings, **row.simulator}, given=3)
         except (LookupError, ValueError) as why:
-            raise BadLabFile(Text("settings.simulator", name=row.name, why=str(why))) from None
+            raise BadLabFile("settings.simulator", name=row.name, why=str(why)) from None

@@ -8,7 +8,6 @@ from typing import Any
 
 import tomli_w
 
-from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.address import state_home
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
@@ -45,7 +44,7 @@ def check_target(target: Path, source: Path) -> None:
     except (OSError, UnicodeDecodeError):
         first = ""
     if first != FIRST_LINE:
-        raise BadLabFile(Text("simulate.in_the_way", path=str(target)))
+        raise BadLabFile("simulate.in_the_way", path=str(target))
 
 
 def served_text(plan: LabPlan, links: ServedLinks, target: Path) -> str:

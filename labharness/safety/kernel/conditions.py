@@ -3,11 +3,10 @@
 import math
 from dataclasses import dataclass
 
-from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 
 
-class EnvelopeInvalid(LabError, ValueError, code="envelope_invalid"):
+class EnvelopeInvalid(CodedError, ValueError, code="envelope_invalid"):
     """The envelope contradicts itself or names what does not exist."""
 
 

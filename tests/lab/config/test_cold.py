@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from labharness.core.files.tables import read_table
 from labharness.core.vocabulary.units import TEMPERATURES, incomparable, temperature_in
 from labharness.faces.testing.conformance import check_driver
 from labharness.instruments.driver import Channel
 from labharness.lab.config import consistency
-from labharness.lab.config.envelopes import LineFile, parse_line
+from labharness.lab.config.envelopes import LineFile
 from line_alone import Toy, toy
 
 UNITS = tuple(TEMPERATURES)
@@ -17,7 +18,9 @@ UNITS = tuple(TEMPERATURES)
 def line_of(*channels: str, cold: str = "") -> LineFile:
     rows = "".join(f'[[watch]]\nchannel = "stage.{each}"\nstale_s = 5\n' for each in channels)
     rest = "limit = []\n[procedures.safe]\nwire_s_max = 1\nverify_s_max = 1\nsteps = []\n"
-    return parse_line(f'line = "stage"\ndescription = "one"\n{rest}{cold}\n{rows}', "a test")
+    return read_table(
+        LineFile, f'line = "stage"\ndescription = "one"\n{rest}{cold}\n{rows}', "a test"
+    )
 
 
 def stage(**units: str) -> Toy:
