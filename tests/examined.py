@@ -12,11 +12,10 @@ from labharness.lab.doctor.findings import (
     ClockFacts,
     FolderFacts,
     MachineFacts,
-    OwnerFacts,
     SerialFacts,
     examine,
 )
-from labharness.lab.doctor.latch import LatchFacts
+from labharness.lab.doctor.latch import LatchFacts, OwnerFacts
 from labharness.work.admission.approval import read_approval
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -90,7 +90,7 @@ IN_THE_ENVELOPES = (
     PlantedBug(
         "change that changes nothing",
         "labharness.lab.config.envelope_patch:_make",
-        "if same:\n    raise _Wrong(Text('patch.same', same=same[0], row=repr(row[same[0]])))",
+        "if same:\n    raise EnvelopeInvalid('patch.same', same=same[0], row=repr(row[same[0]]))",
         "",
         "tests/lab/config/test_envelope_patch.py::"
         "test_a_change_that_is_not_exactly_one_is_an_error_that_names_it[nothing changed]",

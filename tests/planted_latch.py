@@ -36,24 +36,8 @@ IN_LATCH_AND_LOCK = (
     PlantedBug(
         "ports of a line locked by its own file alone",
         "labharness.lab.config.lock:LineLock.__init__",
-        "if ports:\n"
-        "    try:\n"
-        "        self._ports = PortLock(ports, LINE, {} if owner is None else asdict(owner))\n"
-        "    except PortTaken as why:\n"
-        "        self._file.close()\n"
-        "        raise _taken(why) from None\n"
-        "    except OSError:\n"
-        "        self._file.close()\n"
-        "        raise",
-        "if False:\n"
-        "    try:\n"
-        "        self._ports = PortLock(ports, LINE, {} if owner is None else asdict(owner))\n"
-        "    except PortTaken as why:\n"
-        "        self._file.close()\n"
-        "        raise _taken(why) from None\n"
-        "    except OSError:\n"
-        "        self._file.close()\n"
-        "        raise",
+        "self._ports = PortLock(ports, LINE, {} if owner is None else asdict(owner))",
+        "pass",
         "tests/safety/guard/test_port_latch.py::test_two_lab_files_that_lead_to_one_instrument_have_one_owner",
         promise=36,
         detector="verdict",

@@ -150,8 +150,8 @@ IN_THE_WORDS = (
     PlantedBug(
         "relay that no row describes taken for harmless",
         "labharness.lab.config.lab_facts:_relays",
-        "channel not in described",
-        "channel in ()",
+        "undescribed(each, plan.contacts)",
+        "()",
         "tests/work/desk/test_lying_capability.py::test_a_relay_that_no_row_describes_counts_as_the_gravest",
         promise=44,
         detector="verdict",

@@ -8,7 +8,7 @@ from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.show import chosen_address, chosen_lab, latched, say, say_each, warn
-from labharness.lab.doctor.latch import is_owned, seen_latch
+from labharness.lab.doctor.latch import seen_latch, seen_owner
 from labharness.lab.wiring.alarms import channel_answers, channels, do, listed, senders
 from labharness.safety.alarm.board import Actor, Alarm, AlarmEvent, Board, Severity, described
 from labharness.safety.alarm.outlets import ALERT_S_MAX
@@ -27,7 +27,7 @@ def alarms_list(chosen: argparse.Namespace) -> None:
     place = chosen_address(chosen.lab)
     board, found, damaged = listed(place, wall_clock_utc())
     say_each([_row(board, alarm) for alarm in found] or [Text("cli.no_alarms")])
-    latch = seen_latch(place, owned=is_owned(place))
+    latch = seen_latch(place, owned=seen_owner(place).held)
     if latch.trip is not None:
         say(latched(place, latch.trip.detail))
     elif latch.trouble:

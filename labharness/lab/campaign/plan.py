@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from labharness.core.files.tables import read_table
 from labharness.core.vocabulary.durations import parse_duration
 from labharness.core.vocabulary.texts import CodedError
 from labharness.lab.campaign.course import Course, Point
+from labharness.lab.config.lab_file import Strict
 from labharness.lab.config.lab_plan import read_lab
 from labharness.work.task.jobs import points
 
@@ -24,16 +23,12 @@ class BadCampaign(CodedError, ValueError, code="bad_campaign"):
     """A campaign that cannot be carried out as its file says; the message says why."""
 
 
-class _PointRow(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _PointRow(Strict):
     values: dict[str, Any]
     lab: str = ""
 
 
-class _CampaignFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _CampaignFile(Strict):
     name: str
     task: str
     labs: dict[str, str]

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, field_validator
+from pydantic import Field, StrictBool, ValidationError, field_validator
 
-from labharness.core.files.tables import BadTable, all_errors, keys_of, read_table, read_toml
+from labharness.core.files.tables import all_errors, keys_of, read_table, read_toml
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.envelopes import LineFile
+from labharness.lab.config.lab_file import Strict
 from labharness.safety.kernel import EnvelopeInvalid
 
 BASED_ON = "based_on"
@@ -16,11 +17,7 @@ ROW_KEYS = ("name", "action", "channel")
 """The keys that name a row: the first of these that it has."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ChangeRow(_Strict):
+class ChangeRow(Strict):
     """A ``[[change]]``: one row of the base set anew, removed or added.
 
     Attributes:
@@ -47,7 +44,7 @@ class ChangeRow(_Strict):
         return given
 
 
-class PatchFile(_Strict):
+class PatchFile(Strict):
     """The envelope file of a line that differs from another one in a few rows."""
 
     based_on: str
@@ -56,23 +53,17 @@ class PatchFile(_Strict):
     change: tuple[ChangeRow, ...] = ()
 
 
-class _Wrong(ValueError):
-    """A change cannot be made; the text follows the name of the change."""
-
-
 def base_of(text: str, where: str) -> str | None:
     """Return what an envelope file is based on: a shipped line or a path; or ``None``.
 
     Raises:
-        EnvelopeInvalid: The file is not TOML, or its ``based_on`` is not a text.
+        BadTable: The file is not TOML.
+        EnvelopeInvalid: Its ``based_on`` is not a text.
     """
-    try:
-        table = read_toml(text, where)
-    except BadTable as why:
-        raise EnvelopeInvalid(str(why)) from None
+    table = read_toml(text, where)
     base = table.get(BASED_ON)
     if base is not None and not isinstance(base, str):
-        raise EnvelopeInvalid(Text("patch.base", where=where, based_on=BASED_ON, base=repr(base)))
+        raise EnvelopeInvalid("patch.base", where=where, based_on=BASED_ON, base=repr(base))
     return base
 
 
@@ -86,25 +77,21 @@ def patch_line(text: str, where: str, base_text: str, base_where: str) -> LineFi
         base_where: That file's name in errors.
 
     Raises:
-        EnvelopeInvalid: A file is not as it must be, the base has a base itself, or a change names
-            no row, names several, has an unknown key, or changes nothing; names file and change.
+        BadTable: A file is not as it must be.
+        EnvelopeInvalid: The base has a base itself, or a change names no row, names several, has
+            an unknown key, or changes nothing; names file and change.
     """
-    try:
-        patch = read_table(PatchFile, text, where)
-        table = read_toml(base_text, base_where)
-        if BASED_ON in table:
-            raise BadTable(
-                Text(
-                    "patch.based_on_base",
-                    where=where,
-                    based_on=BASED_ON,
-                    base_where=base_where,
-                    table=table[BASED_ON],
-                )
-            )
-        line = read_table(LineFile, base_text, base_where)
-    except BadTable as why:
-        raise EnvelopeInvalid(str(why)) from None
+    patch = read_table(PatchFile, text, where)
+    table = read_toml(base_text, base_where)
+    if BASED_ON in table:
+        raise EnvelopeInvalid(
+            "patch.based_on_base",
+            where=where,
+            based_on=BASED_ON,
+            base_where=base_where,
+            table=table[BASED_ON],
+        )
+    line = read_table(LineFile, base_text, base_where)
     table["line"] = patch.line
     table["description"] = patch.description or line.description
     line = LineFile.model_validate(table)
@@ -112,20 +99,18 @@ def patch_line(text: str, where: str, base_text: str, base_where: str) -> LineFi
         try:
             _make(change, table)
             line = LineFile.model_validate(table)
-        except ValidationError as why:
+        except (ValidationError, EnvelopeInvalid) as why:
             raise EnvelopeInvalid(
-                Text(
-                    "patch.wrong",
-                    where=where,
-                    change=_named(change, number),
-                    why=all_errors(why, table, LineFile),
-                )
-            ) from None
-        except _Wrong as why:
-            raise EnvelopeInvalid(
-                Text("patch.wrong", where=where, change=_named(change, number), why=str(why))
+                "patch.wrong",
+                where=where,
+                change=_named(change, number),
+                why=_said(why, table),
             ) from None
     return line
+
+
+def _said(why: ValidationError | EnvelopeInvalid, table: object) -> str:
+    return str(why) if isinstance(why, EnvelopeInvalid) else all_errors(why, table, LineFile)
 
 
 def _named(change: ChangeRow, number: int) -> str:
@@ -137,13 +122,13 @@ def _make(change: ChangeRow, line: dict[str, Any]) -> None:
     """Make one change in the tables of a line.
 
     Raises:
-        _Wrong: It cannot be made, or would change nothing.
+        EnvelopeInvalid: It cannot be made, or would change nothing.
     """
     asked = [bool(change.set), bool(change.add), change.remove]
     if asked.count(True) != 1:
-        raise _Wrong(Text("patch.one_of"))
+        raise EnvelopeInvalid("patch.one_of")
     if "source" in {**change.set, **change.add}:
-        raise _Wrong(Text("patch.source"))
+        raise EnvelopeInvalid("patch.source")
     has_source = "source" in keys_of((*change.table.split("."), 0), LineFile)
     source = {"source": change.source} if has_source else {}
     if change.add:
@@ -155,7 +140,7 @@ def _make(change: ChangeRow, line: dict[str, Any]) -> None:
         return
     same = sorted(key for key, value in change.set.items() if key in row and row[key] == value)
     if same:
-        raise _Wrong(Text("patch.same", same=same[0], row=repr(row[same[0]])))
+        raise EnvelopeInvalid("patch.same", same=same[0], row=repr(row[same[0]]))
     row |= change.set | source
 
 
@@ -165,28 +150,30 @@ def _found(change: ChangeRow, line: dict[str, Any]) -> tuple[dict[str, Any], Cal
     found = place.get(key)
     if found is None:
         there = [each for each, value in place.items() if isinstance(value, dict | list)]
-        raise _Wrong(Text("patch.no_table", hint=did_you_mean(key, there), known=", ".join(there)))
+        raise EnvelopeInvalid(
+            "patch.no_table", hint=did_you_mean(key, there), known=", ".join(there)
+        )
     if isinstance(found, dict):
         if change.row is not None:
-            raise _Wrong(Text("patch.no_rows"))
+            raise EnvelopeInvalid("patch.no_rows")
         return found, lambda: place.pop(key)
     if not isinstance(found, list):
-        raise _Wrong(Text("patch.key"))
+        raise EnvelopeInvalid("patch.key")
     names = [_name(each) for each in found]
     if change.row is None:
-        raise _Wrong(Text("patch.takes_row"))
+        raise EnvelopeInvalid("patch.takes_row")
     count = names.count(change.row)
     if not count:
-        raise _Wrong(Text("patch.no_row", hint=did_you_mean(change.row, names)))
+        raise EnvelopeInvalid("patch.no_row", hint=did_you_mean(change.row, names))
     if count > 1:
-        raise _Wrong(Text("patch.several", count=count))
+        raise EnvelopeInvalid("patch.several", count=count)
     at = names.index(change.row)
     return found[at], lambda: found.pop(at)
 
 
 def _add(change: ChangeRow, line: dict[str, Any], row: dict[str, Any]) -> None:
     if change.row is not None:
-        raise _Wrong(Text("patch.add_row"))
+        raise EnvelopeInvalid("patch.add_row")
     place, key = _place(change.table, line)
     there = place.get(key)
     if there is None and _holds_rows(change.table):
@@ -194,9 +181,9 @@ def _add(change: ChangeRow, line: dict[str, Any], row: dict[str, Any]) -> None:
     if there is None:
         place[key] = row
     elif not isinstance(there, list):
-        raise _Wrong(Text("patch.has_table"))
+        raise EnvelopeInvalid("patch.has_table")
     elif _name(row) in map(_name, there):
-        raise _Wrong(Text("patch.has_row", name=_name(row)))
+        raise EnvelopeInvalid("patch.has_row", name=_name(row))
     else:
         there.append(row)
 
@@ -208,9 +195,9 @@ def _place(path: str, line: dict[str, Any]) -> tuple[dict[str, Any], str]:
     for each in above:
         place = place.get(each) if isinstance(place, dict) else None
     if isinstance(place, list):
-        raise _Wrong(Text("patch.rows", known=".".join(above)))
+        raise EnvelopeInvalid("patch.rows", known=".".join(above))
     if not isinstance(place, dict):
-        raise _Wrong(Text("patch.no_such", known=".".join(above)))
+        raise EnvelopeInvalid("patch.no_such", known=".".join(above))
     return place, key
 
 

@@ -3,8 +3,6 @@
 from typing import Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     StrictBool,
     StrictFloat,
@@ -16,16 +14,14 @@ from pydantic import (
 from labharness.core.vocabulary import Cause
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Adds
+from labharness.lab.config.lab_file import Strict
 from labharness.safety.kernel import Role
 
+Quantity = Literal["temperature", "pressure", "gas_flow_rate"]
 ProhibitedAction = Literal["simultaneous_gas_mixing_without_purge"]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Parameter(_Strict):
+class Parameter(Strict):
     """One row of HCP L3's ``parameters``."""
 
     max: StrictFloat
@@ -34,12 +30,10 @@ class Parameter(_Strict):
     source: str = "HCP safety envelope"
 
 
-class SafetyEnvelope(_Strict):
+class SafetyEnvelope(Strict):
     """HCP L3's ``safety_envelope``, with its names checked."""
 
-    parameters: dict[Literal["temperature", "pressure", "gas_flow_rate"], Parameter] = Field(
-        default_factory=dict
-    )
+    parameters: dict[Quantity, Parameter] = Field(default_factory=dict)
     prohibited_actions: tuple[ProhibitedAction, ...] = ()
     emergency_procedures: dict[Cause, str] = Field(default_factory=dict)
 
@@ -49,15 +43,15 @@ class SafetyEnvelope(_Strict):
         Args:
             ambient_torr: Pressure of the room; stands beside a pressure that is stated against it.
         """
-        said: dict[str, Any] = self.model_dump(mode="json")
+        unsaid = {"parameters": {"__all__": {"source"}}}
+        said: dict[str, Any] = self.model_dump(mode="json", exclude=unsaid)
         for parameter in said["parameters"].values():
-            del parameter["source"]
             if parameter["unit"].endswith(" gauge") and ambient_torr is not None:
                 parameter["ambient_torr"] = ambient_torr
         return said
 
 
-class LimitRow(_Strict):
+class LimitRow(Strict):
     """A ``[[limit]]``."""
 
     channel: str
@@ -72,7 +66,7 @@ class LimitRow(_Strict):
     foreign_while: "BoundRow | None" = None
 
 
-class OpeningRow(_Strict):
+class OpeningRow(Strict):
     """An ``[[opening]]``: a part that a person is asked to open, and the contact that shows it."""
 
     action: str
@@ -80,7 +74,7 @@ class OpeningRow(_Strict):
     source: str
 
 
-class BoundRow(_Strict):
+class BoundRow(Strict):
     """A bound on a reading; one end or both. Of a pressure the unit says which pressure it is."""
 
     channel: str
@@ -89,20 +83,20 @@ class BoundRow(_Strict):
     unit: str | None = None
 
 
-class PurgedRow(_Strict):
+class PurgedRow(Strict):
     """A purge proof that is asked for."""
 
     purged_of: str
     volumes: StrictFloat
 
 
-class TightRow(_Strict):
+class TightRow(Strict):
     """A leak check that is asked for."""
 
     tight_since: str
 
 
-class InterlockRow(_Strict):
+class InterlockRow(Strict):
     """An ``[[interlock]]``."""
 
     name: str
@@ -118,7 +112,7 @@ class InterlockRow(_Strict):
     prohibits: str = ""
 
 
-class WatchRow(_Strict):
+class WatchRow(Strict):
     """The age that a reading of a channel may have before its silence trips."""
 
     channel: str
@@ -126,7 +120,7 @@ class WatchRow(_Strict):
     trips: StrictBool = True
 
 
-class TripTable(_Strict):
+class TripTable(Strict):
     """A ``[[trip]]``."""
 
     name: str
@@ -138,7 +132,7 @@ class TripTable(_Strict):
     high: StrictFloat | None = None
 
 
-class PlausibleRow(_Strict):
+class PlausibleRow(Strict):
     """A ``[[plausible]]``."""
 
     name: str
@@ -156,7 +150,7 @@ class PlausibleRow(_Strict):
     differ_max: StrictFloat | None = None
 
 
-class ProcedureRow(_Strict):
+class ProcedureRow(Strict):
     """The steps that make the line safe, with the times that they may take."""
 
     wire_s_max: StrictFloat
@@ -167,7 +161,7 @@ class ProcedureRow(_Strict):
     instead: str = ""
 
 
-class BackfillRow(_Strict):
+class BackfillRow(Strict):
     """Pumping and filling, as a purge counts them."""
 
     channel: str
@@ -190,7 +184,7 @@ class BackfillRow(_Strict):
         return given
 
 
-class LeakCheckRow(_Strict):
+class LeakCheckRow(Strict):
     """A rise of pressure in the shut tube, as proof that it is tight."""
 
     channel: str
@@ -203,7 +197,7 @@ class LeakCheckRow(_Strict):
     source: str
 
 
-class PurgeRow(_Strict):
+class PurgeRow(Strict):
     """The ``[purge]``."""
 
     inert: dict[str, str]
@@ -214,7 +208,7 @@ class PurgeRow(_Strict):
     leak_check: LeakCheckRow | None = None
 
 
-class AmbientRow(_Strict):
+class AmbientRow(Strict):
     """The ``[ambient]``: the state in which the line's own gauge shows the pressure of the room."""
 
     channel: str
@@ -223,7 +217,7 @@ class AmbientRow(_Strict):
     source: str
 
 
-class ContactRow(_Strict):
+class ContactRow(Strict):
     """A ``[[contact]]``: a relay, and the channel that gets power or gas through it."""
 
     channel: str
@@ -240,7 +234,7 @@ class ContactRow(_Strict):
         return self
 
 
-class CoolingRow(_Strict):
+class CoolingRow(Strict):
     """A ``[[cooling]]``: how fast a temperature of this line falls without heat."""
 
     channel: str
@@ -251,7 +245,7 @@ class CoolingRow(_Strict):
     source: str
 
 
-class ColdRow(_Strict):
+class ColdRow(Strict):
     """The ``[cold]``: below it a tube may be touched, and a line that was hot may be left."""
 
     below: StrictFloat = 60.0
@@ -259,7 +253,7 @@ class ColdRow(_Strict):
     source: str = "may be touched (background knowledge)"
 
 
-class LineFile(_Strict):
+class LineFile(Strict):
     """The envelope file of a whole line.
 
     Attributes:
@@ -272,9 +266,7 @@ class LineFile(_Strict):
     description: str
     safe_procedure: str = ""
     safety_envelope: SafetyEnvelope = Field(default_factory=SafetyEnvelope)
-    quantities: dict[Literal["temperature", "pressure", "gas_flow_rate"], tuple[str, ...]] = Field(
-        default_factory=dict
-    )
+    quantities: dict[Quantity, tuple[str, ...]] = Field(default_factory=dict)
     ambient: AmbientRow | None = None
     limit: tuple[LimitRow, ...]
     opening: tuple[OpeningRow, ...] = ()
@@ -309,7 +301,7 @@ class LineFile(_Strict):
         return "" if others else only
 
 
-class KindLimit(_Strict):
+class KindLimit(Strict):
     """A limit of an instrument kind itself."""
 
     unit: str
@@ -318,7 +310,7 @@ class KindLimit(_Strict):
     source: str
 
 
-class KindLimits(_Strict):
+class KindLimits(Strict):
     """The limits an instrument of one kind has by itself."""
 
     kind: str

@@ -66,15 +66,10 @@ TORR_PER = {
     "bar": ATMOSPHERE_TORR / 1.01325,
     "psi": ATMOSPHERE_TORR / 14.69595,
 }
-QUANTITY_UNITS = {  # HCP L3's unit: the house's unit, factor
-    "temperature": {"celsius": (CELSIUS, 1.0)},
-    "pressure": {"torr": ("Torr", 1.0)},  # absolute by now
-    "gas_flow_rate": {"sccm": ("sccm", 1.0)},
-}
-QUANTITY_CAUSES = {
-    "temperature": Cause.OVER_TEMPERATURE,
-    "pressure": Cause.OVER_PRESSURE,
-    "gas_flow_rate": Cause.OVER_FLOW,
+QUANTITIES = {  # HCP L3's unit (of a pressure: absolute by now), the house's, cause of its trip
+    "temperature": ("celsius", CELSIUS, Cause.OVER_TEMPERATURE),
+    "pressure": ("torr", "Torr", Cause.OVER_PRESSURE),
+    "gas_flow_rate": ("sccm", "sccm", Cause.OVER_FLOW),
 }
 NO_PURGE = Purge(volume_cm3=1.0, inert={}, present={}, outside="")
 """The purge of a line on which no rule asks for one: it proves nothing."""
@@ -460,7 +455,7 @@ def _quantity_trips(
         parameter = contract.parameters.get(quantity)
         if parameter is None:
             continue
-        cause = QUANTITY_CAUSES[quantity]
+        cause = QUANTITIES[quantity][2]
         for channel in channels:
             if channel in limits:
                 continue
@@ -490,22 +485,20 @@ def told_envelope(file: LineFile, envelope: Envelope) -> SafetyEnvelope:
         limits = (envelope.limits.get(each) for each in file.quantities.get(quantity, ()))
         known = [each for each in limits if each is not None]
         if parameter.hard_limit and known:
-            unit, factor = QUANTITY_UNITS[quantity][parameter.unit]
-            highs = [_converted(unit, each.high, each.unit) for each in known]
-            most = min(parameter.max, max(highs) / factor)
-            told[quantity] = parameter.model_copy(update={"max": most})
+            unit = QUANTITIES[quantity][1]
+            highs = (_converted(unit, each.high, each.unit) for each in known)
+            told[quantity] = parameter.model_copy(update={"max": min(parameter.max, max(highs))})
     return file.contract.model_copy(update={"parameters": told})
 
 
 def _most(quantity: str, parameter: Parameter, of: str) -> tuple[float, str]:
     """Return the most of a quantity in the unit of a channel, or in the house's; and that unit."""
-    known = QUANTITY_UNITS[quantity]
-    if parameter.unit not in known:
-        there = ", ".join(known)
-        why = Text("envelope.parameter", quantity=quantity, unit=parameter.unit, known=there)
-        raise EnvelopeInvalid(why)
-    unit, factor = known[parameter.unit]
-    most = _converted(of, parameter.max * factor, unit)
+    stated, unit, _ = QUANTITIES[quantity]
+    if parameter.unit != stated:
+        raise EnvelopeInvalid(
+            "envelope.parameter", quantity=quantity, unit=parameter.unit, known=stated
+        )
+    most = _converted(of, parameter.max, unit)
     return most, of if {unit, of} <= TEMPERATURES.keys() else unit
 
 

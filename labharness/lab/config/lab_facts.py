@@ -5,8 +5,9 @@ Lists the energy sources of a line, from its drivers and its envelope's contacts
 Finds rights in the callers file that can never be used.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text, several
@@ -16,20 +17,23 @@ from labharness.lab.config.approvers import approvers_of
 from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.consistency import channels_of
 from labharness.lab.config.kinds import capabilities, shipped_file
-from labharness.lab.config.lab_file import BadLabFile, read_text
+from labharness.lab.config.lab_file import BadLabFile, read_text, tried
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.lab.config.proven import is_harmless
-from labharness.line import Instrument
-from labharness.work.admission.approval import (
-    BadApproval,
-    StandingApproval,
-    public_key_of,
-    read_approval,
+from labharness.lab.config.proven import (
+    fed_by,
+    is_harmless,
+    settable_of,
+    undescribed,
+    way_off,
 )
-from labharness.work.admission.callers import BadCallers, Caller, read_callers
-from labharness.work.capability import Capability, LineFacts, Settings
+from labharness.line import Instrument
+from labharness.work.admission.approval import public_key_of, read_approval
+from labharness.work.admission.callers import Caller, read_callers
+from labharness.work.capability import LineFacts, Settings
 from labharness.work.desk.energised import EnergySource
 from labharness.work.desk.facts import LabFacts
+
+T = TypeVar("T")
 
 REPOSITORY_KEY = "labs/repository.key"
 
@@ -40,8 +44,16 @@ def lab_facts_of(plan: LabPlan) -> LabFacts:
     Raises:
         BadLabFile: The callers file or an approval cannot be honoured.
     """
-    file = plan.file
-    known, callers, approvals, settings = _asked_for(plan)
+    file, wrong = plan.file, list[str]()
+    known, named = tried(wrong, capabilities), file.lab.callers
+    settings, unfit = ({}, []) if known is None else offered(file.capability, known)
+    wrong += unfit
+    callers = None if named is None else tried(wrong, _read, plan, named, read_callers)
+    there = [path for path in file.lab.approvals if plan.beside(path).exists()]
+    approvals = [tried(wrong, _read, plan, path, read_approval) for path in there]
+    tried(wrong, approvers_of, plan)  # read where persons are asked; told with the others
+    if wrong:
+        raise BadLabFile("pair", what=str(plan.path.parent), why=several(*wrong))
     specs = channels_of(plan.instruments)
     return LabFacts(
         lab_digest=plan.lab_digest,
@@ -53,8 +65,8 @@ def lab_facts_of(plan: LabPlan) -> LabFacts:
         sources=energy_sources(plan),
         on_comm_loss={channel: spec.on_comm_loss for channel, spec in specs.items()},
         callers=callers,
-        capabilities=known,
-        approvals=tuple(approvals),
+        capabilities={name: (known or {})[name] for name in settings},
+        approvals=tuple(each for each in approvals if each is not None),
         approval_key=public_key_of(repository_key()),
         safety_envelope=plan.safety_envelope,
         line_facts=line_facts(plan, settings),
@@ -67,48 +79,8 @@ def lab_facts_of(plan: LabPlan) -> LabFacts:
     )
 
 
-def _asked_for(
-    plan: LabPlan,
-) -> tuple[
-    Mapping[str, Capability],
-    Mapping[str, Caller] | None,
-    list[StandingApproval],
-    Mapping[str, Settings],
-]:
-    """Read the capabilities on offer, the callers, the approvals, and the settings of each.
-
-    Raises:
-        BadLabFile: Names every file that cannot be honoured, and the reason.
-    """
-    approvals: list[StandingApproval] = []
-    wrong: list[str] = []
-    callers: Mapping[str, Caller] | None = None
-    known: Mapping[str, Capability] = {}
-    settings: Mapping[str, Settings] = {}
-    try:
-        known = capabilities()
-        settings, unfit = offered(plan.file.capability, known)
-        wrong += unfit
-    except LookupError as why:
-        wrong.append(str(why))
-    try:
-        if plan.file.lab.callers is not None:
-            callers = read_callers(read_text(plan.beside(plan.file.lab.callers)))
-    except (BadCallers, BadLabFile) as why:
-        wrong.append(str(why))
-    for path in plan.file.lab.approvals:
-        try:
-            if plan.beside(path).exists():
-                approvals.append(read_approval(read_text(plan.beside(path))))
-        except (BadApproval, BadLabFile) as why:
-            wrong.append(str(why))
-    try:
-        approvers_of(plan)  # read where persons are asked; a wrong one is told with the others
-    except BadLabFile as why:
-        wrong.append(str(why))
-    if wrong:
-        raise BadLabFile("pair", what=str(plan.path.parent), why=several(*wrong))
-    return {name: known[name] for name in settings}, callers, approvals, settings
+def _read(plan: LabPlan, path: str, read: Callable[[str], T]) -> T:
+    return read(read_text(plan.beside(path)))
 
 
 def line_facts(plan: LabPlan, settings: Mapping[str, Settings]) -> dict[str, LineFacts]:
@@ -145,18 +117,11 @@ def energy_sources(plan: LabPlan) -> tuple[EnergySource, ...]:
 
 def _instruments(plan: LabPlan) -> Iterator[EnergySource]:
     for each in plan.instruments:
-        fed = {
-            contact.channel: contact.off
-            for contact in plan.contacts
-            if each.name in contact.feeds and contact.off is not None
-        }
-        unknown = each.driver.off is None
+        fed = fed_by(each, plan.contacts)
         for off in each.driver.off or ():
-            own = {f"{each.name}.{channel}": value for channel, value in off.steps}
-            found = _source(plan, each, off.adds, off.gas, fed, own)
+            found = _source(plan, each, off.adds, off.gas, fed, dict(way_off(each, off)))
             yield replace(found, harmless=is_harmless(each, off, plan.envelope.limits))
-        settable = any(spec.settable for spec in each.driver.channels.values())
-        if unknown and settable:
+        if each.driver.off is None and settable_of(each):
             for adds in (Adds.HEAT, Adds.GAS):
                 gas = f"whatever {each.name} lets in" if adds is Adds.GAS else ""
                 yield _source(plan, each, adds, gas, fed, {})
@@ -204,20 +169,16 @@ def _source(
 
 def _relays(plan: LabPlan) -> Iterator[EnergySource]:
     """Return the relays that add energy by themselves, and those without a row."""
-    described = {each.channel for each in plan.contacts}
     for contact in plan.contacts:
         if contact.adds is not None and contact.off is not None:
             gas = f"whatever {contact.channel} lets in" if contact.adds is Adds.GAS else ""
             off = {contact.channel: contact.off}
             yield EnergySource(name=contact.channel, adds=contact.adds, gas=gas, switches=off)
     for each in plan.instruments:
-        for name, spec in each.driver.channels.items():
-            channel = f"{each.name}.{name}"
-            if spec.wired and spec.settable and channel not in described:
-                gas = f"whatever {channel} lets in"
-                off = {channel: 0.0}
-                yield EnergySource(name=channel, adds=Adds.GAS, gas=gas, switches=off)
-                yield EnergySource(name=channel, adds=Adds.HEAT, switches=off)
+        for channel in undescribed(each, plan.contacts):
+            gas, off = f"whatever {channel} lets in", {channel: 0.0}
+            yield EnergySource(name=channel, adds=Adds.GAS, gas=gas, switches=off)
+            yield EnergySource(name=channel, adds=Adds.HEAT, switches=off)
 
 
 def policy_faults(plan: LabPlan, callers: tuple[Caller, ...]) -> Iterator[str]:

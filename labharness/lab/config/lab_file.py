@@ -1,6 +1,6 @@
 """Reads the lab file: strict tables in, frozen values out, and a digest over the text."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -19,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from labharness.core.errors import LabError
 from labharness.core.files.tables import BadTable, read_table
 from labharness.core.vocabulary.digests import digest_of, joined
 from labharness.core.vocabulary.hours import Hours, NoHours, read_hours
@@ -37,6 +38,7 @@ per cent beside that; a value beyond is a typing error, or in another unit."""
 PLACEHOLDER = "NAME"  # in the line that the doctor prints
 
 T = TypeVar("T", bound=BaseModel)
+R = TypeVar("R")
 
 
 class Strict(BaseModel):
@@ -414,3 +416,12 @@ def parse(model: type[T], text: str, where: str) -> T:
         return read_table(model, text, where)
     except BadTable as why:
         raise BadLabFile(str(why)) from None
+
+
+def tried(wrong: list[str], read: Callable[..., R], *given: object) -> R | None:
+    """Read something; a fault is added to those that are told of together, and gives ``None``."""
+    try:
+        return read(*given)
+    except (LabError, LookupError) as why:
+        wrong.append(str(why))
+        return None

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from labharness.core.files.tables import BadTable, read_table
+from labharness.core.files.tables import read_table
 from labharness.core.vocabulary.extras import all_to_install
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text, several
@@ -42,6 +42,7 @@ from labharness.lab.config.lab_file import (
     digest,
     read_lab_file,
     read_text,
+    tried,
 )
 from labharness.lab.config.lock import LineLock, LockOwner
 from labharness.lab.config.programs import check_covered
@@ -52,8 +53,6 @@ from labharness.line.instrument import PortTiming
 from labharness.line.procedures import compile_procedures
 from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Envelope, EnvelopeInvalid
-
-T = TypeVar("T")
 
 SHARED_MODE = 0o2770
 """Mode of the state directory of real ports: each account of its group drives and resets."""
@@ -255,21 +254,14 @@ def read_lab(path: Path) -> LabPlan:
     file, lab_text = read_lab_file(path)
     wrong: list[str] = []
 
-    def tried(read: Callable[..., T], *given: object) -> T | None:
-        try:
-            return read(*given)
-        except (BadLabFile, BadTable, EnvelopeInvalid, LookupError) as why:
-            wrong.append(str(why))
-            return None
-
-    made = [tried(_instrument, row) for row in file.instrument]
+    made = [tried(wrong, _instrument, row) for row in file.instrument]
     instruments = tuple(each for each in made if each is not None)
-    tried(check_plant, file)
+    tried(wrong, check_plant, file)
     wrong += consistency.addresses(instruments)
-    rules = tried(_line, file.lab.line, path)
-    hazards = tried(_hazards, path, file)
-    state_dir = tried(_state_dir, file, path)
-    kinds = tried(_kinds, instruments)
+    rules = tried(wrong, _line, file.lab.line, path)
+    hazards = tried(wrong, _hazards, path, file)
+    state_dir = tried(wrong, _state_dir, file, path)
+    kinds = tried(wrong, _kinds, instruments)
     if wrong or rules is None or hazards is None or state_dir is None or kinds is None:
         raise _bad(path, wrong)
     (line, line_texts), (limits, kind_texts) = rules, kinds
@@ -285,14 +277,16 @@ def read_lab(path: Path) -> LabPlan:
         volume_cm3=None if file.tube is None else file.tube.volume_cm3,
         follows=consistency.follows(line, instruments),
     )
-    envelope = tried(build, line, limits, channels, pressures)
+    envelope = tried(wrong, build, line, limits, channels, pressures)
     if wrong or envelope is None:
         raise _bad(path, wrong)
-    room = tried(room_of, line, pressures, envelope)
+    room = tried(wrong, room_of, line, pressures, envelope)
     wrong += consistency.units(envelope, instruments)
     wrong += consistency.ineffective_bounds(envelope, instruments)
-    tried(check_covered, envelope, instruments)
-    procedures = tried(compile_procedures, envelope, {each.name: each for each in instruments})
+    tried(wrong, check_covered, envelope, instruments)
+    procedures = tried(
+        wrong, compile_procedures, envelope, {each.name: each for each in instruments}
+    )
     real = tuple(row.name for row in file.port if row.link != "loopback")
     wrong += unproven_reads(instruments, envelope, procedures or {}, real)
     if wrong or room is None:
@@ -320,7 +314,11 @@ def read_lab(path: Path) -> LabPlan:
         room=room,
         safety_envelope={
             **told_envelope(line, envelope).to_json(file.lab.ambient_torr),
-            "channels": _by_channel(envelope),
+            "channels": {  # the enforced limit of each that is set in a unit (ruling 8)
+                channel: {"min": limit.low, "max": limit.high, "unit": limit.unit}
+                for channel, limit in envelope.limits.items()
+                if limit.unit
+            },
         },
         instruments=instruments,
         lab_digest=digest(lab_text),
@@ -408,15 +406,6 @@ def _instrument(row: InstrumentRow) -> Instrument:
         firmware=row.firmware,
         serial=row.serial,
     )
-
-
-def _by_channel(envelope: Envelope) -> dict[str, dict[str, Any]]:
-    """Return the enforced limit of each channel that is set in a unit, for callers (ruling 8)."""
-    return {
-        channel: {"min": limit.low, "max": limit.high, "unit": limit.unit}
-        for channel, limit in envelope.limits.items()
-        if limit.unit
-    }
 
 
 def _renamed(limits: KindLimits, driver: Driver) -> KindLimits:

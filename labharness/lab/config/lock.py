@@ -60,6 +60,8 @@ class LockOwner:
     @property
     def abroad(self) -> str:
         """Return the same text for a process with another lab file."""
+        if self == UNKNOWN:
+            return Text("owner.unknown")
         of = Text("owner.of", account=self.account) if self.account else ""
         does, by = self.does or "owns the line", self.lab_option.strip()
         return Text("owner.abroad", pid=self.pid, of=of, does=does, by=by)
@@ -67,6 +69,8 @@ class LockOwner:
     @property
     def advice(self) -> str:
         """Advice for a person who wants the line; it follows ``held``."""
+        if self == UNKNOWN:
+            return Text("owner.find", place=str(LOCK_PLACES[-1]))
         if not self.does:
             return Text("owner.see", option=self.lab_option)
         if self.does == MAKES_SAFE:
@@ -74,21 +78,8 @@ class LockOwner:
         return Text("owner.end", pid=self.pid)
 
 
-class Unknown(LockOwner):
-    """An owner of a port that has left no word about itself."""
-
-    @property
-    def abroad(self) -> str:
-        """Return a text that it is not known."""
-        return Text("owner.unknown")
-
-    @property
-    def advice(self) -> str:
-        """Advice for a person who wants the line."""
-        return Text("owner.find", place=str(LOCK_PLACES[-1]))
-
-
-UNKNOWN = Unknown(0, "", "")
+UNKNOWN = LockOwner(0, "", "")
+"""An owner of a port that has left no word about itself."""
 
 
 def read_owner(state_dir: Path) -> LockOwner | None:
@@ -163,31 +154,24 @@ class LineLock:
         self._ports: PortLock | None = None
         self._leases: list[Lease] = []
         self._file: IO[bytes] = os.fdopen(open_own(state_dir / LOCK_NAME, os.O_RDWR), "r+b")
-        self._told = state_dir / OWNER_NAME if owner is not None else None
+        self._told: Path | None = None
         try:
             _lock(self._file)
         except OSError:
             self._file.close()
             raise _busy(state_dir) from None
-        if ports:
-            try:
-                self._ports = PortLock(ports, LINE, {} if owner is None else asdict(owner))
-            except PortTaken as why:
-                self._file.close()
-                raise _taken(why) from None
-            except OSError:
-                self._file.close()
-                raise
         try:
+            if ports:
+                self._ports = PortLock(ports, LINE, {} if owner is None else asdict(owner))
             self._lease(leases, owner)
-        except (OSError, LineBusy):
-            self._told = None
+        except (OSError, LineBusy, PortTaken) as why:
             self.release()
-            raise
+            raise (_taken(why) if isinstance(why, PortTaken) else why) from None
         with suppress(OSError):  # its text is for people only
             (state_dir / OWNER_NAME).unlink(missing_ok=True)
             if owner is not None:
-                handle = open_own(state_dir / OWNER_NAME, os.O_WRONLY | os.O_TRUNC)
+                self._told = state_dir / OWNER_NAME
+                handle = open_own(self._told, os.O_WRONLY | os.O_TRUNC)
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(owner)))
 

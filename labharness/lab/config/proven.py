@@ -39,16 +39,33 @@ def harmful(
     instruments: Sequence[Instrument], contacts: Sequence[Contact], limits: Mapping[str, Limit]
 ) -> Iterator[str]:
     """Name each instrument and relay that may harm; one without a description may."""
-    described = {each.channel for each in contacts}
     for each in instruments:
-        settable = {name: spec for name, spec in each.driver.channels.items() if spec.settable}
-        unknown = each.driver.off is None and bool(settable)
+        unknown = each.driver.off is None and settable_of(each)
         if unknown or not all(is_harmless(each, off, limits) for off in each.driver.off or ()):
             yield each.name
-        for name, spec in settable.items():
-            if spec.wired and f"{each.name}.{name}" not in described:
-                yield f"{each.name}.{name}"
+        yield from undescribed(each, contacts)
     yield from (contact.channel for contact in contacts if contact.adds is not None)
+
+
+def settable_of(instrument: Instrument) -> list[str]:
+    """Return the channels of an instrument that can be set."""
+    return [name for name, spec in instrument.driver.channels.items() if spec.settable]
+
+
+def undescribed(instrument: Instrument, contacts: Sequence[Contact]) -> list[str]:
+    """Return the relays of an instrument that no row describes."""
+    described = {each.channel for each in contacts}
+    relays = [name for name in settable_of(instrument) if instrument.driver.channels[name].wired]
+    return [full for name in relays if (full := f"{instrument.name}.{name}") not in described]
+
+
+def fed_by(instrument: Instrument, contacts: Sequence[Contact]) -> dict[str, float]:
+    """Return the relays that feed an instrument, each with its value while nothing passes."""
+    return {
+        each.channel: each.off
+        for each in contacts
+        if instrument.name in each.feeds and each.off is not None
+    }
 
 
 def is_harmless(instrument: Instrument, off: Off, limits: Mapping[str, Limit]) -> bool:
@@ -113,38 +130,28 @@ def unproven(
 def _undeclared(
     instruments: Sequence[Instrument], contacts: Sequence[Contact]
 ) -> Iterator[Finding]:
-    described = {each.channel for each in contacts}
     for each in instruments:
-        settable = [name for name, spec in each.driver.channels.items() if spec.settable]
+        settable = settable_of(each)
         if settable and each.driver.off is None:
             what = Text("proven.undeclared", kind=each.kind, known=", ".join(settable))
+            where = Text("lab.instrument", name=each.name)
+            yield Finding(where, what, Text("proven.paste_off"))
+        for channel in undescribed(each, contacts):
             yield Finding(
-                Text("lab.instrument", name=each.name),
-                what,
-                Text("proven.paste_off"),
+                channel,
+                Text("proven.wired"),
+                f'[[contact]]\nchannel = "{channel}"\n'
+                "off = 0 # these two lines only where power or gas passes to an instrument\n"
+                'feeds = ["INSTRUMENT"]\nsource = "WIRING DIAGRAM"',
             )
-        for name in settable:
-            channel = f"{each.name}.{name}"
-            if each.driver.channels[name].wired and channel not in described:
-                yield Finding(
-                    channel,
-                    Text("proven.wired"),
-                    f'[[contact]]\nchannel = "{channel}"\n'
-                    "off = 0 # these two lines only where power or gas passes to an instrument\n"
-                    'feeds = ["INSTRUMENT"]\nsource = "WIRING DIAGRAM"',
-                )
 
 
 def _sources(instruments: Sequence[Instrument], contacts: Sequence[Contact]) -> Iterator[_Source]:
     for each in instruments:
-        fed = tuple(
-            ((contact.channel, contact.off),)
-            for contact in contacts
-            if each.name in contact.feeds and contact.off is not None
-        )
+        fed = tuple((relay,) for relay in fed_by(each, contacts).items())
         for off in each.driver.off or ():
             if not off.inert:
-                own = _own(each, off)
+                own = way_off(each, off)
                 channels = frozenset(f"{each.name}.{name}" for name in each.driver.channels)
                 yield _Source(each.name, off.adds, off.gas, (*fed, own), channels)
     for contact in contacts:
@@ -153,7 +160,8 @@ def _sources(instruments: Sequence[Instrument], contacts: Sequence[Contact]) -> 
             yield _Source(contact.channel, contact.adds, "", (way,))
 
 
-def _own(instrument: Instrument, off: Off) -> Way:
+def way_off(instrument: Instrument, off: Off) -> Way:
+    """Return the way to switch one thing off at the instrument itself."""
     return tuple((f"{instrument.name}.{channel}", value) for channel, value in off.steps)
 
 
@@ -283,7 +291,7 @@ def _bad_grammar(instrument: Instrument, real: bool) -> Iterator[str]:
             re.compile(each, re.DOTALL).fullmatch(b"")
         except (re.error, TypeError) as why:
             yield Text("reads.grammar", who=who, each=repr(each), why=str(why))
-    settable = [name for name, each in driver.channels.items() if each.settable]
+    settable = settable_of(instrument)
     silent = driver.protocol == Protocol.TEXT and not driver.write_grammar
     if silent and settable and real:
         yield Text("reads.no_grammar", who=who, known=", ".join(settable))

@@ -14,13 +14,13 @@ from typing import Literal
 
 from labharness.core.vocabulary.extras import ALERT_NEEDS, EXTRAS, LINK_NEEDS
 from labharness.core.vocabulary.hours import ALWAYS
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Param, Text
 from labharness.lab.config.hazards import HazardRow
 from labharness.lab.config.lab_facts import repository_key
 from labharness.lab.config.lab_file import PLACEHOLDER, AcceptedRow, PortRow
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.wires import Finding
-from labharness.lab.doctor.latch import LatchFacts
+from labharness.lab.doctor.latch import LatchFacts, OwnerFacts
 from labharness.lab.wiring.arming import GUARDED
 from labharness.safety.alarm.board import Severity
 from labharness.safety.guard.port_records import KEPT_PLACE
@@ -99,16 +99,6 @@ class ClockFacts:
     wall_s: float
     ticks_s: float
     synchronised: bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class OwnerFacts:
-    """Whether a living process owns the line, which, and why that could not be asked."""
-
-    held: bool
-    by: str = ""
-    left_behind: bool = False
-    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,48 +223,43 @@ def examine(plan: LabPlan, seen: MachineFacts) -> tuple[Check, ...]:
     )
 
 
+def _said(about: str, code: str, fix: str = "", /, **facts: Param) -> Check:
+    """Return the result of a check as a text of this room."""
+    return Check(about, Text(code, **facts), fix)
+
+
 def _software(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
+    python = seen.python
     if seen.missing:
-        said = Text("doctor.python_lacks", python=seen.python, known=", ".join(seen.missing))
-        yield Check("python", said, f"python -m pip install {' '.join(seen.missing)}")
+        add, known = f"python -m pip install {' '.join(seen.missing)}", ", ".join(seen.missing)
+        yield _said("python", "doctor.python_lacks", add, python=python, known=known)
     else:
-        yield Check("python", Text("doctor.python", python=seen.python))
+        yield _said("python", "doctor.python", python=python)
     for link in plan.links:
         module = LINK_NEEDS.get(link, "")
-        if not module:
-            continue
         if module in seen.modules:
-            yield Check("packages", Text("doctor.module", module=module, link=link))
-        else:
-            said = Text("doctor.no_module", module=module, link=link)
-            yield Check("packages", said, f"python -m {EXTRAS[module].command}")
+            yield _said("packages", "doctor.module", module=module, link=link)
+        elif module:
+            add = f"python -m {EXTRAS[module].command}"
+            yield _said("packages", "doctor.no_module", add, module=module, link=link)
 
 
 def _unusable(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
+    mend = Text("doctor.mend", path=str(plan.path))
     for each in seen.unusable:
-        yield Check(
-            "lab file",
-            Text("pair", what=each.where, why=each.what),
-            Text("doctor.mend", path=str(plan.path)),
-        )
+        yield Check("lab file", str(each), mend)
 
 
 def _files(plan: LabPlan) -> Iterator[Check]:
-    yield Check(
-        "lab file",
-        Text(
-            "doctor.lab",
-            path=str(plan.path),
-            instrument=len(plan.file.instrument),
-            port=len(plan.file.port),
-        ),
-    )
+    file, path = plan.file, str(plan.path)
+    counts = {"instrument": len(file.instrument), "port": len(file.port)}
+    yield _said("lab file", "doctor.lab", path=path, **counts)
     findings, unclaimed = plan.check(), plan.unclaimed()
     for each in findings:
         told = Text("doctor.paste" if each.paste else "doctor.change", option=plan.option)
         yield Check("network" if each in unclaimed else "envelope", str(each), told)
     if not findings:
-        yield Check("envelope", Text("doctor.kept"))
+        yield _said("envelope", "doctor.kept")
 
 
 def _drivers(plan: LabPlan, today: date) -> Iterator[Check]:
@@ -282,122 +267,116 @@ def _drivers(plan: LabPlan, today: date) -> Iterator[Check]:
     found = tuple(unverified_drivers(plan))
     for each in found:
         if accepted := each.accepted_by(today):
-            yield Check("drivers", Text("doctor.accepted", said=each.said, accepted=accepted))
+            yield _said("drivers", "doctor.accepted", said=each.said, accepted=accepted)
             continue
-        yield Check(
-            "drivers",
-            each.said,
-            Text(
-                "doctor.compare",
-                option=plan.option,
-                path=str(plan.path),
-                instrument=each.instrument,
-                each=each.to_paste(today),
-            ),
+        compare = Text(
+            "doctor.compare",
+            option=plan.option,
+            path=str(plan.path),
+            instrument=each.instrument,
+            each=each.to_paste(today),
         )
+        yield Check("drivers", each.said, compare)
     if not found:
-        yield Check("drivers", Text("doctor.verified"))
+        yield _said("drivers", "doctor.verified")
 
 
 def _port(plan: LabPlan, row: PortRow, seen: MachineFacts) -> Iterator[Check]:
     about = Text("doctor.port", name=row.name)
     if row.link == "loopback":
-        yield Check(about, Text("doctor.loopback"))
+        yield _said(about, "doctor.loopback")
     elif row.link == "serial":
         served = plan.file.operator.kind == "served"
         yield from _serial(about, str(row.path), seen, served=served)
     else:
         where = row.url or row.resource or f"{row.host}:{row.port}"
         trouble = seen.unreached.get(row.name)
-        if trouble is None:
-            why = Text("doctor.in_use") if seen.owner.held else Text("doctor.no_use")
+        if trouble:
+            yield Check(about, trouble, Text("doctor.see_cable"))
+        elif trouble is not None:
+            yield _said(about, "doctor.connects", link=row.link, where=where)
+        else:
+            why = Text("doctor.in_use" if seen.owner.held else "doctor.no_use")
             said = Text("doctor.untried", link=row.link, where=where, why=why)
             yield Check(about, said, known=False)
-        elif trouble:
-            yield Check(about, trouble, Text("doctor.see_cable"))
-        else:
-            yield Check(about, Text("doctor.connects", link=row.link, where=where))
 
 
 def _serial(about: str, path: str, seen: MachineFacts, *, served: bool) -> Iterator[Check]:
     fact = seen.serial.get(path)
     if fact is None:
         yield Check(about, Text("doctor.serial_unknown", path=path), known=False)
-    elif not fact.exists:
-        fix = Text("doctor.plug_in", there=", ".join(fact.present) or "none")
-        yield Check(about, Text("doctor.no_port", path=path), fix)
+        return
+    by, quoted = fact.held_by, shlex.quote(path)
+    if not fact.exists:
+        plug_in = Text("doctor.plug_in", there=", ".join(fact.present) or "none")
+        yield _said(about, "doctor.no_port", plug_in, path=path)
     elif not fact.is_device:
-        yield Check(about, Text("doctor.no_device", path=path), Text("doctor.name_device"))
+        yield _said(about, "doctor.no_device", Text("doctor.name_device"), path=path)
     elif not fact.allowed:
-        said = Text("doctor.not_allowed", user=seen.user, path=path)
-        yield Check(about, said, _join(fact, seen.user))
+        yield _said(about, "doctor.not_allowed", _join(fact, seen.user), user=seen.user, path=path)
     elif seen.owner.held:
         yield Check(about, Text("doctor.serial_in_use", path=path), known=False)
-    elif fact.held_by and served:
-        yield Check(about, Text("doctor.served", path=path, held_by=fact.held_by))
-    elif fact.held_by:
-        said = Text("doctor.held", path=path, held_by=fact.held_by)
-        yield Check(about, said, Text("doctor.end_process", shlex=shlex.quote(path)))
+    elif by and served:
+        yield _said(about, "doctor.served", path=path, held_by=by)
+    elif by:
+        end = Text("doctor.end_process", shlex=quoted)
+        yield _said(about, "doctor.held", end, path=path, held_by=by)
     elif fact.trouble:
-        said = Text("doctor.shut", path=path, trouble=fact.trouble)
-        yield Check(about, said, Text("doctor.pull_plug", shlex=shlex.quote(path)))
+        pull = Text("doctor.pull_plug", shlex=quoted)
+        yield _said(about, "doctor.shut", pull, path=path, trouble=fact.trouble)
     else:
-        yield Check(about, Text("doctor.opens", path=path))
-    if fact is not None and fact.by_id and not path.startswith(STEADY_SERIAL):
-        said = Text("doctor.first_plugged", path=path)
-        yield Check(about, said, Text("doctor.steady", by_id=fact.by_id))
+        yield _said(about, "doctor.opens", path=path)
+    if fact.by_id and not path.startswith(STEADY_SERIAL):
+        steady = Text("doctor.steady", by_id=fact.by_id)
+        yield _said(about, "doctor.first_plugged", steady, path=path)
 
 
 def _join(fact: SerialFacts, user: str) -> str:
-    if fact.joined:
-        return Text("doctor.log_in", user=user, group=fact.group)
-    if fact.group:
-        return Text("doctor.join", group=fact.group, user=user)
-    return Text("doctor.udev")
+    if not fact.group:
+        return Text("doctor.udev")
+    return Text("doctor.log_in" if fact.joined else "doctor.join", user=user, group=fact.group)
 
 
 def _state_dir(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     folder = seen.state
     path, simulated = shlex.quote(folder.path), not plan.real_ports
-    another = Text("doctor.set_state") if simulated else Text("doctor.name_state")
+    another = Text("doctor.set_state" if simulated else "doctor.name_state")
     if not folder.is_folder:
         move = Text("doctor.move_away", another=another)
-        yield Check("state", Text("doctor.no_folder", path=folder.path), move)
+        yield _said("state", "doctor.no_folder", move, path=folder.path)
         return
+    own = f"sudo chown -R $USER {path}"
     if not folder.writable:
-        fix = f"sudo chown -R $USER {path}"
         if not folder.exists:  # the lab may not change the rights of folders above it
-            fix = Text("doctor.own_folder", another=another) if simulated else _share(plan)
-        yield Check("state", Text("doctor.no_writing", path=folder.path), fix)
-    elif folder.exists and not folder.ours and not (plan.real_ports and folder.mode & OF_GROUP):
-        said = Text("doctor.others_folder", path=folder.path)
-        yield Check("state", said, f"sudo chown -R $USER {path}")
-    elif folder.exists and folder.mode & (OTHERS_WRITE if simulated else OTHERS_ALL):
-        said = Text("doctor.open_folder", path=folder.path, mode=folder.mode)
-        yield Check("state", said, f"chmod {700 if simulated else 2770} {path}")
-    elif folder.exists:
-        said = Text("doctor.our_folder", path=folder.path)
-        if folder.mode & OF_GROUP:
-            said = Text("doctor.group_folder", path=folder.path)
-        elif folder.mode & OTHERS_ANY:
-            said = Text("doctor.read_folder", path=folder.path)
-        yield Check("state", said)
+            own = Text("doctor.own_folder", another=another) if simulated else _share(plan)
+        yield _said("state", "doctor.no_writing", own, path=folder.path)
+    elif not folder.exists:
+        yield _said("state", "doctor.first_run", state_dir=str(plan.state_dir))
+    elif not folder.ours and not (plan.real_ports and folder.mode & OF_GROUP):
+        yield _said("state", "doctor.others_folder", own, path=folder.path)
+    elif folder.mode & (OTHERS_WRITE if simulated else OTHERS_ALL):
+        close = f"chmod {700 if simulated else 2770} {path}"
+        yield _said("state", "doctor.open_folder", close, path=folder.path, mode=folder.mode)
+    elif folder.mode & OF_GROUP:
+        yield _said("state", "doctor.group_folder", path=folder.path)
+    elif folder.mode & OTHERS_ANY:
+        yield _said("state", "doctor.read_folder", path=folder.path)
     else:
-        yield Check("state", Text("doctor.first_run", state_dir=str(plan.state_dir)))
+        yield _said("state", "doctor.our_folder", path=folder.path)
     if folder.sync_trouble:
-        said = Text("doctor.no_sync", sync_trouble=folder.sync_trouble)
-        yield Check("state", said, Text("doctor.other_disk", another=another))
+        move = Text("doctor.other_disk", another=another)
+        yield _said("state", "doctor.no_sync", move, sync_trouble=folder.sync_trouble)
     if simulated:
         return  # nothing real stays hot while a latch is forgotten
     kind = folder.filesystem
     if kind in REMOTE_FILESYSTEMS or kind in MEMORY_FILESYSTEMS:
         what = "another computer" if kind in REMOTE_FILESYSTEMS else "memory"
-        said = Text("doctor.elsewhere", path=folder.path, what=what, kind=kind)
-        yield Check("state", said, Text("doctor.this_disk", another=another))
+        move = Text("doctor.this_disk", another=another)
+        yield _said("state", "doctor.elsewhere", move, path=folder.path, what=what, kind=kind)
     if seen.ports_not_kept:
         yield Check("latch of ports", seen.ports_not_kept, _share(plan))
     else:
-        yield Check("latch of ports", Text("doctor.ports_kept", kept_place=str(KEPT_PLACE)))
+        yield _said("latch of ports", "doctor.ports_kept", kept_place=str(KEPT_PLACE))
 
 
 def _share(plan: LabPlan) -> str:
@@ -411,58 +390,49 @@ def _clock(seen: MachineFacts) -> Iterator[Check]:
     set_it = Text("doctor.set_clock")
     now = f"{clock.now_utc:%Y-%m-%d %H:%M} UTC"
     if clock.now_utc < RELEASED:
-        said = Text("doctor.old_clock", now=now, released=RELEASED.year)
-        yield Check("clock", said, set_it)
+        yield _said("clock", "doctor.old_clock", set_it, now=now, released=RELEASED.year)
     elif newest is not None and newest - clock.now_utc > CLOCK_BACK_MAX:
-        said = Text("doctor.clock_back", now=now, newest=f"{newest:%Y-%m-%d %H:%M}")
-        yield Check("clock", said, set_it)
+        written = f"{newest:%Y-%m-%d %H:%M}"
+        yield _said("clock", "doctor.clock_back", set_it, now=now, newest=written)
     elif clock.ticks_s <= 0 or abs(clock.wall_s - clock.ticks_s) > TICK_ERROR_MAX_S:
-        said = Text("doctor.ticks", wall_s=clock.wall_s, ticks_s=clock.ticks_s)
-        yield Check("clock", said, Text("doctor.look_again"))
+        took = {"wall_s": clock.wall_s, "ticks_s": clock.ticks_s}
+        yield _said("clock", "doctor.ticks", Text("doctor.look_again"), **took)
     else:
-        yield Check("clock", Text("doctor.clock", now=now))
+        yield _said("clock", "doctor.clock", now=now)
     if clock.synchronised is None:
         yield Check("clock", Text("doctor.clock_unknown"), known=False)
     elif clock.synchronised:
-        yield Check("clock", Text("doctor.clock_kept"))
+        yield _said("clock", "doctor.clock_kept")
     else:
-        yield Check("clock", Text("doctor.clock_alone"), "sudo timedatectl set-ntp true")
+        yield _said("clock", "doctor.clock_alone", "sudo timedatectl set-ntp true")
 
 
 def _disk(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     per_hour = RUN_BYTES_PER_INSTRUMENT_HOUR * len(plan.instruments)
     need = per_hour * RUN_HOURS * RUN_MARGIN
     if not (seen.runs.is_folder and seen.runs.writable):
-        said = Text("doctor.no_runs", path=seen.runs.path)
-        yield Check("disk", said, Text("doctor.go"))
+        yield _said("disk", "doctor.no_runs", Text("doctor.go"), path=seen.runs.path)
     for what, folder, bytes_min in (
         (Text("doctor.run_takes", run_hours=RUN_HOURS), seen.runs, need),
         (Text("doctor.latch_takes"), seen.state, STATE_BYTES),
     ):
-        said = Text(
-            "doctor.room",
-            free_bytes=_mb(folder.free_bytes),
-            path=folder.path,
-            what=what,
-            bytes_min=_mb(bytes_min),
-        )
+        free, least = _mb(folder.free_bytes), _mb(bytes_min)
         short = folder.free_bytes < bytes_min
-        yield Check("disk", said, Text("doctor.make_room", path=folder.path) if short else "")
+        fix = Text("doctor.make_room", path=folder.path) if short else ""
+        facts = {"free_bytes": free, "path": folder.path, "what": what, "bytes_min": least}
+        yield _said("disk", "doctor.room", fix, **facts)
 
 
 def _guard(plan: LabPlan) -> Check:
     if not plan.real_ports:
-        return Check("guard", Text("doctor.simulated"))
+        return _said("guard", "doctor.simulated")
     far = [row.name for row in plan.file.port if row.link in GUARDED]
     near = [name for name in plan.real_ports if name not in far]
     if near and plan.file.lab.attended != ALWAYS:
-        return Check(
-            "guard",
-            Text("doctor.near", known=", ".join(near)),
-            Text("doctor.bring"),
-        )
-    said = Text("doctor.guarded", known=", ".join(far)) if far else ""
-    return Check("guard", said or Text("doctor.attended", known=", ".join(near)))
+        return _said("guard", "doctor.near", Text("doctor.bring"), known=", ".join(near))
+    if far:
+        return _said("guard", "doctor.guarded", known=", ".join(far))
+    return _said("guard", "doctor.attended", known=", ".join(near))
 
 
 def _owner(plan: LabPlan, owner: OwnerFacts) -> Check:
@@ -470,84 +440,73 @@ def _owner(plan: LabPlan, owner: OwnerFacts) -> Check:
         path = shlex.quote(str(plan.state_dir / "line.lock"))
         return Check("owner", owner.trouble, f"sudo chown $USER {path}")
     if owner.held:
-        return Check("owner", Text("doctor.owned", by=owner.by or "another process"))
-    if owner.left_behind:
-        return Check("owner", Text("doctor.left_behind"))
-    return Check("owner", Text("doctor.nobody"))
+        return _said("owner", "doctor.owned", by=owner.by or "another process")
+    return _said("owner", "doctor.left_behind" if owner.left_behind else "doctor.nobody")
 
 
 def _latch(plan: LabPlan, latch: LatchFacts) -> Check:
     if latch.hidden:
         return Check("latch", latch.trouble, known=False)
     if latch.trouble:
-        fix = Text("doctor.disk_trouble")
-        return Check("latch", latch.trouble, fix)
+        return Check("latch", latch.trouble, Text("doctor.disk_trouble"))
     if latch.trip is None:
-        return Check("latch", Text("doctor.latch_open"))
+        return _said("latch", "doctor.latch_open")
     since = Text("doctor.since", since=f"{latch.since:%Y-%m-%d %H:%M}") if latch.since else ""
     why = latch.trip.detail or f"{latch.trip.cause.value}: {latch.trip.channel}"
-    fix = Text("doctor.clear", reset_command=plan.reset_command)
-    return Check("latch", Text("doctor.latched", since=since, why=why), fix)
+    clear = Text("doctor.clear", reset_command=plan.reset_command)
+    return _said("latch", "doctor.latched", clear, since=since, why=why)
 
 
 def _proof_tests(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     named = plan.file.lab.hazards
     if named is None:
-        yield Check("proof tests", Text("doctor.harmless"))
+        yield _said("proof tests", "doctor.harmless")
     elif not plan.hazards.hazard:
-        said = Text("doctor.no_hazard", path=str(plan.beside(named)))
-        yield Check("proof tests", said, Text("doctor.write_down"))
-    today = seen.clock.now_utc
+        path = str(plan.beside(named))
+        yield _said("proof tests", "doctor.no_hazard", Text("doctor.write_down"), path=path)
+    today = seen.clock.now_utc.date()
     for row in plan.hazards.hazard:
         proof = f"labharness hazards proof {shlex.quote(row.name)} --name NAME --reason HOW"
-        yield _proof_test(row, today, Text("doctor.then", proof=proof, option=plan.option))
+        note = Text("doctor.then", proof=proof, option=plan.option)
+        yield _proof_test(row, today, Text("doctor.test", note=note))
 
 
-def _proof_test(row: HazardRow, today: datetime, note: str) -> Check:
-    missing = row.missing(today.date())
+def _proof_test(row: HazardRow, today: date, test: str) -> Check:
+    missing, last = row.missing(today), row.last_proof(today)
     if not row.safeguard.strip():
-        return Check(
-            "proof tests",
-            missing,
-            Text("doctor.build"),
-        )
-    last = row.last_proof(today.date())
+        return Check("proof tests", missing, Text("doctor.build"))
     if not missing and row.never_due:
-        return Check("proof tests", Text("doctor.proof_simulated", name=row.name))
+        return _said("proof tests", "doctor.proof_simulated", name=row.name)
     if missing or last is None:
-        return Check("proof tests", missing, Text("doctor.test", note=note))
-    left = row.proof_days - (today.date() - last.day).days
-    said = Text("doctor.due", name=row.name, left=left)
-    return Check(
-        "proof tests", said, Text("doctor.test", note=note) if left <= PROOF_SOON_DAYS else ""
-    )
+        return Check("proof tests", missing, test)
+    left = row.proof_days - (today - last.day).days
+    soon = test if left <= PROOF_SOON_DAYS else ""
+    return _said("proof tests", "doctor.due", soon, name=row.name, left=left)
 
 
 def _approvals(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     if plan.names_on_trust:
-        yield Check("approvers", Text("approvers.only_names"))
+        yield _said("approvers", "approvers.only_names")
     if not seen.approvals:
-        yield Check("approvals", Text("doctor.no_standing"))
+        yield _said("approvals", "doctor.no_standing")
+    sign = Text("doctor.no_signing")
+    if plan.sign_again:
+        sign = Text("doctor.sign_again", sign_again=plan.sign_again)
     for path, approval in seen.approvals.items():
         if path in seen.unsigned:
-            yield Check(
-                "approvals",
-                Text("doctor.gone", path=str(plan.beside(path))),
-                _sign_first(plan, path),
-            )
+            gone = str(plan.beside(path))
+            yield _said("approvals", "doctor.gone", _sign_first(plan, path), path=gone)
             continue
         if isinstance(approval, str):
-            yield Check("approvals", Text("pair", what=path, why=approval), _sign(plan))
+            yield Check("approvals", Text("pair", what=path, why=approval), sign)
             continue
         facts = _exactly(approval, plan)
         found = verify(approval, facts, public_key_of(repository_key()), seen.clock.now_utc)
         if isinstance(found, Approved):
-            said = Text(
-                "doctor.holds", id=approval.id, capability=approval.capability, until=approval.until
-            )
-            yield Check("approvals", said)
+            covers = {"capability": approval.capability, "until": approval.until}
+            yield _said("approvals", "doctor.holds", id=approval.id, **covers)
         else:
-            yield Check("approvals", found.reason, _sign(plan))
+            yield Check("approvals", found.reason, sign)
 
 
 def _exactly(approval: StandingApproval, plan: LabPlan) -> RequestFacts:
@@ -566,49 +525,38 @@ def _exactly(approval: StandingApproval, plan: LabPlan) -> RequestFacts:
 
 def _sign_first(plan: LabPlan, path: str) -> str:
     take_out = Text("doctor.take_out", path=str(plan.path))
-    can_be_signed = plan.sign_again and path == plan.file.lab.approvals[0]
-    return (
-        Text("doctor.sign", sign_again=plan.sign_again, take_out=take_out)
-        if can_be_signed
-        else take_out
-    )
-
-
-def _sign(plan: LabPlan) -> str:
-    if plan.sign_again:
-        return Text("doctor.sign_again", sign_again=plan.sign_again)
-    return Text("doctor.no_signing")
+    if plan.sign_again and path == plan.file.lab.approvals[0]:
+        return Text("doctor.sign", sign_again=plan.sign_again, take_out=take_out)
+    return take_out
 
 
 def _alerts(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     rows = plan.file.alert
     if rows and ALERT_NEEDS not in seen.modules:
-        said = Text("doctor.no_alerts", alert_needs=ALERT_NEEDS)
-        yield Check("alerts", said, f"python -m {EXTRAS[ALERT_NEEDS].command}")
+        add = f"python -m {EXTRAS[ALERT_NEEDS].command}"
+        yield _said("alerts", "doctor.no_alerts", add, alert_needs=ALERT_NEEDS)
     if not plan.real_ports:
         return
     grave = {Severity.CRITICAL, Severity.TRIP}
     names = [row.name for row in rows if row.level == 0 and grave <= set(row.severities)]
+    put = Text("doctor.put_alerts", channels_min=CHANNELS_MIN, option=plan.option)
     if len(names) >= CHANNELS_MIN:
-        yield Check("alerts", Text("doctor.told", known=", ".join(names)))
-        return
-    said = Text("doctor.told_one", names=names[0]) if names else Text("doctor.told_nobody")
-    yield Check(
-        "alerts",
-        said,
-        Text("doctor.put_alerts", channels_min=CHANNELS_MIN, option=plan.option),
-    )
+        yield _said("alerts", "doctor.told", known=", ".join(names))
+    elif names:
+        yield _said("alerts", "doctor.told_one", put, names=names[0])
+    else:
+        yield _said("alerts", "doctor.told_nobody", put)
 
 
 def _callers(plan: LabPlan, callers: int | str) -> Check:
     if plan.file.lab.callers is None:
-        return Check("callers", Text("doctor.anybody"))
-    path = plan.beside(plan.file.lab.callers)
+        return _said("callers", "doctor.anybody")
+    path = str(plan.beside(plan.file.lab.callers))
     if isinstance(callers, str):
-        return Check("callers", callers, Text("doctor.mend_callers", path=str(path)))
+        return Check("callers", callers, Text("doctor.mend_callers", path=path))
     if not callers:
-        return Check("callers", Text("doctor.no_callers", path=str(path)), Text("doctor.name_one"))
-    return Check("callers", Text("doctor.callers", callers=callers))
+        return _said("callers", "doctor.no_callers", Text("doctor.name_one"), path=path)
+    return _said("callers", "doctor.callers", callers=callers)
 
 
 def _mb(size: float) -> str:
@@ -654,7 +602,6 @@ def unverified_id(text: str) -> str:
 def unverified_drivers(plan: LabPlan) -> Iterator[Unverified]:
     """Return the unverified facts of each instrument on a real link."""
     rows = {row.name: row for row in plan.file.instrument}
-    for each in plan.unverified():
-        text = each.driver.unverified
-        said = Text("lab.unverified", name=each.name, kind=each.kind, unverified=text)
-        yield Unverified(each.name, said, unverified_id(text), rows[each.name].accepted)
+    for each, said in zip(plan.unverified(), plan.warnings(), strict=True):
+        doubt = unverified_id(each.driver.unverified)
+        yield Unverified(each.name, said, doubt, rows[each.name].accepted)

@@ -1,11 +1,12 @@
-"""Looks whether a line is latched; nothing is opened or changed."""
+"""Looks whether a line is owned and latched; nothing is opened or changed."""
 
+import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from labharness.core.vocabulary import Text, Trip
 from labharness.lab.config.address import LabAddress
-from labharness.lab.config.lock import LineBusy, LineLock, owner_elsewhere
+from labharness.lab.config.lock import LOCK_NAME, LineBusy, LineLock, owner_elsewhere
 from labharness.safety.guard.latch import MARKER_FILE, Latch, LatchUnreadable
 
 
@@ -22,18 +23,31 @@ class LatchFacts:
     hidden: bool = False
 
 
-def is_owned(place: LabAddress) -> bool:
+@dataclass(frozen=True, slots=True)
+class OwnerFacts:
+    """Whether a living process owns the line, which, and why that could not be asked."""
+
+    held: bool
+    by: str = ""
+    left_behind: bool = False
+    trouble: str = ""
+
+
+def seen_owner(place: LabAddress) -> OwnerFacts:
     """Return whether a process holds the line, by this lab file or another one."""
-    if owner_elsewhere(place.identities(), place.state_dir) is not None:
-        return True
+    elsewhere = owner_elsewhere(place.identities(), place.state_dir)
+    if elsewhere is not None:
+        return OwnerFacts(held=True, by=elsewhere.abroad)
+    lock = place.state_dir / LOCK_NAME
+    if not os.path.exists(lock):
+        return OwnerFacts(held=False)
     try:
-        if (place.state_dir / "line.lock").exists():
-            LineLock(place.state_dir).release()
+        LineLock(place.state_dir).release()
     except LineBusy:
-        return True
-    except OSError:
-        pass
-    return False
+        return OwnerFacts(held=True)
+    except OSError as why:
+        return OwnerFacts(held=False, trouble=Text("pair", what=str(lock), why=why.strerror))
+    return OwnerFacts(held=False, left_behind=True)
 
 
 def seen_latch(place: LabAddress, *, owned: bool) -> LatchFacts:

@@ -12,13 +12,15 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from labharness.core.clock import Clock, PacedLoop
 from labharness.core.clock import run as run_on
@@ -28,21 +30,22 @@ from labharness.instruments.link import Link, LinkLost
 from labharness.lab.config.account import account
 from labharness.lab.config.lab_file import BadLabFile, PortRow, read_text
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.lab.config.lock import LineBusy, LineLock, owner_elsewhere
+from labharness.lab.config.lock import LOCK_NAME
 from labharness.lab.config.usable import unsigned, unusable
 from labharness.lab.doctor.findings import (
     ClockFacts,
     FolderFacts,
     MachineFacts,
-    OwnerFacts,
     SerialFacts,
 )
-from labharness.lab.doctor.latch import seen_latch
+from labharness.lab.doctor.latch import OwnerFacts, seen_latch, seen_owner
 from labharness.safety.guard import port_records
 from labharness.safety.guard.harness import LOG_FILE, not_safe
 from labharness.safety.guard.process import REPEAT_S, is_at_work
-from labharness.work.admission.approval import BadApproval, StandingApproval, read_approval
+from labharness.work.admission.approval import BadApproval, read_approval
 from labharness.work.admission.callers import BadCallers, read_callers
+
+T = TypeVar("T")
 
 REACH_S_MAX = 6.0
 """A link gives up by itself after 5 s; this bounds one that does not."""
@@ -69,6 +72,8 @@ def look(plan: LabPlan, runs: Path) -> MachineFacts:
     owner = _owner(plan)
     latch = seen_latch(plan, owned=owner.held)
     paths = [str(row.path) for row in plan.file.port if row.link == "serial"]
+    named = plan.file.lab.callers
+    callers = {} if named is None else _read(plan, named, read_callers)
     unreached, clock = run_on(_in_time(plan, owner), PacedLoop(1.0))
     return MachineFacts(
         python=platform.python_version(),
@@ -82,8 +87,8 @@ def look(plan: LabPlan, runs: Path) -> MachineFacts:
         owner=owner,
         latch=latch,
         not_safe=_not_safe(plan) if latch.trip is not None else (),
-        callers=_callers(plan),
-        approvals={path: _approval(plan, path) for path in plan.file.lab.approvals},
+        callers=callers if isinstance(callers, str) else len(callers),
+        approvals={path: _read(plan, path, read_approval) for path in plan.file.lab.approvals},
         user=account(),
         unusable=unusable(plan),
         unsigned=unsigned(plan),
@@ -307,20 +312,10 @@ def _filesystem(path: Path) -> str:
 
 
 def _owner(plan: LabPlan) -> OwnerFacts:
-    elsewhere = owner_elsewhere(plan.identities(), plan.state_dir)
-    if elsewhere is not None:
-        return OwnerFacts(held=True, by=elsewhere.abroad)
-    state_dir, lock = plan.state_dir, plan.state_dir / "line.lock"
-    if not os.path.exists(lock):
-        return OwnerFacts(held=False)
-    try:
-        LineLock(state_dir).release()
-    except LineBusy:
-        by = _holders([lock]).get(str(lock.resolve()), "") if os.name == "posix" else ""
-        return OwnerFacts(held=True, by=by)
-    except OSError as why:
-        return OwnerFacts(held=False, trouble=Text("pair", what=str(lock), why=why.strerror))
-    return OwnerFacts(held=False, left_behind=True)
+    found, lock = seen_owner(plan), plan.state_dir / LOCK_NAME
+    if not found.held or found.by or os.name != "posix":
+        return found
+    return replace(found, by=_holders([lock]).get(str(lock.resolve()), ""))
 
 
 def _not_safe(plan: LabPlan) -> tuple[str, ...]:
@@ -351,17 +346,9 @@ def _ports_not_kept() -> str:
     return ""
 
 
-def _callers(plan: LabPlan) -> int | str:
-    if plan.file.lab.callers is None:
-        return 0
+def _read(plan: LabPlan, path: str, read: Callable[[str], T]) -> T | str:
+    """Return what a file of the lab says, or why it cannot be read."""
     try:
-        return len(read_callers(read_text(plan.beside(plan.file.lab.callers))))
-    except (BadCallers, BadLabFile) as why:
-        return str(why)
-
-
-def _approval(plan: LabPlan, path: str) -> StandingApproval | str:
-    try:
-        return read_approval(read_text(plan.beside(path)))
-    except (BadApproval, BadLabFile) as why:
+        return read(read_text(plan.beside(path)))
+    except (BadApproval, BadCallers, BadLabFile) as why:
         return str(why)

@@ -17,14 +17,8 @@ from labharness.faces.cli.parser import parse
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.hazards import HazardRow, HazardTable
 from labharness.lab.config.lock import LineLock
-from labharness.lab.doctor.findings import (
-    ClockFacts,
-    FolderFacts,
-    OwnerFacts,
-    SerialFacts,
-    examine,
-)
-from labharness.lab.doctor.latch import LatchFacts
+from labharness.lab.doctor.findings import ClockFacts, FolderFacts, SerialFacts, examine
+from labharness.lab.doctor.latch import LatchFacts, OwnerFacts
 from labharness.lab.doctor.machine import look
 from labharness.safety.guard import Latch
 from labharness.work.admission.approval import read_approval

@@ -17,7 +17,8 @@ from guard_turns import guarding
 from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.lock import LineLock
-from labharness.lab.doctor.findings import OwnerFacts, examine
+from labharness.lab.doctor.findings import examine
+from labharness.lab.doctor.latch import OwnerFacts
 from labharness.lab.doctor.machine import look
 from labharness.safety.guard.process import LOCK_FILE
 
