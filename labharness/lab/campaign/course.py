@@ -115,12 +115,10 @@ class Course:
     def _submitted(self, move: SubmitPoint, outcome: Outcome) -> "Course":
         course = replace(self, given={**self.given, move.number: move.lab})
         if "task_id" in outcome:
-            course = replace(course, tasks={**course.tasks, move.number: outcome["task_id"]})
-        elif "refused" in outcome:
-            course = course._end(move.number, PointEnd("refused", outcome["refused"]))
-        else:
-            course = replace(course, away_s={**course.away_s, move.lab: 0.0})
-        return course
+            return replace(course, tasks={**course.tasks, move.number: outcome["task_id"]})
+        if "refused" in outcome:
+            return course._end(move.number, PointEnd("refused", outcome["refused"]))
+        return replace(course, away_s={**course.away_s, move.lab: 0.0})
 
     def _gone(self) -> "Course":
         """Return the course in which the points of a lab that is gone have ended in doubt."""

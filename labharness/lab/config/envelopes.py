@@ -283,7 +283,8 @@ class LineFile(Strict):
     @property
     def safe(self) -> str:
         """The procedure that every run begins and ends with; ``""`` where none is named."""
-        return self.safe_procedure or self._only
+        first, *others = self.procedures
+        return self.safe_procedure or ("" if others else first)
 
     @property
     def contract(self) -> SafetyEnvelope:
@@ -294,11 +295,6 @@ class LineFile(Strict):
         others = {cause: self.safe for cause in Cause if cause not in given}
         answers = {**given, **others}
         return self.safety_envelope.model_copy(update={"emergency_procedures": answers})
-
-    @property
-    def _only(self) -> str:
-        *others, only = self.procedures
-        return "" if others else only
 
 
 class KindLimit(Strict):

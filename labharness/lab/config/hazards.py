@@ -88,29 +88,20 @@ class HazardRow(Strict):
         """
         if not self.safeguard.strip():
             return Text("hazards.none", name=self.name)
+        said = {"name": self.name, "safeguard": self.safeguard}
         last = self.last_proof(today)
         now = max(today, self._read_on)
         if days := [day for day in self._days() if day > now]:
-            return Text(
-                "hazards.future",
-                name=self.name,
-                safeguard=self.safeguard,
-                days=str(max(days)),
-                now=str(now),
-            )
+            return Text("hazards.future", days=str(max(days)), now=str(now), **said)
         if last is not None and not last.passed:
-            return Text(
-                "hazards.failed", name=self.name, safeguard=self.safeguard, day=str(last.day)
-            )
+            return Text("hazards.failed", day=str(last.day), **said)
         if self._never_due:
             return ""
         if last is None:
-            return Text("hazards.never", name=self.name, safeguard=self.safeguard)
+            return Text("hazards.never", **said)
         age = (today - last.day).days
         if age > self.proof_days:
-            return Text(
-                "hazards.late", name=self.name, safeguard=self.safeguard, age=age - self.proof_days
-            )
+            return Text("hazards.late", age=age - self.proof_days, **said)
         return ""
 
 

@@ -350,7 +350,7 @@ def _condition(row: Mapping[str, Any], name: str, pressures: Pressures) -> Condi
 
 
 def _trip(row: TripTable, pressures: Pressures, procedure: str) -> TripRow:
-    """Return a trip row; a unit of what is no pressure is checked elsewhere."""
+    """Return a trip row; units other than those of pressures are checked with the channels."""
     own = pressures.units.get(row.channel, "")
     said, unit = (row.unit, own) if own in TORR_PER else (None, row.unit)
     who = f"trip {row.name!r}"
@@ -447,31 +447,25 @@ def _opening(row: OpeningRow, file: LineFile, kinds: Mapping[str, KindLimits]) -
 
 def _quantity_trips(
     file: LineFile, limits: Mapping[str, Limit], specs: Mapping[str, Channel]
-) -> tuple[TripRow, ...]:
+) -> Iterator[TripRow]:
     """Ruling 8: a parameter applies to every channel of its quantity, each by itself."""
-    rows: list[TripRow] = []
     contract = file.contract
     for quantity, channels in file.quantities.items():
         parameter = contract.parameters.get(quantity)
-        if parameter is None:
-            continue
-        cause = QUANTITIES[quantity][2]
         for channel in channels:
-            if channel in limits:
+            if parameter is None or channel in limits:
                 continue
+            cause = QUANTITIES[quantity][2]
             high, unit = _most(quantity, parameter, specs[channel].unit if channel in specs else "")
-            rows.append(
-                TripRow(
-                    name=f"{quantity} above the safety envelope",
-                    channel=channel,
-                    cause=cause,
-                    procedure=contract.emergency_procedures[cause] if parameter.hard_limit else "",
-                    unit=unit,
-                    source=parameter.source,
-                    high=high,
-                )
+            yield TripRow(
+                name=f"{quantity} above the safety envelope",
+                channel=channel,
+                cause=cause,
+                procedure=contract.emergency_procedures[cause] if parameter.hard_limit else "",
+                unit=unit,
+                source=parameter.source,
+                high=high,
             )
-    return tuple(rows)
 
 
 def told_envelope(file: LineFile, envelope: Envelope) -> SafetyEnvelope:

@@ -173,7 +173,9 @@ def _left_on(procedure: Procedure, source: _Source) -> Iterator[Finding]:
     lines = "\n".join(f'    ["{channel}", {value:g}],' for way in missing for channel, value in way)
     paste = Text("proven.paste_steps", name=procedure.name, lines=lines)
     said = several(*(_why(procedure.steps, way) for way in missing))
-    if len(missing) == len(source.ways):
+    ways, taken = len(source.ways), len(source.ways) - len(missing)
+    what = Text("proven.ways", ways=taken, ways2=ways, source=str(source), said=said)
+    if not taken:
         what = Text(
             "proven.left_on",
             source=str(source),
@@ -181,13 +183,7 @@ def _left_on(procedure: Procedure, source: _Source) -> Iterator[Finding]:
             said=said,
             besides=_besides(procedure.steps, source),
         )
-        yield Finding(where, what, paste)
-    else:
-        ways = len(source.ways)
-        what = Text(
-            "proven.ways", ways=ways - len(missing), ways2=ways, source=str(source), said=said
-        )
-        yield Finding(where, what, paste)
+    yield Finding(where, what, paste)
 
 
 def _takes(steps: Sequence[Step], way: Way) -> bool:

@@ -1,6 +1,6 @@
 """Computes the times on the wire of each port, and checks them against the envelope."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from labharness.core.vocabulary import Exactly, LengthAt, Request, Rtu
@@ -73,9 +73,8 @@ def port_costs(
     instruments: Sequence[Instrument],
     timings: Mapping[str, PortTiming],
     procedures: Mapping[str, tuple[SafeFrame, ...]],
-) -> tuple[PortCost, ...]:
+) -> Iterator[PortCost]:
     """Compute the times on each port's wire."""
-    costs = []
     steps = step_frames(instruments)
     for port, timing in timings.items():
         requests = [
@@ -91,15 +90,12 @@ def port_costs(
             for frames in procedures.values()
         ]
         step_s = max((exchange_s(each, timing.baud) for each in steps.get(port, ())), default=0.0)
-        costs.append(
-            PortCost(
-                port,
-                sum(exchange_s(request, timing.baud) + step_s for request in requests),
-                max((request.timeout_s for request in requests), default=0.0),
-                max((sum(exchange_s(r, timing.baud) for r in each) for each in writes), default=0),
-            )
+        yield PortCost(
+            port,
+            sum(exchange_s(request, timing.baud) + step_s for request in requests),
+            max((request.timeout_s for request in requests), default=0.0),
+            max((sum(exchange_s(r, timing.baud) for r in each) for each in writes), default=0),
         )
-    return tuple(costs)
 
 
 def check_wires(
@@ -107,13 +103,12 @@ def check_wires(
     instruments: Sequence[Instrument],
     timings: Mapping[str, PortTiming],
     procedures: Mapping[str, tuple[SafeFrame, ...]],
-) -> tuple[Finding, ...]:
+) -> Iterator[Finding]:
     """Prove that polls fit, one lost reply makes no reading stale, and procedures are fast."""
-    findings = []
     for cost in port_costs(instruments, timings, procedures):
         if cost.poll_s > TICK_S:
             what = Text("wires.poll", poll_s=cost.poll_s, tick_s=TICK_S)
-            findings.append(Finding(Text("doctor.port", name=cost.port), what))
+            yield Finding(Text("doctor.port", name=cost.port), what)
         for procedure in envelope.procedures.values():
             worst_s = cost.longest_s + cost.safe_s
             if worst_s > procedure.wire_s_max:
@@ -123,7 +118,7 @@ def check_wires(
                     worst_s=worst_s,
                     wire_s_max=procedure.wire_s_max,
                 )
-                findings.append(Finding(Text("doctor.port", name=cost.port), what))
+                yield Finding(Text("doctor.port", name=cost.port), what)
     for each in instruments:
         for scan in each.driver.scans():
             period_s = (each.polls or {}).get(scan.name, scan.period_s)
@@ -135,10 +130,9 @@ def check_wires(
                     what = Text("wires.unpolled")
                     if scan.only_while is not None:
                         what = Text("wires.only_while", otherwise=scan.only_while.otherwise)
-                    findings.append(Finding(watch.channel, what))
+                    yield Finding(watch.channel, what)
                     continue
                 needed_s = answer_s(period_s, scan.request)
                 if watch.stale_s < needed_s:
                     what = Text("wires.stale", stale_s=watch.stale_s, needed_s=needed_s)
-                    findings.append(Finding(watch.channel, what))
-    return tuple(findings)
+                    yield Finding(watch.channel, what)
