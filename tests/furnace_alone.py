@@ -86,12 +86,21 @@ class Furnace(Scene):
         self.ends: dict[str, Ending] = {}
         self.writer = Writer(
             gate=self.gate,
+            instruments=self.instruments,
             exchanges=self.exchanges,
             journal=self.journal,
+            now_s=self.loop.time,
             read=self.reader.read,
             lost=self.lost.append,
         )
-        self.programs = Programs(self.writer, self.perform)
+        self.programs = Programs(
+            gate=self.gate,
+            instruments=self.instruments,
+            writer=self.writer,
+            exchanges=self.exchanges,
+            now_s=self.loop.time,
+            perform=self.perform,
+        )
         self.port.on_frame = self.frame
         self.port.unkept.add("segment1=end")
         has(self, "0", "0", "0")

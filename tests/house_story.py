@@ -6,8 +6,7 @@ from random import Random
 from typing import Any
 
 from labharness.lab.house.house import House
-from labharness.lab.house.house_commands import Submitted
-from labharness.lab.house.intake import ReceivedSubmission
+from labharness.lab.house.intake import ReceivedSubmission, Submitted
 from labharness.lab.house.orders import RunOrder
 from labharness.protocols.hcp.codec import HcpMessage, decode
 from labharness.protocols.hcp.messages import TaskSubmit

@@ -23,11 +23,10 @@ from labharness.journal import JournalDamaged
 from labharness.journal.chain import Record
 from labharness.journal.encryption import KeyMissing
 from labharness.journal.reading import read_after
-from labharness.lab.house.house_commands import Submitted
-from labharness.lab.house.intake import ReceivedSubmission
+from labharness.lab.house.access import abort_session, deliver, warn_caller
+from labharness.lab.house.intake import ReceivedSubmission, Submitted
 from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import OwnerStatus, RunOrder
-from labharness.lab.house.sessions import abort_session, deliver, warn_caller
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage, decode, encode
 from labharness.protocols.hcp.messages import TaskSubmit
@@ -154,7 +153,7 @@ class HouseWalk:
             needs_no_line=lambda payload: payload.inputs.get("kind") == "stored",
             needs=self.need,
             desk=self.desk,
-            retry=RetryPolicy(4, 5.0, ("safety_violation",), 30.0),
+            retries=RetryPolicy(4, 5.0, ("safety_violation",), 30.0),
         )
 
     def mint(self) -> str:

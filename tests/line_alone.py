@@ -3,7 +3,6 @@
 import asyncio
 import weakref
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
 from kernel_line import running
@@ -295,21 +294,15 @@ class Scene:
             scan for each in instruments for scan in bind(each, self.memory, self.journal, 1.0)
         ]
         self.reader = Reader(
-            monitor=self.monitor(take=self.take),
+            memory=self.memory,
             instruments=self.instruments,
             scans={channel: scan for scan in scans for channel in scan.channels},
             exchanges=self.exchanges,
+            loop=self.loop,
+            take=self.take,
+            note=lambda kind, body: self.noted.append((kind, body)),
+            record=lambda kind, body: self.noted.append((kind, body)),
         )
-
-    def monitor(self, **more: Any) -> Any:
-        """Stand for the monitor: keep what is noted."""
-        memory, loop = self.memory, self.loop
-        keeps: dict[str, Any] = {"note": self.keep, "record": self.keep, **more}
-        return SimpleNamespace(memory=memory, loop=loop, **keeps)
-
-    def keep(self, kind: str, body: Mapping[str, object]) -> None:
-        """Keep a record."""
-        self.noted.append((kind, body))
 
     def take(self, scan: BoundScan, values: tuple[float, ...]) -> str:
         """Take a reading into memory as it is."""

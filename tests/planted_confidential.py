@@ -37,8 +37,8 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "request beside the journal in clear",
-        "labharness.lab.wiring.run_encryption:RunEncryption.file",
-        "self.key.file(name, data)",
+        "labharness.lab.wiring.runs:stored",
+        "key.file(name, data)",
         "data",
         f"{KEPT}[t3]",
         promise=71,
@@ -64,7 +64,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "task that is refused for its class, and kept in clear before",
-        "labharness.lab.wiring.run_encryption:storable",
+        "labharness.lab.wiring.runs:storable",
         "is_confidential(payload) and _master(plan, payload) is None",
         "False",
         CLI + "test_a_lab_without_a_key_refuses_confidential_data_and_keeps_none[line]",
@@ -73,7 +73,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "submission kept in clear by the house",
-        "labharness.lab.house.submissions:Submissions.taken",
+        "labharness.lab.house.intake:Intake._storable",
         "key.file(path.name, data)",
         "data",
         TAKEN,
@@ -82,7 +82,7 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "intent of a confidential task in the journal of the house",
-        "labharness.lab.house.submissions:redacted_submission",
+        "labharness.lab.house.intake:_redacted_submission",
         "withheld(payload) if is_confidential(payload) else payload",
         "payload",
         TAKEN,
@@ -174,9 +174,9 @@ OF_CONFIDENTIAL_DATA = (
     ),
     PlantedBug(
         "run of a line whose key is not made",
-        "labharness.lab.wiring.run_encryption:RunEncryption.made",
-        "cls(make_run_key(folder / KEY_NAME, master, declared_class(payload)))",
-        "cls()",
+        "labharness.lab.wiring.runs:run_key",
+        "make_run_key(folder / KEY_NAME, master, declared_class(payload))",
+        "None",
         f"{KEPT}[sweep]",
         promise=71,
         detector="verdict",
@@ -230,7 +230,7 @@ OF_CONFIDENTIAL_DATA = (
     PlantedBug(
         "request for approval in clear",
         "labharness.lab.wiring.approvals:ApprovalFolder._stored",
-        "self._key is None",
+        "self.key is None",
         "True",
         LINE + "test_the_request_of_a_confidential_plan_is_shown_with_the_key_alone",
         promise=71,

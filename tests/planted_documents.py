@@ -96,7 +96,7 @@ IN_DOCUMENTS = (
     PlantedBug(
         "task without instruments that waits for the line owner",
         "labharness.lab.house.house:House._worker",
-        "self._desk if run.worker == DESK and self._desk is not None else self._owner",
+        "self.desk if run.worker == DESK and self.desk is not None else self.owner",
         "self._owner",
         "tests/lab/house/test_desk_work.py::test_a_task_is_completed_while_the_line_owner_is_away",
         promise=64,

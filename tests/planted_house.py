@@ -29,7 +29,7 @@ IN_THE_HOUSE = (
     PlantedBug(
         "run begun before the use of its agreement is kept",
         "labharness.lab.wiring.approvals:Persons._answer",
-        "self._folder.settle(name, f'used by session {request.session_id}')",
+        "self.folder.settle(name, f'used by session {request.session_id}')",
         "pass",
         "tests/lab/wiring/test_approval_log.py::"
         "test_no_run_begins_before_the_use_of_its_agreement_is_on_the_disk",
@@ -38,7 +38,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "agreement that comes back with its state directory",
-        "labharness.lab.wiring.used_agreements:_has",
+        "labharness.lab.wiring.approvals:_has",
         "first is not None and first.body.get('agreement') == ticket",
         "False",
         "tests/lab/wiring/test_approval_log.py::"
@@ -358,9 +358,9 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "second step that nobody is called for",
-        "labharness.lab.house.person_calls:PersonCalls.call",
-        "key not in self._told",
-        "not self._told",
+        "labharness.lab.house.house:House._call_persons",
+        "key not in self._called",
+        "not self._called",
         "tests/lab/house/test_house_queue.py::"
         "test_persons_are_called_for_each_manual_step_and_again_by_a_new_house",
         promise=75,

@@ -137,8 +137,8 @@ IN_THE_TASKS = (
     PlantedBug(
         "tasks that are kept before their submissions",
         "labharness.lab.house.intake:Intake.submit_all",
-        "self._kept.receive(*receipts, pending=record)",
-        "self._journal.append_pending(draft, record); self._kept.receive(*receipts); return found",
+        "self.kept.receive(*receipts, pending=record)",
+        "self.journal.append_pending(draft, record); self.kept.receive(*receipts); return found",
         f"{QUEUE}::test_no_task_is_without_its_submission",
         promise=61,
         detector="verdict",
@@ -211,7 +211,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "caller elsewhere left to wait for a latched line",
-        "labharness.lab.house.house_commands:called_elsewhere",
+        "labharness.lab.house.house:_called_elsewhere",
         "each.profile.get('via')",
         "False",
         f"{SILENT}::test_a_caller_elsewhere_is_answered_where_the_line_is_latched_"
@@ -231,7 +231,7 @@ IN_THE_TASKS = (
     PlantedBug(
         "next task begun on a latched line",
         "labharness.lab.house.house:House._begin_next",
-        "self._owner.held()",
+        "self.owner.held()",
         "''",
         EVENTS,
         promise=61,
@@ -259,7 +259,7 @@ IN_THE_TASKS = (
     PlantedBug(
         "retry that forgets its checkpoint",
         "labharness.lab.house.house:House._order",
-        "resumed_from(run)",
+        "_resumed_from(run)",
         "None",
         "tests/lab/house/test_house_queue.py::"
         "test_a_retry_may_go_on_from_the_last_checkpoint_of_the_task",
@@ -306,7 +306,7 @@ IN_THE_TASKS = (
     ),
     PlantedBug(
         "map that runs without the line's lease",
-        "labharness.lab.house.needs:needs_of.need",
+        "labharness.lab.house.screening:needs_of.need",
         "without_line(capability) if task.profile.get(WITHOUT_LINE) else None",
         "without_line(capability)",
         MAP_WAITS,
@@ -334,7 +334,7 @@ IN_THE_TASKS = (
     PlantedBug(
         "job that a repeated key makes again",
         "labharness.lab.house.jobs:HouseJobs._known",
-        "self._journal.tasks.keys.get((by, key), ('', ''))[1] if key else ''",
+        "self.journal.tasks.keys.get((by, key), ('', ''))[1] if key else ''",
         "''",
         "tests/lab/house/test_house_jobs.py::"
         "test_a_job_that_is_asked_for_again_with_its_key_is_made_once",

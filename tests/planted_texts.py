@@ -114,7 +114,7 @@ IN_THE_TEXTS = (
     ),
     PlantedBug(
         "log that stops what writes into it",
-        "labharness.lab.wiring.run_log:_LogFile.emit",
+        "labharness.lab.wiring.runs:_LogFile.emit",
         "with suppress(OSError):\n    super().emit(record)",
         "super().emit(record)",
         "tests/lab/wiring/test_run_log.py::test_a_log_that_the_disk_does_not_take_costs_its_lines_only",
@@ -124,7 +124,7 @@ IN_THE_TEXTS = (
     ),
     PlantedBug(
         "exchanges left out of a log that was asked for them",
-        "labharness.lab.wiring.run_log:run_log",
+        "labharness.lab.wiring.runs:run_log",
         "logger.setLevel(level.upper())",
         "logger.setLevel('INFO')",
         "tests/lab/wiring/test_run_log.py::test_a_log_that_the_disk_does_not_take_costs_its_lines_only",
@@ -133,7 +133,7 @@ IN_THE_TEXTS = (
     ),
     PlantedBug(
         "log in the time of day alone",
-        "labharness.lab.wiring.run_log:run_log",
+        "labharness.lab.wiring.runs:run_log",
         "loop.time()",
         "0.0",
         "tests/lab/wiring/test_run_log.py::test_a_log_that_the_disk_does_not_take_costs_its_lines_only",

@@ -7,7 +7,7 @@ __all__ = ["IN_THE_WATCH"]
 IN_THE_WATCH = (
     PlantedBug(
         "first command judged by a reading from before prepare",
-        "labharness.line.preparing:Reconnecting.prepare",
+        "labharness.line.preparing:prepare",
         "await read_all(polled, FULL_POLL_S_MAX)",
         "dict.fromkeys(polled)",
         "tests/lab/wiring/test_arming.py::test_nothing_that_is_listened_to_was_read_before_prepare[0.13]",
@@ -68,7 +68,7 @@ IN_THE_WATCH = (
     ),
     PlantedBug(
         "readings kept only minute by minute",
-        "labharness.lab.operate.attend:Attendance._main",
+        "labharness.lab.wiring.runs:open_journal",
         "block_lab_s(clock.speed)",
         "block_lab_s(None)",
         "tests/journal/test_journal_of_a_killed_run.py::"

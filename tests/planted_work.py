@@ -52,8 +52,8 @@ IN_WORK_THAT_SURVIVES = (
     PlantedBug(
         "agreement that is held against its key when it is given, and not when it is used",
         "labharness.lab.wiring.approvals:ApprovalFolder.verdict",
-        "0.0 <= _age_s(each.at, self._now()) <= VALID_S and (not self._why_not(each, request))",
-        "0.0 <= _age_s(each.at, self._now()) <= VALID_S",
+        "0.0 <= _age_s(each.at, self.now()) <= VALID_S and (not self._why_not(each, request))",
+        "0.0 <= _age_s(each.at, self.now()) <= VALID_S",
         APPROVERS + "test_a_decision_that_was_written_by_hand_does_not_count",
         promise=69,
         detector="verdict",

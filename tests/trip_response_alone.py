@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from kernel_line import parts
 from labharness.core.vocabulary import Cause, Trip
@@ -131,10 +131,14 @@ class Safe(Scene):
         )
         self.events.on_warning = self.told.append
         self.trip_response = TripResponse(
-            monitor=self.monitor(guard=self.fake, events=self.events, note=self.note),
+            memory=self.memory,
+            guard=cast("Any", self.fake),
             instruments=self.instruments,
+            loop=self.loop,
+            note=self.note,
             read=self.read,
             wake=lambda: self.woken.append(self.loop.time()),
+            events=self.events,
         )
 
     def note(self, kind: str, body: Mapping[str, object]) -> None:

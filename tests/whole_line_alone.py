@@ -133,7 +133,7 @@ class Alone:
         )
         self.line = Line(
             envelope=Envelope(**rows),
-            instruments={each.name: each for each in self.instruments()},
+            instruments=self.instruments(),
             guard=cast("Any", self.guard),
             links=cast("Any", self.links),
             journal=cast("Any", self.journal),

@@ -34,7 +34,7 @@ from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.driver import Block, Channel, Exchange, Programmer
 from labharness.journal import Journal, JournalFailed
-from labharness.line.effects import why_idle
+from labharness.line.effects import Idle
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.gate import Gate
 from labharness.line.instrument import Instrument, channel_of
@@ -54,21 +54,25 @@ class Writer:
     """Performs commands, one at a time.
 
     Attributes:
-        gate: Judges commands, and remembers those that were sent; has the instruments and the time.
+        gate: Judges commands, and remembers those that were sent.
+        instruments: The instruments of the line.
         exchanges: The way to the ports.
         journal: Gets intents and outcomes.
+        now_s: Lab time.
         read: Measures a channel.
         lost: Called when the journal is lost.
     """
 
     gate: Gate
+    instruments: Mapping[str, Instrument]
     exchanges: Exchanges
     journal: Journal
+    now_s: Callable[[], float]
     read: Callable[[str], Awaitable[float]]
     lost: Callable[[str], None]
 
     def __post_init__(self) -> None:
-        self.instruments, self.now_s = self.gate.instruments, self.gate.now_s
+        self._idle = Idle(self.gate.latest, self.read)
         self.turn = asyncio.Lock()  # its holder may write
         self._waiting = 0
 
@@ -180,10 +184,7 @@ class Writer:
         end = await self._read_back(command, f"{instrument.name}.", spec, fault, unproven, many)
         if end.ending is not Ending.CONFIRMED:
             return end
-        warning = await why_idle(
-            instrument, channel, command.value, latest=self.gate.latest, read=self.read
-        )
-        return replace(end, warning=warning)
+        return replace(end, warning=await self._idle.why(instrument, channel, command.value))
 
     async def _exchange(
         self, command: Command, port: str, exchange: Exchange, request: Request
@@ -262,22 +263,25 @@ class _NotStored(Exception):
         self.ending = ending
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Programs:
     """Stores and starts programs, in the turn of a line's one writer.
 
     Attributes:
+        gate: Judges programs, and remembers those that are stored.
+        instruments: The instruments of the line.
         writer: The line's writer: it gives the turn and records the upload.
+        exchanges: The way to the ports.
+        now_s: Lab time.
         perform: Carries out one command.
     """
 
+    gate: Gate
+    instruments: Mapping[str, Instrument]
     writer: Writer
+    exchanges: Exchanges
+    now_s: Callable[[], float]
     perform: Callable[[Command], Awaitable[Outcome]]
-
-    def __post_init__(self) -> None:
-        writer = self.writer
-        self.gate, self.exchanges = writer.gate, writer.exchanges
-        self.instruments, self.now_s = writer.instruments, writer.now_s
 
     async def upload(self, name: str, program: Program) -> Uploaded:
         """Store a program in an instrument; it is not started.
@@ -408,7 +412,7 @@ class Programs:
     async def _found(self, name: str, block: Block) -> object:
         """Read one block."""
         try:
-            return await self.exchanges.read(self.instruments[name].port, block.read)
+            return await self.exchanges.query(self.instruments[name].port, block.read)
         except NoReply as why:
             unread = Text("upload.unread", block=block.name, why=str(why))
             raise _NotStored(Ending.UNKNOWN, unread) from None

@@ -10,7 +10,6 @@ temperature may rise once its lag is over. That takes minutes, and is told late.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from labharness.core.vocabulary import Command
@@ -22,34 +21,48 @@ from labharness.line.instrument import Instrument
 from labharness.safety.kernel import Step
 
 
-async def why_idle(
-    instrument: Instrument,
-    channel: str,
-    value: float,
-    *,
-    latest: Callable[[str], float],
-    read: Callable[[str], Awaitable[float]],
-) -> str:
-    """Return why a confirmed value has no effect now; ``""`` where it may have one.
+@dataclass(eq=False)
+class Idle:
+    """Looks for states that keep a confirmed value from acting.
 
     The last poll is believed if it shows that the value acts. Any other state is measured again,
     because the poll may be older than the command before.
 
-    Args:
-        instrument: The instrument.
-        channel: Its channel that was set.
-        value: The value; 0 asks for nothing, so nothing is missing.
+    Attributes:
         latest: Gives the last fresh reading of a channel; NaN where there is none.
         read: Measures a channel of the line now; raises ``NoReply``.
     """
-    driven = [each for each in instrument.driver.off or () if channel in each.drives]
-    found = []
-    for name, _, acts, otherwise in _needed(instrument, channel) if driven and value else ():
-        if not acts(latest(name)):
-            with suppress(NoReply, LookupError):  # in no scan, or silent: that is told elsewhere
-                if not acts(await read(name)):
-                    found.append(otherwise)
-    return Text("command.no_effect", found=found, nothing=driven[0].adds.nothing) if found else ""
+
+    latest: Callable[[str], float]
+    read: Callable[[str], Awaitable[float]]
+
+    async def why(self, instrument: Instrument, channel: str, value: float) -> str:
+        """Return why a confirmed value has no effect now; ``""`` where it may have one.
+
+        Args:
+            instrument: The instrument.
+            channel: Its channel that was set.
+            value: The value; 0 asks for nothing, so nothing is missing.
+        """
+        driven = [each for each in instrument.driver.off or () if channel in each.drives]
+        if not driven or value == 0:
+            return ""
+        found = [
+            otherwise
+            for name, _, acts, otherwise in _needed(instrument, channel)
+            if await self._hinders(name, acts)
+        ]
+        return (
+            Text("command.no_effect", found=found, nothing=driven[0].adds.nothing) if found else ""
+        )
+
+    async def _hinders(self, channel: str, acts: Callable[[float], bool]) -> bool:
+        if acts(self.latest(channel)):
+            return False
+        try:
+            return not acts(await self.read(channel))
+        except (NoReply, LookupError):  # in no scan, or silent: its silence is told elsewhere
+            return False
 
 
 def _needed(

@@ -4,16 +4,16 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary import BadReply, DeviceFault, Request
 from labharness.core.vocabulary.requests import disobeyed
 from labharness.core.vocabulary.texts import Text
-from labharness.instruments.driver import Identity, Query, Scan
+from labharness.instruments.driver import Identity, Query
 from labharness.line.instrument import BoundScan, Instrument, channel_of, query_of, spoilt
-from labharness.line.poll import Monitor
 from labharness.safety.guard import Guard, NotPermitted
+from labharness.safety.kernel import Memory
 
 T = TypeVar("T")
 READ_TRIES = 2
@@ -81,17 +81,17 @@ class Exchanges:
                     raise BadReply(Text("reply.own")) from None
                 raise
 
-    async def read(self, port: str, asked: Query | Scan, *, patient: bool = False) -> Any:  # noqa: ANN401 - what it decodes
+    async def query(self, port: str, query: Query) -> object:
         """Ask for something and decode the reply; try once more if there is none.
 
         Raises:
             NoReply: No reply came, or not in form.
         """
-        why, before = "", asked.before
-        for times in range(1, READ_TRIES + 1):
+        why = ""
+        for tried in range(READ_TRIES):
             try:
                 return await self.ask(
-                    port, asked.request, asked.decode, before=before, patient=patient, times=times
+                    port, query.request, query.decode, before=query.before, times=1 + tried
                 )
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
@@ -185,21 +185,28 @@ class Reader:
     """Asks instruments now, beside the polls.
 
     Attributes:
-        monitor: Takes the values of a scan into memory and journal, and records facts.
+        memory: The kernel's memory, which gets the readings.
         instruments: The instruments of the line.
         scans: By channel, the scan that has it.
         exchanges: The way to the ports.
+        loop: The event loop.
+        take: Takes the values of a scan into memory and journal; returns why they do not count.
+        note: Records a fact if it can; it must not raise.
+        record: Records a fact, or raises ``JournalFailed``.
         polled: Every channel that the line polls, in the order of its scans.
         identities: The identity of each instrument that was asked.
     """
 
-    monitor: Monitor
+    memory: Memory
     instruments: Mapping[str, Instrument]
     scans: Mapping[str, BoundScan]
     exchanges: Exchanges
+    loop: asyncio.AbstractEventLoop
+    take: Callable[[BoundScan, tuple[float, ...]], str]
+    note: Callable[[str, Mapping[str, object]], None]
+    record: Callable[[str, Mapping[str, object]], object]
 
     def __post_init__(self) -> None:
-        self._memory = self.monitor.memory
         self.identities: dict[str, Identity] = {}
         self.polled = tuple(channel for channel, scan in self.scans.items() if scan.ticks)
 
@@ -214,7 +221,7 @@ class Reader:
         owner, _, spec = channel_of(self.instruments, channel)
         if spec.sound_while is not None:
             await self._measure(f"{owner.name}.{spec.sound_while.channel}", patient=patient)
-        if why := spoilt(self.instruments, self._memory, channel):
+        if why := spoilt(self.instruments, self.memory, channel):
             raise NoReply(
                 Text("reading.spoilt", channel=channel, why=why, value=value, unit=spec.unit)
             )
@@ -231,13 +238,26 @@ class Reader:
             await self._measure(f"{scan.instrument}.{only.channel}", patient=patient)
             if not scan.answers:
                 raise NoReply(Text("pair", what=channel, why=only.otherwise))
-        try:
-            values = await self.exchanges.read(scan.port, scan.scan, patient=patient)
-        except NoReply as why:
-            raise NoReply(Text("pair", what=channel, why=str(why))) from None
-        if wrong := self.monitor.take(scan, values):
-            raise NoReply(Text("pair", what=channel, why=wrong))
-        return self._memory.tracks[channel].value
+        why = ""
+        for tried in range(READ_TRIES):
+            try:
+                each = scan.scan
+                values = await self.exchanges.ask(
+                    scan.port,
+                    each.request,
+                    each.decode,
+                    before=each.before,
+                    patient=patient,
+                    times=1 + tried,
+                )
+                wrong = self.take(scan, values)
+            except (BadReply, DeviceFault, NoReply) as error:
+                why = str(error)
+                continue
+            if wrong:
+                raise NoReply(Text("pair", what=channel, why=wrong))
+            return self.memory.tracks[channel].value
+        raise NoReply(Text("pair", what=channel, why=str(why)))
 
     async def read_all(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
         """Measure channels now, ports side by side and each scan once; return those that answered.
@@ -250,7 +270,7 @@ class Reader:
         for channel in channels:
             asked.setdefault(self.scans[channel], channel)
         looks = {
-            scan: self.monitor.loop.create_task(self._measure(name, patient=False))
+            scan: self.loop.create_task(self._measure(name, patient=False))
             for scan, name in asked.items()
         }
         if looks:
@@ -262,10 +282,9 @@ class Reader:
             elif look.exception() is None:
                 answered.add(scan)
             elif not isinstance(look.exception(), NoReply):
-                failed = {"scan": scan.scan.name, "error": repr(look.exception())}
-                self.monitor.note("look_failed", failed)
+                self.note("look_failed", {"scan": scan.scan.name, "error": repr(look.exception())})
         return {
-            channel: self._memory.tracks[channel].value
+            channel: self.memory.tracks[channel].value
             for channel in channels
             if self.scans[channel] in answered
         }
@@ -280,7 +299,7 @@ class Reader:
         owner = self.instruments[instrument]
         query = query_of(owner, name)
         try:
-            return await self.exchanges.read(owner.port, query)
+            return await self.exchanges.query(owner.port, query)
         except NoReply as why:
             wrong = Text("instrument.wrong", instrument=instrument, kind=owner.kind, why=str(why))
             raise NoReply(wrong) from None
@@ -299,7 +318,7 @@ class Reader:
             if not wrong:
                 self.identities[name] = identity
                 said = {"model": identity.model, "firmware": identity.firmware}
-                self.monitor.record("identified", {"instrument": name, **said})
+                self.record("identified", {"instrument": name, **said})
                 return identity
         raise NoReply(Text("instrument.wrong", instrument=name, kind=instrument.kind, why=wrong))
 
@@ -311,7 +330,8 @@ class Reader:
             polled_s = (instrument.polls or {}).get(scan.name, scan.period_s)
             if scan.name in instrument.driver.proves and polled_s is not None:
                 try:
-                    await self.exchanges.read(instrument.port, scan)
+                    query = Query(scan.name, scan.request, scan.decode, scan.before)
+                    await self.exchanges.query(instrument.port, query)
                 except NoReply as why:
                     wrong.append(str(why))
         return tuple(wrong)

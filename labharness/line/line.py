@@ -7,14 +7,14 @@ pause between them, and the port held until the read-back is folded into memory.
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from labharness.core.clock import Clock
-from labharness.core.vocabulary import Cause
+from labharness.core.vocabulary import Cause, Command, Outcome
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.texts import Text, several
+from labharness.instruments.driver import Identity
 from labharness.instruments.link import Link
 from labharness.journal import Journal
 from labharness.line.command import Programs, Writer
@@ -24,7 +24,7 @@ from labharness.line.gate import Gate
 from labharness.line.hindrances import NotArmed, Room, active_trips, left_over, may_not_energise
 from labharness.line.instrument import Instrument, bind, channel_of, spoilt
 from labharness.line.poll import TICK_S, Monitor, Poller
-from labharness.line.preparing import Reconnecting
+from labharness.line.preparing import Reconnecting, prepare
 from labharness.line.procedures import Verification
 from labharness.line.trip_response import (
     HOLD_S_MAX,
@@ -33,6 +33,7 @@ from labharness.line.trip_response import (
     Reached,
     Tripped,
     TripResponse,
+    bring_down,
     latch_lost,
 )
 from labharness.safety.guard import Guard
@@ -44,13 +45,12 @@ POLL_S_MAX = 60.0  # lab time; a poll comes each second
 COOL_WATCH_S_MAX = 12 * 3600.0  # lab time; the shipped tube needs less than five hours
 
 
-@dataclass(eq=False, kw_only=True)
 class Line:
     """One line of instruments behind its gate.
 
-    Attributes:
+    Args:
         envelope: Its rules.
-        instruments: Its instruments, by their names.
+        instruments: Its instruments.
         guard: The only way to the ports.
         links: The links, to open and close.
         journal: Gets the facts.
@@ -59,40 +59,39 @@ class Line:
         attended: Whether a person is there.
         room: The room, against which the envelope's pressures were made absolute.
         cold: Each temperature that it is cold by, and below which value, in its own unit.
-        perform: Carries out one command; waits and raises as ``Reconnecting.perform`` does.
-        read: Measures one channel; waits and raises as ``Reader.read`` does.
-        read_all: Measures channels now, each for so long at most; gives those that answered.
-        query: Asks for something other than a number; raises as ``Reader.query`` does.
-        identify: Asks one instrument for its identity; raises as ``Reader.identify`` does.
-        meet: Asks for identity and settings; raises as ``Reader.meet`` does.
-        prove: Reads the settings that the lab file states; gives each difference.
-        identities: The identity of each instrument that was asked.
     """
 
-    envelope: Envelope
-    instruments: Mapping[str, Instrument]
-    guard: Guard
-    links: Mapping[str, Link]
-    journal: Journal
-    clock: Clock
-    tick_s: float = TICK_S
-    attended: bool = True
-    room: Room
-    cold: Mapping[str, float]
-
-    def __post_init__(self) -> None:
-        guard, journal, tick_s = self.guard, self.journal, self.tick_s
-        instruments = self.instruments
+    def __init__(
+        self,
+        *,
+        envelope: Envelope,
+        instruments: Sequence[Instrument],
+        guard: Guard,
+        links: Mapping[str, Link],
+        journal: Journal,
+        clock: Clock,
+        tick_s: float = TICK_S,
+        attended: bool = True,
+        room: Room,
+        cold: Mapping[str, float],
+    ) -> None:
+        self.envelope = envelope
+        self.instruments = {each.name: each for each in instruments}
+        self.guard = guard
+        self.journal = journal
+        self.clock = clock
         self.events = events = Events()
-        self.memory = memory = Memory(self.envelope)
-        self.holding = Hold(self.clock.now_s)
+        self.memory = memory = Memory(envelope)
+        self.holding = Hold(clock.now_s)
         self._standing: asyncio.Task[None] | None = None
-        self._loop = loop = self.clock.loop
-        scans = [
-            scan for each in instruments.values() for scan in bind(each, memory, journal, tick_s)
-        ]
+        self.cold = cold
+        self._links = dict(links)
+        self._attended = attended
+        self._room = room
+        self._loop = loop = clock.loop
+        scans = [scan for each in instruments for scan in bind(each, memory, journal, tick_s)]
         exchanges = Exchanges(guard, loop)
-        self._gate = gate = Gate(memory, instruments, loop.time)
+        self._gate = gate = Gate(memory, self.instruments, loop.time)
         self.monitor = monitor = Monitor(
             memory=memory, guard=guard, journal=journal, loop=loop, events=events
         )
@@ -100,32 +99,53 @@ class Line:
             loop, guard, scans, tick_s, monitor.take, self._tick, monitor.heartbeat, monitor.fault
         )
         self._reader = reader = Reader(
-            monitor=monitor,
-            instruments=instruments,
+            memory=memory,
+            instruments=self.instruments,
             scans={channel: scan for scan in scans for channel in scan.channels},
             exchanges=exchanges,
+            loop=loop,
+            take=monitor.take,
+            note=monitor.note,
+            record=monitor.record,
         )
         self.trip_response = TripResponse(
-            monitor=monitor,
-            instruments=instruments,
+            memory=memory,
+            guard=guard,
+            instruments=self.instruments,
+            loop=loop,
+            note=monitor.note,
             read=reader.read_all,
             wake=self._poller.wake,
+            events=events,
         )
         self._writer = writer = Writer(
             gate=gate,
+            instruments=self.instruments,
             exchanges=exchanges,
             journal=journal,
+            now_s=loop.time,
             read=reader.read,
             lost=monitor.lose_journal,
         )
         self._reconnecting = Reconnecting(
-            monitor=monitor, gate=gate, identify=reader.meet, carry_out=writer.perform
+            memory=memory,
+            instruments=self.instruments,
+            gate=gate,
+            identify=reader.meet,
+            carry_out=writer.perform,
+            note=monitor.note,
+            trip=monitor.lose_link,
+            events=events,
         )
-        self.perform = self._reconnecting.perform
-        self.programs = Programs(writer, self.perform)
-        self.read, self.read_all, self.query = reader.read, reader.read_all, reader.query
-        self.identify, self.identities = reader.identify, reader.identities
-        self.meet, self.prove = reader.meet, reader.prove
+        self.programs = Programs(
+            gate=gate,
+            instruments=self.instruments,
+            writer=writer,
+            exchanges=exchanges,
+            now_s=loop.time,
+            perform=self._reconnecting.perform,
+        )
+        self.identities, self.meet, self.prove = reader.identities, reader.meet, reader.prove
         guard.on_link_lost = self._reconnecting.lost
 
     # ---- opening and closing
@@ -138,7 +158,7 @@ class Line:
             NoReply: An instrument is silent, or answers as another.
             Tripped: It was tripped by hand meanwhile.
         """
-        for link in self.links.values():
+        for link in self._links.values():
             await link.open()
         for instrument in self.instruments.values():
             await self.meet(instrument.name)
@@ -178,7 +198,13 @@ class Line:
         if missing := verification.unverified():
             wrong: str = Text("arm.table", missing=missing)
         else:
-            wrong = await self._reconnecting.prepare(self._reader.polled, self.read_all)
+            wrong = await prepare(
+                instruments=self.instruments.values(),
+                memory=self.memory,
+                polled=self._reader.polled,
+                perform=self.perform,
+                read_all=self.read_all,
+            )
         if not wrong and (lost := self._reconnecting.missing()):
             wrong = Text("arm.lost", ports=lost)
         if wrong:
@@ -282,6 +308,26 @@ class Line:
             await self.events.on_close()
 
     # ---- what the plan uses
+
+    async def perform(self, command: Command) -> Outcome:
+        """Carry out one command; waits and raises as ``Reconnecting.perform`` does."""
+        return await self._reconnecting.perform(command)
+
+    async def read(self, channel: str, *, patient: bool = False) -> float:
+        """Measure one channel; waits and raises as ``Reader.read`` does."""
+        return await self._reader.read(channel, patient=patient)
+
+    async def read_all(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
+        """Measure channels now, each for so long at most; return those that answered."""
+        return await self._reader.read_all(channels, within_s)
+
+    async def identify(self, name: str) -> Identity:
+        """Ask one instrument for its identity; raises as ``Reader.identify`` does."""
+        return await self._reader.identify(name)
+
+    async def query(self, instrument: str, name: str) -> object:
+        """Ask for something other than a number; raises as ``Reader.query`` does."""
+        return await self._reader.query(instrument, name)
 
     def latest(self, channel: str) -> float:
         """Return the last reading of a channel; NaN if it is stale, spoilt, or was never read."""
@@ -398,7 +444,13 @@ class Line:
 
     async def bring_down(self, begin: DownStage = DownStage.HOLD) -> Reached:
         """Bring the line down: hold, stop, abort, trip, each if the one before was not reached."""
-        reached = await self.trip_response.bring_down(begin, self._held)
+        reached = await bring_down(
+            begin=begin,
+            envelope=self.envelope,
+            trip_response=self.trip_response,
+            held=self._held,
+            now_s=self._loop.time,
+        )
         body = {"stage": reached.stage.value, "passed": list(reached.passed)}
         self.monitor.note("brought_down", body)
         return reached
@@ -413,7 +465,7 @@ class Line:
         """Return all hindrances to arming this line as it is, by that safe table."""
         found = [*self.unguarded(), *active_trips(self.memory, self._loop.time())]
         found += left_over(self.memory, self.instruments, safe_table, self._loop.time())
-        found += filter(None, [self.room.hindrance(self.memory, self._loop.time())])
+        found += filter(None, [self._room.hindrance(self.memory, self._loop.time())])
         latch = self.guard.latch
         if latch.trip is not None:
             found.append(Text("reset.first", why=latch.trip.detail))
@@ -431,8 +483,8 @@ class Line:
     def unguarded(self) -> tuple[str, ...]:
         """Return which links may not energise, and why not (law 10)."""
         found = []
-        for port, link in self.links.items():
-            why = may_not_energise(link, attended=self.attended)
+        for port, link in self._links.items():
+            why = may_not_energise(link, attended=self._attended)
             if why:
                 found.append(Text("link.real", port=port, kind=link.kind, why=str(why)))
         return tuple(found)

@@ -12,22 +12,56 @@ So at the end of an arming everything polled is read once more.
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.texts import Text, several
 from labharness.journal import JournalFailed
+from labharness.line.events import Events
 from labharness.line.exchanges import NoReply
 from labharness.line.gate import Gate
 from labharness.line.instrument import Instrument, prepare_commands
-from labharness.line.poll import Monitor
-from labharness.safety.kernel import Mode, adopt, expect
+from labharness.safety.kernel import Memory, Mode, adopt, expect
 
 FULL_POLL_S_MAX = 5.0
 """Lab time (s) for reading everything once: ``lab check`` allows a poll of 1 s on each port, twice
 where replies are lost, beside the poll that is under way."""
+
+
+async def prepare(
+    *,
+    instruments: Iterable[Instrument],
+    memory: Memory,
+    polled: Sequence[str],
+    perform: Callable[[Command], Awaitable[Outcome]],
+    read_all: Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]],
+) -> str:
+    """Carry out the lab file's ``prepare`` in order, and then read every polled channel.
+
+    Args:
+        instruments: The instruments of the line.
+        memory: The kernel's memory: a reading here counts as the setting of a channel without one.
+        polled: Every channel that the line polls.
+        perform: Carries out one command.
+        read_all: Measures channels now, each for so long at most; returns those that answered.
+
+    Returns:
+        The hindrance to arming the line; ``""`` for none.
+    """
+    for instrument in instruments:
+        for command in prepare_commands(instrument, memory.envelope):
+            outcome = await perform(command)
+            if outcome.ending is not Ending.CONFIRMED:
+                what = Text("step.to", channel=command.channel, value=command.value)
+                return Text("prepare.ended", what=what, ending=outcome.ending, why=outcome.detail)
+    answered = await read_all(polled, FULL_POLL_S_MAX)
+    silent = [each for each in polled if each in memory.envelope.watches and each not in answered]
+    adopt(memory, answered)
+    if not silent:
+        return ""
+    return Text("prepare.unread", within_s=FULL_POLL_S_MAX, channels=tuple(silent))
 
 
 RETURN_S_MAX = 30.0  # from a loss to everything prepared again; a stage may move for as long
@@ -42,19 +76,26 @@ class Reconnecting:
     """Prepares the instruments of a port again whose link was lost.
 
     Attributes:
-        monitor: Records facts, trips because of a port, and reports warnings.
-        gate: Keeps other commands from the port; has the instruments and the kernel's memory.
+        memory: The kernel's memory, with the mode of the line.
+        instruments: The instruments of the line.
+        gate: Keeps other commands from the port.
         identify: Identifies one instrument; raises ``NoReply``.
         carry_out: Carries out one command.
+        note: Records a fact if it can; it must not raise.
+        trip: Trips because of a port, with a reason.
+        events: Report a warning.
     """
 
-    monitor: Monitor
+    memory: Memory
+    instruments: Mapping[str, Instrument]
     gate: Gate
     identify: Callable[[str], Awaitable[object]]
     carry_out: Callable[[Command], Awaitable[Outcome]]
+    note: Callable[[str, Mapping[str, object]], None]
+    trip: Callable[[str, str], None]
+    events: Events
 
     def __post_init__(self) -> None:
-        self.memory, self.instruments = self.gate.memory, self.gate.instruments
         self._losses: dict[str, int] = {}  # of each port since the line was armed
         self._left: set[str] = set()  # ports that a safe state was sent to since their loss
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -64,41 +105,13 @@ class Reconnecting:
         self.gate.unprepared[port] = None
         self._losses[port] = self._losses.get(port, 0) + 1
         self._left.discard(port)
-        self.monitor.note("link_lost", {"port": port, "why": why})
+        self.note("link_lost", {"port": port, "why": why})
         for instrument in self._behind(port):  # what restarted there has lost them
             for command in prepare_commands(instrument, self.memory.envelope):
                 if command.channel in self.memory.envelope.limits:
                     expect(self.memory, command.channel, math.nan)
         if self.memory.mode in SERVED:
             self._begin(port)
-
-    async def prepare(
-        self,
-        polled: Sequence[str],
-        read_all: Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]],
-    ) -> str:
-        """Carry out the lab file's ``prepare`` in order, and then read every polled channel.
-
-        Args:
-            polled: Every channel that the line polls; a reading here counts as the setting of a
-                channel without one.
-            read_all: Measures channels now, each for so long at most; returns those that answered.
-
-        Returns:
-            The hindrance to arming the line; ``""`` for none.
-        """
-        envelope = self.memory.envelope
-        for instrument in self.instruments.values():
-            for command in prepare_commands(instrument, envelope):
-                outcome = await self.perform(command)
-                if outcome.ending is not Ending.CONFIRMED:
-                    return _ended(outcome)
-        answered = await read_all(polled, FULL_POLL_S_MAX)
-        silent = [each for each in polled if each in envelope.watches and each not in answered]
-        adopt(self.memory, answered)
-        if not silent:
-            return ""
-        return Text("prepare.unread", within_s=FULL_POLL_S_MAX, channels=tuple(silent))
 
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command, once the instruments on its port are prepared again.
@@ -170,7 +183,7 @@ class Reconnecting:
             wrong = str(why)
         finally:  # the instruments behind that link are not known after any error here
             if wrong and port not in self._left and self.memory.mode in SERVED:
-                self.monitor.lose_link(port, Text("link.lost", port=port, why=wrong))
+                self.trip(port, Text("link.lost", port=port, why=wrong))
 
     async def _prepare(self, port: str) -> str:
         """Prepare all behind a port until no loss has come between; return the error."""
@@ -216,7 +229,8 @@ class Reconnecting:
             if outcome.ending is Ending.CONFIRMED:
                 return ""
             if outcome.ending is not Ending.REFUSED or self.memory.mode is not Mode.HELD:
-                return _ended(outcome)
+                what = Text("step.to", channel=command.channel, value=command.value)
+                return Text("prepare.ended", what=what, ending=outcome.ending, why=outcome.detail)
 
     async def _let_go(self, port: str) -> None:
         """Wait while the line is held; its caller bounds it in time."""
@@ -224,20 +238,13 @@ class Reconnecting:
         while self.memory.mode is Mode.HELD and port not in self._left:
             if not told:
                 what = Text("link.not_prepared", port=port)
-                said = Text("link.resume", what=what, within_s=RETURN_S_MAX)
-                self.monitor.events.on_warning(said)
+                self.events.on_warning(Text("link.resume", what=what, within_s=RETURN_S_MAX))
                 told = True
             await asyncio.sleep(ASK_AGAIN_S)
 
     def _back(self, port: str) -> None:
         del self.gate.unprepared[port]
-        self.monitor.note("link_back", {"port": port})
+        self.note("link_back", {"port": port})
 
     def _behind(self, port: str) -> list[Instrument]:
         return [each for each in self.instruments.values() if each.port == port]
-
-
-def _ended(outcome: Outcome) -> str:
-    command = outcome.command
-    what = Text("step.to", channel=command.channel, value=command.value)
-    return Text("prepare.ended", what=what, ending=outcome.ending, why=outcome.detail)

@@ -24,11 +24,11 @@ from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.line.effects import Effects
+from labharness.line.events import Events
 from labharness.line.instrument import Instrument, channel_of
-from labharness.line.poll import Monitor
 from labharness.line.procedures import StepState, Verification
 from labharness.safety.guard import Guard, SafeFrame, not_tried
-from labharness.safety.kernel import Mode, expect
+from labharness.safety.kernel import Envelope, Memory, Mode, expect
 
 LATCH_S_MAX = 15.0
 """Real time (s) that a latch may wait for the disk: a guard keeps it for 10 s behind its bytes."""
@@ -39,35 +39,6 @@ TRIES_MAX = 10  # of one step, within the procedure's own time
 AGAIN_S = 5.0  # between two tries of steps still open after that time, while the line is ours
 
 Found = dict[int, tuple[float | None, StepState]]
-
-
-IN_FLIGHT_S_MAX = 5.0  # a command is read back within its settling time, at most 2 s, twice
-
-
-class DownStage(StrEnum):
-    """The stages of bringing a line down; each is worse than the one before."""
-
-    HOLD = "hold"  # no command is let through; what is set stays set
-    STOP = "stop"  # the stop request's safe state, verified
-    ABORT = "abort"  # the gas leak's safe state, verified: flammable gas first
-    TRIP = "trip"  # that state again, every permit void, latched
-
-
-ESCALATION: tuple[tuple[DownStage, Cause | None], ...] = (
-    # the procedure of this cause; its own ``verify_s_max`` is the stage's deadline
-    (DownStage.HOLD, None),
-    (DownStage.STOP, Cause.STOP_REQUEST),
-    (DownStage.ABORT, Cause.GAS_LEAK),
-    (DownStage.TRIP, Cause.GAS_LEAK),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """The stage at which the way down ended, and the text of each stage that was passed."""
-
-    stage: DownStage
-    passed: tuple[str, ...]
 
 
 class Tripped(LabError, RuntimeError, code="tripped"):
@@ -83,26 +54,29 @@ class TripResponse:
     """Runs procedures and verifies them.
 
     Attributes:
-        monitor: Has the kernel's memory, where the mode and the trip are set, the guard, and the
-            events. These report each trip after its bytes, latch and record, even if a graver one
-            stands and it changed nothing; each verification; and, as a warning, each step that was
-            verified only after the procedure's own time. It records a fact if it can.
+        memory: The kernel's memory; it sets the mode and the trip there.
+        guard: The only way to the ports.
         instruments: The instruments of the line.
+        note: Records a fact if it can; it must not raise.
         read: Measures channels now, each for so long at most; those that answer are in its result.
         wake: Wakes all users that wait for the line.
+        events: Report each trip after its bytes, latch and record, even if a graver one stands
+            and it changed nothing; each verification; and, as a warning, each step that was
+            verified only after the procedure's own time.
         trips: Each trip that was in force, the last one still.
         verifications: The verification of each trip, and later ones of the last.
     """
 
-    monitor: Monitor
+    memory: Memory
+    guard: Guard
     instruments: Mapping[str, Instrument]
+    loop: asyncio.AbstractEventLoop
+    note: Callable[[str, Mapping[str, object]], None]
     read: Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]]
     wake: Callable[[], None]
+    events: Events
 
     def __post_init__(self) -> None:
-        monitor = self.monitor
-        self.memory, self.guard, self.loop = monitor.memory, monitor.guard, monitor.loop
-        self.events, self.note = monitor.events, monitor.note
         self.trips: list[Trip] = []
         self.verifications: list[Verification] = []
         self._verifying: asyncio.Task[None] | None = None
@@ -207,40 +181,6 @@ class TripResponse:
         if self._dark is not None:
             await asyncio.wait((self._dark,))
         return self._told if self._wave == wave else verification
-
-    async def bring_down(self, begin: DownStage, held: Callable[[], Awaitable[None]]) -> Reached:
-        """Bring the line down from a stage on.
-
-        Args:
-            begin: The first stage to try.
-            held: Stops commands, and returns when none is in flight.
-        """
-        passed: list[str] = []
-        for stage, cause in ESCALATION[list(DownStage).index(begin) :]:
-            if self.in_force is not None:  # no stage may undo its procedure
-                break
-            if cause is None:
-                try:
-                    async with asyncio.timeout(IN_FLIGHT_S_MAX):
-                        await held()
-                except TimeoutError:
-                    passed.append(Text("down.in_flight", stage=stage, within_s=IN_FLIGHT_S_MAX))
-                    continue
-                return Reached(stage, ())
-            procedure = self.memory.envelope.procedure_of[cause]
-            if stage is DownStage.TRIP:
-                why, now_s = Text("down.unverified", passed=tuple(passed)), self.loop.time()
-                self.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s, why))
-                break
-            missing = "; ".join((await self.make_safe(procedure)).unverified())
-            if self.in_force is not None:
-                passed.append(Text("down.tripped", stage=stage))
-            elif not missing:
-                return Reached(stage, tuple(passed))
-            else:
-                passed.append(Text("down.missing", stage=stage, missing=missing))
-        await self.verified()
-        return Reached(DownStage.TRIP, tuple(passed))
 
     def let_go(self) -> None:
         """Stop looking at the effects of a procedure: commands are let through from now on."""
@@ -475,6 +415,7 @@ async def latch_lost(guard: Guard, clock: Clock) -> str:
 
 
 HOLD_S_MAX = 3600.0  # a hold is a pause to think in; after it the run ends and is made safe
+IN_FLIGHT_S_MAX = 5.0  # a command is read back within its settling time, at most 2 s, twice
 
 
 class HoldTooLong(LabError, RuntimeError, code="hold_too_long"):
@@ -523,3 +464,83 @@ class Hold:
 
     def _this_s(self) -> float:
         return 0.0 if self._since_s is None else self._now_s() - self._since_s
+
+
+class DownStage(StrEnum):
+    """The stages of bringing a line down; each is worse than the one before."""
+
+    HOLD = "hold"  # no command is let through; what is set stays set
+    STOP = "stop"  # the stop request's safe state, verified
+    ABORT = "abort"  # the gas leak's safe state, verified: flammable gas first
+    TRIP = "trip"  # that state again, every permit void, latched
+
+
+ESCALATION: tuple[tuple[DownStage, Cause | None], ...] = (
+    # the procedure of this cause; its own ``verify_s_max`` is the stage's deadline
+    (DownStage.HOLD, None),
+    (DownStage.STOP, Cause.STOP_REQUEST),
+    (DownStage.ABORT, Cause.GAS_LEAK),
+    (DownStage.TRIP, Cause.GAS_LEAK),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The stage at which the way down ended, and the text of each stage that was passed."""
+
+    stage: DownStage
+    passed: tuple[str, ...]
+
+
+async def bring_down(
+    *,
+    begin: DownStage,
+    envelope: Envelope,
+    trip_response: TripResponse,
+    held: Callable[[], Awaitable[None]],
+    now_s: Callable[[], float],
+) -> Reached:
+    """Bring a line down from a stage on.
+
+    Args:
+        begin: The first stage to try.
+        envelope: The rules, with the procedures.
+        trip_response: Runs and verifies procedures.
+        held: Stops commands, and returns when none is in flight.
+        now_s: Lab time.
+    """
+    passed: list[str] = []
+    stages = [
+        each
+        for each in ESCALATION
+        if list(DownStage).index(each[0]) >= list(DownStage).index(begin)
+    ]
+    for stage, cause in stages:
+        if trip_response.in_force is not None:  # no stage may undo its procedure
+            break
+        if cause is None:
+            try:
+                async with asyncio.timeout(IN_FLIGHT_S_MAX):
+                    await held()
+            except TimeoutError:
+                passed.append(Text("down.in_flight", stage=stage, within_s=IN_FLIGHT_S_MAX))
+                continue
+            return Reached(stage, ())
+        procedure = envelope.procedure_of[cause]
+        if stage is DownStage.TRIP:
+            why = Text("down.unverified", passed=tuple(passed))
+            trip_response.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s(), why))
+            break
+        missing = _missing(await trip_response.make_safe(procedure))
+        if trip_response.in_force is not None:
+            passed.append(Text("down.tripped", stage=stage))
+        elif not missing:
+            return Reached(stage, tuple(passed))
+        else:
+            passed.append(Text("down.missing", stage=stage, missing=missing))
+    await trip_response.verified()
+    return Reached(DownStage.TRIP, tuple(passed))
+
+
+def _missing(verification: Verification) -> str:
+    return "; ".join(verification.unverified())

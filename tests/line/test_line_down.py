@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from labharness.core.vocabulary import Cause
-from labharness.line.trip_response import IN_FLIGHT_S_MAX, DownStage, Reached
+from labharness.line.trip_response import IN_FLIGHT_S_MAX, DownStage, Reached, bring_down
 from trip_response_alone import Safe, cause
 
 # ---- what comes of it
@@ -113,7 +113,13 @@ def down(safe: Safe, begin: DownStage, held_s: float = 0.0) -> Reached:
         await asyncio.sleep(held_s)
 
     async def work() -> Reached:
-        return await safe.trip_response.bring_down(begin, held)
+        return await bring_down(
+            begin=begin,
+            envelope=safe.memory.envelope,
+            trip_response=safe.trip_response,
+            held=held,
+            now_s=safe.loop.time,
+        )
 
     return safe.play(work())
 

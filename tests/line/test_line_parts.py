@@ -29,7 +29,7 @@ from labharness.line.instrument import (
     query_of,
     read_frames,
 )
-from labharness.line.preparing import FULL_POLL_S_MAX, Reconnecting
+from labharness.line.preparing import FULL_POLL_S_MAX, prepare
 from labharness.line.procedures import StepState, Verification, compile_procedures
 from labharness.line.trip_response import Hold, HoldTooLong, latch_lost
 from labharness.safety.kernel import (
@@ -194,7 +194,7 @@ def test_a_look_that_breaks_is_recorded_and_left_out() -> None:
     def broken(*args: object) -> str:
         raise RuntimeError("broken")
 
-    scene.reader.monitor = scene.monitor(take=broken)
+    scene.reader.take = broken
     assert scene.play(scene.reader.read_all(("oven.setpoint",), 1.0)) == {}
     assert scene.noted == [("look_failed", {"scan": "setpoint", "error": "RuntimeError('broken')"})]
 
@@ -240,13 +240,16 @@ def prepared(
             memory.track(channel).value = value
         return answered
 
-    gate: Any = SimpleNamespace(
-        memory=memory, instruments={"oven": oven(prepare=(("setpoint", 30.0), ("off", 1.0)))}
+    said = asyncio.run(
+        prepare(
+            instruments=[oven(prepare=(("setpoint", 30.0), ("off", 1.0)))],
+            memory=memory,
+            polled=("oven.setpoint", "oven.temperature", "oven.unwatched"),
+            perform=perform,
+            read_all=read_all,
+        )
     )
-    nothing: Any = None
-    again = Reconnecting(monitor=nothing, gate=gate, identify=nothing, carry_out=perform)
-    polled = ("oven.setpoint", "oven.temperature", "oven.unwatched")
-    return asyncio.run(again.prepare(polled, read_all)), done, memory
+    return said, done, memory
 
 
 def test_a_line_is_prepared_in_order_and_read_once_after_it() -> None:

@@ -44,12 +44,14 @@ class ServedLinks(Scene):
         self.events = Events()
         self.events.on_warning = lambda text: self.warned.append((self.loop.time(), text))
         self.again = Reconnecting(
-            monitor=self.monitor(
-                events=self.events, lose_link=lambda *lost: self.tripped.append(lost)
-            ),
+            memory=self.memory,
+            instruments=self.instruments,
             gate=self.gate,
             identify=self.ask,
             carry_out=self.perform,
+            note=lambda kind, body: self.noted.append((kind, body)),
+            trip=lambda port, why: self.tripped.append((port, why)),
+            events=self.events,
         )
 
     async def ask(self, name: str) -> object:

@@ -1,7 +1,7 @@
 """The one writer of a line by itself: what is judged, sent, read back and recorded, in order."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import pytest
 
@@ -12,7 +12,7 @@ from labharness.instruments.driver.driver import Adds
 from labharness.journal import JournalFailed
 from labharness.line.command import WAITING_MAX, NotOpened, Writer
 from labharness.line.gate import Gate
-from labharness.line.instrument import Contact, Instrument
+from labharness.line.instrument import Contact
 from line_alone import Scene, Toy, shown, toy
 
 SET = Command("pump.speed", 5.0, "Hz")
@@ -26,8 +26,7 @@ class Words(Gate):
         says: The verdicts to come; after them everything is allowed.
     """
 
-    def __init__(self, instruments: Mapping[str, Instrument], now_s: Callable[[], float]) -> None:
-        self.instruments, self.now_s = instruments, now_s
+    def __init__(self) -> None:
         self.says: list[str] = []
         self.told: list[tuple[str, Command]] = []
         self.readings: dict[str, float] = {}
@@ -68,14 +67,16 @@ class Pump(Scene):
             off=(off, Off(adds=Adds.HEAT, steps=(("local", 0.0),), source="t", drives=("local",))),
         )
         super().__init__(toy("pump", self.driver))
-        self.gate = Words(self.instruments, self.loop.time)
+        self.gate = Words()
         self.port.on_frame = self.frame
         self.shows: Callable[[float], float] = float
         self.lost: list[str] = []
         self.writer = Writer(
             gate=self.gate,
+            instruments=self.instruments,
             exchanges=self.exchanges,
             journal=self.journal,
+            now_s=self.loop.time,
             read=self.reader.read,
             lost=self.lost.append,
         )

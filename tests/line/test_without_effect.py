@@ -11,7 +11,7 @@ from labharness.core.vocabulary import Command, Ending
 from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.journal.reading import read
 from labharness.lab import read_lab
-from labharness.line.effects import why_idle
+from labharness.line.effects import Idle
 from rig import SHORT_LINE
 
 FAST = ("--attend", "--speed", "fast", "--for", "20", "--name", "Ada")
@@ -91,8 +91,7 @@ def said_of_furnace(polled_manual: float, manual: float) -> str:
         return now[channel]
 
     furnace = read_lab(SHORT_LINE).by_name["furnace"]
-    found = why_idle(furnace, "setpoint", 55.0, latest=polled.__getitem__, read=read)
-    return run(found, VirtualLoop())
+    return run(Idle(polled.__getitem__, read).why(furnace, "setpoint", 55.0), VirtualLoop())
 
 
 @pytest.mark.promise(41)

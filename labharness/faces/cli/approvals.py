@@ -19,8 +19,7 @@ from labharness.journal.access_log import log_access
 from labharness.journal.encryption import stated_class
 from labharness.lab.config.account import account
 from labharness.lab.config.approvers import approvers_of
-from labharness.lab.wiring.approvals import ApprovalFolder
-from labharness.lab.wiring.decisions import BadDecision, Pending
+from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Pending
 
 PASSPHRASE = "LABHARNESS_PASSPHRASE"
 """The variable that holds the passphrase of a key, for programs."""
@@ -92,7 +91,7 @@ def _prompt(text: str) -> str:
 
 def _decided(folder: ApprovalFolder, chosen: argparse.Namespace) -> Iterator[str]:
     agrees = chosen.verb == "approve"
-    if agrees and chosen.key and not folder.by_key:
+    if agrees and chosen.key and folder.approvers is None:
         raise BadUse("approvers.on_trust")
     pending = folder.decide(
         chosen.id,

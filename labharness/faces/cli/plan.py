@@ -20,7 +20,7 @@ from labharness.faces.report.comm_loss import comm_loss
 from labharness.faces.report.words import phase_text, plain
 from labharness.journal import JournalFailed
 from labharness.lab.config.lab_facts import lab_facts_of, policy_faults
-from labharness.lab.wiring.forecast import Forecast, forecast
+from labharness.lab.wiring.preflight import Forecast, forecast
 from labharness.protocols.hcp.codec import BadPayload
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.callers import Caller

@@ -35,7 +35,7 @@ from labharness.lab import LabPlan
 from labharness.lab.config.account import account
 from labharness.lab.config.address import account_home, state_home
 from labharness.lab.config.approvers import approvers_of
-from labharness.lab.house.submissions import forget
+from labharness.lab.house.intake import forget
 from labharness.lab.operate.retention import (
     KeptRun,
     kept_runs,

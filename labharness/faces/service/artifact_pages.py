@@ -23,8 +23,8 @@ from labharness.journal import access_log
 from labharness.journal.access_log import data_class_of, log_access
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.encryption import KeyMissing, kept, stated_class
+from labharness.lab.house.access import session_of
 from labharness.lab.house.orders import RunFiles
-from labharness.lab.house.sessions import session_of
 from labharness.work.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 from labharness.work.task.record import Tasks
 

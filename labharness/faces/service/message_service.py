@@ -22,9 +22,9 @@ from labharness.faces.service.inbox import Refusal, SubmissionAsked, Unanswerabl
 from labharness.faces.service.outbox import Batch, Outbox, now_text
 from labharness.faces.service.session_messages import Outgoing, is_end, on_receipt_in_order
 from labharness.journal import JournalFailed
-from labharness.lab.house.access import HouseAccess
-from labharness.lab.house.house_commands import Submitted, TaskRefused
-from labharness.lab.house.sessions import session_of
+from labharness.lab.house.access import HouseAccess, session_of
+from labharness.lab.house.intake import Submitted
+from labharness.lab.house.orders import TaskRefused
 from labharness.protocols.hcp import answers, wire
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import Rejected

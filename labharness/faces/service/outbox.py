@@ -32,7 +32,7 @@ from labharness.journal import JournalFailed
 from labharness.journal.access_log import AccessNotLogged, data_class_of, log_access
 from labharness.journal.chain import Record
 from labharness.journal.encryption import KeyMissing
-from labharness.lab.house.access import HouseAccess
+from labharness.lab.house.access import HouseAccess, session_of
 from labharness.lab.house.message_store import MESSAGES_MAX, MessageStore
 from labharness.lab.house.orders import RECORDS_MAX, RunFiles, next_records
 from labharness.protocols.hcp.terms import OPEN

@@ -29,8 +29,7 @@ from labharness.faces.service.open_sessions import OpenSessions, is_over
 from labharness.journal import JournalFailed
 from labharness.journal.chain import Record
 from labharness.lab.house.access import HouseAccess
-from labharness.lab.house.house_commands import Submitted
-from labharness.lab.house.intake import ReceivedSubmission
+from labharness.lab.house.intake import ReceivedSubmission, Submitted
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import DATA_CLASSES
 from labharness.work.admission.confidential import Way

@@ -6,7 +6,8 @@ the line owner is a fact before it is given, and an order that is given twice ma
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -14,40 +15,38 @@ from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.journal.encryption import KeyMissing
-from labharness.lab.house.house_commands import (
-    CHECKPOINT,
-    DESK,
+from labharness.lab.house.intake import (
+    RUNTIME,
     TITLE_CHARACTERS,
-    WORKER,
+    Intake,
+    Receive,
+    ReceivedSubmission,
     Submitted,
-    TaskRefused,
     attempt_of,
-    called_elsewhere,
-    latched_commands,
-    lease_command,
-    resumed_from,
+    must,
 )
-from labharness.lab.house.intake import RUNTIME, Intake, Receive, ReceivedSubmission, must
 from labharness.lab.house.jobs import HouseJobs
 from labharness.lab.house.message_store import MessageStore, made_submit_file
 from labharness.lab.house.orders import (
+    DESK,
     RECORDS_MAX,
+    WORKER,
     DeskWorker,
     LineOwnerWorker,
     OwnerStatus,
     RunFiles,
     RunOrder,
+    TaskRefused,
     Worker,
     next_records,
     why_away,
 )
-from labharness.lab.house.person_calls import PersonCalls
-from labharness.lab.house.submissions import Submissions
 from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.confidential import Way
 from labharness.work.task.commands import (
     FailTask,
+    LeaseInstruments,
     PauseTask,
     ReleaseInstruments,
     ReportStatus,
@@ -60,7 +59,6 @@ from labharness.work.task.commands import (
 )
 from labharness.work.task.following import followed, found_again, read_up_to
 from labharness.work.task.house import HouseJournal
-from labharness.work.task.jobs import Vary
 from labharness.work.task.queue import (
     READY,
     Need,
@@ -76,6 +74,9 @@ from labharness.work.task.states import TERMINAL, may_become
 
 LOG = logging.getLogger(__name__)
 
+CHECKPOINT: Final = "checkpoint:"
+"""Beginning of the reference of a checkpoint: its session and its id follow."""
+
 LOST_S: Final = 10.0
 """World time (s) without an answer of the line owner, or without a record of an ended run that can
 be read, after which the run counts as lost."""
@@ -84,10 +85,11 @@ WHOLE_LINE: Final = Need(("line",))
 TEN_ATTEMPTS: Final = RetryPolicy(attempts_max=10)
 
 
+@dataclass(eq=False)
 class House:
     """The tasks of one lab, from submission to their end.
 
-    Args:
+    Attributes:
         journal: Of the house.
         owner: The line owner.
         runs: The folders of the runs.
@@ -101,61 +103,54 @@ class House:
         needs: Returns what a run of a task needs; by default the whole line, alone.
         tell: Tells people of failed background work; not where lab time has another speed.
         desk: Carries out tasks without instruments; ``None`` where the line has them all.
-        retry: Policy of its tasks.
+        retries: Policy of its tasks.
+        submit_all, create_job: As of `Intake.submit_all` and `HouseJobs.create`.
     """
 
-    def __init__(
-        self,
-        journal: HouseJournal,
-        owner: LineOwnerWorker,
-        runs: RunFiles,
-        home: Path,
-        *,
-        lab: str,
-        now_s: Callable[[], float],
-        new_id: Callable[[], str],
-        receive: Receive = lambda message_id, payload, session_id, way: None,
-        data_key: Callable[[], Path | None] = lambda: None,
-        needs_no_line: Callable[[TaskSubmit], bool] = lambda payload: False,
-        needs: Needs = lambda task: WHOLE_LINE,
-        tell: Callable[[str], None] = lambda text: None,
-        desk: DeskWorker | None = None,
-        retry: RetryPolicy = TEN_ATTEMPTS,
-    ) -> None:
-        self._journal = journal
-        self._desk = desk
-        self._owner = owner
-        self._runs = runs
-        self._home = home
-        self._now_s = now_s
-        self._new_id = new_id
-        self._needs = needs
-        self._heard_s = now_s()  # when the line owner last answered
+    journal: HouseJournal
+    owner: LineOwnerWorker
+    runs: RunFiles
+    home: Path
+    _: KW_ONLY
+    lab: str
+    now_s: Callable[[], float]
+    new_id: Callable[[], str]
+    receive: Receive = lambda message_id, payload, session_id, way: None
+    data_key: Callable[[], Path | None] = lambda: None
+    needs_no_line: Callable[[TaskSubmit], bool] = lambda payload: False
+    needs: Needs = lambda task: WHOLE_LINE
+    tell: Callable[[str], None] = lambda text: None
+    desk: DeskWorker | None = None
+    retries: RetryPolicy = TEN_ATTEMPTS
+
+    def __post_init__(self) -> None:
+        self._heard_s = self.now_s()  # when the line owner last answered
         self._unread_s: dict[str, float] = {}  # runs whose journals cannot be read, and since when
         self._speed: float | None = 1.0  # of the line, as its owner said last
-        self._tell = tell
-        self._calls = PersonCalls(self._told)
-        self._kept = MessageStore(home)
-        journal.catch_up(self._kept.pending_records())
+        self._called: frozenset[tuple[str, str]] = frozenset()  # requests that persons were told of
+        self._kept = MessageStore(self.home)
+        self.journal.catch_up(self._kept.pending_records())
         self._intake = Intake(
-            journal,
+            self.journal,
             self._kept,
-            Submissions(home, data_key),
-            lab=lab,
-            now_s=now_s,
-            new_id=new_id,
-            receive=receive,
-            needs_no_line=needs_no_line,
-            retry=retry,
+            self.home,
+            self.data_key,
+            self.lab,
+            self.now_s,
+            self.new_id,
+            self.receive,
+            self.needs_no_line,
+            self.retries,
         )
         self._jobs = HouseJobs(
-            journal, self._submit_run, home, now_s=now_s, new_id=new_id, tell=self._told
+            self.journal, self._submit_run, self.home, self.now_s, self.new_id, self._told
         )
+        self.submit_all, self.create_job = self._intake.submit_all, self._jobs.create
 
     @property
     def tasks(self) -> Tasks:
         """The state of all tasks."""
-        return self._journal.tasks
+        return self.journal.tasks
 
     # ---- requests of callers and operators
 
@@ -186,42 +181,9 @@ class House:
         asked = ReceivedSubmission(data, decode(data), seed, tuple(links), via=via, way=way)
         return self._intake.submit(asked)
 
-    def submit_all(self, submissions: Iterable[ReceivedSubmission]) -> list[Submitted | Exception]:
-        """Keep submissions that came together; as `Intake.submit_all`."""
-        return self._intake.submit_all(submissions)
-
-    def create_job(
-        self,
-        data: bytes,
-        by: str,
-        vary: Vary,
-        *,
-        every: str,
-        title: str,
-        seed: int | None,
-        key: str = "",
-    ) -> str:
-        """Keep a job of an operator and make the tasks of a batch; return its id.
-
-        A repeated key of the same operator gives the job of the first time.
-
-        Raises:
-            NotHcp: The bytes are not an HCP message.
-            BadPayload: The payload of a task cannot be read.
-            BadJob: Values, schedule or size cannot be honoured.
-            TaskRefused: The control plane refuses it.
-            JournalFailed: It could not be written.
-        """
-        command = self._jobs.command(
-            data, by, vary=vary, every=every, title=title, seed=seed, key=key
-        )
-        self.give(command, TaskActor(by, "operator"))
-        self._jobs.step()
-        return command.job_id
-
     def _told(self, text: str) -> None:
         if self._speed == 1.0:
-            self._tell(text)
+            self.tell(text)
 
     def _submit_run(self, data: bytes, job: Job, run: str, title: str) -> None:
         owned = {"job_id": job.job_id, "job_run": run, "visibility": "background"}
@@ -248,8 +210,8 @@ class House:
                 raise TaskRefused(str(why)) from None
             return
         if isinstance(command, RetryTask) and task is not None and task.status not in TERMINAL:
-            raise TaskRefused(Text("house.not_ended", status=task.status))
-        must(self._journal.give(command, actor, self._now_s()))
+            raise TaskRefused("house.not_ended", status=task.status)
+        must(self.journal.give(command, actor, self.now_s()))
 
     def confirm(self, task_id: str, step: str, by: str) -> str:
         """Confirm to a run that a person has done the manual step that it waits for.
@@ -262,7 +224,7 @@ class House:
         """
         task = self.tasks.by_id.get(task_id)
         if task is None or task.current is None:
-            raise TaskRefused(Text("house.not_at_work", task_id=task_id))
+            raise TaskRefused("house.not_at_work", task_id=task_id)
         try:
             return self._worker(task.current).confirm(task.current.run_id, step, by)
         except LabError as why:
@@ -280,7 +242,7 @@ class House:
         if resume and task is not None:
             run = next((each for each in reversed(task.attempts) if each.checkpoint_refs), None)
             if run is None:
-                raise TaskRefused(Text("house.no_checkpoint", task_id=task_id))
+                raise TaskRefused("house.no_checkpoint", task_id=task_id)
             refs = (f"{CHECKPOINT}{run.run_id}/{run.checkpoint_refs[-1]}",)
         self.give(
             RetryTask(
@@ -306,29 +268,45 @@ class House:
             JournalFailed: A fact could not be written; the house must be opened again.
         """
         self._begin_at_desk()
-        status = self._owner.status()  # before the journals: what it does not run has ended
+        status = self.owner.status()  # before the journals: what it does not run has ended
         if status is not None:
-            self._heard_s, self._speed = self._now_s(), status.speed
+            self._heard_s, self._speed = self.now_s(), status.speed
         for task in self.tasks.unended_tasks:
             if task.current is not None:
                 self._follow(task, task.current, self._status_of(task.current, status))
-        for task in silent(self.tasks, self._now_s()):
+        for task in silent(self.tasks, self.now_s()):
             if task.current is not None:
                 self._ask(task.current, "time_out")
-        self._journal.expire(self._now_s())  # each fact has its own time: they stand in order
+        self.journal.expire(self.now_s())  # each fact has its own time: they stand in order
         if status is not None:  # else it is not known whether lab time is a person's
-            self._calls.call(self.tasks)
+            self._call_persons()
         self._release(status)
         self._jobs.step()
         self._say(reviewed(self.tasks))
-        latched_out = called_elsewhere(self.tasks, self._needs, self._runs.begun)
-        if latched_out and (why := self._owner.latch_reason()):
-            self._say(latched_commands(latched_out, why))
+        latched_out = _called_elsewhere(self.tasks, self.needs, self.runs.begun)
+        if latched_out and (why := self.owner.latch_reason()):
+            self._say(_latched_commands(latched_out, why))
         free = status is not None and not status.run_id and not status.leaving
         held = self._begin_next() if free else ""
-        away = why_away(status, silent=self._now_s() - self._heard_s > LOST_S)
-        self._say(waits(self.tasks, self._needs, held, away))
-        self._journal.flush()
+        away = why_away(status, silent=self.now_s() - self._heard_s > LOST_S)
+        self._say(waits(self.tasks, self.needs, held, away))
+        self.journal.flush()
+
+    def _call_persons(self) -> None:
+        """Call people for a manual step or an approval that a run waits for: task and action alone.
+
+        Each request is told once. A house that starts again tells the open ones again: a message
+        may so come twice, and none is lost with a process.
+        """
+        waiting = {
+            (task.current.run_id, task.request.action): task.task_id
+            for task in self.tasks.unended_tasks
+            if task.current is not None and task.request is not None
+        }
+        for key, task_id in waiting.items():
+            if key not in self._called:
+                self._told(Text("house.waits_for_person", task_id=task_id, action=key[1]))
+        self._called = frozenset(waiting)
 
     def _release(self, status: OwnerStatus | None) -> None:
         """End the leases of runs that have ended, once their line owner says that it is free."""
@@ -342,9 +320,9 @@ class House:
 
     def _lease(self, task: Task, run: Attempt) -> bool:
         """Return whether a run has its lease, which it takes now if it can."""
-        need = self._needs(task)
+        need = self.needs(task)
         if run.run_id not in self.tasks.leases and not obstacle(self.tasks, task, need):
-            self._say([lease_command(task.task_id, run.run_id, need)])
+            self._say([_lease_command(task.task_id, run.run_id, need)])
         return run.run_id in self.tasks.leases
 
     def _follow(self, task: Task, run: Attempt, status: OwnerStatus | None) -> None:
@@ -352,7 +330,7 @@ class House:
         after, more, ended = read_up_to(run), True, False
         while more and task.current is not None:
             try:
-                records = next_records(self._runs, run.run_id, after)
+                records = next_records(self.runs, run.run_id, after)
             except JournalFailed as why:  # of one run; all others go on
                 self._unreadable(task, run, status, why)
                 return
@@ -376,7 +354,7 @@ class House:
             self._doubt(task, run)
         elif status.run_id == run.run_id:
             self._found(task, run)
-        elif not self._runs.begun(run.run_id):
+        elif not self.runs.begun(run.run_id):
             self._not_begun(task, run, status)
         else:
             self._over(task, run)
@@ -385,12 +363,12 @@ class House:
         self, task: Task, run: Attempt, status: OwnerStatus | None, why: JournalFailed
     ) -> None:
         """End a run that is over, and whose journal could not be read for long enough."""
-        since_s = self._unread_s.setdefault(run.run_id, self._now_s())
+        since_s = self._unread_s.setdefault(run.run_id, self.now_s())
         if status is None:
             return
         if status.run_id == run.run_id:
             self._found(task, run)
-        elif isinstance(why, KeyMissing) or self._now_s() - since_s > LOST_S:
+        elif isinstance(why, KeyMissing) or self.now_s() - since_s > LOST_S:
             LOG.error("the journal of run %s cannot be read: %s", run.run_id, why)
             self._over(task, run, why.code)
         elif task.status != "unknown" and may_become(task.status, "unknown"):
@@ -398,8 +376,8 @@ class House:
 
     def _doubt(self, task: Task, run: Attempt) -> None:
         """Call a run lost when the line owner is silent for too long; it may be found again."""
-        silent = self._now_s() - self._heard_s > LOST_S
-        if silent and task.status != "lost" and self._runs.begun(run.run_id):
+        silent = self.now_s() - self._heard_s > LOST_S
+        if silent and task.status != "lost" and self.runs.begun(run.run_id):
             self._say([ReportStatus(task_id=task.task_id, to="lost", reason="line_owner_silent")])
 
     def _found(self, task: Task, run: Attempt) -> None:
@@ -424,7 +402,7 @@ class House:
 
     def _over(self, task: Task, run: Attempt, code: str = "worker_lost") -> None:
         """End a task whose run has no terminal message and is not carried out any more."""
-        left, why = self._runs.left(run.run_id)
+        left, why = self.runs.left(run.run_id)
         code, why = (left, why) if left else (code, Text("house.worker_lost"))
         if task.status not in ("lost", "cancelling"):
             self._say([ReportStatus(task_id=task.task_id, to="lost", reason=code)])
@@ -432,10 +410,10 @@ class House:
 
     def _begin_next(self) -> str:
         """Begin the next task; return what keeps the line from it, or ``""``."""
-        task = next_task(self.tasks, self._needs)
+        task = next_task(self.tasks, self.needs)
         if task is None or self._is_for_desk(task):  # it is begun there, by itself
             return ""
-        if held := self._owner.held():
+        if held := self.owner.held():
             return held
         self._say(self._starting(task, WORKER))
         self._order_of(task.task_id)
@@ -443,24 +421,24 @@ class House:
 
     def _begin_at_desk(self) -> None:
         """Begin each task that needs no instruments and may begin."""
-        if self._desk is None:
+        if self.desk is None:
             return
-        draft, begun = self._journal.draft(self._now_s()), []
+        draft, begun = self.journal.draft(self.now_s()), []
         for task in filter(self._is_for_desk, waiting(self.tasks)):
-            need = self._needs(task)
+            need = self.needs(task)
             if task.status in READY and not obstacle(draft.tasks, task, need):
                 for command in self._starting(task, DESK):
                     draft.give(command, RUNTIME)
                 begun.append(task.task_id)
-        self._journal.keep(draft)
+        self.journal.keep(draft)
         for task_id in begun:
             self._order_of(task_id)
 
     def _starting(self, task: Task, worker: str) -> tuple[TaskCommand, TaskCommand]:
         """Return the commands that begin a task with its lease."""
         known = "" if task.attempts else task.session_id
-        start = StartTask(task_id=task.task_id, run_id=known or self._new_id(), worker=worker)
-        return start, lease_command(task.task_id, start.run_id, self._needs(task))
+        start = StartTask(task_id=task.task_id, run_id=known or self.new_id(), worker=worker)
+        return start, _lease_command(task.task_id, start.run_id, self.needs(task))
 
     def _order_of(self, task_id: str) -> None:
         task = self.tasks.by_id[task_id]
@@ -468,24 +446,24 @@ class House:
             self._order(task, task.current)
 
     def _is_for_desk(self, task: Task) -> bool:
-        return self._desk is not None and not self._needs(task).instruments
+        return self.desk is not None and not self.needs(task).instruments
 
     def _worker(self, run: Attempt) -> Worker:
-        return self._desk if run.worker == DESK and self._desk is not None else self._owner
+        return self.desk if run.worker == DESK and self.desk is not None else self.owner
 
     def _status_of(self, run: Attempt | None, line: OwnerStatus | None) -> OwnerStatus | None:
         """Return the state of a run's worker: the desk has many runs, and knows each."""
-        if run is None or run.worker != DESK or self._desk is None:
+        if run is None or run.worker != DESK or self.desk is None:
             return line
-        return self._desk.status_of(run.run_id)
+        return self.desk.status_of(run.run_id)
 
     def _order(self, task: Task, run: Attempt) -> None:
         order = RunOrder(
             run_id=run.run_id,
-            folder=self._runs.folder(run.run_id),
-            submit=str(made_submit_file(self._home, self._kept, task.task_id)),
+            folder=self.runs.folder(run.run_id),
+            submit=str(made_submit_file(self.home, self._kept, task.task_id)),
             seed=task.profile.get("seed"),
-            resume_from=resumed_from(run),
+            resume_from=_resumed_from(run),
         )
         try:
             self._worker(run).begin(order)
@@ -493,4 +471,49 @@ class House:
             return  # it is away or busy; the attempt stands, and the next turn asks again
 
     def _say(self, commands: Iterable[TaskCommand]) -> None:
-        self._journal.give_all(commands, RUNTIME, self._now_s())
+        self.journal.give_all(commands, RUNTIME, self.now_s())
+
+
+def _lease_command(task_id: str, run_id: str, need: Need) -> LeaseInstruments:
+    """Return the command by which a run takes what it needs."""
+    return LeaseInstruments(
+        task_id=task_id, run_id=run_id, instruments=need.instruments, places=need.places
+    )
+
+
+def _called_elsewhere(tasks: Tasks, needs: Needs, begun: Callable[[str], bool]) -> list[Task]:
+    """Return the tasks of callers elsewhere that wait for the line, or whose order is not taken.
+
+    Args:
+        tasks: The state of all tasks.
+        needs: Of each task.
+        begun: Returns whether a run has left anything.
+    """
+
+    def waits(task: Task) -> bool:
+        if not task.attempts:
+            return task.status in READY
+        first = task.attempts[0]
+        return task.status == "preparing" and first is task.current and not begun(first.run_id)
+
+    theirs = (each for each in tasks.unended_tasks if each.profile.get("via"))
+    return [each for each in theirs if needs(each).instruments and waits(each)]
+
+
+def _latched_commands(tasks: Iterable[Task], why: str) -> Iterator[TaskCommand]:
+    """Return the commands that answer callers elsewhere whose line is latched (ruling 6).
+
+    They do not see what their tasks wait for, and can clear nothing.
+    """
+    for task in tasks:
+        code = "resource_unavailable"
+        yield FailTask(task_id=task.task_id, error_code=code, reason=why)
+
+
+def _resumed_from(run: Attempt) -> dict[str, str] | None:
+    """Return the checkpoint that an attempt goes on from, as ``task_submit`` names it."""
+    for ref in run.input_refs:
+        if ref.startswith(CHECKPOINT):
+            session_id, _, checkpoint_id = ref.removeprefix(CHECKPOINT).partition("/")
+            return {"session_id": session_id, "checkpoint_id": checkpoint_id}
+    return None

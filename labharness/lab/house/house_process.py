@@ -9,36 +9,35 @@ import gc
 import json
 import logging
 import os
-import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from labharness.core.clock import Chance, PacedLoop, wall_clock_utc
-from labharness.core.clock import run as run_on
-from labharness.core.errors import LabError
+from labharness.core.clock import Chance, wall_clock_utc
 from labharness.core.files.durable import write_durably
-from labharness.core.vocabulary.texts import Text, words_of
+from labharness.core.vocabulary.texts import Text, in_language, words_of
 from labharness.instruments.link import local
 from labharness.journal import JournalFailed
 from labharness.journal.chain import VerifyReport
 from labharness.lab.config.lab_file import BadLabFile
-from labharness.lab.config.lab_plan import LabPlan, read_lab
-from labharness.lab.config.lease import Lease, lease_within
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.config.lease import Lease
 from labharness.lab.house.access import Face, HouseAccess, Submitting
-from labharness.lab.house.alerts import WorkAlerts
-from labharness.lab.house.desk_work import DeskWork, LabFiles
+from labharness.lab.house.desk_work import DeskWork
 from labharness.lab.house.house import House
-from labharness.lab.house.house_commands import TaskRefused
-from labharness.lab.house.needs import needs_of
-from labharness.lab.house.orders import HOUSE_FILE, RunFolders
+from labharness.lab.house.orders import HOUSE_FILE, RunFolders, TaskRefused
 from labharness.lab.house.owner_client import OwnerClient
-from labharness.lab.house.spoken import COMMANDS_BY_WORD
-from labharness.lab.wiring.control import ControlSocket
+from labharness.lab.house.screening import LabFiles, needs_of
+from labharness.lab.house.spoken import COMMANDS_BY_WORD, command_of
+from labharness.lab.wiring.alarms import channels, senders
+from labharness.lab.wiring.control import ControlSocket, on_stop_signals, serve_alone
 from labharness.protocols.hcp.codec import MESSAGE_BYTES_MAX, decode, encode
+from labharness.safety.alarm.board import Severity
+from labharness.safety.alarm.outlets import Channels, NullSenders, recipients
 from labharness.work.task.commands import TaskActor
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.kept import HOUSE_JOURNAL
@@ -57,16 +56,10 @@ work of others goes on."""
 NEWS_S_MAX: Final = 1.0
 """Longest world time (s) of such a wait for quiet; a whole queue is accepted within it."""
 
-ENDING_S: Final = 5.0
-"""Longest wait (s) of a process for the one before it, whose socket has ended, to end."""
-
 REQUEST_BYTES_MAX: Final = 4 * MESSAGE_BYTES_MAX  # a message as text within JSON
 REOPEN_S: Final = 5.0
 REOPENS_MAX: Final = 720
 """Tries to open the journal again after a write that failed: an hour, then the house ends."""
-
-WORDS: Final = ("status", "task", "submit", "create_job", "retry", "confirm", "leave")
-"""Of the requests that are not commands on a task (`spoken`)."""
 
 T = TypeVar("T")
 
@@ -110,6 +103,14 @@ class HouseProcess:
         self._failure = ""
         self._files = LabFiles(lab)
         self._desk = DeskWork(self._files, self._wake, self._tell_face)
+        self._words: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+            "status": self._status,
+            "task": self._task,
+            "submit": self._submit,
+            "create_job": self._create_job,
+            "retry": self._retry,
+            "confirm": self._confirm,
+        }
 
     def run(self) -> None:
         """Serve until the end.
@@ -120,18 +121,11 @@ class HouseProcess:
             JournalFailed: Its journal cannot be opened, or is damaged.
             OSError: The state directory cannot be written, or the system has no Unix sockets.
         """
-        plan = read_lab(self._lab)
-        plan.make_state_dir()
-        lease = lease_within(plan.state_dir / HOUSE_LOCK, f"house {os.getpid()}", ENDING_S)
-        try:
-            run_on(self._serve(plan), PacedLoop(1.0))
-        finally:
-            lease.release()
+        serve_alone(self._lab, HOUSE_LOCK, "house", self._serve)
 
     async def _serve(self, plan: LabPlan) -> None:
-        loop = self._loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._leaving.set)
+        self._loop = asyncio.get_running_loop()
+        on_stop_signals(self._leaving.set)
         (plan.state_dir / "tasks").mkdir(mode=0o700, exist_ok=True)
         self._runs.mkdir(parents=True, exist_ok=True)
         write_durably(plan.state_dir / HOUSE_FILE, json.dumps({"runs": str(self._runs)}))
@@ -217,9 +211,9 @@ class HouseProcess:
             data_key=self._files.data_key,
             needs_no_line=self._files.needs_no_line,
             needs=needs_of(plan),
-            tell=WorkAlerts(plan),
+            tell=_alerts(plan),
             desk=self._desk,
-            retry=RetryPolicy(plan.file.lab.attempts_max, 0.0, (), plan.file.lab.inactivity_s),
+            retries=RetryPolicy(plan.file.lab.attempts_max, 0.0, (), plan.file.lab.inactivity_s),
         )
 
     def _left(self) -> None:
@@ -276,35 +270,21 @@ class HouseProcess:
 
     async def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         word = words_of(asked, "do")
-        try:
-            if word == "leave":
-                self._leave()
-                return {"ok": True}
-            return {"ok": True, **await self._in_house(self._answered, word, asked)}
-        except LabError as why:
-            return {"ok": False, "error": str(why), "code": why.code}
+        if word == "leave":
+            self._leave()
+            return {"ok": True}
+        return {"ok": True, **await self._in_house(self._answered, word, asked)}
 
     def _answered(self, word: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-        if word == "status":
-            return self._status()
-        if word == "task":
-            return self._task(asked)
-        if word == "submit":
-            return self._submit(asked)
-        if word == "create_job":
-            return self._create_job(asked)
-        if word == "retry":
-            return self._retry(asked)
-        if word == "confirm":
-            return self._confirm(asked)
+        if word in self._words:
+            return self._words[word](asked)
         if word not in COMMANDS_BY_WORD:
-            words = (*WORDS, *COMMANDS_BY_WORD)
-            raise TaskRefused(Text("by_hand.word", word=word, words=", ".join(words)))
-        texts = {name: words_of(asked, name) for name in asked}
+            words = ", ".join((*self._words, "leave", *COMMANDS_BY_WORD))
+            raise TaskRefused("by_hand.word", word=word, words=words)
         try:
-            command = COMMANDS_BY_WORD[word]({"reason": "", **texts}, Chance(None).uuid4())
+            command = command_of(word, {name: words_of(asked, name) for name in asked})
         except KeyError as why:
-            raise TaskRefused(Text("order.wrong", name=str(why.args[0]))) from None
+            raise TaskRefused("order.wrong", name=str(why.args[0])) from None
         self._house.give(command, TaskActor(_who(asked), "operator"))
         self._wake()
         return {"id": command.concerns}
@@ -312,17 +292,14 @@ class HouseProcess:
     def _task(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         task = self._house.tasks.by_id.get(words_of(asked, "task_id"))
         if task is None:
-            raise TaskRefused(Text("house.unknown_task", task_id=words_of(asked, "task_id")))
+            raise TaskRefused("house.unknown_task", task_id=words_of(asked, "task_id"))
         return {"status": task.status, "reason": task.error_code or task.status_reason}
 
     def _submit(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        message, seed, after = asked.get("message"), asked.get("seed"), asked.get("after", [])
-        if not isinstance(message, str):
-            raise TaskRefused(Text("order.wrong", name="message"))
-        if type(seed) not in (int, type(None)):
-            raise TaskRefused(Text("order.wrong", name="seed"))
+        message, seed = _stated(asked, "message"), _seed_of(asked)
+        after = asked.get("after", [])
         if not isinstance(after, list) or not all(isinstance(each, str) for each in after):
-            raise TaskRefused(Text("order.wrong", name="after"))
+            raise TaskRefused("order.wrong", name="after")
         data = message.encode()
         if key := words_of(asked, "message_id"):
             data = encode(replace(decode(data), message_id=key))
@@ -333,7 +310,7 @@ class HouseProcess:
     def _retry(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         task_id, resume = words_of(asked, "task_id"), asked.get("resume") is True
         if resume and self._house.needs_line(task_id) and self._files.current()[0].begins_anew:
-            raise TaskRefused(Text("resume.plant"))
+            raise TaskRefused("resume.plant")
         self._house.retry(
             task_id,
             Chance(None).uuid4(),
@@ -355,22 +332,16 @@ class HouseProcess:
     def _create_job(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         vary = asked.get("vary", {})
         if not isinstance(vary, dict) or not all(isinstance(v, list) for v in vary.values()):
-            raise TaskRefused(Text("order.wrong", name="vary"))
-        for name in ("message", "every", "title", "by"):
-            if not isinstance(asked.get(name), str):
-                raise TaskRefused(Text("order.wrong", name=name))
-        if type(asked.get("seed")) not in (int, type(None)):
-            raise TaskRefused(Text("order.wrong", name="seed"))
-        if not isinstance(asked.get("key", ""), str):
-            raise TaskRefused(Text("order.wrong", name="key"))
+            raise TaskRefused("order.wrong", name="vary")
+        stated = [_stated(asked, name) for name in ("message", "every", "title", "by")]
         job_id = self._house.create_job(
-            asked["message"].encode(),
+            stated[0].encode(),
             _who(asked),
             vary,
-            every=asked["every"],
-            title=asked["title"],
-            seed=asked.get("seed"),
-            key=asked.get("key", ""),
+            every=stated[1],
+            title=stated[2],
+            seed=_seed_of(asked),
+            key=_stated(asked, "key", ""),
         )
         self._wake()
         return {"job_id": job_id}
@@ -388,7 +359,7 @@ class HouseProcess:
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._changed.set)
 
-    def _status(self) -> dict[str, Any]:
+    def _status(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         counts: dict[str, int] = {}
         for task in self._house.tasks.by_id.values():
             counts[task.status] = counts.get(task.status, 0) + 1
@@ -404,3 +375,47 @@ class HouseProcess:
 def _who(asked: Mapping[str, Any]) -> str:
     """Return the account that the system names, or else the name that the command states."""
     return words_of(asked, "account") or words_of(asked, "by") or "operator"
+
+
+def _stated(asked: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    """Return a text that a request must hold."""
+    found = asked.get(name, default)
+    if not isinstance(found, str):
+        raise TaskRefused("order.wrong", name=name)
+    return found
+
+
+def _seed_of(asked: Mapping[str, Any]) -> int | None:
+    seed = asked.get("seed")
+    if type(seed) not in (int, type(None)):
+        raise TaskRefused("order.wrong", name="seed")
+    return seed
+
+
+def _alerts(plan: LabPlan) -> Callable[[str], None]:
+    """Return what sends a text about background work to the people of a lab; it never raises.
+
+    These texts are not alarms: they need no acknowledgement, and go to the recipients of warnings
+    who are called first. One that a channel does not take is in the log of the house.
+    """
+
+    @cache
+    def opened() -> Channels:
+        try:
+            return senders(plan)
+        except BadLabFile as why:
+            LOG.error("no message can be sent: %s", why)
+            return NullSenders()
+
+    def ended(channel: str, why: str) -> None:
+        if why:
+            LOG.error("alert channel %s took no message: %s", channel, why)
+
+    def tell(text: str) -> None:
+        LOG.warning("%s", text)
+        title = Text("job.title", lab=plan.file.lab.title)
+        for each in recipients(channels(plan), (Severity.WARNING,), 0):
+            said = (in_language(title, each.language), in_language(text, each.language))
+            opened().send(each.name, *said, partial(ended, each.name))
+
+    return tell

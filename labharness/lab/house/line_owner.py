@@ -6,47 +6,42 @@ locked by each run, so that between two runs a person may drive it by hand.
 """
 
 import asyncio
-import json
 import logging
 import os
-import signal
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
 
-from labharness.core.clock import PacedLoop
-from labharness.core.clock import run as run_on
-from labharness.core.errors import LabError
-from labharness.core.files.durable import write_durably
 from labharness.core.files.signing_key import BadKey
 from labharness.core.vocabulary.texts import Text, words_of
 from labharness.instruments.link import local
 from labharness.journal.encryption import KeyMissing
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
-from labharness.lab.config.lease import lease_within
+from labharness.lab.house.intake import read_submission
 from labharness.lab.house.message_store import keep_message
-from labharness.lab.house.orders import LEFT_NAME, SESSION, BadOrder, RunOrder, order_from_json
-from labharness.lab.house.submissions import read_submission
-from labharness.lab.wiring.control import ControlSocket
+from labharness.lab.house.orders import (
+    SESSION,
+    BadOrder,
+    RunOrder,
+    has_begun,
+    leave_end,
+    order_from_json,
+)
+from labharness.lab.wiring.control import ControlSocket, on_stop_signals, serve_alone
 from labharness.lab.wiring.operators import RemoteOperator
 from labharness.lab.wiring.runs import BadOutput
 from labharness.lab.wiring.tasks import TaskRun
-from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
-from labharness.work.desk.folder import JOURNAL_NAME
+from labharness.protocols.hcp.messages import ResumeFrom
 
 LOG = logging.getLogger(__name__)
 
 OWNER_LOCK: Final = "owner.lock"
 HAND_S_MAX: Final = 10.0
 """Longest real time (s) for a hold or a resume to be answered."""
-
-ENDING_S: Final = 5.0
-"""Longest wait (s) for a line owner before it, whose socket has ended, to end."""
 
 OF_FILES: Final = (BadKey, KeyMissing, BadLabFile, BadOutput)
 """Errors of a run before anything is armed; they name files, and quote no input."""
@@ -73,12 +68,12 @@ class LineOwnerProcess:
         self._words: dict[str, Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]] = {
             "status": self._status,
             "begin": self._begin,
-            "abort": self._abort,
-            "time_out": self._time_out,
+            "abort": self._to_run,
+            "time_out": self._to_run,
             "hold": self._by_hand,
             "resume": self._by_hand,
             "confirm": self._confirm,
-            "warn": self._warn,
+            "warn": self._to_run,
             "leave": self._leave,
             "stay": self._stay,
         }
@@ -91,19 +86,11 @@ class LineOwnerProcess:
             Leased: Another line owner of this lab runs.
             OSError: The state directory cannot be written, or the system has no Unix sockets.
         """
-        plan = read_lab(self._lab)
-        plan.make_state_dir()
-        self._home = plan.state_dir
-        lease = lease_within(plan.state_dir / OWNER_LOCK, f"line owner {os.getpid()}", ENDING_S)
-        try:
-            run_on(self._serve(plan), PacedLoop(1.0))
-        finally:
-            lease.release()
+        serve_alone(self._lab, OWNER_LOCK, "line owner", self._serve)
 
     async def _serve(self, plan: LabPlan) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stopped)
+        self._home = plan.state_dir
+        on_stop_signals(self._stopped)
         async with ControlSocket(plan.state_dir, self._answer, 1.0, local.OWNER):
             while not (self._leaving and self._order is None):
                 self._idle.clear()
@@ -112,50 +99,38 @@ class LineOwnerProcess:
     async def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         word = asked.get("do")
         work = self._words.get(word) if isinstance(word, str) else None
-        try:
-            if work is None:
-                raise BadOrder(Text("by_hand.word", word=word, words=", ".join(self._words)))
-            return {"ok": True, **await work(asked)}
-        except LabError as why:
-            return {"ok": False, "error": str(why), "code": why.code}
+        if work is None:
+            raise BadOrder("by_hand.word", word=word, words=", ".join(self._words))
+        return {"ok": True, **await work(asked)}
 
     async def _status(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         run_id = "" if self._order is None else self._order.run_id
-        return {
-            "pid": os.getpid(),
-            "run_id": run_id,
-            "speed": self._speed,
-            "leaving": self._leaving,
-        }
+        about = {"pid": os.getpid(), "speed": self._speed, "leaving": self._leaving}
+        return {**about, "run_id": run_id}
 
     async def _begin(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         order = order_from_json(asked, self._home)
         if self._order is not None and self._order.run_id == order.run_id:
             return {"begun": True}
-        folder = Path(order.folder)
-        if any((folder / name).exists() for name in (JOURNAL_NAME, LEFT_NAME)):
+        if has_begun(Path(order.folder)):
             return {"begun": True}  # by an owner before this one, or it is over already
         if self._order is not None or self._leaving:
-            raise BadOrder(Text("order.busy", run_id=self._order.run_id if self._order else "-"))
+            raise BadOrder("order.busy", run_id=self._order.run_id if self._order else "-")
         self._order = order
         Thread(target=self._carry_out, args=(order, asyncio.get_running_loop()), name="run").start()
         return {"begun": True}
 
     def _carry_out(self, order: RunOrder, loop: asyncio.AbstractEventLoop) -> None:
         """Carry out a run, in its thread; it leaves a file with its end whatever happens."""
-        left = {"run_id": order.run_id, "error": "", "why": ""}
+        ended: Exception | None = None
         try:
             self._task = self._task_of(order)
             self._task.execute()
         except Exception as why:
-            told = self._may_tell(why)
-            LOG.error("run %s ended by an error", order.run_id, exc_info=why if told else None)
-            code = why.code if isinstance(why, LabError) else "internal_error"
-            left |= {"error": code, "why": str(why) if told else ""}
-        folder = Path(order.folder)
-        with suppress(OSError):  # a full disk: the house finds no end, and says that it is lost
-            folder.mkdir(parents=True, exist_ok=True)
-            write_durably(folder / LEFT_NAME, json.dumps(left))
+            LOG.error("run %s ended by an error", order.run_id, exc_info=self._may_tell(why))
+            ended = why
+        told = ended is None or self._may_tell(ended)
+        leave_end(Path(order.folder), order.run_id, ended, told=told)
         loop.call_soon_threadsafe(self._over)
 
     def _may_tell(self, why: Exception) -> bool:
@@ -168,10 +143,7 @@ class LineOwnerProcess:
         person = plan.file.operator.kind == "terminal"
         if person and self._speed is None:
             raise BadLabFile(Text("order.no_time", path=str(self._lab)))
-        message = read_submission(Path(order.submit))
-        if not isinstance(message.payload, TaskSubmit):
-            raise BadOrder(Text("order.wrong", name="submit"))
-        payload = message.payload
+        message, payload = read_submission(Path(order.submit))
         if order.resume_from is not None:
             point = ResumeFrom.model_validate(dict(order.resume_from))
             payload = payload.model_copy(update={"resume_from": point})
@@ -195,24 +167,16 @@ class LineOwnerProcess:
         self._order = self._task = None
         self._idle.set()
 
-    async def _abort(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    async def _to_run(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Pass a request on to the run, which may have just ended."""
         self._named(asked)
-        if self._task is not None:
-            self._task.abort(words_of(asked, "reason"))
-        return {}
-
-    async def _time_out(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        self._named(asked)
-        if self._task is not None:
+        do, reason = asked["do"], words_of(asked, "reason")
+        if do == "warn" and reason not in WARNINGS:
+            raise BadOrder("order.wrong", name="reason")
+        if self._task is not None and do == "time_out":
             self._task.time_out()
-        return {}
-
-    async def _warn(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        self._named(asked)
-        if asked.get("reason") not in WARNINGS:
-            raise BadOrder(Text("order.wrong", name="reason"))
-        if self._task is not None:
-            self._task.warn(words_of(asked, "reason"))
+        elif self._task is not None:
+            (self._task.warn if do == "warn" else self._task.abort)(reason)
         return {}
 
     async def _by_hand(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,16 +193,16 @@ class LineOwnerProcess:
         """Ask the run as at its control socket; a code says what is wrong where it has no line."""
         future = self._task.ask(said) if self._task is not None else None
         if future is None:
-            raise BadOrder(Text(without_a_line))
+            raise BadOrder(without_a_line)
         try:
             async with asyncio.timeout(HAND_S_MAX):
                 return await asyncio.wrap_future(future)
         except TimeoutError:
-            raise BadOrder(Text("control.slow", most_s=HAND_S_MAX)) from None
+            raise BadOrder("control.slow", most_s=HAND_S_MAX) from None
 
     def _named(self, asked: Mapping[str, Any]) -> None:
         if self._order is None or asked.get("run_id") != self._order.run_id:
-            raise BadOrder(Text("order.other", run_id=words_of(asked, "run_id")))
+            raise BadOrder("order.other", run_id=words_of(asked, "run_id"))
 
     async def _leave(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Leave once the line is free; what runs comes to its end first."""
@@ -249,7 +213,7 @@ class LineOwnerProcess:
     async def _stay(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Stay after all, unless it is ending already."""
         if self._stopping or self._order is None:
-            raise BadOrder(Text("order.ending"))
+            raise BadOrder("order.ending")
         self._leaving = False
         return {}
 

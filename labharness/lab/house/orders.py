@@ -1,17 +1,18 @@
-"""The house's interfaces: orders to the line owner, its workers, and the folders of runs."""
+"""The house's interfaces: its workers, the orders that they take, and the folders of the runs."""
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from labharness.core.errors import LabError
+from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_named
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.journal.chain import Record
 from labharness.journal.layout import JournalEmpty
 from labharness.journal.reading import read_after
@@ -34,7 +35,16 @@ RECORDS_MAX: Final = 256
 """Most records of a run's journal that are held at once, though a reader may be a week behind."""
 
 
-class BadOrder(LabError, ValueError, code="bad_order"):
+WORKER: Final = "line"
+DESK: Final = "desk"
+"""Worker of a task whose capability needs no instruments: the house itself."""
+
+
+class TaskRefused(CodedError, RuntimeError, code="task_refused"):
+    """The house does not do what was asked of a task; the message says why."""
+
+
+class BadOrder(CodedError, ValueError, code="bad_order"):
     """The line owner cannot take an order; the message names what is wrong."""
 
 
@@ -58,10 +68,6 @@ class RunOrder:
     approval_wait_s: float | None = None
     resume_from: Mapping[str, str] | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as the line owner takes it."""
-        return asdict(self)
-
 
 def runs_of(home: Path) -> Path | None:
     """Return the folder of the runs of a lab's house; ``None`` where there was never one."""
@@ -84,7 +90,7 @@ def order_from_json(body: Mapping[str, Any], home: Path) -> RunOrder:
     """
     given = {name: value for name, value in body.items() if name not in ("do", "account")}
     if wrong := next(_wrong(given), None) or next(_elsewhere(given, home), None):
-        raise BadOrder(Text("order.wrong", name=wrong))
+        raise BadOrder("order.wrong", name=wrong)
     return RunOrder(**given)
 
 
@@ -204,24 +210,23 @@ class RunFiles(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class RunFolders:
     """The runs of one house, each in a folder named like its session.
 
-    Args:
+    Attributes:
         root: Where the folders are.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    root: Path
 
     def folder(self, run_id: str) -> str:
         """Return the folder of a run."""
-        return str(self._root / run_id)
+        return str(self.root / run_id)
 
     def begun(self, run_id: str) -> bool:
         """Return whether the run has left anything."""
-        folder = self._root / run_id
-        return any((folder / name).exists() for name in (JOURNAL_NAME, LEFT_NAME))
+        return has_begun(self.root / run_id)
 
     def records(self, run_id: str, after: int) -> Iterator[Record]:
         """Return the committed records of its journal after one, each as it is asked for.
@@ -229,7 +234,7 @@ class RunFolders:
         Raises:
             JournalFailed: The journal cannot be read.
         """
-        path = self._root / run_id / JOURNAL_NAME
+        path = self.root / run_id / JOURNAL_NAME
         if path.exists():
             with suppress(JournalEmpty):  # its writer has just made the file
                 yield from read_after(path, after)
@@ -237,11 +242,34 @@ class RunFolders:
     def left(self, run_id: str) -> tuple[str, str]:
         """Return code and reason of the error that ended it outside its journal, or nothing."""
         try:
-            with open_named(self._root / run_id / LEFT_NAME) as file:
+            with open_named(self.root / run_id / LEFT_NAME) as file:
                 left = json.loads(file.read(LEFT_BYTES_MAX))
                 return str(left["error"]), str(left["why"])
         except (OSError, ValueError, KeyError, TypeError):
             return "", ""
+
+
+def has_begun(folder: Path) -> bool:
+    """Return whether a run has left anything in its folder: a journal, or how it ended."""
+    return any((folder / name).exists() for name in (JOURNAL_NAME, LEFT_NAME))
+
+
+def leave_end(folder: Path, run_id: str, why: Exception | None, *, told: bool = True) -> None:
+    """Write the end of a run into its folder, however it ended.
+
+    Args:
+        folder: The folder of the run.
+        run_id: Its session.
+        why: The error that ended it outside its journal; ``None`` for none.
+        told: Whether the words of the error are written too.
+    """
+    left = {"run_id": run_id, "error": "", "why": ""}
+    if why is not None:
+        code = why.code if isinstance(why, LabError) else "internal_error"
+        left |= {"error": code, "why": str(why) if told else ""}
+    with suppress(OSError):  # a full disk: the house finds no end, and says that it is lost
+        folder.mkdir(parents=True, exist_ok=True)
+        write_durably(folder / LEFT_NAME, json.dumps(left))
 
 
 def next_records(runs: RunFiles, run_id: str, after: int) -> list[Record]:

@@ -1,5 +1,6 @@
 """The line owner as the house reaches it: by its socket, and by the latch of its line."""
 
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from labharness.core.errors import LabError
@@ -7,21 +8,20 @@ from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link.conversation import owner_door
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LineBusy, LineLock
-from labharness.lab.house.house_commands import TaskRefused
-from labharness.lab.house.orders import OwnerStatus, RunOrder
+from labharness.lab.house.orders import OwnerStatus, RunOrder, TaskRefused
 from labharness.lab.house.start import state_of
 from labharness.safety.guard import Latch, LatchUnreadable
 
 
+@dataclass(frozen=True, slots=True)
 class OwnerClient:
     """The line owner, reached by its socket, one connection a request.
 
-    Args:
+    Attributes:
         plan: The lab's files.
     """
 
-    def __init__(self, plan: LabPlan) -> None:
-        self._plan = plan
+    plan: LabPlan
 
     def status(self) -> OwnerStatus | None:
         """Return its state; ``None`` where it does not answer."""
@@ -35,7 +35,7 @@ class OwnerClient:
     def latch_reason(self) -> str:
         """Return why its line takes no run until a person has reset it; ``""`` if it is open."""
         try:
-            latch = Latch(self._plan.state_dir / "latch.json", self._plan.port_latch())
+            latch = Latch(self.plan.state_dir / "latch.json", self.plan.port_latch())
         except LatchUnreadable as why:
             return str(why)
         except OSError:  # maybe for a moment alone
@@ -46,7 +46,7 @@ class OwnerClient:
         """Return what keeps the line from a new run: its latch, or another process."""
         try:
             if not (latched := self.latch_reason()):
-                LineLock(self._plan.state_dir).release()
+                LineLock(self.plan.state_dir).release()
         except LineBusy as why:
             return str(why)
         except OSError as why:
@@ -60,7 +60,7 @@ class OwnerClient:
             TaskRefused: It is busy, or the order is wrong.
             NoOwner: It does not answer.
         """
-        self._asked(do="begin", **order.to_json())
+        self._asked(do="begin", **asdict(order))
 
     def ask(self, run_id: str, do: str, reason: str, by: str = "") -> None:
         """Ask a run for ``abort``, or for a person: ``hold``, ``resume``; raises as `begin`."""
@@ -73,7 +73,7 @@ class OwnerClient:
         return said
 
     def _asked(self, **asked: object) -> dict[str, Any]:
-        with owner_door(self._plan.state_dir) as door:
+        with owner_door(self.plan.state_dir) as door:
             answer = door.ask(**asked)
         if not answer["ok"]:
             raise TaskRefused(answer["error"])

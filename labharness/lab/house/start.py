@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from labharness.core.clock import pause, steady_s
-from labharness.core.errors import LabError
 from labharness.core.files.named import open_own
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.instruments.link.conversation import LineControl, NoOwner, house_door, owner_door
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ LOOK_S: Final = 0.05
 LOG_BYTES_SHOWN: Final = 2_000
 
 
-class NotUp(LabError, RuntimeError, code="not_up"):
+class NotUp(CodedError, RuntimeError, code="not_up"):
     """A process of the lab did not come up, or does not leave; the message says which and why."""
 
 
@@ -68,7 +67,7 @@ def bring_up_owner(plan: "LabPlan", speed: float | None) -> bool:
         OSError: Its log cannot be written, or the system has no such processes (Windows).
     """
     if os.name != "posix":
-        raise NotUp(Text("control.unsupported"))
+        raise NotUp("control.unsupported")
     plan.make_state_dir()
     pace = ("real" if plan.in_real_time else "fast") if speed is None else f"{speed:g}"
     words = ("line-owner", str(plan.path.resolve()), "--speed", pace)
@@ -81,7 +80,7 @@ def bring_up_owner(plan: "LabPlan", speed: float | None) -> bool:
         ):
             has = Text("house.fast") if owner["speed"] is None else f"{owner['speed']:g}"
             run_id = str(owner["run_id"]) or "-"
-            raise NotUp(Text("house.other_speed", has=has, speed=speed, run_id=run_id))
+            raise NotUp("house.other_speed", has=has, speed=speed, run_id=run_id)
 
     return _started(owner_door, plan, words, check)
 
@@ -101,7 +100,7 @@ def _started(
         elif not pid:
             pid = _spawned((sys.executable, "-m", "labharness.faces.cli", *words), log)
         if (pid and os.waitpid(pid, os.WNOHANG)[0]) or steady_s() > until_s:
-            raise NotUp(Text("house.did_not_start", what=words[0], log=str(log), why=_end_of(log)))
+            raise NotUp("house.did_not_start", what=words[0], log=str(log), why=_end_of(log))
         pause(LOOK_S)
     check(found)
     return bool(found["pid"] == pid)
@@ -168,5 +167,5 @@ def _gone(door: Door, home: Path, what: str) -> None:
     until_s = steady_s() + LEAVE_S_MAX
     while state_of(door, home) is not None:
         if steady_s() > until_s:
-            raise NotUp(Text("house.stays", what=what, most_s=LEAVE_S_MAX))
+            raise NotUp("house.stays", what=what, most_s=LEAVE_S_MAX)
         pause(LOOK_S)

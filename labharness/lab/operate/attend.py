@@ -14,18 +14,16 @@ from typing import Any
 
 from labharness.core.clock import Chance, Clock, utc_text
 from labharness.core.clock import run as run_on
-from labharness.core.errors import LabError
-from labharness.core.vocabulary.texts import Text
-from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
+from labharness.core.vocabulary.texts import CodedError, Text
+from labharness.journal import JournalFailed
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.wiring.alarms import line_alarms, somebody_knows
 from labharness.lab.wiring.control import served
-from labharness.lab.wiring.heads import head_keeper
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.operators import TerminalOperator
-from labharness.lab.wiring.runs import BadOutput, about_process, make_loop, seed_of
+from labharness.lab.wiring.runs import BadOutput, make_loop, open_journal, seed_of
 from labharness.line import HoldTooLong, Line, LineAlarms, NotArmed, Tripped
 from labharness.safety.guard import LatchUnreadable
 from labharness.safety.kernel import IllegalMode
@@ -36,7 +34,7 @@ from labharness.work.desk.making_safe import Cooling, MakingSafe
 NOT_SET = 1  # the exit code of a command that was not carried out
 
 
-class BrokeOff(LabError, RuntimeError, code="broke_off"):
+class BrokeOff(CodedError, RuntimeError, code="broke_off"):
     """An error inside labharness; a line that was armed was made safe before the end."""
 
 
@@ -107,7 +105,7 @@ class Attendance:
         """
         self.plan.must_hold()
         if (self.folder / JOURNAL_NAME).exists():
-            raise BadOutput(Text("output.run", folder=str(self.folder)))
+            raise BadOutput("output.run", folder=str(self.folder))
         self.plan.make_state_dir()
         try:
             with self.plan.lock(self.plan.owner(self.folder)) as lock:
@@ -116,15 +114,16 @@ class Attendance:
                 return run_on(self._main(Clock(loop), first, told, lock), loop)
         except (BadLabFile, NotArmed, ConnectionError, OSError, LineBusy, LatchUnreadable) as why:
             if tripped := self._latched():
-                raise BrokeOff(Text("attend.ended", why=str(why), latched=tripped)) from None
+                raise BrokeOff("attend.ended", why=str(why), latched=tripped) from None
             raise
         except JournalFailed as why:
             folder, latched = str(self.folder), self._latched()
-            text = Text("attend.no_journal", folder=folder, why=str(why), latched=latched)
-            raise BrokeOff(text) from None
+            raise BrokeOff(
+                "attend.no_journal", folder=folder, why=str(why), latched=latched
+            ) from None
         except Exception as why:  # noqa: BLE001 - no traceback reaches a user
             kind, latched = type(why).__name__, self._latched()
-            raise BrokeOff(Text("attend.broke", kind=kind, why=str(why), latched=latched)) from None
+            raise BrokeOff("attend.broke", kind=kind, why=str(why), latched=latched) from None
 
     def stop(self, reason: str) -> None:
         """End it, from a signal handler; before it has begun it then never begins."""
@@ -192,22 +191,13 @@ class Attendance:
     ) -> tuple[int, Left]:
         run = {
             "by_hand": self.by,
-            "lab_digest": self.plan.lab_digest,
-            "envelope_digest": self.plan.envelope_digest,
             "ambient_torr": self.plan.file.lab.ambient_torr,
             "epoch": utc_text(clock.utc()),
         }
         self._over = asyncio.Event()
         if self._ended:
             self._over.set()
-        journal = SqliteJournal(
-            self.folder / JOURNAL_NAME,
-            run=run,
-            about=about_process(self.plan),
-            block_s=block_lab_s(clock.speed),
-            speed=clock.speed,
-            heads=head_keeper(self.plan, clock),
-        )
+        journal = open_journal(self.plan, self.folder, clock, run, speed=clock.speed)
         try:
             lab = Lab(
                 self.plan,

@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 
 from labharness.core.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_text, wall_clock_utc
 from labharness.core.clock import run as run_on
-from labharness.core.errors import LabError
 from labharness.core.files.durable import append_durably
 from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.persons import bad_name
-from labharness.core.vocabulary.texts import Text, texts_in
+from labharness.core.vocabulary.texts import CodedError, Text, texts_in
 from labharness.instruments.link import LinkLost, local
 from labharness.instruments.link.descriptors import openers
 from labharness.journal.null_journal import NullJournal
@@ -99,7 +98,7 @@ OPEN_S_MAX = 2.0  # for the links, all at once; a late one is left out, save the
 LOOK_S_MAX = 1.0  # for the reading that selects the safe state
 
 
-class NotReset(LabError, RuntimeError, code="latch_not_reset"):
+class NotReset(CodedError, RuntimeError, code="latch_not_reset"):
     """The latch, or an alarm, stays: the message names the obstacle."""
 
 
@@ -406,7 +405,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         LineBusy: A run owns the line.
     """
     if not name.strip() or not reason.strip():
-        raise NotReset(Text("reset.takes"))
+        raise NotReset("reset.takes")
     if why := bad_name(name):
         raise NotReset(why)
     with _unowned(plan, "resets the line"):
@@ -429,12 +428,11 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         async def open_latch(lab: Lab) -> None:
             active = await still_active(lab, trip)
             if active:
-                raise NotReset(Text("reset.stands", active=active))
+                raise NotReset("reset.stands", active=active)
             try:
                 record("asked")  # the name outlives a power cut, or there is no reset
             except OSError as why:
-                text = Text("reset.no_record", why=why.strerror or str(why))
-                raise NotReset(text) from None
+                raise NotReset("reset.no_record", why=why.strerror or str(why)) from None
             ended = "opened"
             try:
                 await lab.line.guard.reset()
@@ -449,7 +447,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         try:
             _reset_alarms(plan, name, reason)
         except NotReset as why:
-            raise NotReset(Text("reset.alarms", why=str(why))) from None
+            raise NotReset("reset.alarms", why=str(why)) from None
         return trip
 
 

@@ -1,5 +1,7 @@
 """The operations on a line by hand, and how long its runs are kept."""
 
+from functools import partial
+
 from labharness.core.operations import (
     BEYOND,
     CALLEE,
@@ -18,6 +20,7 @@ from labharness.core.operations import (
 )
 
 INSTRUMENT = word("instrument", "INSTRUMENT")
+CHANNELS = word("channels", "CHANNEL", many="+")
 SEGMENTS = word("file", "FILE.toml")
 FOR = option("--for", "SECONDS", "end after this time", value="seconds", stored="for_s")
 CHECKED = flag("--clock-checked", "you have compared this computer's clock with another one")
@@ -26,34 +29,26 @@ BY = (
     option("--reason", "TEXT", "why; it is recorded", default=""),
 )
 
+of_line = partial(row, where="line owner", group="line")
+of_program = partial(steer, where="line owner")
+
 OPERATIONS = (
     steer(
         "reset",
         "open the latch after a trip, when its cause is gone",
-        *SIGNED,
-        LAB,
+        *(*SIGNED, LAB),
         right="person",
         group="line",
         where="guard",
     ),
-    read(
-        "read",
-        "read channels now",
-        LAB,
-        JSON,
-        word("channels", "CHANNEL", many="+"),
-        where="line owner",
-        group="line",
-    ),
-    steer(
+    of_line("read", "read channels now", *(LAB, JSON, CHANNELS), kind="read"),
+    of_line(
         "set",
         "set one channel; the command is judged and read back",
         word("channel", "CHANNEL"),
         word("value", "VALUE", value="number"),
         word("unit", "UNIT", many="?", default=""),
-        LAB,
-        *BY,
-        FOR,
+        *(LAB, *BY, FOR),
         flag("--attend", "open the line, watch it, and leave it safe at the end"),
         option("--out", "DIR", "with --attend: folder of the journal"),
         option(
@@ -63,10 +58,9 @@ OPERATIONS = (
             value="speed",
             default=1.0,
         ),
-        where="line owner",
-        group="line",
+        kind="steer",
     ),
-    read(
+    of_line(
         "watch",
         "show the readings of a line, live; or what a task of a lab behind a broker tells",
         word(
@@ -76,76 +70,38 @@ OPERATIONS = (
             told="instruments, channels or patterns, such as furnace or '*.flow'; "
             "with --callee: a task",
         ),
-        LAB,
-        FOR,
-        JSON,
-        option("--callee", "ID", CALLEE),
-        *BEYOND,
-        where="line owner",
-        group="line",
+        *(LAB, FOR, JSON, option("--callee", "ID", CALLEE), *BEYOND),
+        kind="read",
     ),
-    steer(
-        "hold",
-        "pause a run: it sends no further command",
-        LAB,
-        *BY,
-        where="line owner",
-        group="line",
-    ),
-    steer("resume", "resume a held run", LAB, *BY, where="line owner", group="line"),
-    row(
-        "stop",
-        "end the run, and make the line safe",
-        LAB,
-        *BY,
-        where="line owner",
-        group="line",
-        kind="safe",
-    ),
-    row(
-        "safe",
-        "run the safe procedure now",
-        LAB,
-        *BY,
-        where="line owner",
-        group="line",
-        kind="safe",
-    ),
+    of_line("hold", "pause a run: it sends no further command", LAB, *BY, kind="steer"),
+    of_line("resume", "resume a held run", LAB, *BY, kind="steer"),
+    of_line("stop", "end the run, and make the line safe", LAB, *BY, kind="safe"),
+    of_line("safe", "run the safe procedure now", LAB, *BY, kind="safe"),
     heading("program", "run a program of segments in an instrument", group="line"),
     read(
         "program check",
         "print a program and what the envelope refuses of it; nothing is sent",
         *(INSTRUMENT, SEGMENTS, LAB, *BY),
     ),
-    steer(
+    of_program(
         "program upload",
         "store it in the instrument; each segment is judged and read back",
         *(INSTRUMENT, SEGMENTS, LAB, *BY),
-        where="line owner",
     ),
-    steer(
+    of_program(
         "program start",
         "start the uploaded program, or resume a held one",
-        INSTRUMENT,
-        LAB,
-        *BY,
-        where="line owner",
+        *(INSTRUMENT, LAB, *BY),
     ),
-    steer(
+    of_program(
         "program hold",
         "hold it at its present value; the heat stays on",
-        INSTRUMENT,
-        LAB,
-        *BY,
-        where="line owner",
+        *(INSTRUMENT, LAB, *BY),
     ),
-    steer(
+    of_program(
         "program reset",
         "end it; the instrument returns to its own setpoint",
-        INSTRUMENT,
-        LAB,
-        *BY,
-        where="line owner",
+        *(INSTRUMENT, LAB, *BY),
     ),
     heading(
         "retention", "list how long runs are kept, or remove those that are over", group="records"
@@ -154,10 +110,7 @@ OPERATIONS = (
     steer(
         "retention apply",
         "remove and log the runs that are over",
-        RUNS,
-        LAB,
-        *SIGNED,
-        CHECKED,
+        *(RUNS, LAB, *SIGNED, CHECKED),
         right="person",
     ),
 )

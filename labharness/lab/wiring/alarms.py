@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labharness.core.clock import Clock, wall_clock_utc
-from labharness.core.errors import LabError
 from labharness.core.vocabulary.persons import bad_name
 from labharness.core.vocabulary.spelling import did_you_mean
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.lab.config.address import BadLabFile, LabAddress
 from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.safety.alarm.board import Actor, Alarm, AlarmEvent, Board, Fact, expired, take
@@ -32,7 +31,7 @@ FILE_NAME = "alarms.jsonl"
 ALL = "all"
 
 
-class NotDone(LabError, RuntimeError, code="alarm_not_changed"):
+class NotDone(CodedError, RuntimeError, code="alarm_not_changed"):
     """The alarms were not changed; the message says why."""
 
 
@@ -134,7 +133,7 @@ def do(
         if not names:
             if name != ALL and name not in board.alarms:
                 raise NotDone(_unknown(board, name))
-            raise NotDone(Text("alarms.all_acknowledged", name=name))
+            raise NotDone("alarms.all_acknowledged", name=name)
     elif name not in board.alarms:
         raise NotDone(_unknown(board, name))
     facts = [
@@ -144,7 +143,7 @@ def do(
     for fact in facts:
         taken = take(board, fact)
         if taken.refusal:
-            raise NotDone(Text("pair", what=fact.alarm, why=taken.refusal))
+            raise NotDone("pair", what=fact.alarm, why=taken.refusal)
         board = taken.board
     _append(file, [*ended, *facts])  # a shelf that ended unwatched would swallow the next one
     return tuple(names)
@@ -223,8 +222,8 @@ def _board(file: AlarmFile, now: datetime) -> tuple[Board, tuple[Fact, ...]]:
     try:
         facts = file.look_at_all()
     except OSError as why:
-        text = Text("file.unreadable", path=str(file.path), why=why.strerror or str(why))
-        raise NotDone(text) from None
+        reason = why.strerror or str(why)
+        raise NotDone("file.unreadable", path=str(file.path), why=reason) from None
     for fact in facts:
         board = take(board, fact).board
     ended = tuple(expired(board, now))
@@ -246,8 +245,8 @@ def _append(file: AlarmFile, facts: Sequence[Fact]) -> None:
     try:
         file.append(facts)
     except OSError as why:
-        text = Text("file.unwritable", path=str(file.path), why=why.strerror or str(why))
-        raise NotDone(text) from None
+        reason = why.strerror or str(why)
+        raise NotDone("file.unwritable", path=str(file.path), why=reason) from None
 
 
 def _unknown(board: Board, name: str) -> str:

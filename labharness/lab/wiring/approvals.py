@@ -4,8 +4,13 @@ A request is one JSON file that holds all that a person is shown: the compiled p
 pre-flight, requester and risk. That of a confidential task is encrypted under the key of its run.
 Decisions are appended to a file beside it, and are bound to the digest of plan, envelope and lab
 file: one changed byte voids them. A run that begins with an agreement uses it up:
-``approvals.jsonl`` says so before the run begins, and is asked before an agreement counts. So are
-the journals of the runs, because the log may have been put back as it was.
+``approvals.jsonl`` says so before the run begins, and is asked before an agreement counts.
+
+That log only grows. A request is open while its last entry in it says that it was asked for, so
+files that come back from a backup count for nothing, nor do any once the log is gone. Each line
+holds the digest of the line before it: one that is changed, put in or taken out is seen. That a
+whole state directory is put back as it was cannot be seen in it. So the journals of the runs, which
+lie elsewhere and say under which ticket each was agreed to, are asked as well.
 """
 
 import asyncio
@@ -14,21 +19,23 @@ import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from labharness.core.clock import Clock, utc_text, wall_clock_utc
+from labharness.core.files.chained import BrokenChain, append_chained, read_chained
 from labharness.core.files.durable import append_durably, sync_folder, write_durably
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.persons import bad_name, same_person
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import CodedError, Text
+from labharness.journal import JournalFailed
 from labharness.journal.encryption import KeyMissing, RunKey, key_of
-from labharness.lab.wiring.approval_log import ASKED, ApprovalLog, BadLog, Entry
-from labharness.lab.wiring.decisions import BadDecision, Decision, Pending
-from labharness.lab.wiring.used_agreements import used_by
-from labharness.protocols.hcp.terms import ReasonCode, Rejected
+from labharness.journal.layout import JournalEmpty
+from labharness.journal.reading import read_after
+from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.approval import (
     ApprovalRequest,
     Approved,
@@ -38,6 +45,7 @@ from labharness.work.admission.approval import (
     verify_personal,
     why_not_by,
 )
+from labharness.work.desk.folder import JOURNAL_NAME
 
 LOOK_S = 1.0  # world time between two looks at what persons have said
 VALID_S = 24 * 3600.0  # how long a request stands, and an agreement counts
@@ -49,10 +57,82 @@ KEY_FILE, HIDDEN = "key_file", "encrypted"
 """In the file of a confidential request: where its key is, and all that persons are shown."""
 
 
+ASKED: Final = "asked"
+"""In the log, the state of a request that is still open."""
+
+
+class BadDecision(CodedError, ValueError, code="bad_decision"):
+    """A decision cannot count; the message says why, and what would count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The decision of one person on one request.
+
+    Attributes:
+        digest: Digest of plan, envelope and lab file at the decision.
+        ticket: Ticket of the request; another request for the same plan has another.
+        account: The account in which it was typed.
+        at: UTC.
+        signature: Of its person's key over all of it, in hexadecimal digits; ``""`` for none.
+    """
+
+    name: str
+    reason: str
+    agrees: bool
+    digest: str
+    ticket: str
+    account: str
+    at: str
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A request that waits, and the decisions on it.
+
+    Attributes:
+        ticket: Its name in the log.
+        decisions: The decisions under its ticket.
+        stale: The number of decisions on an earlier request for the same; they count no more.
+    """
+
+    id: str
+    asked_at: str
+    request: ApprovalRequest
+    ticket: str
+    decisions: tuple[Decision, ...]
+    stale: int
+
+    @property
+    def used_up(self) -> str:
+        """Return a text on decisions that count no more, to follow the missing ones; or ``""``."""
+        said = f"; {self.stale} said so of an earlier request for it, which counts no more"
+        return said if self.stale else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """The last entry of a request in the log.
+
+    Attributes:
+        became: `ASKED`, or the way it was closed.
+        at: When, UTC.
+        request: Digest of the request; ``""`` for a closed one.
+        ticket: Digest of the line that opened it, which no other line has; ``""`` for a closed one.
+    """
+
+    became: str
+    at: str
+    request: str = ""
+    ticket: str = ""
+
+
+@dataclass(eq=False)
 class ApprovalFolder:
     """The requests of one lab and the decisions of persons on them.
 
-    Args:
+    Attributes:
         state_dir: The lab's state directory.
         now: World time.
         approvers: The persons who may approve, with their keys; ``None`` takes names on trust.
@@ -60,25 +140,19 @@ class ApprovalFolder:
         runs: The folder of the runs, whose journals say which agreements they have used.
     """
 
-    def __init__(
-        self,
-        state_dir: Path,
-        now: Callable[[], datetime] = wall_clock_utc,
-        approvers: Mapping[str, Approver] | None = None,
-        key: RunKey | None = None,
-        runs: Path | None = None,
-    ) -> None:
-        self._folder = state_dir / "approvals"
-        self._log = ApprovalLog(state_dir / "approvals.jsonl")
-        self._now = now
-        self._approvers = approvers
-        self._key = key
-        self._runs = runs
+    state_dir: Path
+    now: Callable[[], datetime] = wall_clock_utc
+    approvers: Mapping[str, Approver] | None = None
+    key: RunKey | None = None
+    runs: Path | None = None
 
     @property
-    def by_key(self) -> bool:
-        """Whether an agreement takes the key of its person."""
-        return self._approvers is not None
+    def _folder(self) -> Path:
+        return self.state_dir / "approvals"
+
+    @property
+    def _log(self) -> Path:
+        return self.state_dir / "approvals.jsonl"
 
     def ask(self, request: ApprovalRequest) -> str:
         """Write a request that persons can find; return its id.
@@ -92,15 +166,15 @@ class ApprovalFolder:
         """
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._end_what_is_old()
-        bound, at = _bound(request), utc_text(self._now())
+        bound, at = _bound(request), utc_text(self.now())
         name = _id(bound)
         waiting = {each.id for each in self.pending()}
         if name not in waiting and len(waiting) >= REQUESTS_MAX:
-            raise BadDecision(Text("approvals.full", most=REQUESTS_MAX))
+            raise BadDecision("approvals.full", most=REQUESTS_MAX)
         known = self._read_log().get(name)
         is_open = known is not None and bool(known.ticket) and known.request == bound
         if known is None or not is_open or self._used_by(known.ticket):
-            self._append({"at": at, "id": name, "became": ASKED, "request": bound})
+            append_chained(self._log, {"at": at, "id": name, "became": ASKED, "request": bound})
         body = {"asked_at": at, **self._stored(name, request)}
         write_durably(self._path(name), json.dumps(body, ensure_ascii=False, indent=1))
         return name
@@ -108,11 +182,11 @@ class ApprovalFolder:
     def _stored(self, name: str, request: ApprovalRequest) -> dict[str, object]:
         """Return what the file says of a request; of a confidential one who asks for what."""
         whole = asdict(request)
-        if self._key is None:
+        if self.key is None:
             return whole
-        hidden = self._key.encrypt(_use(name), json.dumps(whole).encode())
+        hidden = self.key.encrypt(f"approval {name}", json.dumps(whole).encode())
         told = {each: whole[each] for each in ("requester", "capability", "risk_level")}
-        place = str(self._key.place.absolute())
+        place = str(self.key.place.absolute())
         return {**told, KEY_FILE: place, HIDDEN: b64encode(hidden).decode()}
 
     def pending(self) -> tuple[Pending, ...]:
@@ -146,7 +220,7 @@ class ApprovalFolder:
             return None
         return Path(place).parent if isinstance(place, str) else None
 
-    def _pending(self, name: str, log: Mapping[str, Entry]) -> Pending:
+    def _pending(self, name: str, log: Mapping[str, _Entry]) -> Pending:
         path = self._path(name)
         entry = log.get(name)
         try:
@@ -155,44 +229,45 @@ class ApprovalFolder:
             body = _read_stored(name, body)
             listed = {name: tuple(body[name]) for name in ("risk_reasons", "hazards")}
             request = ApprovalRequest(**{**body, **listed})
-            old, bound = _age_s(asked_at, self._now()) > VALID_S, _bound(request)
+            old, bound = _age_s(asked_at, self.now()) > VALID_S, _bound(request)
         except FileNotFoundError:
             raise BadDecision(self._unknown(name)) from None
         except KeyMissing as why:
             raise BadDecision(str(why)) from None
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as why:
-            raise BadDecision(Text("file.unreadable", path=str(path), why=str(why))) from None
+            raise BadDecision("file.unreadable", path=str(path), why=str(why)) from None
         if old:
             raise BadDecision(self._unknown(name))
         if entry is None or not entry.ticket:
             closed = Text("approvals.never")
             if entry is not None:
                 closed = Text("approvals.became", became=entry.became, at=entry.at)
-            kept = str(self._log.path)
-            raise BadDecision(Text("approvals.closed", path=str(path), log=kept, closed=closed))
+            kept = str(self._log)
+            raise BadDecision("approvals.closed", path=str(path), log=kept, closed=closed)
         if bound != entry.request or _id(bound) != name:
-            raise BadDecision(Text("approvals.other_plan", path=str(path)))
+            raise BadDecision("approvals.other_plan", path=str(path))
         said = self._decisions(name)
         counts = tuple(each for each in said if each.ticket == entry.ticket)
         return Pending(name, asked_at, request, entry.ticket, counts, len(said) - len(counts))
 
-    def _read_log(self) -> dict[str, Entry]:
+    def _read_log(self) -> dict[str, _Entry]:
+        """Return the last entry of each request, by its id."""
         try:
-            return self._log.read()
-        except BadLog as why:
-            raise BadDecision(str(why)) from None
-
-    def _append(self, body: Mapping[str, object]) -> None:
-        try:
-            self._log.append(body)
-        except BadLog as why:
-            raise BadDecision(str(why)) from None
+            return {
+                str(body.get("id")): _entry(body, line) for body, line in read_chained(self._log)
+            }
+        except BrokenChain as why:
+            path = str(self._log)
+            raise BadDecision("approval_log.broken", path=path, number=why.number) from None
+        except OSError as why:
+            reason = why.strerror or str(why)
+            raise BadDecision("file.unreadable", path=str(self._log), why=reason) from None
 
     def _end_what_is_old(self) -> None:
         for path in self._requests():
             with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
                 asked_at = json.loads(path.read_text("utf-8"))["asked_at"]
-                if _age_s(asked_at, self._now()) > VALID_S:
+                if _age_s(asked_at, self.now()) > VALID_S:
                     self.settle(path.stem, "expired: nobody used it within a day")
 
     def decide(
@@ -222,23 +297,23 @@ class ApprovalFolder:
         """
         for what, text in (("name", person), ("reason", reason)):
             if not text.strip() or len(text) > TEXT_MAX:
-                raise BadDecision(Text("approvals.takes", what=what, most=TEXT_MAX))
+                raise BadDecision("approvals.takes", what=what, most=TEXT_MAX)
         if why := bad_name(person):
             raise BadDecision(why)
         pending = self.read(name)
         request = pending.request
         if len(pending.decisions) >= DECISIONS_MAX:
-            raise BadDecision(Text("approvals.decided", most=DECISIONS_MAX, name=name))
+            raise BadDecision("approvals.decided", most=DECISIONS_MAX, name=name)
         if agrees and same_person(person, request.requester):
             code = "approvals.own" if person == request.requester else "approvals.own_as"
-            raise BadDecision(Text(code, requester=request.requester, person=person))
-        at = utc_text(self._now())
+            raise BadDecision(code, requester=request.requester, person=person)
+        at = utc_text(self.now())
         decision = Decision(person, reason, agrees, request.digest(), pending.ticket, account, at)
         if sign is not None:
             signature = sign(decision_bytes(asdict(decision))).hex()
             decision = replace(decision, signature=signature)
-        elif agrees and self._approvers is not None:
-            raise BadDecision(Text("approvers.needs_key", name=person))
+        elif agrees and self.approvers is not None:
+            raise BadDecision("approvers.needs_key", name=person)
         if agrees and (why := self._why_not(decision, request)):
             raise BadDecision(why)
         append_durably(self._said(name), json.dumps(asdict(decision)))
@@ -258,7 +333,7 @@ class ApprovalFolder:
         agreed = [
             PersonalApproval(each.name, each.reason, each.digest)
             for each in pending.decisions
-            if 0.0 <= _age_s(each.at, self._now()) <= VALID_S and not self._why_not(each, request)
+            if 0.0 <= _age_s(each.at, self.now()) <= VALID_S and not self._why_not(each, request)
         ]
         found = verify_personal(
             agreed,
@@ -273,16 +348,26 @@ class ApprovalFolder:
         return replace(found, agreement=pending.ticket)
 
     def _used_by(self, ticket: str) -> str:
-        """Return the run that has used what was said under a ticket; ``""`` for none."""
-        since = self._now() - timedelta(seconds=2 * VALID_S)  # a day more, for clocks that are set
-        return "" if self._runs is None else used_by(self._runs, ticket, since)
+        """Return the run that has used what was said under a ticket, or may have; ``""`` for none.
+
+        Raises:
+            OSError: The folder of the runs cannot be read.
+        """
+        if self.runs is None or not self.runs.is_dir():
+            return ""
+        since = self.now() - timedelta(seconds=2 * VALID_S)  # a day more, for clocks that are set
+        for folder in sorted(self.runs.iterdir()):
+            journal = folder / JOURNAL_NAME
+            if _written_s(journal) >= since.timestamp() and _has(journal, ticket):
+                return folder.name
+        return ""
 
     def _why_not(self, decision: Decision, request: ApprovalRequest) -> str:
         """Return why an agreement is not that of its person; ``""`` where it is."""
-        if self._approvers is None:
+        if self.approvers is None:
             return ""
         return why_not_by(
-            self._approvers,
+            self.approvers,
             decision.name,
             risk_level=request.risk_level,
             fields=asdict(decision),
@@ -302,7 +387,7 @@ class ApprovalFolder:
         except (OSError, ValueError):
             body = {}
         line = {
-            "at": utc_text(self._now()),
+            "at": utc_text(self.now()),
             "id": name,
             "became": became,
             "requester": body.get("requester"),
@@ -310,7 +395,7 @@ class ApprovalFolder:
             "risk_level": body.get("risk_level"),
             "decisions": [asdict(each) for each in self._decisions(name)],
         }
-        self._append(line)
+        append_chained(self._log, line)
         self._said(name).unlink(missing_ok=True)
         path.unlink(missing_ok=True)
         sync_folder(self._folder)
@@ -325,7 +410,7 @@ class ApprovalFolder:
             # a line that a power cut shortened, or of another author, does not count
             with suppress(ValueError, TypeError, RecursionError):
                 decision = Decision(**json.loads(line))
-                _age_s(decision.at, self._now())
+                _age_s(decision.at, self.now())
                 found.append(decision)
         return tuple(found)
 
@@ -349,10 +434,11 @@ class ApprovalFolder:
         return Text("approvals.none_waits", name=name, waiting=waiting or "none")
 
 
+@dataclass(eq=False)
 class Persons:
     """Waits for persons to agree to a plan, by looking at the folder.
 
-    Args:
+    Attributes:
         folder: The folder of the requests.
         clock: Lab time; its loop runs while persons think.
         wait_s: World time to wait for, in which virtual time stands; 0 looks once.
@@ -361,74 +447,57 @@ class Persons:
         sign_again: The command that signs the lab's standing approval; ``""`` for none.
     """
 
-    def __init__(
-        self,
-        folder: ApprovalFolder,
-        clock: Clock,
-        wait_s: float,
-        tell: Callable[[str], None],
-        *,
-        lab_option: str = "",
-        sign_again: str = "",
-    ) -> None:
-        self._folder = folder
-        self._lab_option = lab_option
-        self._sign_again = sign_again
-        self._clock = clock
-        self._wait_s = wait_s
-        self._tell = tell
+    folder: ApprovalFolder
+    clock: Clock
+    wait_s: float
+    tell: Callable[[str], None]
+    lab_option: str = ""
+    sign_again: str = ""
 
     async def decide(self, request: ApprovalRequest) -> Approved | Rejected:
         """Wait for an agreement, a refusal, or the end of the time."""
+        expired = partial(Rejected, "approval_expired", assessed_risk_level=request.risk_level)
         try:
-            name = self._folder.ask(request)
+            name = self.folder.ask(request)
         except (OSError, BadDecision) as why:
-            return _rejected("approval_expired", f"Nobody could be asked: {why}", request)
-        self._tell(name)
+            return expired(f"Nobody could be asked: {why}")
+        self.tell(name)
         try:
             return await self._answer(name, request)
         except BadDecision as why:
-            return _rejected("approval_expired", f"No agreement can count: {why}", request)
+            return expired(f"No agreement can count: {why}")
         except OSError as why:
-            said = f"No agreement can count: what became of it cannot be kept: {why}"
-            return _rejected("approval_expired", said, request)
+            return expired(f"No agreement can count: what became of it cannot be kept: {why}")
         except asyncio.CancelledError:
             with suppress(OSError, BadDecision):
-                self._folder.settle(name, "withdrawn: the run was aborted")
+                self.folder.settle(name, "withdrawn: the run was aborted")
             raise
 
     async def _answer(self, name: str, request: ApprovalRequest) -> Approved | Rejected:
-        looks = int(self._wait_s / LOOK_S)
+        level, looks = request.risk_level, int(self.wait_s / LOOK_S)
         for look in range(looks + 1):
-            verdict = self._folder.verdict(name, request)
+            verdict = self.folder.verdict(name, request)
             if isinstance(verdict, Approved):
-                self._folder.settle(name, f"used by session {request.session_id}")
+                self.folder.settle(name, f"used by session {request.session_id}")
                 return verdict
             if isinstance(verdict, Decision):
-                self._folder.settle(name, f"refused by {verdict.name}")
+                self.folder.settle(name, f"refused by {verdict.name}")
                 said = f"{verdict.name} refused it: {verdict.reason}"
-                return _rejected("approval_denied", said, request)
+                return Rejected("approval_denied", said, level)
             if look < looks:
-                await self._clock.stand(LOOK_S)
+                await self.clock.stand(LOOK_S)
         if looks:
-            self._folder.settle(name, f"expired: nobody agreed within {self._wait_s:g} s")
-            why = f"Nobody approved it within {self._wait_s:g} s: {request.why}"
-            return _rejected("approval_expired", why, request)
-        return _rejected(
-            "approval_expired",  # denied is what a person has denied
-            f"No approval covers this task: {request.why}{self._folder.read(name).used_up}",
-            request,
-            self._way_out(name, request),
-        )
+            self.folder.settle(name, f"expired: nobody agreed within {self.wait_s:g} s")
+            why = f"Nobody approved it within {self.wait_s:g} s: {request.why}"
+            return Rejected("approval_expired", why, level)
+        why = f"No approval covers this task: {request.why}{self.folder.read(name).used_up}"
+        # denied is what a person has denied
+        return Rejected("approval_expired", why, level, self._way_out(name, request))
 
     def _way_out(self, name: str, request: ApprovalRequest) -> str:
-        if request.edited and self._sign_again:
-            return Text("approvals.sign", command=self._sign_again)
-        return Text("approvals.agree", name=name, lab=self._lab_option)
-
-
-def _use(name: str) -> str:
-    return f"approval {name}"
+        if request.edited and self.sign_again:
+            return Text("approvals.sign", command=self.sign_again)
+        return Text("approvals.agree", name=name, lab=self.lab_option)
 
 
 def _read_stored(name: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -443,8 +512,15 @@ def _read_stored(name: str, body: dict[str, Any]) -> dict[str, Any]:
     key = key_of(place)
     if key is None:
         raise KeyMissing(Text("encrypted.destroyed", path=str(place.parent), name=place.name))
-    whole = json.loads(key.decrypt(_use(name), b64decode(body[HIDDEN], validate=True)))
+    whole = json.loads(key.decrypt(f"approval {name}", b64decode(body[HIDDEN], validate=True)))
     return dict(whole)
+
+
+def _entry(body: Mapping[str, Any], line: bytes) -> _Entry:
+    became, at = str(body.get("became")), str(body.get("at"))
+    if became != ASKED:
+        return _Entry(became, at)
+    return _Entry(became, at, str(body.get("request")), digest_of(line))
 
 
 def _bound(request: ApprovalRequest) -> str:
@@ -458,11 +534,25 @@ def _id(bound: str) -> str:
     return bound.removeprefix("sha256:")[:ID_LENGTH]
 
 
-def _rejected(
-    code: ReasonCode, why: str, request: ApprovalRequest, suggestion: str | None = None
-) -> Rejected:
-    return Rejected(code, why, request.risk_level, suggestion)
-
-
 def _age_s(at: str, now: datetime) -> float:
     return (now - datetime.fromisoformat(at).astimezone(UTC)).total_seconds()
+
+
+def _written_s(journal: Path) -> float:
+    """Return when a journal was last written; that of a killed run ends in the file beside it."""
+    found = 0.0
+    for path in (journal, journal.with_name(f"{journal.name}-wal")):
+        with suppress(OSError):
+            found = max(found, path.stat().st_mtime)
+    return found
+
+
+def _has(journal: Path, ticket: str) -> bool:
+    try:
+        ways = (each for each in read_after(journal, 0) if each.kind in ("approved", "terminal"))
+        first = next(ways, None)
+    except JournalEmpty:
+        return False
+    except JournalFailed:  # it may have used it: a person agrees once more
+        return True
+    return first is not None and first.body.get("agreement") == ticket

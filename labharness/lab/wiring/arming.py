@@ -71,7 +71,7 @@ def guard_command(lab_file: Path) -> tuple[str, ...]:
 
 def _port(row: PortRow, plan: "LabPlan") -> ArmedPort:
     here = [each for each in plan.instruments if each.port == row.name]
-    reads = [request for each in here for request in _reads(each)]
+    reads = [request for each in here for _, request in reads_of(each.driver)]
     writes = [request for each in here for request in _writes(each, plan.envelope)]
     longest_s = max((each.timeout_s + each.settle_s for each in (*reads, *writes)), default=0.0)
     return ArmedPort(
@@ -89,10 +89,6 @@ def _port(row: PortRow, plan: "LabPlan") -> ArmedPort:
         reads=tuple({request.frame: request for request in reads}.values()),
         steps=step_frames(here).get(row.name, ()),
     )
-
-
-def _reads(instrument: Instrument) -> tuple[Request, ...]:
-    return tuple([request for _, request in reads_of(instrument.driver)])
 
 
 def _writes(instrument: Instrument, envelope: Envelope) -> tuple[Request, ...]:

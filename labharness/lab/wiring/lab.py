@@ -74,7 +74,7 @@ class Lab:
         whole = self._whole_guard(armed, procedures)
         self.line = Line(
             envelope=plan.envelope,
-            instruments=plan.by_name,
+            instruments=plan.instruments,
             guard=whole,
             links=self.links,
             journal=journal,

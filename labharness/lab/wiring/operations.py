@@ -20,6 +20,7 @@ from labharness.core.operations import (
 
 ROLES = ("operator", "maintainer")
 ROLE = choice("--role", ROLES, "your role (default operator)", "operator")
+EITHER = "operator maintainer"
 ALARM = (word("alarm", "ALARM"), *SIGNED, ROLE, LAB)
 
 OPERATIONS = (
@@ -106,7 +107,7 @@ OPERATIONS = (
         *SIGNED,
         ROLE,
         LAB,
-        right="operator maintainer",
+        right=EITHER,
     ),
     steer(
         "alarms shelve",
@@ -116,9 +117,9 @@ OPERATIONS = (
             option("--minutes", "MIN", "for how long (default 480)", value="minutes"),
             flag("--once", "until its cause is gone"),
         ),
-        right="operator maintainer",
+        right=EITHER,
     ),
-    steer("alarms unshelve", "end that", *ALARM, right="operator maintainer"),
+    steer("alarms unshelve", "end that", *ALARM, right=EITHER),
     steer("alarms suppress", "silence an alarm by design (maintainer)", *ALARM, right="maintainer"),
     steer("alarms unsuppress", "end that (maintainer)", *ALARM, right="maintainer"),
     steer("alarms remove", "take an alarm out of service (maintainer)", *ALARM, right="maintainer"),

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import Thread
 
 from labharness.core.vocabulary.texts import CodedError, Text, words_of
@@ -17,17 +18,17 @@ class NothingAsked(CodedError, LookupError, code="nothing_asked"):
     """No manual step waits for a person."""
 
 
+@dataclass(frozen=True, slots=True)
 class SimulatedOperator:
     """A simulated person: comes after a delay, does the step in the simulated lab, confirms it.
 
-    Args:
+    Attributes:
         sim_lab: Where the plant stands.
         delay_s: Time until somebody comes.
     """
 
-    def __init__(self, sim_lab: SimulatedLab, delay_s: float) -> None:
-        self._sim_lab = sim_lab
-        self._delay_s = delay_s
+    sim_lab: SimulatedLab
+    delay_s: float
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
         """Do the step and confirm it.
@@ -35,27 +36,27 @@ class SimulatedOperator:
         Raises:
             LinkLost: The simulated lab has not what the step takes.
         """
-        await asyncio.sleep(self._delay_s)
+        await asyncio.sleep(self.delay_s)
         try:
-            takes_s = self._sim_lab.operate(action, details)
+            takes_s = self.sim_lab.operate(action, details)
         except ValueError as why:
             raise LinkLost(Text("operator.cannot", action=action, why=str(why))) from None
         await asyncio.sleep(takes_s)
-        self._sim_lab.finish(action)
+        self.sim_lab.finish(action)
         return "simulated operator"
 
 
+@dataclass(frozen=True, slots=True)
 class ServedOperator:
     """A simulated person in a lab that another process serves, reached by its control port.
 
-    Args:
+    Attributes:
         control: Address (``host:port``) of the control port.
         delay_s: Time until somebody comes.
     """
 
-    def __init__(self, control: str, delay_s: float) -> None:
-        self._control = control
-        self._delay_s = delay_s
+    control: str
+    delay_s: float
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
         """Do the step and confirm it.
@@ -63,8 +64,8 @@ class ServedOperator:
         Raises:
             LinkLost: The simulated lab does not answer, or refuses the step.
         """
-        await asyncio.sleep(self._delay_s)
-        host, _, port = self._control.rpartition(":")
+        await asyncio.sleep(self.delay_s)
+        host, _, port = self.control.rpartition(":")
         request = {"ask": "operate", "action": action, "details": dict(details)}
         try:
             async with asyncio.timeout(STEP_S_MAX):
@@ -76,24 +77,24 @@ class ServedOperator:
                     writer.close()
         except (OSError, ValueError) as why:
             reason = str(why) or Text("operator.timeout")
-            text = Text("operator.served", control=self._control, why=reason)
+            text = Text("operator.served", control=self.control, why=reason)
             raise LinkLost(text) from None
         if "error" in answer:
-            refusal = Text("operator.served", control=self._control, why=words_of(answer, "error"))
+            refusal = Text("operator.served", control=self.control, why=words_of(answer, "error"))
             raise LinkLost(refusal)
         return "simulated operator"
 
 
+@dataclass(frozen=True, slots=True)
 class TerminalOperator:
     """A person at the terminal: is asked, and confirms with a name.
 
-    Args:
+    Attributes:
         ask: Shows a text and returns the line that was typed; it may block, and is called in a
             thread. Raises ``EOFError`` or ``OSError`` where the terminal is gone.
     """
 
-    def __init__(self, ask: Callable[[str], str]) -> None:
-        self._ask = ask
+    ask: Callable[[str], str]
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
         """Wait until a person types a name.
@@ -105,15 +106,14 @@ class TerminalOperator:
         prompt = f"{text}\n  {what}\n  When it is done, type your name: "
         loop = asyncio.get_running_loop()
         while True:  # a person may take any time; the run's max_duration bounds it
-            typed: asyncio.Future[str] = loop.create_future()
+            typed: asyncio.Future[str | None] = loop.create_future()
             # a daemon, a thread that reads a terminal cannot be woken, and exit must not wait
-            Thread(target=_ask, args=(self._ask, prompt, loop, typed), daemon=True).start()
-            try:
-                name = (await typed).strip()
-            except EOFError:
-                raise LinkLost(Text("operator.gone", action=action)) from None
-            if name:
-                return name
+            Thread(target=_ask, args=(self.ask, prompt, loop, typed), daemon=True).start()
+            name = await typed
+            if name is None:
+                raise LinkLost(Text("operator.gone", action=action))
+            if name.strip():
+                return name.strip()
 
 
 class RemoteOperator:
@@ -146,20 +146,16 @@ def _ask(
     ask: Callable[[str], str],
     prompt: str,
     loop: asyncio.AbstractEventLoop,
-    typed: "asyncio.Future[str]",
+    typed: "asyncio.Future[str | None]",
 ) -> None:
     try:
-        text: str | EOFError = ask(prompt)
+        text = ask(prompt)
     except (EOFError, OSError):
-        text = EOFError()
+        text = None
     with suppress(RuntimeError):  # the run is over and its loop closed
         loop.call_soon_threadsafe(_answer, typed, text)
 
 
-def _answer(typed: "asyncio.Future[str]", text: str | EOFError) -> None:
-    if typed.done():
-        return
-    if isinstance(text, str):
+def _answer(typed: "asyncio.Future[str | None]", text: str | None) -> None:
+    if not typed.done():
         typed.set_result(text)
-    else:
-        typed.set_exception(text)

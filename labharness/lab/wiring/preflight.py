@@ -5,29 +5,42 @@ differ. The plant is nominal (no scatter, no noise, never the run's seed). The p
 and staleness with them, but none so coarse that its instrument's own watchdog would act. Steps that
 set nothing (the leak check's slope, all that looks at the sample) are not run; they take the time
 they are expected to.
+
+`forecast` predicts a task for `labharness plan`: nothing is submitted, and no port is opened.
 """
 
 import asyncio
 import math
-import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from labharness.core.clock import Chance, Clock, VirtualLoop, run
+from labharness.core.clock import Chance, Clock, VirtualLoop, run, wall_clock_utc
 from labharness.core.vocabulary import Command, Outcome
 from labharness.core.vocabulary.channels import owner_of
+from labharness.core.vocabulary.texts import Text
+from labharness.journal import SqliteJournal
 from labharness.journal.null_journal import NullJournal
 from labharness.lab.config.comm_loss import hardware, if_killed, what_stays
 from labharness.lab.config.consistency import channels_of
+from labharness.lab.config.lab_facts import lab_facts_of
+from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.wiring.coarse_polls import PROCESS_CHANNELS, coarse_polls
 from labharness.lab.wiring.lab import Lab
+from labharness.lab.wiring.operators import TerminalOperator
+from labharness.lab.wiring.referring import referred
+from labharness.lab.wiring.runs import SIMULATED_SEED
 from labharness.line import NoReply, NotArmed, Tripped
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.terms import Rejected
+from labharness.work.admission.approval import Approved, NotApproved
+from labharness.work.desk.admitting import Admitting
+from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.plan import (
     PHYSICAL_VERBS,
     Executor,
@@ -72,21 +85,8 @@ def predict_in_thread(
     lab: LabPlan, instructions: InstructionSet, readings: Mapping[str, float]
 ) -> Prediction:
     """Predict while a loop is running in this thread: the loop stands until it is done."""
-    found: list[Prediction] = []
-    broken: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            found.append(predict(lab, instructions, readings))
-        except BaseException as why:  # noqa: BLE001 - handed to the thread that waits for it
-            broken.append(why)
-
-    thread = threading.Thread(target=work, name="preflight")
-    thread.start()
-    thread.join()
-    if broken:
-        raise broken[0]
-    return found[0]
+    with ThreadPoolExecutor(1, "preflight") as thread:
+        return thread.submit(predict, lab, instructions, readings).result()
 
 
 def _from_file(
@@ -121,23 +121,22 @@ def predict(
 _Killed = tuple[tuple[str, ...], tuple[Stays, ...]]  # `if_killed` and `what_stays`
 
 
+@dataclass(eq=False)
 class _Flight:
-    """One plan on one nominal plant."""
+    """One plan on one nominal plant.
 
-    def __init__(
-        self,
-        lab: LabPlan,
-        instructions: InstructionSet,
-        readings: Mapping[str, float],
-        tick_s: float,
-        look_s: float,
-    ) -> None:
+    Attributes:
+        read, latest, volumes_purged, now_s, held_s: The line's own methods.
+    """
+
+    plan: LabPlan
+    instructions: InstructionSet
+    readings: Mapping[str, float]
+    tick_s: float
+    look_s: float
+
+    def __post_init__(self) -> None:
         self.loop = VirtualLoop()
-        self._plan = lab
-        self._instructions = InstructionSet(tuple(map(_physical, instructions.instructions)))
-        self._readings = readings
-        self._tick_s = tick_s
-        self._look_ticks = round(look_s / tick_s)
         self._points: dict[str, list[tuple[float, float]]] = {}
         self._start_s = 0.0
         self._killed: dict[str, _Killed] = {}
@@ -146,29 +145,33 @@ class _Flight:
     async def fly(self) -> Prediction:
         """Fly it."""
         lab = self._lab = Lab(
-            self._plan,
+            self.plan,
             clock=Clock(self.loop),
             chance=Chance(0),  # nothing nominal is drawn; never the run's seed
             journal=NullJournal(),
-            tick_s=self._tick_s,
+            tick_s=self.tick_s,
             nominal=True,
         )
         line = self._line = lab.line
+        self.read, self.latest = line.read, line.latest
+        self.volumes_purged = line.volumes_purged
+        self.now_s, self.held_s = line.clock.now_s, line.holding.total_s
         if lab.simulated is not None:
-            lab.simulated.begin_at(self._readings)
-        watched = self._plan.envelope.watches
+            lab.simulated.begin_at(self.readings)
+        watched = self.plan.envelope.watches
         units = {
             channel: spec.unit
-            for channel, spec in channels_of(self._plan.instruments).items()
+            for channel, spec in channels_of(self.plan.instruments).items()
             if channel.partition(".")[2] in PROCESS_CHANNELS and channel in watched
         }
         self._points = {channel: [] for channel in units}
-        verbs = {each.action: self._verb(each.action) for each in self._instructions.instructions}
-        executor = Executor(self._instructions, self, verbs)
+        steps = InstructionSet(tuple(map(_physical, self.instructions.instructions)))
+        verbs = {each.action: self._verb(each.action) for each in steps.instructions}
+        executor = Executor(steps, self, verbs)
         violation = None
         try:
             await line.open()
-            await line.arm(self._plan.safe_procedure)
+            await line.arm(self.plan.safe_procedure)
             line.start()
             self._start_s = self.loop.time()
             self._keep_points()
@@ -196,7 +199,7 @@ class _Flight:
                 if channel.endswith(".flow")
             },
             violation=violation,
-            hardware=hardware(self._plan),
+            hardware=hardware(self.plan),
         )
 
     # ---- requests of the plan to a line (plan.Operations)
@@ -208,38 +211,19 @@ class _Flight:
         self._line.check()
         return outcome
 
-    async def read(self, channel: str) -> float:
-        """Measure one channel."""
-        return await self._line.read(channel)
-
     async def query(
         self, instrument: str, name: str, about: Mapping[str, object] | None = None
     ) -> object:
         """Ask an instrument."""
         return await self._line.query(instrument, name)
 
-    def latest(self, channel: str) -> float:
-        """Return the last reading."""
-        return self._line.latest(channel)
-
-    def volumes_purged(self, contaminant: str) -> float:
-        """Return the purge proof."""
-        return self._line.volumes_purged(contaminant)
-
     async def next_tick(self) -> None:
         """Wait for the next poll of the tube; what a watchdog adds between shows nothing."""
         await self._line.next_tick()
-        while round((self.loop.time() - self._start_s) / self._tick_s) % self._look_ticks:
+        look_ticks = round(self.look_s / self.tick_s)
+        while round((self.loop.time() - self._start_s) / self.tick_s) % look_ticks:
             await self._line.next_tick()  # a trip ends it
         self._keep_points()
-
-    def now_s(self) -> float:
-        """Return the flight's time."""
-        return self.loop.time()
-
-    def held_s(self) -> float:
-        """Return the time for which it was held: 0, because a prediction cannot be held."""
-        return 0.0
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
         """Have the simulated operator do a manual step."""
@@ -269,7 +253,7 @@ class _Flight:
 
         before, known = self._killed_before
         if known is None or any(self._line.latest(each) != value for each, value in before):
-            known = if_killed(self._plan, latest), what_stays(self._plan, latest)
+            known = if_killed(self.plan, latest), what_stays(self.plan, latest)
             self._killed_before = tuple(read.items()), known
         return known
 
@@ -337,3 +321,86 @@ def _volume_cm3(points: Sequence[tuple[float, float]]) -> float:
     for (before_s, flow), (after_s, _) in pairwise(points):
         total += max(flow, 0.0) / 60.0 * (after_s - before_s)
     return round(total, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The forecast of a task.
+
+    Attributes:
+        asks: Why it would wait for a person's approval; ``""`` where it would not.
+        risk_level: The level that admission gave it.
+        risk_reasons: Why.
+        approved: The standing approval; ``""`` where there is none, or none is needed.
+        unknown: The facts that could not be read; ``""`` for none.
+    """
+
+    prediction: Prediction
+    asks: str
+    risk_level: str
+    risk_reasons: tuple[str, ...]
+    approved: str
+    unknown: str
+
+
+def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
+    """Return the forecast of a task, or the reason that it would be rejected.
+
+    Raises:
+        BadLabFile: The lab has no simulated plant to fly on.
+        LatchUnreadable: The line counts as latched.
+    """
+    if not plan.file.has_a_plant:
+        raise BadLabFile(Text("forecast.no_plant", path=str(plan.path)))
+    found = referred(plan, payload, Path("runs").absolute())
+    if isinstance(found, Rejected):
+        return found
+    payload = found
+    loop = VirtualLoop()
+    facts = replace(lab_facts_of(plan), predict=flights(plan, loop))
+    unknown = _hidden(plan)
+    has_state = not unknown and plan.state_dir.is_dir()
+
+    async def main(folder: Path) -> Forecast | Rejected:
+        clock = Clock(loop)
+        with SqliteJournal(folder / JOURNAL_NAME) as journal:
+            lab = Lab(
+                plan if has_state else replace(plan, state_dir=folder),  # a flight makes none
+                clock=clock,
+                chance=Chance(SIMULATED_SEED),
+                journal=journal,
+                operator=TerminalOperator(lambda prompt: ""),
+            )
+            admitting = Admitting(
+                facts=facts, envelope=lab.line.envelope, utc=wall_clock_utc, line=lab.line
+            )
+            weighed = admitting.weigh(payload)
+            if isinstance(weighed, Rejected):
+                return await admitting.advise(payload, weighed)
+            flown = await admitting.predict(weighed, {})
+            if isinstance(flown, Rejected):
+                return await admitting.advise(payload, flown)
+            weighed, found = flown
+            if found is None:
+                raise BadLabFile(Text("forecast.nothing", path=str(plan.path)))
+            approved = admitting.approve(weighed, payload.caller_id)
+            return Forecast(
+                found,
+                asks=approved.reason if isinstance(approved, NotApproved) else "",
+                risk_level=weighed.risk.level,
+                risk_reasons=tuple(weighed.risk.reasons),
+                approved=", ".join(approved.by) if isinstance(approved, Approved) else "",
+                unknown=unknown,
+            )
+
+    with TemporaryDirectory() as folder:
+        return run(main(Path(folder)), loop)
+
+
+def _hidden(plan: LabPlan) -> str:
+    """Return why the latch cannot be seen, such as by an account that may not enter its folder."""
+    try:
+        (plan.state_dir / "latch.json").exists()
+    except OSError as why:
+        return Text("forecast.hidden", folder=str(plan.state_dir), why=why.strerror)
+    return ""

@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +83,7 @@ def serve(
     except LineBusy:
         raise BadFolder("simulate.another", folder=str(folder)) from None
     except OSError as why:
-        text = Text("simulate.folder", folder=str(folder), why=why.strerror)
-        raise BadFolder(text) from None
+        raise BadFolder("simulate.folder", folder=str(folder), why=why.strerror) from None
     with lock:
         check_target(target, plan.path)
         check_target(served_hazards_path(target), plan.path)
@@ -108,47 +108,41 @@ def _served_on_tcp(plan: LabPlan, numbers: Mapping[str, int]) -> None:
             )
 
 
+@dataclass(eq=False)
 class _Serving:
-    """One served lab."""
+    """One served lab; its fields are as `serve` takes them."""
 
-    def __init__(
-        self,
-        plan: LabPlan,
-        loop: PacedLoop,
-        chance: Chance,
-        folder: Path,
-        target: Path,
-        numbers: Mapping[str, int],
-    ) -> None:
-        self._plan = plan
-        self._loop = loop
-        self._chance = chance
-        self._folder = folder
-        self._target = target
-        self._numbers = numbers
+    plan: LabPlan
+    loop: PacedLoop
+    chance: Chance
+    folder: Path
+    target: Path
+    numbers: Mapping[str, int]
+
+    def __post_init__(self) -> None:
         self._log = ByteLog()
         self._ports: dict[str, ServedPort] = {}
         self._stop = asyncio.Event()
 
     async def run(self, ready: Tell) -> None:
         """Open everything, say so, and wait for the end."""
-        sim_lab = SimulatedLab(self._plan.file, Clock(self._loop), self._chance, wire_time=False)
+        sim_lab = SimulatedLab(self.plan.file, Clock(self.loop), self.chance, wire_time=False)
         for name in sim_lab.framings:
             self._ports[name] = self._port(sim_lab, name)
         self._control = SimulationControl(sim_lab, self._log, self.status, self._stop.set)
         for each in STOP_SIGNALS:
             with suppress(NotImplementedError):  # Windows has none
-                self._loop.add_signal_handler(each, self._stop.set)
-        said = self._folder / CONTROL_NAME
+                self.loop.add_signal_handler(each, self._stop.set)
+        said = self.folder / CONTROL_NAME
         try:
             for port in self._ports.values():
                 await port.open()
             clear_ports(self._given())  # their numbers were another's: nothing latched is of these
             await self._control.open()
-            if self._plan.hazards.proof:
-                tested = served_hazards(self._plan, wall_clock_utc().date())
-                self._write(served_hazards_path(self._target), tested)
-            self._write(self._target, served_text(self._plan, self._links(), self._target))
+            if self.plan.hazards.proof:
+                tested = served_hazards(self.plan, wall_clock_utc().date())
+                self._write(served_hazards_path(self.target), tested)
+            self._write(self.target, served_text(self.plan, self._links(), self.target))
             self._write(said, self._control.address + "\n")
             ready(self.status())
             await self._stop.wait()
@@ -172,18 +166,18 @@ class _Serving:
     def status(self) -> dict[str, Any]:
         """Return the address of each port."""
         return {
-            "lab": self._plan.file.lab.id,
+            "lab": self.plan.file.lab.id,
             "pid": os.getpid(),
-            "speed": self._loop.speed,
-            "lab_time_s": self._loop.time(),
-            "folder": str(self._folder),
+            "speed": self.loop.speed,
+            "lab_time_s": self.loop.time(),
+            "folder": str(self.folder),
             "control": self._control.address,
-            "lab_file": str(self._target.absolute()),
+            "lab_file": str(self.target.absolute()),
             "ports": {name: port.address for name, port in self._ports.items()},
         }
 
     def _port(self, sim_lab: SimulatedLab, name: str) -> ServedPort:
-        (row,) = (each for each in self._plan.file.port if each.name == name)
+        (row,) = (each for each in self.plan.file.port if each.name == name)
         if row.baud and (Path(name).name != name or name in OWN_NAMES):
             raise CannotServe(Text("simulate.port_name", name=name, taken=", ".join(OWN_NAMES)))
         face = sim_lab.framings[name]
@@ -192,16 +186,16 @@ class _Serving:
             bus=sim_lab.buses[name],
             face=face,
             baud=row.baud,
-            speed=self._loop.speed,
+            speed=self.loop.speed,
             log=self._log,
         )
         if row.baud:
-            return PtyPort(outlet, self._folder / name)
+            return PtyPort(outlet, self.folder / name)
         if isinstance(face, JsonFace):
             from labharness.instruments.simulation.served_websocket import WebSocketPort
 
-            return WebSocketPort(outlet, self._numbers.get(name, 0))
-        return TcpPort(outlet, self._numbers.get(name, 0))
+            return WebSocketPort(outlet, self.numbers.get(name, 0))
+        return TcpPort(outlet, self.numbers.get(name, 0))
 
     def _links(self) -> ServedLinks:
         return ServedLinks(

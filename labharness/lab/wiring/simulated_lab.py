@@ -127,13 +127,7 @@ def _at_its_ambient(
     """
     settings = file.plant.stated if file.plant else {}
     stated = file.lab.ambient_torr
-    if stated is not None and "ambient_torr" in signature(make_plant).parameters:
-        settings = (
-            {**settings, "ambient_torr": stated}
-            if nominal
-            else {
-                "ambient_torr": stated,
-                **settings,
-            }
-        )
-    return settings
+    if stated is None or "ambient_torr" not in signature(make_plant).parameters:
+        return settings
+    room = {"ambient_torr": stated}
+    return {**settings, **room} if nominal else {**room, **settings}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,10 @@ from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_own
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link.conversation import is_served
-from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
+from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import Artifacts
-from labharness.journal.encryption import in_use
+from labharness.journal.chain import ENCRYPTED
+from labharness.journal.encryption import RunKey, in_use
 from labharness.lab.config.approvers import approvers_of
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_file import BadLabFile
@@ -27,20 +28,22 @@ from labharness.lab.config.lock import LOCK_NAME, LineBusy, LineLock
 from labharness.lab.wiring.alarms import line_alarms, somebody_knows
 from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, Persons
 from labharness.lab.wiring.control import served
-from labharness.lab.wiring.heads import head_keeper
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.operators import RemoteOperator
 from labharness.lab.wiring.preflight import flights
 from labharness.lab.wiring.referring import referred, surroundings_of
-from labharness.lab.wiring.run_encryption import RunEncryption, storable
-from labharness.lab.wiring.run_log import no_log, run_log
 from labharness.lab.wiring.runs import (
     BadOutput,
-    about_process,
     fresh_folder,
     make_folder,
     make_loop,
+    no_log,
+    open_journal,
+    run_key,
+    run_log,
     seed_of,
+    storable,
+    stored,
 )
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 from labharness.line import Line, LineAlarms
@@ -95,10 +98,11 @@ class RunResult:
     cooled: Cooled | None = None
 
 
+@dataclass(eq=False)
 class TaskRun:
     """One task on one lab.
 
-    Args:
+    Attributes:
         plan: The lab's files, read.
         submit: The submission message.
         payload: Its payload.
@@ -114,10 +118,10 @@ class TaskRun:
             watched until it is cold; it must not wait.
         prepare: Called with the lab before anything is opened; tests inject faults through it.
         sim_lab: The simulated lab, where it was there before this task and outlives it.
-        earlier: The folder of the run to go on from.
         approvals: Standing approvals beside those that the lab file names.
         log_level: The level of the run's log (`run_log`).
-        session_id: Of the run, where it was minted on receipt; ``None`` mints one here.
+        session_id: Of the run, where it was minted on receipt; ``""`` mints one here.
+        earlier: The folder of the run to go on from.
         accepted: Keeps the message that carries the session's token, for its caller alone.
         waits: Another run has the line as fast as it goes: it is waited for.
         by_calendar: World time is the calendar's at every speed: the lab is up (ruling 46).
@@ -126,66 +130,48 @@ class TaskRun:
         on_receipt: The acceptance that the caller got on receipt, where it got one.
     """
 
-    def __init__(
-        self,
-        plan: LabPlan,
-        submit: HcpMessage,
-        payload: TaskSubmit,
-        *,
-        speed: float | None = 1.0,
-        seed: int | None = None,
-        out: Path | None,
-        operator: Operator | None = None,
-        approval_wait_s: float | None = None,
-        tell: Callable[[str, Mapping[str, Any]], None] = lambda kind, data: None,
-        answered: Callable[[RunResult], None] = lambda result: None,
-        prepare: Callable[[Lab], None] = lambda lab: None,
-        sim_lab: SimulatedLab | None = None,
-        approvals: tuple[StandingApproval, ...] = (),
-        log_level: str = "warning",
-        session_id: str | None = None,
-        earlier: Path | None = None,
-        accepted: Callable[[HcpMessage], None] = lambda message: None,
-        waits: bool = False,
-        by_calendar: bool = False,
-        without_line: LabFacts | None = None,
-        on_receipt: HcpMessage | None = None,
-    ) -> None:
-        self._plan = plan
-        payload = storable(plan, payload)
-        submit = replace(submit, payload=payload)
-        self._encryption = RunEncryption()
-        self._submit = submit
-        self._payload = payload
-        self._without_line = without_line
-        if without_line is not None:
-            speed = 1.0
-        self.seed = None if without_line is not None else seed_of(plan, seed)
+    plan: LabPlan
+    submit: HcpMessage
+    payload: TaskSubmit
+    _: KW_ONLY
+    speed: float | None = 1.0
+    seed: int | None = None
+    out: Path | None
+    operator: Operator | None = None
+    approval_wait_s: float | None = None
+    tell: Callable[[str, Mapping[str, Any]], None] = lambda kind, data: None
+    answered: Callable[[RunResult], None] = lambda result: None
+    prepare: Callable[[Lab], None] = lambda lab: None
+    sim_lab: SimulatedLab | None = None
+    approvals: tuple[StandingApproval, ...] = ()
+    log_level: str = "warning"
+    session_id: str = ""
+    earlier: Path | None = None
+    accepted: Callable[[HcpMessage], None] = lambda message: None
+    waits: bool = False
+    by_calendar: bool = False
+    without_line: LabFacts | None = None
+    on_receipt: HcpMessage | None = None
+
+    def __post_init__(self) -> None:
+        self.payload = storable(self.plan, self.payload)
+        self.submit = replace(self.submit, payload=self.payload)
+        seeded = self.without_line is None and not self.plan.real_ports
+        self._ids = Chance(self.seed if seeded else None)  # ruling 26: fresh, unless seeded
+        if self.without_line is None:
+            self.seed = seed_of(self.plan, self.seed)
+        else:
+            self.seed, self.speed = None, 1.0
         self._chance = Chance(self.seed)
-        seeded = without_line is None and not plan.real_ports
-        self._ids = Chance(seed if seeded else None)  # ruling 26: fresh, unless seeded
-        self._on_receipt = on_receipt
-        self.session_id = session_id or self._ids.uuid4()
-        self._speed = speed
-        self._operator = operator
-        self._approval_wait_s = approval_wait_s
-        self._tell = tell
-        self._answered = answered
+        self.session_id = self.session_id or self._ids.uuid4()
+        self.folder = self.out or fresh_folder(self.session_id)
+        self._key: RunKey | None = None
         self._result: RunResult | None = None
-        self._prepare = prepare
-        self._sim_lab = sim_lab
-        self._approvals = approvals
-        self._log_level = log_level
-        self._earlier = earlier
-        self._accepted = accepted
-        self._waits = waits
-        self._by_calendar = by_calendar
         self._desk: Desk | None = None
         self._hands: ByHand | None = None
         self._alarms: LineAlarms | None = None
         self._abort_reason = ""
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.folder = out if out is not None else fresh_folder(self.session_id)
 
     def execute(self) -> RunResult:
         """Run to the terminal message, write it beside the journal, and watch a hot line cool.
@@ -195,15 +181,15 @@ class TaskRun:
             BadOutput: The output folder cannot take the run.
             BadKey: It is confidential, and the lab's key cannot be used; nothing was sent.
         """
-        loop = make_loop(self._speed, self._plan)
+        loop = make_loop(self.speed, self.plan)
         try:
             work = self.work(loop)
         except BaseException:
             loop.close()
             raise
-        if self._without_line is not None:  # others may run in this process
+        if self.without_line is not None:  # others may run in this process
             return self._run(work, loop)
-        log = run_log(self.folder, self._log_level, loop)
+        log = run_log(self.folder, self.log_level, loop)
         with no_log() if self.confidential else log:
             return self._run(work, loop)
 
@@ -236,23 +222,21 @@ class TaskRun:
             BadLabFile: The lab's files cannot be honoured.
             BadOutput: The output folder cannot take the run.
         """
-        facts = self._without_line or self._facts_of_line()
+        facts = self.without_line or self._facts_of_line()
         self._try_state_dir()
         make_folder(self.folder)
         self._loop = loop
-        if facts.has_line and self._plan.file.has_a_plant:
-            facts = replace(facts, predict=flights(self._plan, loop))
+        if facts.has_line and self.plan.file.has_a_plant:
+            facts = replace(facts, predict=flights(self.plan, loop))
         try:
-            self._encryption = RunEncryption.made(self.folder, self._plan, self._payload)
-            (self.folder / SUBMIT_NAME).write_bytes(
-                self._encryption.message(SUBMIT_NAME, self._submit)
-            )
+            self._key = run_key(self.folder, self.plan, self.payload)
+            (self.folder / SUBMIT_NAME).write_bytes(stored(self._key, SUBMIT_NAME, self.submit))
         except OSError as why:
             with suppress(OSError):  # half of it would block the next try
                 (self.folder / SUBMIT_NAME).unlink()
             folder = str(self.folder)
             raise BadOutput(
-                Text("output.submit", folder=folder, name=SUBMIT_NAME, why=why.strerror)
+                "output.submit", folder=folder, name=SUBMIT_NAME, why=why.strerror
             ) from None
         return self._main(facts, loop)
 
@@ -262,45 +246,49 @@ class TaskRun:
         Raises:
             BadLabFile: The lab's files cannot be honoured.
         """
-        self._plan.must_hold()
-        facts = lab_facts_of(self._plan)
-        anew = facts.begins_anew and self._sim_lab is None
-        facts = replace(facts, approvals=facts.approvals + self._approvals, begins_anew=anew)
-        if self._earlier is not None and anew:
+        self.plan.must_hold()
+        facts = lab_facts_of(self.plan)
+        anew = facts.begins_anew and self.sim_lab is None
+        facts = replace(facts, approvals=facts.approvals + self.approvals, begins_anew=anew)
+        if self.earlier is not None and anew:
             raise BadLabFile(Text("resume.plant"))
-        found = referred(self._plan, self._payload, self.folder.resolve().parent)
+        found = referred(self.plan, self.payload, self.folder.resolve().parent)
         if isinstance(found, Rejected):
             facts = replace(facts, refused=found)
         else:
-            self._payload = found
+            self.payload = found
         return facts
 
     def _try_state_dir(self) -> None:
         """See that a latch could be kept before anything is left in the run's folder."""
         try:
-            self._plan.make_state_dir()
-            if self._without_line is None:
-                os.close(open_own(self._plan.state_dir / LOCK_NAME, os.O_RDWR))
+            self.plan.make_state_dir()
+            if self.without_line is None:
+                os.close(open_own(self.plan.state_dir / LOCK_NAME, os.O_RDWR))
         except OSError as why:
-            text = Text("state_dir.shut", folder=str(self._plan.state_dir), why=why.strerror)
+            text = Text("state_dir.shut", folder=str(self.plan.state_dir), why=why.strerror)
             raise BadLabFile(text) from None
 
     @property
     def confidential(self) -> bool:
         """Whether nothing of its task may be written in clear."""
-        return is_confidential(self._payload)
+        return is_confidential(self.payload)
 
     def abort(self, reason: str) -> None:
         """Ask for an abort, from a signal handler or another thread; too early counts too."""
         self._abort_reason = self._abort_reason or reason
+        self._soon(self._pass_on_abort)
+
+    def _soon(self, work: Callable[..., None], *given: object) -> None:
+        """Do something in the run's loop, from any thread; one that is over needs nothing."""
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._pass_on_abort)
+            self._loop.call_soon_threadsafe(work, *given)
 
     def time_out(self) -> None:
         """End a run that was silent for longer than the lab allows, from another thread."""
-        if self._loop is not None and self._desk is not None and not self._loop.is_closed():
-            text = Text("session.silent", bound_s=self._plan.file.lab.inactivity_s)
-            self._loop.call_soon_threadsafe(self._desk.time_out, text)
+        if self._desk is not None:
+            bound_s = self.plan.file.lab.inactivity_s
+            self._soon(self._desk.time_out, Text("session.silent", bound_s=bound_s))
 
     def ask(self, asked: Mapping[str, Any]) -> "Future[dict[str, Any]] | None":
         """Ask as at the control socket, from another thread; ``None`` where no line is driven.
@@ -320,14 +308,12 @@ class TaskRun:
         if self._result is None or not self._result.watches:
             self.abort(reason)
             return Text("cli.stopping")
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._break_off, reason)
+        self._soon(self._break_off, reason)
         return Text("cli.breaking_off")
 
     def warn(self, code: str) -> None:
         """Write a warning for the caller into the session, from any thread."""
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._pass_on_warning, code)
+        self._soon(self._pass_on_warning, code)
 
     def _pass_on_warning(self, code: str) -> None:
         if self._desk is not None and not self._desk.session.closed:
@@ -347,47 +333,38 @@ class TaskRun:
             self._alarms.give_up()
 
     async def _main(self, facts: LabFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
-        with in_use(self._encryption.key):
-            return await self._led(facts, loop)
+        clock = Clock(loop, by_calendar=self.by_calendar)
+        with in_use(self._key):
+            journal = self._open_journal(facts, clock)
+            self.tell("begun", {})
+            try:
+                message = await self._answer(facts, clock, journal)
+                if self._result is None:
+                    self._give(message, journal)
+                if self._alarms is not None:
+                    await somebody_knows(self._alarms, clock, self._warn)
+            finally:
+                with suppress(JournalFailed):
+                    journal.close()
+            self._result = self._found(message, journal)
+            return self._result
 
-    async def _led(self, facts: LabFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
-        clock = Clock(loop, by_calendar=self._by_calendar)
-        settings = self._settings(facts)
-        room = {"ambient_torr": self._plan.file.lab.ambient_torr, **settings.recorded()}
+    def _open_journal(self, facts: LabFacts, clock: Clock) -> SqliteJournal:
+        ambient = {"ambient_torr": self.plan.file.lab.ambient_torr}
         run = {
             "session_id": self.session_id,
             "seed": self.seed,
-            "lab_digest": self._plan.lab_digest,
-            "envelope_digest": self._plan.envelope_digest,
             "epoch": utc_text(clock.utc_of(0.0)),
-            **(room if facts.has_line else {}),
-            **self._encryption.header(),
+            **({**ambient, **self._settings(facts).recorded()} if facts.has_line else {}),
+            **({} if self._key is None else {ENCRYPTED: self._key.data_class}),
         }
+        speed = clock.speed if facts.has_line else None
         try:
-            journal = SqliteJournal(
-                self.folder / JOURNAL_NAME,
-                run=run,
-                about=about_process(self._plan),
-                block_s=block_lab_s(clock.speed),
-                speed=clock.speed if facts.has_line else None,
-                heads=head_keeper(self._plan, clock),
-                key=self._encryption.key,
-            )
+            journal = open_journal(self.plan, self.folder, clock, run, speed=speed, key=self._key)
             journal.commit()
         except JournalFailed as why:
-            raise BadOutput(Text("output.no_journal", why=str(why))) from None
-        self._tell("begun", {})
-        try:
-            message = await self._answer(facts, clock, journal)
-            if self._result is None:
-                self._give(message, journal)
-            if self._alarms is not None:
-                await somebody_knows(self._alarms, clock, self._warn)
-        finally:
-            with suppress(JournalFailed):
-                journal.close()
-        self._result = result = self._found(message, journal)
-        return result
+            raise BadOutput("output.no_journal", why=str(why)) from None
+        return journal
 
     def _give(self, message: HcpMessage, journal: SqliteJournal) -> None:
         """Keep the answer, then give it; a caller that fails on it ends no watch."""
@@ -396,7 +373,7 @@ class TaskRun:
         self._keep(message)
         self._result = result = self._found(message, journal)
         try:
-            self._answered(result)
+            self.answered(result)
         except Exception:
             LOG.exception("the answer is in its folder, and could not be passed on")
 
@@ -408,13 +385,13 @@ class TaskRun:
 
     def _keep(self, message: HcpMessage) -> None:
         try:
-            write_durably(self.folder / ANSWER_NAME, self._encryption.message(ANSWER_NAME, message))
+            write_durably(self.folder / ANSWER_NAME, stored(self._key, ANSWER_NAME, message))
         except OSError as why:  # the asking side is answered all the same
             where, reason = str(self.folder / ANSWER_NAME), why.strerror or str(why)
             self._warn(Text("file.unwritable", path=where, why=reason))
 
     def _settings(self, facts: LabFacts) -> Settings:
-        stated = facts.line_facts.get(self._payload.capability)
+        stated = facts.line_facts.get(self.payload.capability)
         return Settings() if stated is None else stated.settings
 
     async def _answer(self, facts: LabFacts, clock: Clock, journal: SqliteJournal) -> HcpMessage:
@@ -424,16 +401,16 @@ class TaskRun:
             desk = self._desk_at(NullLine(clock), Absent(), Absent(), facts, clock, journal)
             return await self._answer_of(desk, clock, journal)
         except JournalFailed as why:  # before it was accepted: nothing was begun, and nothing sent
-            raise BadOutput(Text("output.journal", why=str(why))) from None
+            raise BadOutput("output.journal", why=str(why)) from None
 
     async def _answer_on_line(
         self, facts: LabFacts, clock: Clock, journal: SqliteJournal
     ) -> HcpMessage:
         try:
-            self._plan.make_state_dir()
+            self.plan.make_state_dir()
             lock = self._line_lock()
         except OSError as why:
-            text = Text("state_dir.shut", folder=str(self._plan.state_dir), why=why.strerror)
+            text = Text("state_dir.shut", folder=str(self.plan.state_dir), why=why.strerror)
             raise BadLabFile(text) from None
         except LineBusy as why:
             looks = why.owner is not None and why.owner.does
@@ -441,26 +418,26 @@ class TaskRun:
         try:
             with lock:
                 lab = Lab(
-                    self._plan,
+                    self.plan,
                     clock=clock,
                     chance=self._chance,
                     journal=journal,
-                    operator=self._operator,
-                    sim_lab=self._sim_lab,
+                    operator=self.operator,
+                    sim_lab=self.sim_lab,
                 )
                 self._alarms = line_alarms(lab)
-                self._prepare(lab)
+                self.prepare(lab)
                 asked = lab.operator
                 persons = self._persons(clock, journal)
                 desk = self._desk_at(lab.line, asked, persons, facts, clock, journal)
                 step_done = asked.done if isinstance(asked, RemoteOperator) else None
                 hands = self._hands = ByHand(lab.line, desk, step_done)
-                home = self._plan.state_dir
+                home = self.plan.state_dir
                 async with served(home, hands.answer, clock, self._warn, hands.lose_door):
                     return await self._answer_of(desk, clock, journal)
         except LatchUnreadable as why:
             there = isinstance(why, LatchedElsewhere)  # its text says how to reset it
-            then = "Reset it there first" if there else f"Then: {self._plan.reset_command}"
+            then = "Reset it there first" if there else f"Then: {self.plan.reset_command}"
             return self._busy(clock, str(why), then)
 
     def _desk_at(
@@ -479,23 +456,19 @@ class TaskRun:
             line=line,
             operator=operator,
             approvers=approvers,
-            around=surroundings_of(self._plan, self._payload, runs, settings),
+            around=surroundings_of(self.plan, self.payload, runs, settings),
             chance=self._ids,
-            session=Session(self.session_id, journal, clock, self._ids.uuid4, self._tell),
-            artifacts=Artifacts(
-                self.folder / ARTIFACTS_NAME, self.session_id, self._encryption.key
-            ),
-            earlier=None if self._earlier is None else self._earlier / JOURNAL_NAME,
-            accepted=self._accepted,
-            told=self._on_receipt,
+            session=Session(self.session_id, journal, clock, self._ids.uuid4, self.tell),
+            artifacts=Artifacts(self.folder / ARTIFACTS_NAME, self.session_id, self._key),
+            earlier=None if self.earlier is None else self.earlier / JOURNAL_NAME,
+            accepted=self.accepted,
+            told=self.on_receipt,
         )
         return self._desk
 
     async def _answer_of(self, desk: Desk, clock: Clock, journal: SqliteJournal) -> HcpMessage:
         clock.loop.call_soon(self._pass_on_abort)
-        return await desk.run(
-            self._submit, self._payload, lambda answer: self._give(answer, journal)
-        )
+        return await desk.run(self.submit, self.payload, lambda answer: self._give(answer, journal))
 
     def _line_lock(self) -> LineLock:
         """Take the line; a run as fast as it goes has it for seconds, and may be waited for.
@@ -508,11 +481,11 @@ class TaskRun:
         told = False
         while True:
             try:
-                return self._plan.lock(self._plan.owner(self.folder))
+                return self.plan.lock(self.plan.owner(self.folder))
             except LineBusy as why:
                 runs = why.owner is not None and not why.owner.does
-                waits = self._waits and runs and not self._abort_reason
-                if not waits or is_served(self._plan.state_dir):
+                waits = self.waits and runs and not self._abort_reason
+                if not waits or is_served(self.plan.state_dir):
                     raise
                 if not told:
                     self._warn(Text("run.waits", owner=str(why.owner)))
@@ -520,10 +493,10 @@ class TaskRun:
                 pause(LINE_LOOK_S)
 
     def _warn(self, text: str) -> None:
-        self._tell("warning", {"message": text})
+        self.tell("warning", {"message": text})
 
     def _persons(self, clock: Clock, journal: SqliteJournal) -> Persons:
-        wait_s = self._approval_wait_s
+        wait_s = self.approval_wait_s
         if wait_s is None:
             wait_s = VALID_S if clock.by_calendar else 0.0
 
@@ -531,12 +504,12 @@ class TaskRun:
             if wait_s:
                 with suppress(JournalFailed):  # that it waits is seen at once by all who follow it
                     journal.commit()
-                self._tell("approval_asked", {"id": name, "wait_s": wait_s})
+                self.tell("approval_asked", {"id": name, "wait_s": wait_s})
 
         folder = ApprovalFolder(
-            self._plan.state_dir,
-            approvers=approvers_of(self._plan),
-            key=self._encryption.key,
+            self.plan.state_dir,
+            approvers=approvers_of(self.plan),
+            key=self._key,
             runs=self.folder.resolve().parent,
         )
         return Persons(
@@ -544,8 +517,8 @@ class TaskRun:
             clock,
             wait_s,
             asked,
-            lab_option=self._plan.option,
-            sign_again=self._plan.sign_again,
+            lab_option=self.plan.option,
+            sign_again=self.plan.sign_again,
         )
 
     def _busy(self, clock: Clock, why: str, suggestion: str) -> HcpMessage:
@@ -553,6 +526,6 @@ class TaskRun:
         return answers.task_rejected(
             message_id=self._ids.uuid4(),
             timestamp=utc_text(clock.utc()),
-            in_reply_to=self._submit.message_id,
+            in_reply_to=self.submit.message_id,
             rejected=rejected,
         )

@@ -29,7 +29,8 @@ from labharness.faces.service.inbox import (
     asked,
 )
 from labharness.faces.service.sockets import _Sockets
-from labharness.lab.house.house_commands import Submitted, TaskRefused, session_created
+from labharness.lab.house.intake import Submitted, session_created
+from labharness.lab.house.orders import TaskRefused
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import decode, encode
 from labharness.work.task.queue import QUEUED_MAX

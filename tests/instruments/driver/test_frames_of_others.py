@@ -254,19 +254,22 @@ def performed(
     async def lease(port: str) -> AsyncIterator[object]:
         yield SimpleNamespace(settle=nothing, send=send)
 
-    driver = cast("Any", TwoFrames(frames))
     gate = SimpleNamespace(
         judge=Allowed,
         begin=lambda command: None,
         conclude=lambda command: None,
         latest=lambda channel: reads,
-        instruments={"mono": Instrument(name="mono", kind="two", driver=driver, port="bench")},
-        now_s=lambda: 0.0,
     )
     writer = Writer(
         gate=cast("Any", gate),
+        instruments={
+            "mono": Instrument(
+                name="mono", kind="two", driver=cast("Any", TwoFrames(frames)), port="bench"
+            )
+        },
         exchanges=cast("Exchanges", SimpleNamespace(lease=lease)),
         journal=cast("Any", NullJournal()),
+        now_s=lambda: 0.0,
         read=read,
         lost=lambda why: None,
     )

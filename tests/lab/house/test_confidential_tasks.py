@@ -14,14 +14,13 @@ from confidential import CALLER, PAPER, confidential_lab, confidential_task
 from labharness.core.clock import Chance, pause, steady_s, wall_clock_utc
 from labharness.journal.encryption import KeyMissing
 from labharness.lab import read_lab
-from labharness.lab.house.desk_work import DeskWork, LabFiles
+from labharness.lab.house.access import abort_session
+from labharness.lab.house.desk_work import DeskWork
 from labharness.lab.house.house import House
-from labharness.lab.house.house_commands import TaskRefused
+from labharness.lab.house.intake import forget, read_submission
 from labharness.lab.house.message_store import MessageStore, submit_file
-from labharness.lab.house.needs import needs_of
-from labharness.lab.house.orders import RunFolders
-from labharness.lab.house.sessions import abort_session
-from labharness.lab.house.submissions import forget, read_submission
+from labharness.lab.house.orders import RunFolders, TaskRefused
+from labharness.lab.house.screening import LabFiles, needs_of
 from labharness.protocols.hcp.codec import HcpMessage, NotHcp
 from labharness.work.admission.confidential import Way
 from labharness.work.task.house import HouseJournal
@@ -108,8 +107,8 @@ def test_a_house_carries_a_confidential_task_out_and_keeps_none_of_it_in_clear(d
     assert task.status == "completed"
     assert task.constraints == {"data_classification": "T3", "priority": "high"}
     assert task.priority == "high"
-    kept = read_submission(submit_file(desk.home, task_id))
-    assert CANARY in kept.payload.model_dump()["intent"]
+    _, kept = read_submission(submit_file(desk.home, task_id))
+    assert CANARY in kept.model_dump()["intent"]
     results = next(
         each for each in task.attempts[0].output_offsets if each.endswith("results.json")
     )

@@ -15,14 +15,14 @@ from labharness.journal.chain import Record
 from labharness.lab import read_lab
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.lab.house import desk_work
-from labharness.lab.house.desk_work import LOOK_S, DeskWork, LabFiles
+from labharness.lab.house import screening
+from labharness.lab.house.access import abort_session
+from labharness.lab.house.desk_work import DeskWork
 from labharness.lab.house.house import House
-from labharness.lab.house.house_commands import Submitted
+from labharness.lab.house.intake import Submitted
 from labharness.lab.house.message_store import MessageStore
-from labharness.lab.house.needs import needs_of
 from labharness.lab.house.orders import RunFolders
-from labharness.lab.house.sessions import abort_session
+from labharness.lab.house.screening import LOOK_S, LabFiles, needs_of
 from labharness.protocols.hcp.codec import decode
 from labharness.work.capability.document_analysis import supervised
 from labharness.work.task.commands import CancelTask, TaskActor
@@ -316,7 +316,7 @@ def test_a_house_that_looks_finds_an_edit_before_anybody_asks(
         reads.append(lab)
         return read_lab(lab)
 
-    monkeypatch.setattr(desk_work, "read_lab", reading)
+    monkeypatch.setattr(screening, "read_lab", reading)
     files.look()
     assert not reads  # once is enough where nobody asks
     with pytest.raises(BadLabFile):

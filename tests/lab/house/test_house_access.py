@@ -11,8 +11,7 @@ from labharness.core.clock import Chance
 from labharness.journal.reading import read
 from labharness.lab.house.access import TOGETHER_MAX, Submitting
 from labharness.lab.house.house import House
-from labharness.lab.house.house_commands import Submitted
-from labharness.lab.house.intake import ReceivedSubmission
+from labharness.lab.house.intake import ReceivedSubmission, Submitted
 from labharness.lab.house.message_store import MESSAGES_MAX
 from labharness.protocols.hcp.codec import decode
 from labharness.work.task.house import HouseJournal

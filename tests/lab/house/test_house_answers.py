@@ -9,8 +9,9 @@ import pytest
 
 from labharness.journal import JournalFailed
 from labharness.lab.house import house_process
-from labharness.lab.house.house_commands import Submitted, TaskRefused
 from labharness.lab.house.house_process import HouseProcess
+from labharness.lab.house.intake import Submitted
+from labharness.lab.house.orders import TaskRefused
 from labharness.lab.house.spoken import COMMANDS_BY_WORD
 
 JOB = {"message": "{}", "every": "PT1H", "title": "leak check", "by": "olga"}

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from house_kept import house_of
-from labharness.lab.house.house_commands import TaskRefused
 from labharness.lab.house.jobs import job_file
-from labharness.lab.house.orders import OwnerStatus
+from labharness.lab.house.orders import OwnerStatus, TaskRefused
 from labharness.work.task.facts import TaskFact
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import BadJob, EndJob, standing

@@ -10,7 +10,7 @@ import pytest
 from house_reference import ENDS, SAYS, Line, Reference, Row
 from labharness.core.vocabulary.texts import Text
 from labharness.lab.house.house import House
-from labharness.lab.house.house_commands import TaskRefused
+from labharness.lab.house.orders import TaskRefused
 from labharness.work.task.commands import CancelTask, TaskActor
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.kept import read_tasks

@@ -12,12 +12,11 @@ from house_kept import Kept
 from labharness.journal import JournalDamaged, JournalFailed, SqliteJournal
 from labharness.journal.chain import Record
 from labharness.journal.reading import read
+from labharness.lab.house.access import deliver
 from labharness.lab.house.house import LOST_S
-from labharness.lab.house.house_commands import Submitted, TaskRefused
-from labharness.lab.house.intake import ReceivedSubmission
+from labharness.lab.house.intake import ReceivedSubmission, Submitted
 from labharness.lab.house.message_store import MessageStore
-from labharness.lab.house.orders import RECORDS_MAX
-from labharness.lab.house.sessions import deliver
+from labharness.lab.house.orders import RECORDS_MAX, TaskRefused
 from labharness.protocols.hcp.codec import decode
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.commands import (

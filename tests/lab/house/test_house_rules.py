@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from labharness.lab.house import desk_work, house
-from labharness.lab.house.desk_work import LOOK_S, LabFiles
+from labharness.lab.house import house, screening
 from labharness.lab.house.house import House
-from labharness.lab.house.house_commands import DESK
-from labharness.lab.house.orders import RECORDS_MAX
+from labharness.lab.house.orders import DESK, RECORDS_MAX
+from labharness.lab.house.screening import LOOK_S, LabFiles
 
 
 def test_the_files_of_a_lab_are_read_anew_when_one_of_them_changed_and_else_not(
@@ -25,9 +24,9 @@ def test_the_files_of_a_lab_are_read_anew_when_one_of_them_changed_and_else_not(
         reads.append(1)
         return path.read_text()
 
-    monkeypatch.setattr(desk_work, "read_lab", read_lab)
-    monkeypatch.setattr(desk_work, "lab_facts_without_line", lambda plan: f"facts of {plan}")
-    monkeypatch.setattr(desk_work, "steady_s", lambda: now_s[0])
+    monkeypatch.setattr(screening, "read_lab", read_lab)
+    monkeypatch.setattr(screening, "lab_facts_without_line", lambda plan: f"facts of {plan}")
+    monkeypatch.setattr(screening, "steady_s", lambda: now_s[0])
     files = LabFiles(lab)
     files.look()
     assert not reads, "nobody has asked"

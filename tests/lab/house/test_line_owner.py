@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from concurrent.futures import Future
+from dataclasses import asdict
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -16,6 +17,7 @@ from labharness.lab.house import owner_client
 from labharness.lab.house.line_owner import LineOwnerProcess
 from labharness.lab.house.orders import HOUSE_FILE, LEFT_NAME, RunOrder, order_from_json
 from labharness.lab.house.owner_client import line_state
+from labharness.lab.wiring.control import ControlSocket
 from labharness.safety.guard import LatchUnreadable
 from rig import SHORT_LINE
 
@@ -40,10 +42,14 @@ class Owner:
         return RunOrder(**given | changed)
 
     def ask(self, do: str, **asked: object) -> dict[str, Any]:
-        return asyncio.run(self.process._answer({"do": do, "account": "house", **asked}))
+        return asyncio.run(
+            ControlSocket(self.home, self.process._answer, 1.0)._answered(
+                {"do": do, "account": "house", **asked}
+            )
+        )
 
     def begin(self, run_id: str, **changed: Any) -> dict[str, Any]:
-        return self.ask("begin", **self.order(run_id, **changed).to_json())
+        return self.ask("begin", **asdict(self.order(run_id, **changed)))
 
     @property
     def run_id(self) -> str:
@@ -102,13 +108,13 @@ def test_a_run_is_ordered_in_the_folder_of_the_labs_own_runs_alone(
     (owner.runs / "link").symlink_to(owner.home)
     if isinstance(value, str):
         value = value.replace("{runs}", str(owner.runs)).replace("{home}", str(owner.home))
-    asked = {**owner.order(ONE).to_json(), name: value}
+    asked = {**asdict(owner.order(ONE)), name: value}
     refused = owner.ask("begin", **asked)
     assert (refused["ok"], refused["code"]) == (False, "bad_order")
     assert name in refused["error"]
     assert owner.run_id == ""
     whole = owner.order(ONE, seed=3, resume_from={"session_id": OTHER, "checkpoint_id": "c"})
-    assert order_from_json(whole.to_json(), owner.home) == whole
+    assert order_from_json(asdict(whole), owner.home) == whole
     (owner.home / HOUSE_FILE).unlink()
     assert owner.begin(ONE)["code"] == "bad_order", "no house has runs here"
 

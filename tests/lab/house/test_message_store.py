@@ -9,7 +9,7 @@ import pytest
 
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
-from labharness.lab.house.house_commands import session_created
+from labharness.lab.house.intake import session_created
 from labharness.lab.house.message_store import FILE, MessageStore, Receipt, keep_message
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage, encode

@@ -23,7 +23,7 @@ LATE = {"error_code": "timeout", "error_message": "nothing was heard"}
 def run(kept: Kept) -> str:
     """A task at work whose lab bounds its silence."""
     kept.journal.close()
-    kept.open(retry=RetryPolicy(2, inactivity_timeout_s=SILENT_S))
+    kept.open(retries=RetryPolicy(2, inactivity_timeout_s=SILENT_S))
     name = kept.house.submit(message("k")).task_id
     while kept.status(name) != "running":
         kept.turn()

@@ -18,6 +18,7 @@ from labharness.lab.house import start
 from labharness.lab.house.line_owner import LineOwnerProcess
 from labharness.lab.house.orders import RunOrder
 from labharness.lab.house.start import NotUp, bring_up, take_down
+from labharness.lab.wiring.control import ControlSocket
 from rig import SHORT_LINE
 
 OWNER, HOUSE = "line-owner", "house"
@@ -65,7 +66,7 @@ class Processes:
             }
         if self.owner is None:
             raise NoOwner("no line owner")
-        answer = asyncio.run(self.owner._answer(asked))
+        answer = asyncio.run(ControlSocket(Path(), self.owner._answer, 1.0)._answered(asked))
         return {**answer, "pid": self.pids[OWNER]}
 
     def begin(self) -> bool:

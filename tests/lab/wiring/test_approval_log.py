@@ -14,8 +14,7 @@ from commands import say, submit, wrote
 from labharness.core.clock import Clock, VirtualLoop, run, wall_clock_utc
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab, LabPlan
-from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, Persons
-from labharness.lab.wiring.decisions import BadDecision, Decision
+from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, BadDecision, Decision, Persons
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.approval import ApprovalRequest, Approved
 from requested import LAB, hot, request, waiting

@@ -15,8 +15,7 @@ import pytest
 from commands import COMMAND, TIMEOUT_S, say, submit, wrote
 from labharness.journal.reading import read
 from labharness.lab import Lab
-from labharness.lab.wiring.approvals import ApprovalFolder
-from labharness.lab.wiring.decisions import BadDecision, Decision
+from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Decision
 from labharness.work.admission.approval import Approved
 from platforms import unix
 from requested import LAB, hot, request, waiting

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from commands import ROOT, say
 from labharness.core.files.signing_key import BadKey, make_key, read_key
 from labharness.lab import read_lab
-from labharness.lab.wiring.approvals import ApprovalFolder
-from labharness.lab.wiring.decisions import BadDecision, Decision
+from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Decision
 from labharness.work.admission.approval import (
     Approved,
     Approver,

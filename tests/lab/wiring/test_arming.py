@@ -96,8 +96,7 @@ def test_a_line_whose_instrument_falls_silent_after_prepare_is_not_armed_and_say
 ) -> None:
     async def play() -> str:
         async with simulated_lab.on(plan).opened() as lab:
-            again = lab.line._reconnecting
-            perform = again.carry_out
+            perform = lab.line.perform
 
             async def perform_and_cut(command: Command) -> Outcome:
                 outcome = await perform(command)
@@ -105,7 +104,7 @@ def test_a_line_whose_instrument_falls_silent_after_prepare_is_not_armed_and_say
                     cut("heat")(lab)
                 return outcome
 
-            again.carry_out = perform_and_cut  # to cut in between
+            lab.line.perform = perform_and_cut  # type: ignore[method-assign] # to cut in between
             with pytest.raises(NotArmed) as why:
                 await lab.line.arm(SAFE_TABLE)
             assert lab.line.memory.mode is Mode.DISARMED
@@ -121,8 +120,7 @@ def test_a_line_is_not_armed_by_a_prepare_that_nothing_shows(
 ) -> None:
     async def play() -> str:
         async with simulated_lab.on(plan).opened() as lab:
-            again = lab.line._reconnecting
-            perform = again.carry_out
+            perform = lab.line.perform
 
             async def perform_unseen(command: Command) -> Outcome:
                 outcome = await perform(command)
@@ -130,7 +128,7 @@ def test_a_line_is_not_armed_by_a_prepare_that_nothing_shows(
                     return Outcome(command, ending, None, "nobody saw it")
                 return outcome
 
-            again.carry_out = perform_unseen  # to end it otherwise
+            lab.line.perform = perform_unseen  # type: ignore[method-assign] # to end it otherwise
             with pytest.raises(NotArmed) as why:
                 await lab.line.arm(SAFE_TABLE)
             assert lab.line.memory.mode is Mode.DISARMED

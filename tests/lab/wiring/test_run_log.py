@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import say
-from labharness.lab.wiring.run_log import run_log
+from labharness.lab.wiring.runs import run_log
 from rig import EXAMPLE, SHORT_LINE
 
 SENT = (

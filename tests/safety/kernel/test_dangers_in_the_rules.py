@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -17,7 +16,6 @@ from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
 from labharness.lab.operate.idle_line import NotReset, reset
 from labharness.line.events import Events
 from labharness.line.exchanges import Exchanges
-from labharness.line.poll import Monitor
 from labharness.line.trip_response import TripResponse
 from labharness.safety.guard import GuardCore, Latch, SafeFrame
 from labharness.safety.guard.shell import LoopGuard
@@ -377,14 +375,15 @@ def test_a_retry_ends_when_a_worse_procedure_is_in_force(short_plan: LabPlan) ->
                 )
             return {}
 
-        monitor = SimpleNamespace(
-            memory=memory, guard=guard, loop=loop, events=Events(), note=lambda kind, body: None
-        )
         trip_response = TripResponse(
-            monitor=cast("Monitor", monitor),
-            instruments=short_plan.by_name,
+            memory=memory,
+            guard=cast("LoopGuard", guard),
+            instruments={each.name: each for each in short_plan.instruments},
+            loop=loop,
+            note=lambda kind, body: None,
             read=blind,
             wake=lambda: None,
+            events=Events(),
         )
         trip_response.trip(Trip(Cause.INTERLOCK_LOST, mild, "box.lid_shut", 0.0, loop.time(), ""))
         await trip_response.verified()

@@ -10,8 +10,7 @@ import pytest
 
 from labharness.core.clock import Clock, VirtualLoop, run
 from labharness.lab.wiring import approvals
-from labharness.lab.wiring.approvals import ApprovalFolder, Persons
-from labharness.lab.wiring.decisions import BadDecision
+from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Persons
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.approval import ApprovalRequest, Approved
 

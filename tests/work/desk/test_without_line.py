@@ -146,14 +146,14 @@ def test_what_may_not_be_asked_is_rejected_with_its_reason_and_a_terminal_fact(
 def test_an_abort_ends_it_at_once(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     thread = Thread(target=run.execute)
-    run_told = run._tell
+    run_told = run.tell
 
     def tell(kind: str, data: Mapping[str, Any]) -> None:
         run_told(kind, data)
         if kind == "task_accepted":
             run.abort("enough")
 
-    run._tell = tell
+    run.tell = tell
     thread.start()
     thread.join(20)
     assert not thread.is_alive()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labharness.lab.house.spoken import COMMANDS_BY_WORD
+from labharness.lab.house.spoken import command_of
 from labharness.work.task.commands import (
     ANSWER_S,
     COMMANDS,
@@ -188,10 +188,10 @@ def test_an_operator_s_word_for_a_task_changes_what_it_names_and_its_turn(lab: T
         lab(ReportStatus(task_id=each, to="queued"))
     assert [each.task_id for each in waiting(lab.tasks)] == ["first", "second"]
     asked = {"task_id": "second", "priority": "urgent", "title": "Ann's", "by": "olga"}
-    assert lab(COMMANDS_BY_WORD["update"](asked, ""), OLGA) == ""
+    assert lab(command_of("update", asked), OLGA) == ""
     assert [each.task_id for each in waiting(lab.tasks)] == ["second", "first"]
     assert (lab["second"].title, lab["second"].objective) == ("Ann's", "grow")
-    nothing = COMMANDS_BY_WORD["update"]({"task_id": "second", "by": "olga"}, "")
+    nothing = command_of("update", {"task_id": "second", "by": "olga"})
     assert lab(nothing, OLGA) == "bad_field"
 
 
