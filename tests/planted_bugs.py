@@ -250,8 +250,8 @@ PLANTED = (
     PlantedBug(
         "reset though its cause stands",
         "labharness.lab.operate.idle_line:reset.open_latch",
-        "if active:\n    raise NotReset(Text('reset.stands', active=active))",
-        "if False:\n    raise NotReset(Text('reset.stands', active=active))",
+        "if active:\n    raise NotReset('reset.stands', active=active)",
+        "if False:\n    raise NotReset('reset.stands', active=active)",
         "tests/lab/operate/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas leak]",
         promise=14,

@@ -8,7 +8,7 @@ HOURS = "tests/core/vocabulary/test_hours.py::"
 RIGHTS = "tests/work/admission/test_policy.py::"
 POLICY = "tests/work/desk/test_policy_of_a_caller.py::"
 DESK = "tests/lab/house/test_desk_work.py::"
-FILES = "labharness.lab.house.desk_work:LabFiles"
+FILES = "labharness.lab.house.screening:LabFiles"
 
 IN_THE_RIGHTS = (
     PlantedBug(
