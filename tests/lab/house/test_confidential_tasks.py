@@ -11,51 +11,24 @@ import pytest
 from canary import CANARY, found_in
 from commands import say
 from confidential import CALLER, PAPER, confidential_lab, confidential_task
-from labharness.core.clock import Chance, pause, steady_s, wall_clock_utc
+from house_kept import DeskHouse
+from labharness.core.clock import steady_s
 from labharness.journal.encryption import KeyMissing
-from labharness.lab import read_lab
 from labharness.lab.house.access import abort_session
-from labharness.lab.house.desk_work import DeskWork
-from labharness.lab.house.house import House
 from labharness.lab.house.intake import forget, read_submission
 from labharness.lab.house.message_store import MessageStore, submit_file
-from labharness.lab.house.orders import RunFolders, TaskRefused
-from labharness.lab.house.screening import LabFiles, needs_of
+from labharness.lab.house.orders import TaskRefused
 from labharness.protocols.hcp.codec import HcpMessage, NotHcp
 from labharness.work.admission.confidential import Way
-from labharness.work.task.house import HouseJournal
 from labharness.work.task.jobs import BadJob
 from labharness.work.task.record import Task
-from line_world import LineWorld
 
 
-class Desk:
-    """A house with its desk, and a line owner that is away."""
+class Desk(DeskHouse):
+    """A house of a lab that may have a key for confidential data."""
 
     def __init__(self, folder: Path, *, keyed: bool) -> None:
-        self.folder = folder
-        self.lab = confidential_lab(folder / "lab", keyed=keyed)
-        self.home = folder / "state"
-        (self.home / "tasks").mkdir(parents=True)
-        self.files = LabFiles(self.lab)
-        self.journal = HouseJournal(self.home / "house.sqlite")
-        self.line = LineWorld(1)
-        self.line.up = False
-        self.desk = DeskWork(self.files)
-        self.house = House(
-            self.journal,
-            self.line,
-            RunFolders(folder / "runs"),
-            self.home,
-            lab="lab",
-            now_s=lambda: wall_clock_utc().timestamp(),
-            new_id=Chance(None).uuid4,
-            receive=self.files.received,
-            data_key=self.files.data_key,
-            needs_no_line=self.files.needs_no_line,
-            needs=needs_of(read_lab(self.lab)),
-            desk=self.desk,
-        )
+        super().__init__(folder, confidential_lab(folder / "lab", keyed=keyed), folder / "state")
 
     def submit(self, key: str, payload: dict[str, Any], way: Way = "local") -> str:
         body = {
@@ -69,11 +42,11 @@ class Desk:
         return self.house.submit(json.dumps(body).encode(), via="amqp", way=way).task_id
 
     def ended(self, task_id: str) -> Task:
-        until_s = steady_s() + 30.0
-        while self.house.tasks.by_id[task_id].status not in ("completed", "failed", "cancelled"):
-            assert steady_s() < until_s
+        def is_over() -> bool:
             self.house.step()
-            pause(0.02)
+            return self.house.tasks.by_id[task_id].status in ("completed", "failed", "cancelled")
+
+        self.until(is_over)
         return self.house.tasks.by_id[task_id]
 
     def answer(self, task_id: str) -> HcpMessage:

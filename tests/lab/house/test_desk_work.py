@@ -10,24 +10,21 @@ from typing import Any
 import pytest
 
 from commands import say
-from labharness.core.clock import Chance, pause, steady_s, wall_clock_utc
+from house_kept import DeskHouse
+from labharness.core.clock import Chance, pause
 from labharness.journal.chain import Record
 from labharness.lab import read_lab
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.house import screening
 from labharness.lab.house.access import abort_session
-from labharness.lab.house.desk_work import DeskWork
-from labharness.lab.house.house import House
 from labharness.lab.house.intake import Submitted
 from labharness.lab.house.message_store import MessageStore
 from labharness.lab.house.orders import RunFolders
-from labharness.lab.house.screening import LOOK_S, LabFiles, needs_of
+from labharness.lab.house.screening import LOOK_S, LabFiles
 from labharness.protocols.hcp.codec import decode
 from labharness.work.capability.document_analysis import supervised
 from labharness.work.task.commands import CancelTask, TaskActor
-from labharness.work.task.house import HouseJournal
-from line_world import LineWorld
 from rig import HERE
 from up_lab import Up, until
 
@@ -40,35 +37,15 @@ PLACES = 4
 """The declared ``concurrent_limit`` of the capability."""
 
 
-class Desk:
-    """A house with a desk on a folder, and a line owner that is away."""
+class Desk(DeskHouse):
+    """A house with a desk on a folder, which may be opened again."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.lab = folder / "lab" / "lab.toml"
-        if not self.lab.exists():
-            shutil.copytree(LAB, self.lab.parent)
-        self.home = read_lab(self.lab).state_dir
-        (self.home / "tasks").mkdir(parents=True, exist_ok=True)
-        self.journal = HouseJournal(self.home / "house.sqlite")
-        self.line = LineWorld(1)
-        self.line.up = False
-        files = LabFiles(self.lab)
+        lab = folder / "lab" / "lab.toml"
+        if not lab.exists():
+            shutil.copytree(LAB, lab.parent)
         self.news: list[list[str]] = []
-        self.desk = DeskWork(files, self.hear, self.hear)
-        self.house = House(
-            self.journal,
-            self.line,
-            RunFolders(folder / "runs"),
-            self.home,
-            lab="lab",
-            now_s=lambda: wall_clock_utc().timestamp(),
-            new_id=Chance(None).uuid4,
-            receive=files.received,
-            needs_no_line=files.needs_no_line,
-            needs=needs_of(read_lab(self.lab)),
-            desk=self.desk,
-        )
+        super().__init__(folder, lab)
 
     def hear(self) -> None:
         self.news.append(self.answers())
@@ -90,12 +67,6 @@ class Desk:
     def status(self, task_id: str) -> str:
         self.house.step()
         return self.house.tasks.by_id[task_id].status
-
-    def until(self, holds: Callable[[], bool], most_s: float = 30.0) -> None:
-        until_s = steady_s() + most_s
-        while not holds():
-            assert steady_s() < until_s
-            pause(0.02)
 
     def statuses(self) -> list[str]:
         self.house.step()

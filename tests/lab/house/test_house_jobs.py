@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from house_kept import house_of
+from house_kept import Kept
 from labharness.lab.house.jobs import job_file
 from labharness.lab.house.orders import OwnerStatus, TaskRefused
 from labharness.work.task.facts import TaskFact
@@ -52,23 +52,10 @@ class RealLine(LineWorld):
         return found and replace(found, speed=1.0)
 
 
-class Lab:
+class Lab(Kept):
     """A house with its line, opened again whenever it dies."""
 
-    def __init__(self, home: Path) -> None:
-        (home / "tasks").mkdir()
-        self.home, self.world, self.now_s, self.minted = home, RealLine(1), 1000.0, 0
-        self.told: list[str] = []
-        Mortal.left = -1
-        self.open()
-
-    def open(self) -> None:
-        self.journal = Mortal(self.home / "house.sqlite")
-        self.house = house_of(self)
-
-    def mint(self) -> str:
-        self.minted += 1
-        return f"id-{self.minted}"
+    line_of, journal_of = RealLine, Mortal
 
     def alive(self, work: Callable[[], object]) -> None:
         try:
@@ -95,6 +82,7 @@ class Lab:
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
+    Mortal.left = -1
     return Lab(tmp_path)
 
 

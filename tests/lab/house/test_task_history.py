@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from labharness.lab.house.house import House
+from house_kept import Kept
 from labharness.work.task import facts as f
-from labharness.work.task.house import HouseJournal
 from labharness.work.task.kept import read_history
-from line_world import LineWorld, message
+from line_world import message
 from task_history import faults_of
 
 Facts = list[f.TaskFact]
@@ -21,24 +20,11 @@ Spoil = Callable[[Facts], Facts]
 def honest(tmp_path_factory: pytest.TempPathFactory) -> tuple[Facts, list[str]]:
     """Return the facts of three tasks that a house has carried out, and their ids."""
     home = tmp_path_factory.mktemp("house")
-    (home / "tasks").mkdir()
-    world, now, ids = LineWorld(3), [1000.0], iter(range(1000))
-    journal = HouseJournal(home / "house.sqlite")
-    house = House(
-        journal,
-        world,
-        world,
-        home,
-        lab="lab",
-        now_s=lambda: now[0],
-        new_id=lambda: f"id-{next(ids)}",
-    )
-    names = [house.submit(message(f"k{number}")).task_id for number in range(3)]
+    kept = Kept(home, 3)
+    names = [kept.house.submit(message(f"k{number}")).task_id for number in range(3)]
     for _ in range(60):
-        now[0] += 1.0
-        house.step()
-        world.turn()
-    journal.close()
+        kept.turn()
+    kept.journal.close()
     return [fact for _, fact, _, _ in read_history(Path(home / "house.sqlite"))], names
 
 

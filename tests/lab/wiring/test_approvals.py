@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -182,18 +181,6 @@ def test_a_line_made_safe_while_its_run_waits_is_latched_and_both_terminals_are_
 
 # ---- the folder itself, at any hour
 
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-class At:
-    """World time, moved by hand."""
-
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> datetime:
-        return self.now
-
 
 def test_who_may_not_look_is_not_told_that_nothing_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -218,24 +205,6 @@ def test_r5_takes_two_persons_and_one_of_them_twice_is_one(tmp_path: Path) -> No
     assert isinstance(folder.verdict(name, asked), str)
     folder.decide(name, "Barbara", "y", agrees=True, account="b")
     assert isinstance(folder.verdict(name, asked), Approved)
-
-
-def test_an_agreement_and_a_request_count_for_a_day(tmp_path: Path) -> None:
-    at = At()
-    folder = ApprovalFolder(tmp_path, at)
-    name = folder.ask(request())
-    folder.decide(name, "Ada", "y", agrees=True, account="a")
-    at.now = NOON + timedelta(hours=23)
-    folder.ask(request())  # asked again: the request is fresh, what was said of it is not
-    at.now = NOON + timedelta(hours=25)
-    assert isinstance(folder.verdict(name, request()), str)
-    at.now = NOON + timedelta(hours=48)
-    assert folder.pending() == ()
-    folder.ask(request())
-    assert folder.read(name).decisions == ()
-    history = (tmp_path / "approvals.jsonl").read_text("utf-8")
-    assert "expired" in history
-    assert "Ada" in history
 
 
 @pytest.mark.parametrize(
@@ -315,15 +284,6 @@ def test_a_request_that_nobody_here_wrote_is_one_plain_error(tmp_path: Path, tex
     with pytest.raises(BadDecision, match="cannot be read"):
         folder.read(name)
     assert folder.pending() == ()
-
-
-def test_an_agreement_from_a_time_that_has_not_come_does_not_count(tmp_path: Path) -> None:
-    at = At()
-    folder = ApprovalFolder(tmp_path, at)
-    name = folder.ask(request())
-    folder.decide(name, "Ada", "y", agrees=True, account="a")
-    at.now = NOON - timedelta(minutes=5)
-    assert isinstance(folder.verdict(name, request()), str)
 
 
 @pytest.mark.promise(24)
