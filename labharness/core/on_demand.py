@@ -6,6 +6,7 @@ A small client and the guard process then start with no more than they need.
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 
 
 def on_demand(package: str, *modules: str) -> Callable[[str], object]:
@@ -17,7 +18,8 @@ def on_demand(package: str, *modules: str) -> Callable[[str], object]:
     """
 
     def loaded(name: str) -> object:
-        for each in () if name in modules or name.startswith("__") else modules:
+        is_module = name.startswith("__") or find_spec(f"{package}.{name}") is not None
+        for each in () if is_module else modules:  # the import then takes the module itself
             module = import_module(f"{package}.{each}")
             found = getattr(module, name, None)
             elsewhere = isinstance(found, type) and found.__module__ != module.__name__

@@ -1,15 +1,14 @@
 """The only home of time, ids, chance and entropy.
 
-Names that need asyncio are imported at their first use: the guard process runs without asyncio.
+Each name is imported at its first use: the guard process runs without asyncio.
 """
 
 from typing import TYPE_CHECKING
 
-from labharness.core.clock.chance import Chance
-from labharness.core.clock.process import monotonic_ns, pause, steady_s, utc_text, wall_clock_utc
 from labharness.core.on_demand import on_demand
 
 if TYPE_CHECKING:
+    from labharness.core.clock.chance import Chance
     from labharness.core.clock.loops import (
         Deadlock,
         PacedLoop,
@@ -20,6 +19,13 @@ if TYPE_CHECKING:
         poster,
         run,
     )
+    from labharness.core.clock.process import (
+        monotonic_ns,
+        pause,
+        steady_s,
+        utc_text,
+        wall_clock_utc,
+    )
     from labharness.core.clock.times import VIRTUAL_EPOCH, Clock
 
-__getattr__ = on_demand(__name__, "loops", "times")
+__getattr__ = on_demand(__name__, "process", "chance", "loops", "times")

@@ -4,7 +4,7 @@ import argparse
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,7 +54,9 @@ def submit(chosen: argparse.Namespace) -> int:
     with _caller(chosen) as caller:
         _, payload = read_submit(Path(chosen.task))
         message_id = chosen.key or Chance(None).uuid4()
-        fresh = not _is_known(caller, message_id)
+        fresh = True
+        with suppress(UnknownTask):
+            fresh = caller.task(message_id).message_id != message_id
         body = payload.model_dump(by_alias=True, exclude_unset=True)
         caller.submit(chosen.callee, body, message_id=message_id, within_s=chosen.within)
         task = caller.received(message_id, chosen.within)
@@ -69,13 +71,6 @@ def submit(chosen: argparse.Namespace) -> int:
         elif not (chosen.wait or task.end):
             say(json.dumps({**told, "fresh": fresh}))
         return _followed(caller, task, chosen) if chosen.wait or task.rejected else EXIT_COMPLETED
-
-
-def _is_known(caller: SyncCaller, message_id: str) -> bool:
-    try:
-        return caller.task(message_id).message_id == message_id
-    except UnknownTask:
-        return False
 
 
 def watch(chosen: argparse.Namespace) -> int:

@@ -122,10 +122,9 @@ def _this_labharness() -> str:
     commit = ""
     if (root / ".git").exists():
         with suppress(OSError, subprocess.SubprocessError):
-            command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"]
-            told = subprocess.check_output(
-                command, stderr=subprocess.DEVNULL, text=True, timeout=GIT_S_MAX
-            )
+            git = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"]
+            quiet = subprocess.DEVNULL
+            told = subprocess.check_output(git, stderr=quiet, text=True, timeout=GIT_S_MAX)
             commit = f" {told.strip()}"
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return f"labharness {version('labharness')}{commit}, {python}"

@@ -89,9 +89,8 @@ def set(chosen: argparse.Namespace) -> int:  # named like its row
         found = read_owner(plan.state_dir)
         if owner is not None and found is not None and found.does:  # it drives nothing
             owner.close()
-            raise CommandFailed(
-                "hand.not_set", channel=chosen.channel, why=f"{found}{found.advice}"
-            )
+            why = f"{found}{found.advice}"
+            raise CommandFailed("hand.not_set", channel=chosen.channel, why=why)
         if owner is not None:
             if chosen.attend:
                 warn(Text("hand.set_there"))

@@ -24,7 +24,7 @@ from labharness.faces.cli.show import (
     warn,
     with_lab,
 )
-from labharness.lab import LabPlan, read_lab
+from labharness.lab import read_lab
 from labharness.lab.config.hazards import record_proof
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.usable import unsigned, unusable
@@ -40,7 +40,40 @@ def lab_check(chosen: argparse.Namespace) -> int:
     """Check a lab's files; with ``--connect`` also whether its instruments answer."""
     with with_lab(chosen, "cli.state_at") as plan:
         lab_facts_of(plan)  # reads callers and approvals
-        return _check(plan, connect=chosen.command == "lab" and chosen.connect)
+        instruments, ports = len(plan.instruments), len(plan.file.port)
+        say(Text("cli.lab", path=str(plan.path), instruments=instruments, ports=ports))
+        say(Text("cli.lab_digest", digest=plan.lab_digest))
+        say(Text("cli.envelope_digest", digest=plan.envelope_digest))
+        say(Text("cli.port_columns"))
+        for cost in port_costs(plan.instruments, plan.timings, plan.procedures()):
+            each_s = f"{cost.poll_s:6.3f} s   {cost.longest_s:13.3f} s   {cost.safe_s:9.3f} s"
+            say(f"{cost.port:14} {each_s}")
+        for warning in plan.warnings():
+            say(Text("cli.warning", what=warning))
+        if plan.names_on_trust:
+            say(Text("cli.warning", what=Text("approvers.only_names")))
+        findings = [*plan.check(), *unusable(plan)]
+        if plan.data_key is not None:
+            try:
+                read_data_key(plan.data_key)
+            except BadKey as why:
+                findings.append(Finding("data", str(why)))
+        findings += [
+            Finding("approvals", Text("cli.not_there", path=str(plan.beside(path))))
+            for path in unsigned(plan)
+        ]
+        if chosen.command == "lab" and chosen.connect:
+            for name, found, trouble in idle_line.identify(plan):
+                if trouble:
+                    findings.append(Finding(name, trouble))
+                else:
+                    say(f"{name:14} {found}")
+        for finding in findings:
+            say(Text("cli.finding", where=finding.where, what=finding.what))
+            for line in in_language(finding.paste, TERMINAL.language).splitlines():
+                say(f"    {line}")
+        say(counted(len(findings)))
+        return EXIT_FAILED if findings else EXIT_COMPLETED
 
 
 envelope_check = lab_check
@@ -66,43 +99,6 @@ def lab_key(chosen: argparse.Namespace) -> None:
     make_data_key(path)
     say(Text("key.data_made", path=str(path)))
     say(f"[data]\nkey = {json.dumps(str(path.absolute()), ensure_ascii=False)}")
-
-
-def _check(plan: LabPlan, *, connect: bool) -> int:
-    instruments, ports = len(plan.instruments), len(plan.file.port)
-    say(Text("cli.lab", path=str(plan.path), instruments=instruments, ports=ports))
-    say(Text("cli.lab_digest", digest=plan.lab_digest))
-    say(Text("cli.envelope_digest", digest=plan.envelope_digest))
-    say(Text("cli.port_columns"))
-    for cost in port_costs(plan.instruments, plan.timings, plan.procedures()):
-        each_s = f"{cost.poll_s:6.3f} s   {cost.longest_s:13.3f} s   {cost.safe_s:9.3f} s"
-        say(f"{cost.port:14} {each_s}")
-    for warning in plan.warnings():
-        say(Text("cli.warning", what=warning))
-    if plan.names_on_trust:
-        say(Text("cli.warning", what=Text("approvers.only_names")))
-    findings = [*plan.check(), *unusable(plan)]
-    if plan.data_key is not None:
-        try:
-            read_data_key(plan.data_key)
-        except BadKey as why:
-            findings.append(Finding("data", str(why)))
-    findings += [
-        Finding("approvals", Text("cli.not_there", path=str(plan.beside(path))))
-        for path in unsigned(plan)
-    ]
-    if connect:
-        for name, found, trouble in idle_line.identify(plan):
-            if trouble:
-                findings.append(Finding(name, trouble))
-            else:
-                say(f"{name:14} {found}")
-    for finding in findings:
-        say(Text("cli.finding", where=finding.where, what=finding.what))
-        for line in in_language(finding.paste, TERMINAL.language).splitlines():
-            say(f"    {line}")
-    say(counted(len(findings)))
-    return EXIT_FAILED if findings else EXIT_COMPLETED
 
 
 def arm(chosen: argparse.Namespace) -> int:
@@ -191,8 +187,7 @@ def hazards_list(chosen: argparse.Namespace) -> int:
     for row in plan.hazards.hazard:
         why = row.missing(today)
         missing += bool(why)
-        tested: str = Text("cli.never")
-        last = row.last_proof(today)
+        tested, last = Text("cli.never"), row.last_proof(today)
         if last:
             by = last.by or Text("cli.by_table")
             tested = Text("cli.tested_by", day=str(last.day), by=by)

@@ -68,15 +68,9 @@ def prediction_lines(found: Mapping[str, Any]) -> Iterator[str]:
             values = [value for _, value in points]
             unit = found["units"][channel]
             relative, absolute = found["bands"].get(unit, (0.0, 0.0))
-            band = relative * max(values) + absolute
-            yield Text(
-                "cli.predicted",
-                channel=f"{channel:26}",
-                low=min(values),
-                high=max(values),
-                unit=unit,
-                band=band,
-            )
+            low, high, name = min(values), max(values), f"{channel:26}"
+            band = relative * high + absolute
+            yield Text("cli.predicted", channel=name, low=low, high=high, unit=unit, band=band)
     for gas, volume_cm3 in found["gas_used_cm3"].items():
         yield Text("cli.gas_used", gas=f"{gas:26}", litres=volume_cm3 / 1000)
     language, stage = TERMINAL.language, ""

@@ -120,11 +120,9 @@ def journal_access(chosen: argparse.Namespace) -> None:
     folder, count = journal_in(Path(chosen.folder)).parent, 0
     with looking(folder, CommandFailed):
         for one in access_log.grants(folder):
-            at, reader, name, own, reason = one.at, one.approved, one.by, one.account, one.reason
+            at, reader, name, own, why = one.at, one.approved, one.by, one.account, one.reason
             how = Text("cli.signed") if one.signature else Text("cli.on_trust")
-            say(
-                Text("cli.grant", at=at, reader=reader, name=name, account=own, how=how, why=reason)
-            )
+            say(Text("cli.grant", at=at, reader=reader, name=name, account=own, how=how, why=why))
         for each in access_log.accesses(folder):
             at, data_class, reader = each.at, each.data_class, each.reader
             via, what = each.via, each.what

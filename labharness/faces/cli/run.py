@@ -31,7 +31,6 @@ from labharness.faces.cli.tasks import follow, submit_to_house
 from labharness.faces.report.words import phase_text
 from labharness.instruments.link.conversation import is_up
 from labharness.journal.reading import run_header
-from labharness.lab import LabPlan
 from labharness.lab.wiring.operators import TerminalOperator
 from labharness.lab.wiring.tasks import RunResult, TaskRun, lab_facts_without_line
 from labharness.protocols.hcp import answers
@@ -51,8 +50,12 @@ def run(chosen: argparse.Namespace) -> int:
     try:
         submit, payload = read_submit(Path(chosen.task))
         plan = chosen_lab(chosen.lab)
-        if is_up(plan.state_dir):
-            return _attached(plan, chosen)
+        if is_up(plan.state_dir):  # its house runs the task, and this command stays until its end
+            own = (chosen.out, chosen.resume, chosen.approval_timeout)
+            if any(own) or chosen.speed is not None:
+                raise BadUse("house.attached")
+            answer = submit_to_house(plan, Path(chosen.task), chosen.seed)
+            return follow(plan, answer["task_id"], chosen.json)
         earlier = Path(chosen.resume) if chosen.resume else None
         if earlier is not None:
             payload = payload.model_copy(update={"resume_from": _newest_checkpoint(earlier)})
@@ -101,15 +104,6 @@ def run(chosen: argparse.Namespace) -> int:
     if result.watches and (result.cooled is None or not result.cooled.safe):
         return EXIT_FAILED
     return EXITS[result.message.type]
-
-
-def _attached(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    """Let the house of this lab run the task, and stay until its end."""
-    own = (chosen.out, chosen.resume, chosen.approval_timeout)
-    if any(own) or chosen.speed is not None:
-        raise BadUse("house.attached")
-    answer = submit_to_house(plan, Path(chosen.task), chosen.seed)
-    return follow(plan, answer["task_id"], chosen.json)
 
 
 @dataclass

@@ -159,17 +159,15 @@ def tasks_result(chosen: argparse.Namespace) -> int:
 
 def _answered(place: LabAddress, task: Task, message: "HcpMessage | None", as_json: bool) -> int:
     """Print an answer; a task that was rejected on receipt has no run, and so no folder."""
-    from labharness.faces.cli.answer_said import print_files, print_message, report_run
-    from labharness.protocols.hcp.codec import encode
+    from labharness.faces.cli.answer_said import print_files, report_run, say_answer
 
-    if message is not None and as_json:
-        say(encode(message).decode())
-    elif message is not None:
-        if task.attempts:
-            report_run(_folder(place, task))
-        print_message(message, task.task_family)
-        if task.attempts:
-            print_files(_folder(place, task))
+    if message is not None:
+        folder = _folder(place, task) if task.attempts and not as_json else None
+        if folder is not None:
+            report_run(folder)
+        say_answer(message, task.task_family, as_json)
+        if folder is not None:
+            print_files(folder)
     rejected = task.status == "failed" and task.started_at_s is None
     return EXIT_REJECTED if rejected else ENDS.get(task.status, EXIT_FAILED)
 
@@ -263,14 +261,12 @@ def ask_of_file(place: LabAddress, path: Path, **asked: object) -> dict[str, Any
 
 def follow(place: LabAddress, task_id: str, as_json: bool) -> int:
     """Show a task until its end, then its answer; return the exit code of its end."""
-    shown = ""
+    shown, short = "", task_id[:ID_CHARACTERS]
     while True:
         task = kept_tasks(place).by_id[task_id]
-        line: str = Text("house.done", task_id=task_id[:ID_CHARACTERS], status=task.status)
+        line = Text("house.done", task_id=short, status=task.status)
         if state := _doing(task):
-            line = Text(
-                "house.done_why", task_id=task_id[:ID_CHARACTERS], status=task.status, why=state
-            )
+            line = Text("house.done_why", task_id=short, status=task.status, why=state)
         if line != shown and not as_json:
             complain(line)
             shown = line

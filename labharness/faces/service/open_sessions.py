@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 
-from labharness.lab.house.sessions import session_of
+from labharness.lab.house.access import session_of
 from labharness.work.task.record import Attempt, Task, Tasks
 from labharness.work.task.states import TERMINAL
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import CodedError, Text
-from labharness.instruments.link.identity import LinkAddress, LinkIdentity, identify
 
 if TYPE_CHECKING:
+    from labharness.instruments.link.identity import LinkAddress, LinkIdentity
     from labharness.safety.guard.port_records import PortLatch
 
 DEFAULT_LAB: Final = "labs/cvd_mos2/lab.toml"
@@ -50,7 +50,7 @@ class LabAddress:
     path: Path
     lab_id: str
     state_dir: Path
-    ports: tuple[LinkAddress, ...] = ()
+    ports: tuple["LinkAddress", ...] = ()
     approvers_file: Path | None = None
 
     @property
@@ -59,12 +59,14 @@ class LabAddress:
         return tuple(each.port for each in self.ports)
 
     @property
-    def addresses(self) -> tuple[LinkAddress, ...]:
+    def addresses(self) -> tuple["LinkAddress", ...]:
         """The names of the real ports; empty where a system has no such locks (Windows)."""
         return self.ports if os.name == "posix" else ()
 
-    def identities(self) -> tuple[LinkIdentity, ...]:
+    def identities(self) -> tuple["LinkIdentity", ...]:
         """Return the names of the real ports on this machine."""
+        from labharness.instruments.link.identity import identify
+
         return tuple(identify(each) for each in self.addresses)
 
     def port_latch(self, ports: Container[str] | None = None) -> "PortLatch | None":
@@ -133,7 +135,9 @@ def read_address(path: Path) -> LabAddress:
     return read_lab(path)  # it says what is wrong
 
 
-def _port(row: Mapping[str, Any]) -> LinkAddress:
+def _port(row: Mapping[str, Any]) -> "LinkAddress":
+    from labharness.instruments.link.identity import LinkAddress
+
     fields = {name: row[name] for name in ("path", "host", "url", "resource") if name in row}
     found = LinkAddress(port=row["name"], tcp_port=row.get("port", 0), **fields)
     if (

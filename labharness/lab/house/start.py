@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from labharness.core.clock import pause, steady_s
+from labharness.core import clock
 from labharness.core.files.named import open_own
 from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.instruments.link.conversation import LineControl, NoOwner, house_door, owner_door
@@ -91,7 +91,7 @@ def _started(
     """Return whether a process had to be started; one that leaves is asked to stay."""
     home = plan.state_dir
     log = home / f"{words[0]}.log"
-    pid, until_s = 0, steady_s() + START_S_MAX
+    pid, until_s = 0, clock.steady_s() + START_S_MAX
     while (found := state_of(door, home)) is None or found["leaving"]:
         if found is not None:
             check(found)
@@ -99,9 +99,9 @@ def _started(
                 continue
         elif not pid:
             pid = _spawned((sys.executable, "-m", "labharness.faces.cli", *words), log)
-        if (pid and os.waitpid(pid, os.WNOHANG)[0]) or steady_s() > until_s:
+        if (pid and os.waitpid(pid, os.WNOHANG)[0]) or clock.steady_s() > until_s:
             raise NotUp("house.did_not_start", what=words[0], log=str(log), why=_end_of(log))
-        pause(LOOK_S)
+        clock.pause(LOOK_S)
     check(found)
     return bool(found["pid"] == pid)
 
@@ -164,8 +164,8 @@ def _leave(door: Door, home: Path) -> dict[str, Any] | None:
 
 
 def _gone(door: Door, home: Path, what: str) -> None:
-    until_s = steady_s() + LEAVE_S_MAX
+    until_s = clock.steady_s() + LEAVE_S_MAX
     while state_of(door, home) is not None:
-        if steady_s() > until_s:
+        if clock.steady_s() > until_s:
             raise NotUp("house.stays", what=what, most_s=LEAVE_S_MAX)
-        pause(LOOK_S)
+        clock.pause(LOOK_S)

@@ -19,11 +19,8 @@ from rig import SHORT_LINE
 
 PAGE = ROOT / "docs" / "reference" / "line-cvd-mos2.md"
 REASON = "source"
-BANDS = (
-    "above",
-    "upto",
-    "below",
-)  # of the channels that a row guards: nothing where it guards none
+# of the channels that a row guards: nothing where it guards none
+BANDS = ("above", "upto", "below")
 OTHER_BOUND = Bound("box.lid_shut", 0.25, 0.75)
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from labharness.core import clock
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link.conversation import NoOwner
 from labharness.lab import read_lab
@@ -112,7 +113,7 @@ def brought_up(found: Processes, speed: float | None) -> str:
         patch.setattr(start, "owner_door", lambda home: found.door(OWNER))
         patch.setattr(start, "house_door", lambda home: found.door(HOUSE))
         patch.setattr(start, "_spawned", found.spawned)
-        patch.setattr(start, "pause", found.look)
+        patch.setattr(clock, "pause", found.look)
         patch.setattr(os, "waitpid", lambda pid, flags: (0, 0))
         try:
             bring_up(LAB, speed, Path("runs"))
@@ -125,7 +126,7 @@ def taken_down(found: Processes) -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start, "owner_door", lambda home: found.door(OWNER))
         patch.setattr(start, "house_door", lambda home: found.door(HOUSE))
-        patch.setattr(start, "pause", found.look)
+        patch.setattr(clock, "pause", found.look)
         return take_down(LAB, stop=False)
 
 
@@ -211,8 +212,8 @@ def test_a_process_that_does_not_leave_is_named(
 ) -> None:
     monkeypatch.setattr(start, "house_door", house)
     monkeypatch.setattr(start, "owner_door", Owning(""))
-    monkeypatch.setattr(start, "pause", lambda seconds: None)
-    monkeypatch.setattr(start, "steady_s", count(0, 10).__next__)
+    monkeypatch.setattr(clock, "pause", lambda seconds: None)
+    monkeypatch.setattr(clock, "steady_s", count(0, 10).__next__)
     with pytest.raises(NotUp) as refused:
         take_down(LAB, stop=False)
     assert refused.value.args[0] == Text("house.stays", what=what, most_s=start.LEAVE_S_MAX)
