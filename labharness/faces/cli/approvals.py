@@ -93,14 +93,9 @@ def _decided(folder: ApprovalFolder, chosen: argparse.Namespace) -> Iterator[str
     agrees = chosen.verb == "approve"
     if agrees and chosen.key and folder.approvers is None:
         raise BadUse("approvers.on_trust")
-    pending = folder.decide(
-        chosen.id,
-        chosen.name,
-        chosen.reason,
-        agrees=agrees,
-        account=account(),
-        sign=signer(chosen.key) if agrees and chosen.key else None,
-    )
+    signs = signer(chosen.key) if agrees and chosen.key else None
+    said = (chosen.id, chosen.name, chosen.reason)
+    pending = folder.decide(*said, agrees=agrees, account=account(), sign=signs)
     request = pending.request
     if not agrees:
         yield Text("cli.rejected_by", id=chosen.id, name=chosen.name)

@@ -127,15 +127,16 @@ def with_tables(lab: str, text: str, names: tuple[str, ...]) -> str:
     """Put the tables into a lab file's text behind that of growths, in place of older ones."""
     for name in TABLES:
         if name in names:
-            lab = re.sub(
-                rf"^\[{re.escape(HOME)}\.{name}\].*\n(?:(?!\[).*\n?)*", "", lab, flags=re.MULTILINE
-            )
+            lab = _table(f"{HOME}.{name}").sub("", lab)
     if "a1g_si" in names:
         lab = re.sub(r"^(?:a1g_si_monolayer|source) *=.*\n", "", lab, flags=re.MULTILINE)
-    return re.sub(
-        rf"^\[{re.escape(HOME)}\].*\n(?:(?!\[).*\n?)*",
-        lambda found: found.group().rstrip("\n") + "\n\n" + text.rstrip("\n") + "\n\n",
-        lab,
-        count=1,
-        flags=re.MULTILINE,
-    )
+
+    def followed(found: re.Match[str]) -> str:
+        return "\n\n".join((found.group().rstrip("\n"), text.rstrip("\n"), ""))
+
+    return _table(HOME).sub(followed, lab, count=1)
+
+
+def _table(name: str) -> re.Pattern[str]:
+    """Return what finds a table of TOML: its heading, and all lines up to the next one."""
+    return re.compile(rf"^\[{re.escape(name)}\].*\n(?:(?!\[).*\n?)*", re.MULTILINE)
