@@ -25,14 +25,16 @@ from labharness.core.clock.loops import finish
 from labharness.core.vocabulary import Cause
 from labharness.core.vocabulary.texts import Text, coded
 from labharness.core.vocabulary.trips import Trip
+from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.journal.reading import read
 from labharness.lab import Lab, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.wiring.tasks import TaskRun, lab_facts_without_line
 from labharness.work.capability import document_analysis
 from labharness.work.capability.document_analysis.source import NotFetched, document_of
-from labharness.work.desk.by_hand import ByHand
+from labharness.work.desk.by_hand import ByHand, Nobody
 from labharness.work.desk.left_behind import left_behind
+from programmed import ANNEAL, prepared, programmed
 from rig import SHORT_LINE, Injection, as_submit, cut, submission
 from task_walk import line
 
@@ -47,6 +49,8 @@ WALKS = (
     "otherwise",
     "resumed",
     "documents",
+    "waited",
+    "programs",
 )
 CUT = cut("spectrometer")
 HERE = re.compile(
@@ -235,8 +239,8 @@ def transcript(folder: Path, walk: str) -> list[tuple[str, list[Any]]]:
         return [each for number, _ in enumerate(OTHERWISE) for each in otherwise(folder, number)]
     if walk == "documents":
         return [each for number, _ in enumerate(DOCUMENTS) for each in document(folder, number)]
-    if walk == "resumed":
-        return list(resumed(folder))
+    if walk in BY_NAME:
+        return list(BY_NAME[walk](folder))
     task, _, seed = walk.rpartition("-")
     return DeskWalk(folder, task, int(seed)).transcript()
 
@@ -266,6 +270,37 @@ def resumed(folder: Path) -> Iterator[tuple[str, list[Any]]]:
     finish(attempts.loop)
     for name in ("first", "second"):
         yield from recorded(folder / name, folder)
+
+
+def waited(folder: Path) -> Iterator[tuple[str, list[Any]]]:
+    """Ask for hydrogen, to which no standing approval agrees, and wait for a person."""
+    plan = replace(read_lab(SHORT_LINE), state_dir=folder / "state")
+    asked = submission(recipe={"hydrogen_sccm": 20})
+    TaskRun(plan, *asked, speed=None, seed=1, out=folder / "run").execute()
+    yield from recorded(folder / "run", folder)
+
+
+def programs(folder: Path) -> Iterator[tuple[str, list[Any]]]:
+    """Store, start, hold and end a program by hand, on a line that a person has prepared."""
+    lines: list[tuple[str, list[Any]]] = []
+
+    async def by_hand() -> None:
+        async with Bench(programmed(folder), folder, state=folder).running() as lab:
+            lab.line.events.on_warning = warned.append
+            await prepared(lab)
+            for act in ("upload", "start", "hold", "reset", "upload"):
+                asked = {"do": "program", "by": "Ann", "instrument": "furnace", "act": act}
+                asked |= {"program": ANNEAL, "reason": "a look"}
+                told = await ByHand(lab.line, Nobody()).answer(asked)
+                lines.append(line(f"{act}: {_said(told)}", [rounded([told, warned])], folder))
+                await lab.line.next_tick()
+
+    warned: list[Text] = []
+    VirtualTime().run(by_hand())
+    yield from lines
+
+
+BY_NAME = {"resumed": resumed, "waited": waited, "programs": programs}
 
 
 def document(folder: Path, number: int) -> Iterator[tuple[str, list[Any]]]:
