@@ -289,13 +289,13 @@ def programs(folder: Path) -> Iterator[tuple[str, list[Any]]]:
             lab.line.events.on_warning = warned.append
             await prepared(lab)
             for act in ("upload", "start", "hold", "reset", "upload"):
-                asked = {"do": "program", "by": "Ann", "instrument": "furnace", "act": act}
-                asked |= {"program": ANNEAL, "reason": "a look"}
+                asked: dict[str, Any] = {"do": "program", "instrument": "furnace", "act": act}
+                asked |= {"by": "Ann", "program": ANNEAL, "reason": "a look"}
                 told = await ByHand(lab.line, Nobody()).answer(asked)
                 lines.append(line(f"{act}: {_said(told)}", [rounded([told, warned])], folder))
                 await lab.line.next_tick()
 
-    warned: list[Text] = []
+    warned: list[str] = []
     VirtualTime().run(by_hand())
     yield from lines
 
