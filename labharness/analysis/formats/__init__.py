@@ -93,7 +93,7 @@ FORMATS: tuple[tuple[Callable[[str, str], bool], Callable[[str], Recording]], ..
     (_is_wire, parse_wire_text),
     (lambda text, head: is_labspec(text), parse_labspec),
 )
-"""How a format is recognised by a text and its first characters, and its reader."""
+"""The test of a text and its first characters that recognises a format, and its reader."""
 
 
 def _parse_text(text: str) -> Recording:

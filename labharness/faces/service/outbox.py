@@ -18,7 +18,7 @@ from labharness.core.clock import Chance, utc_text, wall_clock_utc
 from labharness.faces.service.open_sessions import OpenSessions, is_over
 from labharness.faces.service.session_messages import (
     AFTER,
-    Ending,
+    LostEnd,
     Outgoing,
     SessionState,
     before_closing,
@@ -32,7 +32,7 @@ from labharness.journal import JournalFailed
 from labharness.journal.access_log import AccessNotLogged, data_class_of, log_access
 from labharness.journal.chain import Record
 from labharness.journal.encryption import KeyMissing
-from labharness.lab.house.access import HouseAccess, session_of
+from labharness.lab.house.access import HouseAccess
 from labharness.lab.house.message_store import MESSAGES_MAX, MessageStore
 from labharness.lab.house.orders import RECORDS_MAX, RunFiles, next_records
 from labharness.protocols.hcp.terms import OPEN
@@ -313,7 +313,7 @@ class Outbox:
         gone = unread or not self.runs.begun(session_id)
         left = LeftBehind() if gone else self.left_behind(Path(self.runs.folder(session_id)))
         accepted = self.kept.on_receipt(session_id) is not None
-        ending = Ending(session_id, found, self.new_id, self.timestamp())
+        ending = LostEnd(session_id, found, self.new_id, self.timestamp())
         ends = end_of_lost(task, run, ending, left=left, accepted=accepted)
         self.kept.keep(session_id, "after", *ends)
 

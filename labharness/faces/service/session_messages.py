@@ -159,7 +159,7 @@ def _message(
 
 
 def end_of_lost(
-    task: Task, run: Attempt | None, ending: "Ending", *, left: LeftBehind, accepted: bool
+    task: Task, run: Attempt | None, ending: "LostEnd", *, left: LeftBehind, accepted: bool
 ) -> tuple[HcpMessage, ...]:
     """Return the messages that end a session without a terminal message in its journal.
 
@@ -200,7 +200,7 @@ def closed_already(session_id: str, sequence: int, message_id: str, timestamp: s
     )
 
 
-class Ending:
+class LostEnd:
     """The messages of an end, numbered on from the last event of the journal."""
 
     def __init__(

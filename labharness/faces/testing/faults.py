@@ -106,9 +106,10 @@ def simulated_of(lab: Lab) -> SimulatedLab:
     Raises:
         BadLabFile: The lab has none.
     """
-    if lab.simulated is None:
+    sim_lab = lab.simulated
+    if sim_lab is None:
         raise BadLabFile(f"{lab.plan.path}: this lab has no simulated lab")
-    return lab.simulated
+    return sim_lab
 
 
 def _levels(faults: Any) -> Mapping[str, Level]:  # noqa: ANN401 - each plant has its own class
