@@ -217,7 +217,8 @@ def _prove_reasons(lab: Lab, port: str, left: Sequence[Sent]) -> None:
 
 def _buses(lab: Lab) -> Mapping[str, SimulatedBus]:
     """Return a lab's simulated buses by port; none for real links."""
-    return {} if lab.simulated is None else lab.simulated.buses
+    sim_lab = lab.simulated
+    return {} if sim_lab is None else sim_lab.buses
 
 
 def _requests(lab: Lab, port: str) -> list[Request]:
