@@ -8,7 +8,7 @@ from shutil import copytree
 import pytest
 
 from labharness.analysis.formats.own import parse_own
-from labharness.faces.service.session_messages import Ending, SessionState, end_of_lost
+from labharness.faces.service.session_messages import LostEnd, SessionState, end_of_lost
 from labharness.journal.artifacts import resolve
 from labharness.lab import Lab, LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
@@ -52,7 +52,7 @@ def test_a_killed_run_has_left_results_files_and_summary_as_far_as_its_journal_h
     alone.running()
     (run_of,), ids = alone["t"].attempts, iter("abcdefg")
     found, now = SessionState("RUNNING", 9), "2026-01-01T00:00:00.000Z"
-    ending = Ending(left.way_on.session_id, found, ids.__next__, now)
+    ending = LostEnd(left.way_on.session_id, found, ids.__next__, now)
     (*_, failed, closed) = end_of_lost(alone["t"], run_of, ending, left=left, accepted=False)
     told = failed.payload.model_dump(by_alias=True, exclude_unset=True)
     assert (failed.type, told["error_details"]["recoverable"]) == ("task_failed", True)
