@@ -46,7 +46,7 @@ def test_the_files_of_a_lab_are_read_anew_when_one_of_them_changed_and_else_not(
 def spied(begun: bool) -> Any:
     said: list[Any] = []
     spy: Any = SimpleNamespace(said=said, _say=said.append, _unread_s={"r": 1.0})
-    spy._runs = SimpleNamespace(begun=lambda run_id: begun)
+    spy.runs = SimpleNamespace(begun=lambda run_id: begun)
     for name in ("_doubt", "_found", "_not_begun", "_over", "_unreadable", "_judge"):
         setattr(spy, name, lambda *given, name=name, **more: said.append((name, more)))
     return spy
