@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from labharness.analysis.arrays import Array, Mask
-from labharness.analysis.peaks import PEAK_WINDOW_CM1, holds_peaks, needed_and_found
+from labharness.analysis.peaks import NEEDS, PEAK_WINDOW_CM1, holds_peaks
 from labharness.analysis.spectrum import (
     SpectralWindow,
     Spectrum,
@@ -78,7 +78,7 @@ def film_signal(spectrum: Spectrum) -> FilmSignal:
     """
     axis = spectrum.shift_cm1
     if not holds_peaks(axis):
-        raise ValueError(Text("survey.axis", **needed_and_found(axis)))
+        raise ValueError(Text("survey.axis", needs=NEEDS, first=axis[0], last=axis[-1]))
     height, present = film_rows(stacked([spectrum]))
     return FilmSignal(a1g_height_counts=float(height[0]), present=bool(present[0]))
 

@@ -24,6 +24,14 @@ PEAK_WINDOW_CM1 = (360.0, 435.0)
 PEAKS_NEED_CM1 = (374.0, 414.0)
 """Part of it that the axis must cover: the lines of usual films and some 8 cm⁻¹ beside them."""
 
+NEEDS = Text(
+    "peaks.needs",
+    low=PEAK_WINDOW_CM1[0],
+    high=PEAK_WINDOW_CM1[1],
+    from_cm1=PEAKS_NEED_CM1[0],
+    to_cm1=PEAKS_NEED_CM1[1],
+)
+
 E_LINE = LineWindow(374.0, 394.5, 4.0)
 """E'/E2g: 380–386 cm⁻¹ over all layers and strains, and ±5 cm⁻¹ for a shifted axis."""
 
@@ -188,19 +196,14 @@ def holds_peaks(shift_cm1: Array) -> bool:
     return covers(shift_cm1, *PEAKS_NEED_CM1, WINDOW_PIXELS_MIN)
 
 
-def needed_and_found(axis_cm1: Array) -> dict[str, float]:
-    """Return the numbers for the text that an axis does not cover both MoS2 lines."""
-    names = ("low", "high", "from_cm1", "to_cm1", "first", "last")
-    found = (float(axis_cm1[0]), float(axis_cm1[-1]))
-    return dict(zip(names, (*PEAK_WINDOW_CM1, *PEAKS_NEED_CM1, *found), strict=True))
-
-
 def fit_peak_rows(stack: Stack) -> tuple[PeakFit, ...]:
     """Fit both MoS2 lines of each row; see `fit_peaks`."""
     axis = stack.shift_cm1
     if not holds_peaks(axis):
-        least, pixels = WINDOW_PIXELS_MIN, axis.size
-        raise ValueError(Text("peaks.axis", least=least, pixels=pixels, **needed_and_found(axis)))
+        least, first, last = WINDOW_PIXELS_MIN, axis[0], axis[-1]
+        raise ValueError(
+            Text("peaks.axis", needs=NEEDS, least=least, first=first, last=last, pixels=axis.size)
+        )
     window = cut_window(stack, PEAK_WINDOW_CM1)
     fits = fit_window(window, (E_LINE, A_LINE))
     third = np.nonzero(rises_again(window))[0]
