@@ -69,13 +69,13 @@ _TABLE: Mapping[str, Any] = tomllib.loads(
 )
 
 
-def _row(name: str) -> SeparationRow:
+def _row(code: str) -> SeparationRow:
     """Return a row of the table; of moved films by the exfoliated one."""
-    row, plain = _TABLE[name], _TABLE["exfoliated"]
+    row, plain = _TABLE[code.removeprefix("rows.")], _TABLE["exfoliated"]
     by_cm1, spread_cm1 = row.get("moved_cm1", (0.0, 0.0))
     centre, tau = (row.get(key, plain[key]) for key in ("centre_cm1", "tau_cm1"))
     return SeparationRow(
-        name if row is plain else Text(f"rows.{name}"),
+        code if row is plain else Text(code),
         tuple(each + by_cm1 for each in centre),
         tuple(math.hypot(each, spread_cm1) for each in tau),
         row["source"].format(**_TABLE),
@@ -83,19 +83,21 @@ def _row(name: str) -> SeparationRow:
     )
 
 
-EXFOLIATED_ROW, CVD_ROW, NANOCRYSTALLINE_ROW = map(_row, ("exfoliated", "as_grown", "disordered"))
+EXFOLIATED_ROW, CVD_ROW, NANOCRYSTALLINE_ROW = map(
+    _row, ("exfoliated", "rows.as_grown", "rows.disordered")
+)
 
-CVD_ROWS = (CVD_ROW, _row("strained"), _row("relaxed"))
+CVD_ROWS = (CVD_ROW, _row("rows.strained"), _row("rows.relaxed"))
 """A film grown here by CVD, in a furnace whose films are known; the three are equally likely."""
 
-STRAINS = ("compressed", "stretched")
+STRAINS = ("rows.compressed", "rows.stretched")
 ROWS_BY_ORIGIN = {
     origin: tuple(map(_row, (*STRAINS, *more)))
     for origin, more in {
         "unknown": (),
-        "cvd": ("cooled",),
-        "exfoliated": ("slack",),
-        "transferred": ("slack",),
+        "cvd": ("rows.cooled",),
+        "exfoliated": ("rows.slack",),
+        "transferred": ("rows.slack",),
     }.items()
 }
 """Tables of the separation, by what a caller says of the film's making. A word for it narrows the
