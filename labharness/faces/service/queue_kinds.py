@@ -121,6 +121,8 @@ def _default_differs(kinds: Kinds) -> Text:
     version = kinds.version
     numbers = re.findall(r"\d+", version.partition("-")[0])  # 4.1.0-rc.1 is 4, 1, 0
     if tuple(map(int, numbers)) < CHANGES_SINCE:
-        versions = {"version": version, "since": ".".join(map(str, CHANGES_SINCE))}
-        return Text("broker.default_fixed", name=VHOST, value=is_, line=line, **versions)
+        since = ".".join(map(str, CHANGES_SINCE))
+        return Text(
+            "broker.default_fixed", name=VHOST, value=is_, line=line, version=version, since=since
+        )
     return Text("broker.default_kind", name=VHOST, value=is_, line=line)

@@ -297,8 +297,14 @@ def differences(parties: Parties, found: Definitions, *, quorum: bool = False) -
             for field, value in row.items():
                 is_, should = _plain(have[key].get(field)), _plain(value)
                 if field not in _NOT_COMPARED and is_ != should:
-                    named = {"kind": told, "name": key, "field": field}
-                    yield Text("broker.differs", **named, value=is_, wanted=should)
+                    yield Text(
+                        "broker.differs",
+                        kind=told,
+                        name=key,
+                        field=field,
+                        value=is_,
+                        wanted=should,
+                    )
     yield from _shadowed(parties, found)
     yield from _strangers(parties, found)
 

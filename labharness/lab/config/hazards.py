@@ -88,20 +88,22 @@ class HazardRow(Strict):
         """
         if not self.safeguard.strip():
             return Text("hazards.none", name=self.name)
-        said = {"name": self.name, "safeguard": self.safeguard}
+        name, safeguard = self.name, self.safeguard
         last = self.last_proof(today)
         now = max(today, self._read_on)
         if days := [day for day in self._days() if day > now]:
-            return Text("hazards.future", days=str(max(days)), now=str(now), **said)
+            return Text(
+                "hazards.future", name=name, safeguard=safeguard, days=str(max(days)), now=str(now)
+            )
         if last is not None and not last.passed:
-            return Text("hazards.failed", day=str(last.day), **said)
+            return Text("hazards.failed", day=str(last.day), name=name, safeguard=safeguard)
         if self._never_due:
             return ""
         if last is None:
-            return Text("hazards.never", **said)
+            return Text("hazards.never", name=name, safeguard=safeguard)
         age = (today - last.day).days
         if age > self.proof_days:
-            return Text("hazards.late", age=age - self.proof_days, **said)
+            return Text("hazards.late", age=age - self.proof_days, name=name, safeguard=safeguard)
         return ""
 
 
