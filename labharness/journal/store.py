@@ -39,6 +39,7 @@ KEPT_S_MAX: Final = 4.0
 """Longest real time (s) until a measurement or an action is on its way to the disk. A full disk is
 noticed by the next one. With one poll, both take at most 5 s."""
 
+OPEN_TIMEOUT_S: Final = 1.0  # nothing is driven yet, and its house may be looking at the new file
 BUSY_TIMEOUT_S: Final = 0.01
 """Longest wait (s) of the writer for another process's lock. Without a thread the wait blocks the
 loop that must send a trip's first wave within 50 ms; sqlite3's own 5 s would also starve a
@@ -142,12 +143,13 @@ class SqliteJournal:
         self._disk = Lock()  # its holder may use the database
         with layout.sqlite_errors(path, "open"):
             self._database = sqlite3.connect(
-                path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+                path, timeout=OPEN_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
             try:
                 self._open({**(run or {}), "format": layout.FORMAT}, about or {})
                 if speed is not None:  # virtual time stands still meanwhile
                     make_room(self._database, path)
+                self._database.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_S * 1000:.0f}")
                 self._opened_ids = file_ids(path)
             except BaseException:
                 self._database.close()

@@ -12,6 +12,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -514,3 +515,15 @@ def test_a_block_is_unpacked_up_to_a_bound(tmp_path: Path) -> None:
     assert not reading.verify_file(path).ok
     with pytest.raises(JournalFailed, match="which end within"):
         list(reading.samples(path))
+
+
+def test_a_look_at_the_file_as_it_is_made_does_not_end_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    path.touch()
+    house = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+    house.execute("BEGIN")
+    house.execute("SELECT * FROM sqlite_master").fetchall()
+    look = threading.Timer(10 * store.BUSY_TIMEOUT_S, house.close)
+    look.start()
+    SqliteJournal(path, run={"seed": 1}).close()
+    look.join()
