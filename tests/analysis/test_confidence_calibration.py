@@ -28,11 +28,12 @@ from plants_drawn import EVERY_DAY, MIXED_PLANTS, PLANTS, Plant
 from rig import HERE
 
 REAL = HERE / "data" / "raman"
+TABLES = ("LICENSE.txt", "published_lines.txt", "drawn_lines.txt")
 REAL_SPECTRA = sorted(
     path
     for kind in ("*.txt", "*.gz", "*.rod")
     for path in REAL.rglob(kind)
-    if path.name not in ("LICENSE.txt", "published_lines.txt") and path.parent.name != "cases"
+    if path.name not in TABLES and path.parent.name != "cases"
 )
 
 SIGNIFICANCE = 0.01
