@@ -23,9 +23,10 @@ from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary.hours import read_hours
 from labharness.lab import read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
-from labharness.protocols.hcp.terms import Rejected
+from labharness.protocols.hcp.messages import TaskAccepted
+from labharness.protocols.hcp.terms import RISK_LEVELS, Rejected
 from labharness.work.admission.approval import NotApproved
-from labharness.work.desk.admitting import Admitting, Weighed
+from labharness.work.desk.admitting import Admitting, Weighed, as_accepted
 from labharness.work.desk.facts import LabFacts
 from labharness.work.plan.prediction import PredictedViolation, Prediction
 from rig import SHORT_LINE, as_submit
@@ -146,6 +147,9 @@ class Decisions:
             return
         weighed, prediction = found
         yield plain(weighed)
+        for level in RISK_LEVELS:
+            told: Any = SimpleNamespace(payload=TaskAccepted.model_construct(risk_level=level))
+            yield plain(as_accepted(weighed, told))
         approved = admitting.approve(weighed, self.payload.caller_id)
         yield plain(approved)
         if isinstance(approved, NotApproved):

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labharness.instruments.driver import Adds
-from labharness.journal import SqliteJournal
-from labharness.work.desk.checkpoint import heated_since
+from labharness.journal import JournalFailed, SqliteJournal
+from labharness.work.desk.checkpoint import KIND, checkpoints, heated_since
 from labharness.work.desk.energised import EnergySource
 from labharness.work.plan import (
     Executor,
@@ -125,3 +125,11 @@ def test_what_was_heated_since_a_record_is_what_may_have_been_sent_after_it(
         sources = (FURNACE, LASER)
         assert heated_since(journal.path, 0, sources) is heated
         assert not heated_since(journal.path, intent, sources)
+
+
+def test_a_checkpoint_that_cannot_be_read_is_named_and_not_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    with SqliteJournal(path, run={"seed": 1}) as journal:
+        number = journal.append(KIND, {"checkpoint_id": "ckpt-001"}, 1.0)
+    with pytest.raises(JournalFailed, match=f"the checkpoint in record {number}: "):
+        list(checkpoints(path))
