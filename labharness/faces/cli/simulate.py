@@ -55,7 +55,7 @@ def _no_traceback() -> Iterator[None]:
         yield
     except (ModuleNotFoundError, LabError):
         raise
-    except Exception as why:  # noqa: BLE001 - whatever it was
+    except Exception as why:  # noqa: BLE001 - a plant of others breaks in any way
         raise CommandFailed("cli.broke", error=type(why).__name__, why=str(why)) from None
 
 

@@ -57,7 +57,7 @@ class TaskFact:
 
     def _apply(self, tasks: Tasks) -> Tasks:
         """Return the state after it."""
-        raise NotImplementedError
+        raise NotImplementedError  # each fact with a code states its own
 
 
 FACTS: Final[dict[str, type[TaskFact]]] = {}
