@@ -238,6 +238,15 @@ IN_THE_TASKS = (
         detector="verdict",
     ),
     PlantedBug(
+        "line at work taken for one that was left armed",
+        "labharness.lab.house.owner_client:_trip",
+        "trip is None or trip.detail != LEFT_ARMED",
+        "True",
+        "tests/lab/house/test_line_owner.py::test_a_line_at_work_is_armed_and_not_latched",
+        promise=65,
+        detector="verdict",
+    ),
+    PlantedBug(
         "submission acknowledged before it is kept",
         "labharness.work.task.house:HouseJournal._commit",
         "self._journal.commit()",

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from labharness.core.errors import LabError
+from labharness.core.vocabulary import Trip
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link.conversation import owner_door
 from labharness.lab.config.lab_plan import LabPlan
@@ -11,6 +12,7 @@ from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.house.orders import OwnerStatus, RunOrder, TaskRefused
 from labharness.lab.house.start import state_of
 from labharness.safety.guard import Latch, LatchUnreadable
+from labharness.safety.guard.port_records import LEFT_ARMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,12 @@ class OwnerClient:
     def latch_reason(self) -> str:
         """Return why its line takes no run until a person has reset it; ``""`` if it is open."""
         try:
-            latch = Latch(self.plan.state_dir / "latch.json", self.plan.port_latch())
+            trip = _trip(self.plan)
         except LatchUnreadable as why:
             return str(why)
         except OSError:  # maybe for a moment alone
             return ""
-        return "" if latch.trip is None else Text("house.latched", why=latch.trip.detail)
+        return "" if trip is None else Text("house.latched", why=trip.detail)
 
     def held(self) -> str:
         """Return what keeps the line from a new run: its latch, or another process."""
@@ -88,9 +90,24 @@ def line_state(plan: LabPlan) -> str:
             return "down"
         if owner["run_id"]:
             return "running"
-        latch = Latch(plan.state_dir / "latch.json", plan.port_latch())
+        trip = _trip(plan)
     except LatchUnreadable:
         return "latched"
     except (LabError, OSError):
         return "down"
-    return "idle" if latch.trip is None else "latched"
+    return "idle" if trip is None else "latched"
+
+
+def _trip(plan: LabPlan) -> Trip | None:
+    """Return what a line is latched for.
+
+    A line at work is armed as well: that it was left so counts once no process holds it.
+    """
+    trip = Latch(plan.state_dir / "latch.json", plan.port_latch()).trip
+    if trip is None or trip.detail != LEFT_ARMED:
+        return trip
+    try:
+        with LineLock(plan.state_dir):
+            return Latch(plan.state_dir / "latch.json", plan.port_latch()).trip
+    except LineBusy:
+        return None

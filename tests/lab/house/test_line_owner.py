@@ -4,21 +4,24 @@ import asyncio
 import json
 import os
 from concurrent.futures import Future
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from labharness.core.errors import LabError
 from labharness.lab import read_lab
+from labharness.lab.config.lock import LineLock
 from labharness.lab.house import owner_client
 from labharness.lab.house.line_owner import LineOwnerProcess
 from labharness.lab.house.orders import HOUSE_FILE, LEFT_NAME, RunOrder, order_from_json
-from labharness.lab.house.owner_client import line_state
+from labharness.lab.house.owner_client import OwnerClient, line_state
 from labharness.lab.wiring.control import ControlSocket
 from labharness.safety.guard import LatchUnreadable
+from labharness.safety.guard.latch import MARKER_FILE
 from rig import SHORT_LINE
 
 ONE, OTHER = (f"{n}0000000-0000-4000-8000-000000000000" for n in (1, 2))
@@ -194,8 +197,8 @@ def test_an_owner_that_leaves_may_stay_for_a_run_and_says_what_it_does(owner: Ow
 class Tripped:
     """A latch with a trip, or without."""
 
-    def __init__(self, trip: str | None) -> None:
-        self.trip = trip
+    def __init__(self, detail: str | None) -> None:
+        self.trip = None if detail is None else SimpleNamespace(detail=detail)
 
 
 @pytest.mark.parametrize(
@@ -221,3 +224,14 @@ def test_the_state_of_a_line_is_its_owners_and_then_its_latchs(
     monkeypatch.setattr(owner_client, "state_of", lambda door, home: found(status))
     monkeypatch.setattr(owner_client, "Latch", lambda path, port: found(latch))
     assert line_state(read_lab(SHORT_LINE)) == state
+
+
+@pytest.mark.promise(65)
+def test_a_line_at_work_is_armed_and_not_latched(tmp_path: Path) -> None:
+    """A second task of a caller elsewhere was refused while the first one ran."""
+    plan = replace(read_lab(SHORT_LINE), state_dir=tmp_path)
+    (tmp_path / MARKER_FILE).write_text("safe\n")
+    with LineLock(tmp_path):
+        assert OwnerClient(plan).latch_reason() == ""
+    assert "left armed" in OwnerClient(plan).latch_reason()
+    assert "left armed" in OwnerClient(plan).held()
