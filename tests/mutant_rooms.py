@@ -48,6 +48,8 @@ HOUSE = (
     "test_screening",
     "test_many_ended",
     "test_manual_steps",
+    "test_up_and_down",
+    "test_silent_or_latched",
 )
 DESK = (
     "test_answer_before_cold",

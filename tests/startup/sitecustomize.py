@@ -5,6 +5,7 @@ import importlib.machinery
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -43,3 +44,7 @@ class Moving(importlib.abc.MetaPathFinder):
 
 if FOLDER:
     sys.meta_path.insert(0, Moving())
+
+if "REACH_DATA" in os.environ:  # `mutants_reach` measures
+    with suppress(ImportError):  # not in a Python of another version or without coverage
+        import reach_in_a_child  # noqa: F401  # it begins to measure
