@@ -14,7 +14,7 @@ import pytest
 
 from labharness.core.errors import LabError
 from labharness.lab import read_lab
-from labharness.lab.config.lock import LineLock
+from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.house import owner_client
 from labharness.lab.house.line_owner import LineOwnerProcess
 from labharness.lab.house.orders import HOUSE_FILE, LEFT_NAME, RunOrder, order_from_json
@@ -100,7 +100,11 @@ def test_a_run_that_has_begun_before_or_an_owner_that_leaves_begins_none(owner: 
         ("folder", "{runs}/link"),
         ("submit", "/etc/passwd"),
         ("submit", "{home}/tasks/../callers.toml"),
+        ("submit", ""),
         ("seed", "1"),
+        ("approval_wait_s", "1"),
+        ("resume_from", "the last"),
+        ("resume_from", {"session_id": OTHER}),
         ("more", 1),
     ],
 )
@@ -235,3 +239,21 @@ def test_a_line_at_work_is_armed_and_not_latched(tmp_path: Path) -> None:
         assert OwnerClient(plan).latch_reason() == ""
     assert "left armed" in OwnerClient(plan).latch_reason()
     assert "left armed" in OwnerClient(plan).held()
+
+
+@pytest.mark.parametrize(
+    ("why", "held"),
+    [
+        (LineBusy("process 7 drives it"), "process 7 drives it"),
+        (PermissionError(13, "Permission denied"), "Permission denied"),
+        (OSError("no such disk"), "no such disk"),
+    ],
+)
+def test_what_keeps_a_line_from_a_run_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, why: Exception, held: str
+) -> None:
+    def lock(state_dir: Path) -> None:
+        raise why
+
+    monkeypatch.setattr(owner_client, "LineLock", lock)
+    assert OwnerClient(replace(read_lab(SHORT_LINE), state_dir=tmp_path)).held() == held

@@ -171,12 +171,15 @@ def test_who_brings_a_lab_up_has_a_line_owner_that_stays_or_is_told_why_not(
 
 
 class Owning:
-    """The door of a process that stays, and what was asked at it."""
+    """The door of a process that stays, or ends after some looks, and what was asked at it."""
 
-    def __init__(self, run_id: str) -> None:
-        self.run_id, self.asked = run_id, list[dict[str, object]]()
+    def __init__(self, run_id: str, looks: int = 1_000) -> None:
+        self.run_id, self.asked, self.looks = run_id, list[dict[str, object]](), looks
 
     def __call__(self, home: Path) -> Self:
+        self.looks -= 1
+        if self.looks < 0:
+            raise NoOwner("it has gone")
         return self
 
     def __enter__(self) -> Self:
@@ -204,6 +207,20 @@ def test_a_run_goes_on_where_a_lab_goes_down_unless_it_is_to_be_stopped(
     assert take_down(LAB, stop) == RUN
     aborted = {"do": "abort", "run_id": RUN, "reason": Text("house.down")}
     assert owner.asked == [{"do": "leave"}, *([aborted] if stop else [])]
+
+
+@pytest.mark.parametrize("stop", [False, True])
+def test_a_lab_without_a_run_is_down_when_both_processes_have_gone(
+    monkeypatch: pytest.MonkeyPatch, stop: bool
+) -> None:
+    owner, house = Owning("", 3), Owning("", 2)
+    monkeypatch.setattr(start, "house_door", house)
+    monkeypatch.setattr(start, "owner_door", owner)
+    monkeypatch.setattr(clock, "pause", lambda seconds: None)
+    assert take_down(LAB, stop) == ""
+    assert [each.looks for each in (owner, house)] == [-1, -1], "it waits for neither"
+    for each in (owner, house):
+        assert [asked for asked in each.asked if asked != {"do": "status"}] == [{"do": "leave"}]
 
 
 @pytest.mark.parametrize(("house", "what"), [(_none, OWNER), (Owning(""), HOUSE)])

@@ -1,0 +1,419 @@
+"""Each small rule of a desk by itself: persons' requests, limits of a report, ends of a run."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from labharness.core.vocabulary import Cause, Command, Ending
+from labharness.core.vocabulary.texts import Text
+from labharness.instruments.link import LinkLost
+from labharness.journal import JournalFailed
+from labharness.line import NoReply, NotArmed
+from labharness.safety.kernel import Mode
+from labharness.work.capability import Answer, NoAnswer
+from labharness.work.desk import null_line
+from labharness.work.desk.by_hand import READS_MAX, TEXT_MAX, ByHand, Nobody
+from labharness.work.desk.closing import Closing
+from labharness.work.desk.desk import Desk
+from labharness.work.desk.making_safe import Cooled
+from labharness.work.desk.progress_reporter import ProgressReporter
+from labharness.work.desk.redaction import referred_in
+from labharness.work.desk.resuming import _class_of
+from labharness.work.desk.rules_record import Bar, RecordedRules, read_rules
+
+NAN = float("nan")
+
+
+class HandLine:
+    """What a person's request meets of a line: tracks, values, a journal and a trip."""
+
+    def __init__(self) -> None:
+        self.warned: list[str] = []
+        self.tripped: list[tuple[Any, bool]] = []
+        self.noted: list[Any] = []
+        self.reading = asyncio.Event()
+        self.values = {"furnace.temperature": 21.04, "relay.estop": 1.0, "relay.bits": 7.0}
+        specs = {
+            "furnace": {"temperature": "degC", "setpoint": "degC"},
+            "relay": {"estop": "", "bits": ""},
+        }
+        self.instruments = {
+            name: SimpleNamespace(
+                driver=SimpleNamespace(
+                    channels={each: SimpleNamespace(unit=unit) for each, unit in units.items()}
+                )
+            )
+            for name, units in specs.items()
+        }
+        tracks = {
+            "furnace.temperature": SimpleNamespace(at_s=97.96),
+            "furnace.setpoint": SimpleNamespace(at_s=float("-inf")),  # never read
+            "relay.estop": SimpleNamespace(at_s=100.0),
+            "relay.bits": SimpleNamespace(at_s=100.0),  # no unit, not shown, not watched
+        }
+        self.memory = SimpleNamespace(
+            tracks=tracks,
+            mode=Mode.RUNNING,
+            trip=None,
+            envelope=SimpleNamespace(procedure_of={Cause.COMMUNICATION: "silence"}),
+        )
+        self.envelope = SimpleNamespace(watches={"relay.estop": None})
+        self.events = SimpleNamespace(on_warning=self.warned.append)
+        self.journal = SimpleNamespace(append=lambda *said: self.noted.append(said))
+        self.trip_response = SimpleNamespace(
+            trip=lambda trip, disarmed: self.tripped.append((trip, disarmed))
+        )
+        self.clock = SimpleNamespace(now_s=lambda: 100.0, answered=self.answered)
+
+    @contextmanager
+    def answered(self) -> Iterator[None]:
+        yield
+
+    def latest(self, channel: str) -> float:
+        return self.values.get(channel, NAN)
+
+    async def read(self, channel: str, *, patient: bool) -> float:
+        assert patient, "what the line asks itself comes first"
+        await self.reading.wait()
+        return self.latest(channel)
+
+
+class Aborted:
+    """A run that writes down why it was aborted."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def abort(self, reason: str) -> None:
+        self.reasons.append(reason)
+
+
+def by_hand() -> tuple[HandLine, Aborted, ByHand]:
+    line: Any = HandLine()
+    run: Any = Aborted()
+    return line, run, ByHand(line, run)
+
+
+def test_a_person_sees_the_channels_that_have_a_unit_a_known_name_or_a_watch() -> None:
+    line, _, hand = by_hand()
+    assert hand._readings() == {
+        "furnace.temperature": [21.04, "degC", 2.0],
+        "relay.estop": [1.0, "", 0.0],
+    }
+    line.values.clear()
+    assert hand._readings()["furnace.temperature"] == [None, "degC", 2.0], "unknown, not a number"
+
+
+def test_so_many_readings_wait_and_the_next_is_refused_until_one_has_come() -> None:
+    async def main() -> None:
+        line, _, hand = by_hand()
+        ask = {"do": "read", "channel": "furnace.temperature"}
+        waits = [asyncio.ensure_future(hand.answer(ask)) for _ in range(READS_MAX)]
+        await asyncio.sleep(0)
+        refused = await hand.answer(ask)
+        assert (refused["ok"], str(READS_MAX) in refused["error"]) == (False, True)
+        line.reading.set()
+        told = {"ok": True, "channel": "furnace.temperature", "value": 21.04, "unit": "degC"}
+        assert await asyncio.gather(*waits) == [told] * READS_MAX
+        line.values.clear()
+        assert await hand.answer(ask) == {**told, "value": None}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("disk", ["whole", "full"])
+@pytest.mark.parametrize("mode", [Mode.RUNNING, Mode.DISARMED])
+def test_a_line_that_no_person_can_reach_is_made_safe_and_a_run_that_would_arm_it_ends(
+    mode: Mode, disk: str
+) -> None:
+    line, run, hand = by_hand()
+    line.memory.mode = mode
+    if disk == "full":
+        line.events.on_warning = raising(JournalFailed("full"))
+    hand.lose_door("the socket is gone")
+    ((trip, disarmed),) = line.tripped
+    assert (trip.cause, trip.procedure, trip.channel) == (
+        Cause.COMMUNICATION,
+        "silence",
+        "state_dir",
+    )
+    assert (trip.at_s, trip.detail, disarmed) == (100.0, "the socket is gone", True)
+    assert run.reasons == (["the socket is gone"] if mode is Mode.DISARMED else [])
+    assert line.warned == ([] if disk == "full" else ["the socket is gone"])
+
+
+def raising(why: Exception) -> Any:
+    def fail(*said: object) -> None:
+        raise why
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("channel", "named"),
+    [(None, "channel"), (7, "channel"), (" ", "channel"), ("x" * (TEXT_MAX + 1), "channel")],
+)
+def test_a_request_with_a_name_that_is_none_is_refused_by_it(channel: object, named: str) -> None:
+    _, _, hand = by_hand()
+    refused = asyncio.run(hand.answer({"do": "read", "channel": channel}))
+    assert not refused["ok"]
+    assert named in refused["error"]
+    assert str(TEXT_MAX) in refused["error"]
+
+
+@pytest.mark.parametrize("do", ["abort", "hold", "resume"])
+def test_where_nothing_runs_no_person_may_think_that_it_was_stopped(do: str) -> None:
+    async def ask() -> None:
+        found = getattr(Nobody(), do)("now")
+        await found
+
+    with pytest.raises(NotArmed) as refused:
+        asyncio.run(ask())
+    code = "by_hand.nobody_stop" if do == "abort" else "by_hand.nobody"
+    assert refused.value.args[0] == Text(code)
+
+
+def test_the_limits_of_a_run_are_read_as_bars_on_both_sides() -> None:
+    trip = {"name": "hot", "channel": "f.t", "unit": "degC", "source": "s"}
+    warns = {"name": "low", "channel": "m.p", "unit": "Pa", "source": "t"}
+    limit = {"channel": "f.sp", "readback": "f.rb", "unit": "degC", "high": 9.0, "source": "u"}
+    plain = {**limit, "channel": "m.sp", "readback": "", "unit": "sccm"}
+    found = read_rules(
+        {
+            "watched": {"f.t": "degC"},
+            "trips": [
+                {**trip, "low": None, "high": 800.0, "warns_only": False},
+                {**warns, "low": 0.0, "high": 5.0, "warns_only": True},
+            ],
+            "limits": [limit, plain],
+        }
+    )
+    assert found == RecordedRules(
+        units={"f.t": "degC"},
+        setpoints={"f.sp": "f.rb", "m.sp": "m.sp"},
+        bars=(
+            Bar(**trip, value=800.0, trips=True, below=False),
+            Bar(**warns, value=0.0, trips=False, below=True),
+            Bar(**warns, value=5.0, trips=False, below=False),
+            Bar(
+                name="f.sp",
+                channel="f.sp",
+                unit="degC",
+                value=9.0,
+                trips=False,
+                below=False,
+                source="u",
+            ),
+            Bar(
+                name="m.sp",
+                channel="m.sp",
+                unit="sccm",
+                value=9.0,
+                trips=False,
+                below=False,
+                source="u",
+            ),
+        ),
+    )
+    assert read_rules({}) == RecordedRules({}, {}, ())
+
+
+@pytest.mark.parametrize("warm", ["", "the furnace"])
+@pytest.mark.parametrize("unverified", [(), ("valve",)])
+@pytest.mark.parametrize("tripped", ["", "leak"])
+def test_the_end_of_a_watch_is_safe_if_it_is_cold_and_verified_and_is_read_back(
+    warm: str, unverified: tuple[str, ...], tripped: str
+) -> None:
+    end = Cooled(warm, unverified, tripped, 9.0, "below 60")
+    assert end.safe is (not warm and not unverified)
+    assert end.to_json()["cold"] is (not warm)
+    assert Cooled.of(end.to_json()) == end
+    older = {name: value for name, value in end.to_json().items() if name != "below"}
+    assert Cooled.of(older).below == ""
+    for part in (warm, *unverified, tripped):
+        assert part in end.text
+
+
+@pytest.mark.parametrize(
+    ("outputs", "found"),
+    [
+        ({"a": "hcp://s/r#/a", "b~/": "hcp://s/r#/b~0~1"}, "hcp://s/r"),
+        ({"a": "hcp://s/r#/a", "b": 7}, ""),
+        ({"a": "hcp://s/r#/a", "b": "hcp://s/other#/b"}, ""),
+        ({"a": "http://s/r#/a"}, ""),
+        ({"a": "hcp://s/r#/b"}, ""),
+        ({"a": 7}, ""),
+        ({}, ""),
+    ],
+)
+def test_outputs_are_referred_to_where_each_stands_in_one_artifact(
+    outputs: Mapping[str, Any], found: str
+) -> None:
+    assert referred_in(outputs) == found
+
+
+@pytest.mark.parametrize(
+    ("before", "place"),
+    [
+        ({}, 1),
+        ({"constraints": None}, 1),
+        ({"constraints": {}}, 1),
+        ({"constraints": {"data_classification": "T1"}}, 0),
+        ({"constraints": {"data_classification": "T4"}}, 3),
+    ],
+)
+def test_an_earlier_run_that_declared_no_class_has_that_of_undeclared_data(
+    before: Mapping[str, Any], place: int
+) -> None:
+    assert _class_of(before) == place
+
+
+@pytest.mark.parametrize("ask", ["abort", "time_out"])
+@pytest.mark.parametrize("running", [False, True])
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_run_is_ended_once_and_only_while_it_runs(ask: str, *, running: bool, ends: bool) -> None:
+    cancelled: list[str] = []
+    task = SimpleNamespace(cancel=lambda: cancelled.append(ask)) if running else None
+    desk: Any = SimpleNamespace(_running=task, _ends=lambda: ends, _abort_reason="", _silence=None)
+    getattr(Desk, ask)(desk, "enough")
+    taken = running and not ends
+    assert cancelled == ([ask] if taken else [])
+    assert desk._abort_reason == ("enough" if taken and ask == "abort" else "")
+    assert str(desk._silence) == ("enough" if taken and ask == "time_out" else "None")
+
+
+@pytest.mark.parametrize("why", [LinkLost("no port"), NoReply("silent"), NotArmed("read-only")])
+def test_a_line_that_does_not_open_rejects_its_task_with_what_helps(why: Exception) -> None:
+    desk: Any = SimpleNamespace(_resumption=None, facts=SimpleNamespace(lab_option=" --lab x"))
+
+    async def open_line() -> None:
+        raise why
+
+    desk.line = SimpleNamespace(open=open_line)
+    payload: Any = SimpleNamespace(resume_from=None)
+    weighed: Any = SimpleNamespace(risk=SimpleNamespace(level="R3"))
+    found: Any = asyncio.run(Desk._unfit(desk, payload, weighed))
+    assert (found.reason_code, found.assessed_risk_level) == ("resource_unavailable", "R3")
+    assert found.reason_message == Text("line.unusable", why=str(why))
+    assert found.suggestion == Text("advice.which_instrument", lab=" --lab x")
+
+
+@pytest.mark.parametrize("wrong", ["", "layers is missing"])
+@pytest.mark.parametrize("found", [Answer, NoAnswer])
+def test_an_answer_without_what_was_asked_for_is_none_and_a_failure_keeps_its_own_reason(
+    monkeypatch: pytest.MonkeyPatch, found: type, wrong: str
+) -> None:
+    monkeypatch.setattr("labharness.work.desk.closing.as_asked", lambda submission, answer: answer)
+    monkeypatch.setattr("labharness.work.desk.closing.unfit", lambda submission, outputs: wrong)
+    answer = NoAnswer("no film", {"n": 1}, (), "grow longer")
+    if found is Answer:
+        answer = SimpleNamespace(outputs={"n": 1}, artifacts=("map",))  # type: ignore[assignment]
+        monkeypatch.setattr("labharness.work.desk.closing.Answer", SimpleNamespace)
+    kept: list[object] = []
+    closing: Any = SimpleNamespace(
+        keep=kept.append,
+        completed=lambda answer, summary: ("completed", answer),
+        failed=lambda why, records, answer, summary: ("failed", str(why), answer),
+    )
+    capability = SimpleNamespace(answer=lambda records, constraints: answer)
+    screened = SimpleNamespace(submission=SimpleNamespace(intent="i"), confidence_threshold=0.5)
+    weighed: Any = SimpleNamespace(screened=screened, capability=capability)
+    said: Any = Closing.answered(closing, weighed, (), None, {})
+    assert kept == [answer.artifacts]
+    if found is NoAnswer:
+        assert said[0] == "failed"
+        assert "no film" in said[1]
+        assert said[2] is answer
+    elif wrong:
+        told = NoAnswer(wrong, {"n": 1}, ("map",), Text("advice.outputs"))  # type: ignore[arg-type]
+        assert said[0] == "failed"
+        assert wrong in said[1]
+        assert said[2] == told
+    else:
+        assert said == ("completed", answer)
+
+
+def test_a_request_to_a_person_names_its_step_until_somebody_has_done_it() -> None:
+    told: list[tuple[str, Any]] = []
+    reporter: Any = SimpleNamespace(
+        step=SimpleNamespace(instruction_id="load"),
+        asked_step="",
+        _session=SimpleNamespace(event=lambda kind, data: told.append((kind, data))),
+        _line=SimpleNamespace(events=SimpleNamespace(warnings=[])),
+    )
+    ProgressReporter.asked(reporter, "Load it", {"boat": 2})
+    assert reporter.asked_step == "load"
+    ProgressReporter.confirmed(reporter, "Ann")
+    assert reporter.asked_step == ""
+    reporter.step = None
+    ProgressReporter.asked(reporter, "Close it", {})
+    ProgressReporter.warned(reporter, "slow")
+    assert reporter.asked_step == ""
+    assert reporter._line.events.warnings == ["slow"]
+
+    def asked(message: str, action: str, about: object) -> tuple[str, Any]:
+        details = {"required_action": action, "about": about}
+        return "log", {"level": "info", "message": message, "details": details}
+
+    done = {"level": "info", "message": Text("operator.done", by="Ann")}
+    assert told == [
+        asked("Load it", "confirm:load", {"boat": 2}),
+        ("log", {**done, "details": {"confirmed_by": "Ann"}}),
+        asked("Close it", "confirm:", {}),
+        ("warning", {"code": "line", "message": "slow", "details": {}}),
+    ]
+
+
+def test_a_result_is_kept_first_and_then_told_in_short_with_its_record() -> None:
+    told: list[tuple[str, Any]] = []
+    kept: list[Any] = []
+
+    async def keep(*result: object) -> int:
+        kept.append(result)
+        return 12
+
+    reporter: Any = SimpleNamespace(
+        step=SimpleNamespace(instruction_id="map"),
+        _results=SimpleNamespace(keep=keep),
+        _session=SimpleNamespace(event=lambda kind, data: told.append((kind, data))),
+    )
+    asyncio.run(ProgressReporter.measured(reporter, "raman", "power", {"x": 1}, 3.5))
+    reporter.step = None
+    asyncio.run(ProgressReporter.measured(reporter, "raman", "power", {"x": 1}, 3.5))
+    assert kept == [(step, "raman", "power", {"x": 1}, 3.5) for step in ("map", "")]
+    data = {"instrument": "raman", "record": 12, "about": {"x": 1}, "result": 3.5}
+    assert told == [
+        (
+            "intermediate_result",
+            {"result_type": "power", "data": {"step": step, **data}, "is_partial": True},
+        )
+        for step in ("map", "")
+    ]
+
+
+def test_a_line_without_instruments_does_nothing_and_knows_nothing() -> None:
+    clock: Any = SimpleNamespace(now_s=lambda: 0.0)
+    line: Any = null_line.NullLine(clock)
+    command = Command("furnace.setpoint", 1.0, "degC")
+    refused = asyncio.run(line.perform(command))
+    assert (refused.command, refused.ending) == (command, Ending.REFUSED)
+    assert refused.detail == Text("no_line.perform")
+    for ask in (line.read("furnace.temperature"), line.query("raman", "power")):
+        with pytest.raises(ConnectionError) as none:
+            asyncio.run(ask)
+        assert none.value.args[0] == Text("no_line.perform")
+    absent: Any = null_line.Absent()
+    for ask in (line.by_hand("load", None), absent.confirm("load", "Load", {})):
+        with pytest.raises(PermissionError) as nobody:
+            asyncio.run(ask)
+        assert nobody.value.args[0] == Text("no_line.perform")
+    assert line.latest("furnace.temperature") != line.latest("furnace.temperature"), "NaN"
+    assert (line.latched(), line.unguarded()) == ("", ())
+    request: Any = SimpleNamespace(why="who", risk_level="R4")
+    rejected: Any = asyncio.run(absent.decide(request))
+    told = (rejected.reason_code, rejected.reason_message, rejected.assessed_risk_level)
+    assert told == ("approval_expired", "who", "R4")
