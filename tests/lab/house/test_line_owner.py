@@ -8,20 +8,32 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from labharness.core.errors import LabError
+from labharness.core.vocabulary.texts import Text
 from labharness.lab import read_lab
+from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lock import LineBusy, LineLock
-from labharness.lab.house import owner_client
-from labharness.lab.house.line_owner import LineOwnerProcess
-from labharness.lab.house.orders import HOUSE_FILE, LEFT_NAME, RunOrder, order_from_json
+from labharness.lab.house import line_owner, owner_client
+from labharness.lab.house.line_owner import LineOwnerProcess, _earlier
+from labharness.lab.house.orders import (
+    HOUSE_FILE,
+    LEFT_NAME,
+    OwnerStatus,
+    RunOrder,
+    TaskRefused,
+    order_from_json,
+)
 from labharness.lab.house.owner_client import OwnerClient, line_state
 from labharness.lab.wiring.control import ControlSocket
+from labharness.lab.wiring.operators import RemoteOperator
+from labharness.protocols.hcp.messages import ResumeFrom
 from labharness.safety.guard import LatchUnreadable
 from labharness.safety.guard.latch import MARKER_FILE
+from line_world import message
 from rig import SHORT_LINE
 
 ONE, OTHER = (f"{n}0000000-0000-4000-8000-000000000000" for n in (1, 2))
@@ -257,3 +269,173 @@ def test_what_keeps_a_line_from_a_run_is_named(
 
     monkeypatch.setattr(owner_client, "LineLock", lock)
     assert OwnerClient(replace(read_lab(SHORT_LINE), state_dir=tmp_path)).held() == held
+
+
+class Doorway:
+    """The socket of a line owner that answers one thing, and what it was asked."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer, self.asked = answer, list[dict[str, object]]()
+
+    def __call__(self, home: Path) -> Self:
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        pass
+
+    def ask(self, **asked: object) -> object:
+        self.asked.append(asked)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_the_house_asks_a_line_owner_and_takes_its_refusal(
+    owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door = Doorway(
+        {"ok": True, "pid": 7, "run_id": ONE, "speed": None, "leaving": False, "by": "x"}
+    )
+    monkeypatch.setattr(owner_client, "owner_door", door)
+    client = OwnerClient(read_lab(SHORT_LINE))
+    assert client.status() == OwnerStatus(pid=7, run_id=ONE, speed=None, leaving=False)
+    order = owner.order(ONE)
+    client.begin(order)
+    client.ask(ONE, "hold", "a look", "Ann")
+    assert door.asked == [
+        {"do": "status"},
+        {"do": "begin", **asdict(order)},
+        {"do": "hold", "run_id": ONE, "reason": "a look", "by": "Ann"},
+    ]
+    door.answer = {"ok": True, "said": "load"}
+    assert client.confirm(ONE, "load", "Ann") == "load"
+    assert door.asked[-1] == {"do": "confirm", "run_id": ONE, "step": "load", "by": "Ann"}
+    door.answer = {"ok": False, "error": "not now"}
+    with pytest.raises(TaskRefused, match="not now"):
+        client.begin(order)
+    door.answer = LabError("it has gone")
+    assert client.status() is None
+
+
+class Run:
+    """A run that ends, or fails, when it is carried out."""
+
+    def __init__(self, why: Exception | None, *, confidential: bool) -> None:
+        self.why, self.confidential = why, confidential
+
+    def execute(self) -> None:
+        if self.why is not None:
+            raise self.why
+
+
+def owner_is_free(process: LineOwnerProcess) -> bool:
+    return process._order is None and process._task is None and process._idle.is_set()
+
+
+@pytest.mark.parametrize("confidential", [False, True])
+@pytest.mark.parametrize(
+    ("why", "code", "of_files"),
+    [
+        (None, "", True),
+        (LabError("the glue"), "lab_error", False),
+        (ValueError("the glue"), "internal_error", False),
+        (BadLabFile(Text("pair", what="lab.toml", why="the glue")), "bad_lab_file", True),
+    ],
+)
+def test_a_run_leaves_its_end_and_no_word_of_a_confidential_input(
+    owner: Owner,
+    monkeypatch: pytest.MonkeyPatch,
+    why: Exception | None,
+    code: str,
+    of_files: bool,
+    confidential: bool,
+) -> None:
+    monkeypatch.undo()
+    process = LineOwnerProcess(owner.home / "lab.toml", None)
+    run = Run(why, confidential=confidential)
+    monkeypatch.setattr(process, "_task_of", lambda order: run)
+    order = owner.order(ONE)
+    process._order = order
+    loop: Any = SimpleNamespace(call_soon_threadsafe=lambda work: work())
+    process._carry_out(order, loop)
+    assert owner_is_free(process)
+    left = json.loads((Path(order.folder) / LEFT_NAME).read_text())
+    assert (left["run_id"], left["error"]) == (ONE, code)
+    told = why is not None and (of_files or not confidential)
+    assert ("glue" in left["why"]) is bool(left["why"]) is told
+
+
+def test_a_stop_ends_what_runs_and_then_the_owner_and_is_not_taken_back(owner: Owner) -> None:
+    owner.begin(ONE)
+    run = Heard()
+    owner.process._task = run  # type: ignore[assignment]  # stands in
+    owner.process._stopped()
+    assert run.heard == [("stop", Text("stop.signal", name="SIGTERM"))]
+    assert owner.ask("status")["leaving"]
+    assert owner.process._idle.is_set()
+    assert owner.ask("stay")["code"] == "bad_order"
+
+
+@pytest.mark.parametrize("session", [OTHER, "../elsewhere"])
+def test_a_run_goes_on_from_one_beside_it_and_from_no_other_place(
+    tmp_path: Path, session: str
+) -> None:
+    point = ResumeFrom(session_id=session, checkpoint_id="c")
+    found = _earlier(tmp_path / ONE, point)
+    assert found == (tmp_path / OTHER if session == OTHER else None)
+    assert _earlier(tmp_path / ONE, None) is None
+
+
+@pytest.mark.parametrize("speed", [None, 5.0])
+@pytest.mark.parametrize("person", [False, True])
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_run_is_made_of_its_order(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    speed: float | None,
+    *,
+    person: bool,
+    resumed: bool,
+) -> None:
+    plan = read_lab(SHORT_LINE)
+    kind = SimpleNamespace(kind="terminal" if person else "simulated")
+    plan = replace(plan, file=plan.file.model_copy(update={"operator": kind}))
+    made: list[tuple[Any, dict[str, Any]]] = []
+    monkeypatch.setattr(line_owner, "read_lab", lambda lab: plan)
+    monkeypatch.setattr(line_owner, "TaskRun", lambda *said, **more: made.append((said, more)))
+    (tmp_path / "task.json").write_bytes(message("k"))
+    point = {"session_id": OTHER, "checkpoint_id": "c"} if resumed else None
+    order = RunOrder(
+        run_id=ONE,
+        folder=str(tmp_path / ONE),
+        submit=str(tmp_path / "task.json"),
+        seed=3,
+        resume_from=point,
+        approval_wait_s=7.0,
+    )
+    process = LineOwnerProcess(SHORT_LINE, speed)
+    if person and speed is None:
+        with pytest.raises(BadLabFile) as refused:
+            process._task_of(order)
+        assert str(SHORT_LINE) in str(refused.value)
+        return
+    process._task_of(order)
+    (((lab, sent, payload), more),) = made
+    assert lab is plan
+    assert (sent.message_id, sent.payload) == ("k", payload)
+    asked = None if payload.resume_from is None else payload.resume_from.model_dump()
+    assert asked == point
+    assert isinstance(more.pop("operator"), RemoteOperator if person else type(None))
+    more.pop("accepted")
+    assert more == {
+        "speed": speed,
+        "seed": 3,
+        "out": tmp_path / ONE,
+        "approval_wait_s": 7.0,
+        "session_id": ONE,
+        "earlier": tmp_path / OTHER if resumed else None,
+        "by_calendar": True,
+    }
