@@ -53,6 +53,7 @@ HOUSE = (
 )
 DESK = (
     "test_answer_before_cold",
+    "test_by_hand*",
     "test_checkpoint",
     "test_desk_*",
     "test_envelope_of_callers",
@@ -65,6 +66,7 @@ DESK = (
     "test_session",
     "test_suggesting",
     "test_terminal_fact",
+    "test_two_terminals",
     "test_without_line",
 )
 ADMISSION = ("test_admission_*", "test_approvals", "test_preflight")
