@@ -3,27 +3,32 @@
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from labharness.core.vocabulary import Cause, Command, Ending
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.link import LinkLost
 from labharness.journal import JournalFailed
 from labharness.line import NoReply, NotArmed
+from labharness.protocols.hcp.messages import ResumeFrom
 from labharness.safety.kernel import Mode
 from labharness.work.capability import Answer, NoAnswer
+from labharness.work.desk import by_hand as hands
 from labharness.work.desk import null_line
-from labharness.work.desk.by_hand import READS_MAX, TEXT_MAX, ByHand, Nobody
+from labharness.work.desk.by_hand import READS_MAX, TEXT_MAX, ByHand, Nobody, _after
 from labharness.work.desk.closing import Closing
 from labharness.work.desk.desk import Desk
 from labharness.work.desk.making_safe import Cooled
 from labharness.work.desk.progress_reporter import ProgressReporter
 from labharness.work.desk.redaction import referred_in
-from labharness.work.desk.resuming import _class_of
+from labharness.work.desk.results import ROWS_TOLD_MAX, SHORT_CHARACTERS, in_short
+from labharness.work.desk.resuming import NotResumable, Resumption, _class_of
 from labharness.work.desk.rules_record import Bar, RecordedRules, read_rules
+from labharness.work.plan.instructions import ResumePoint
 
 NAN = float("nan")
 
@@ -417,3 +422,248 @@ def test_a_line_without_instruments_does_nothing_and_knows_nothing() -> None:
     rejected: Any = asyncio.run(absent.decide(request))
     told = (rejected.reason_code, rejected.reason_message, rejected.assessed_risk_level)
     assert told == ("approval_expired", "who", "R4")
+
+
+@pytest.mark.parametrize("tripped", [False, True])
+def test_a_stop_reaches_the_run_first_and_says_what_is_in_force(*, tripped: bool) -> None:
+    line, run, hand = by_hand()
+    repeated: list[str] = []
+    line.trip_response.repeat = lambda: repeated.append("again")
+    if tripped:
+        line.memory.trip = SimpleNamespace(procedure="purge", detail="a leak")
+    asked = {"do": "stop", "by": "Ann", "reason": "smoke"}
+    said = asyncio.run(hand.answer(asked))
+    text = Text("by_hand", what=Text("by_hand.stop"), by="Ann", reason=_after("smoke"))
+    assert (run.reasons, line.warned, repeated) == ([text], [text], ["again"])
+    assert line.noted == [("by_hand", {"text": text}, 100.0)]
+    again = Text("stop.again", procedure="purge")
+    stands = Text("stop.tripped", why="a leak", again=again)
+    assert said == {"ok": True, "said": stands if tripped else Text("stop.requested")}
+
+
+@pytest.mark.parametrize("mode", [Mode.DISARMED, Mode.RUNNING])
+@pytest.mark.parametrize("owned", [False, True])
+@pytest.mark.parametrize("trips", [False, True])
+def test_a_request_to_make_safe_runs_the_procedure_ends_what_would_arm_and_says_what_is_open(
+    monkeypatch: pytest.MonkeyPatch, mode: Mode, *, owned: bool, trips: bool
+) -> None:
+    line, run, _ = by_hand()
+    hand = ByHand(line, run if owned else Nobody())  # type: ignore[arg-type]  # stand in
+    monkeypatch.setattr(hands, "stop_procedure", lambda memory, latched, now_s: "purge")
+    verification = SimpleNamespace(procedure="purge", unverified=lambda: ("valve",))
+    done: list[str] = []
+
+    def trip(found: Any, disarmed: bool) -> None:
+        line.tripped.append((found, disarmed))
+        line.memory.trip = found if trips else None
+
+    async def make_safe(procedure: str) -> Any:
+        done.append(f"make safe {procedure}")
+        return verification
+
+    async def hot(procedure: str) -> tuple[str, ...]:
+        done.append(f"hot {procedure}")
+        return ("furnace",)
+
+    async def verified() -> None:
+        done.append("verified")
+
+    line.memory.mode = mode
+    line.guard = SimpleNamespace(latch=SimpleNamespace(trip="latched"))  # type: ignore[attr-defined]
+    line.trip_response = SimpleNamespace(
+        trip=trip,
+        repeat=lambda: done.append("repeat"),
+        make_safe=make_safe,
+        hot=hot,
+        verified=verified,
+        verifications=[verification],
+    )
+    said = asyncio.run(hand.answer({"do": "safe", "by": "Ann", "reason": ""}))
+    ((found, disarmed),) = line.tripped
+    why = Text("by_hand", what=Text("by_hand.safe"), by="Ann", reason="")
+    assert (found.cause, found.procedure, found.channel) == (
+        Cause.STOP_REQUEST,
+        "purge",
+        "by_hand",
+    )
+    assert (found.at_s, found.detail, disarmed) == (100.0, why, owned)
+    after = ["hot purge", "verified"] if trips else ["make safe purge", "hot purge"]
+    assert done == ["repeat", *after]
+    ends = owned and mode is Mode.DISARMED
+    assert run.reasons == ([why] if ends else [])
+    assert said == {
+        "ok": True,
+        "hot": ["furnace"],
+        "procedure": "purge",
+        "unverified": ["valve"],
+        "latched": True,
+        "ended": ends,
+    }
+
+
+@dataclass(frozen=True)
+class Spot:
+    x: float
+
+
+def test_a_result_of_any_kind_is_told_in_short() -> None:
+    long = "x" * (SHORT_CHARACTERS + 9)
+    assert in_short(long) == '"' + long[: SHORT_CHARACTERS - 1]
+    fits = "x" * (SHORT_CHARACTERS - 2)  # with its quotes
+    assert in_short(fits) == fits
+    assert in_short(Spot(1.5)) == {"x": 1.5}
+    assert in_short(Spot) == repr(Spot)
+    assert in_short([NAN, 1.0]) == ["NaN", 1.0]
+    assert in_short([]) == []
+    points = {"points": 2, "lowest": 1, "highest": 4}
+    assert in_short([[4, 1]]) == {"rows": 1, "told": [points]}
+    assert in_short([[4, 1], []]) == {"rows": 2, "told": [points, {"points": 0}]}
+    odd = [[4, 1], [1.0, float("inf")], ["a"]]
+    assert in_short(odd)["told"] == [points, {"points": 2}, {"points": 1}]  # type: ignore[index]
+    short_axis = in_short([[7], [1, 4]])
+    assert short_axis["told"][1] == points, "no place of the peak"  # type: ignore[index]
+    many = in_short([[1, 4]] * (ROWS_TOLD_MAX + 1))
+    assert many == {"rows": ROWS_TOLD_MAX + 1, "told": [points] * ROWS_TOLD_MAX}
+
+
+def resumption(holds: Mapping[str, Any], *, declared: bool = True) -> Resumption:
+    point = ResumePoint(description="cold", holds=holds, again=("flush",)) if declared else None
+    steps: Any = [
+        SimpleNamespace(instruction_id=name, checkpoint=point if name == "grow" else None)
+        for name in ("flush", "grow", "look", "tell")
+    ]
+    done = {"status": "completed", "started_s": 10.0, "ended_s": 20.0, "result": {"n": 1}}
+    checkpoint: Any = SimpleNamespace(
+        description="grown",
+        at_s=50.0,
+        readings={"f.t": 20.0},
+        steps=(done, {**done, "ended_s": None}),
+    )
+    plan: Any = SimpleNamespace(instructions=tuple(steps))
+    asked = ResumeFrom(session_id="s", checkpoint_id="c")
+    return Resumption(asked, checkpoint, "head", plan)
+
+
+def test_a_later_run_carries_out_what_is_left_and_what_its_checkpoint_asks_for_again() -> None:
+    found = resumption({})
+    assert found.count == 2
+    assert found.remaining() == {"flush", "look", "tell"}
+    first, second = found.done(130.0)
+    assert (first.instruction.instruction_id, second.instruction.instruction_id) == (
+        "flush",
+        "grow",
+    )
+    assert (first.status.value, first.result) == ("completed", {"n": 1})
+    assert [(each.started_s, each.ended_s) for each in (first, second)] == [
+        (90.0, 100.0),
+        (90.0, None),
+    ]
+    assert found.to_json() == {"session_id": "s", "checkpoint_id": "c", "head": "head"}
+    plain = resumption({}, declared=False)
+    assert plain.point == ResumePoint(description="grown")
+    assert plain.remaining() == {"look", "tell"}
+
+
+def test_a_line_that_is_not_as_its_checkpoint_needs_it_is_told_by_each_difference() -> None:
+    bounds = {"f.t": (None, 60.0), "m.p": (10.0, None), "m.f": (1.0, 2.0), "v.open": (0.0, 0.0)}
+    found = resumption(bounds)
+    found.compare({"f.t": 60.0, "m.p": 10.0, "m.f": 2.0, "v.open": 0.0})
+    with pytest.raises(NotResumable) as refused:
+        found.compare({"f.t": 61.0, "m.p": 9.0, "m.f": 3.0})
+    allowed = [
+        ("f.t", 61.0, 20.0, Text("at_most", value=60.0)),
+        ("m.p", 9.0, None, Text("at_least", value=10.0)),
+        ("m.f", 3.0, None, Text("resume.between", low=1.0, high=2.0)),
+        ("v.open", None, None, Text("resume.between", low=0.0, high=0.0)),
+    ]
+    texts = [
+        Text("resume.differs", channel=channel, now=now, then=then, allowed=bound)
+        for channel, now, then, bound in allowed
+    ]
+    told = Text("resume.changed", name="c", why=several(*texts))
+    assert refused.value.args[0] == told
+
+
+@pytest.mark.parametrize("executing", [False, True])
+@pytest.mark.parametrize("state", ["RUNNING", "PAUSED"])
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("on", [False, True])
+def test_a_run_is_held_once_at_a_step_that_can_stand_still(
+    state: str, *, executing: bool, waits: bool, on: bool
+) -> None:
+    held: list[str] = []
+
+    async def hold(reason: str) -> None:
+        held.append(reason)
+
+    async def main() -> str:
+        loop = asyncio.get_running_loop()
+        desk: Any = SimpleNamespace(
+            _executing=executing,
+            _holding=SimpleNamespace() if waits else None,
+            session=SimpleNamespace(state=state),
+            _hold=hold,
+            _clock=SimpleNamespace(loop=loop),
+            line=SimpleNamespace(holding=SimpleNamespace(on=on, said=lambda: "held now")),
+            _reporter=SimpleNamespace(doing="purging"),
+        )
+        return await Desk.hold(desk, "a look")
+
+    if executing and state == "RUNNING" and not waits:
+        said = asyncio.run(main())
+        assert said == ("held now" if on else Text("hold.soon", doing="purging"))
+        assert held == ["a look"]
+    else:
+        with pytest.raises(NotArmed) as refused:
+            asyncio.run(main())
+        assert refused.value.args[0] == Text("hold.nothing")
+        assert held == []
+
+
+@pytest.mark.parametrize(
+    ("step", "holdable"),
+    [
+        (None, False),
+        (SimpleNamespace(holdable=False), False),
+        (SimpleNamespace(holdable=True), True),
+    ],
+)
+def test_only_a_step_that_says_so_can_stand_still(step: Any, *, holdable: bool) -> None:
+    desk: Any = SimpleNamespace(_reporter=SimpleNamespace(step=step))
+    assert Desk._holdable(desk) is holdable
+
+
+@pytest.mark.parametrize(
+    ("fault", "ends", "told"),
+    [
+        (None, False, "PAUSED a look"),
+        (None, True, Text("hold.too_late")),
+        (NotArmed("read-only"), False, Text("hold.not", why="read-only")),
+    ],
+)
+def test_a_hold_waits_for_its_step_and_says_where_it_comes_too_late(
+    fault: Exception | None, told: object, *, ends: bool
+) -> None:
+    said: list[object] = []
+    ticks: list[int] = []
+
+    async def hold(holdable: object) -> bool:
+        if fault is not None:
+            raise fault
+        return len(ticks) == 2
+
+    async def next_tick() -> None:
+        ticks.append(1)
+        desk._executing = not ends
+
+    desk: Any = SimpleNamespace(
+        _executing=True,
+        _holding="waits",
+        _holdable=None,
+        line=SimpleNamespace(hold=hold, next_tick=next_tick),
+        session=SimpleNamespace(become=lambda state, reason: said.append(f"{state} {reason}")),
+        _reporter=SimpleNamespace(warned=said.append),
+    )
+    asyncio.run(Desk._hold(desk, "a look"))
+    assert (said, desk._holding) == ([told], None)
+    assert len(ticks) == (0 if fault else 1 if ends else 2)
