@@ -28,6 +28,7 @@ from labharness.work.desk.redaction import referred_in
 from labharness.work.desk.results import ROWS_TOLD_MAX, SHORT_CHARACTERS, in_short
 from labharness.work.desk.resuming import NotResumable, Resumption, _class_of
 from labharness.work.desk.rules_record import Bar, RecordedRules, read_rules
+from labharness.work.plan.executor import Status
 from labharness.work.plan.instructions import ResumePoint
 
 NAN = float("nan")
@@ -532,7 +533,7 @@ def resumption(holds: Mapping[str, Any], *, declared: bool = True) -> Resumption
         SimpleNamespace(instruction_id=name, checkpoint=point if name == "grow" else None)
         for name in ("flush", "grow", "look", "tell")
     ]
-    done = {"status": "completed", "started_s": 10.0, "ended_s": 20.0, "result": {"n": 1}}
+    done = {"status": "COMPLETED", "started_s": 10.0, "ended_s": 20.0, "result": {"n": 1}}
     checkpoint: Any = SimpleNamespace(
         description="grown",
         at_s=50.0,
@@ -553,7 +554,7 @@ def test_a_later_run_carries_out_what_is_left_and_what_its_checkpoint_asks_for_a
         "flush",
         "grow",
     )
-    assert (first.status.value, first.result) == ("completed", {"n": 1})
+    assert (first.status, first.result) == (Status.COMPLETED, {"n": 1})
     assert [(each.started_s, each.ended_s) for each in (first, second)] == [
         (90.0, 100.0),
         (90.0, None),
