@@ -10,7 +10,13 @@ import pytest
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.lab.house.intake import session_created
-from labharness.lab.house.message_store import FILE, MessageStore, Receipt, keep_message
+from labharness.lab.house.message_store import (
+    FILE,
+    MessageStore,
+    Receipt,
+    keep_message,
+    told_on_receipt,
+)
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage, encode
 from labharness.protocols.hcp.terms import Rejected
@@ -98,3 +104,8 @@ def test_a_receipt_waits_for_the_disk_itself(tmp_path: Path) -> None:
         (level,) = messages._database.execute("PRAGMA synchronous").fetchone()
         full = 2  # https://www.sqlite.org/pragma.html#pragma_synchronous
         assert level == full
+
+
+def test_where_nothing_was_told_on_receipt_no_file_is_made(tmp_path: Path) -> None:
+    assert told_on_receipt(tmp_path, "s") is None
+    assert list(tmp_path.iterdir()) == []
