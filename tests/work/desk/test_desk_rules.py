@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from labharness.core.clock import VIRTUAL_EPOCH
+from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.lab import read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
@@ -110,3 +112,42 @@ def test_why_a_confidential_task_failed_stands_in_an_artifact_with_what_would_he
         found = failure("no film", answer)
         assert (found.name, found.media_type) == ("failure", "application/json")
         assert json.loads(found.content) == {"error_message": "no film", "suggestion": helps}
+
+
+@pytest.mark.parametrize(
+    ("channel", "value", "unit", "code"),
+    [
+        ("f.sp", 10.0, "degC", ""),
+        ("f.sp", 900.0, "degC", ""),
+        ("f.sp", 9.9, "degC", "plan.beyond"),
+        ("f.sp", 900.1, "degC", "plan.beyond"),
+        ("f.sp", float("nan"), "degC", "plan.beyond"),
+        ("f.sp", 500.0, "K", "plan.beyond"),
+        ("f.pid", 500.0, "degC", "plan.cannot_set"),
+    ],
+)
+def test_each_value_of_a_plan_is_held_against_the_hard_limit_of_its_channel(
+    channel: str, value: float, unit: str, code: str
+) -> None:
+    limit = SimpleNamespace(low=10.0, high=900.0, unit="degC", source="manual")
+    envelope: Any = SimpleNamespace(limits={"f.sp": limit})
+    desk = Admitting(facts=None, envelope=envelope, utc=lambda: VIRTUAL_EPOCH)  # type: ignore[arg-type]  # not asked
+    good = ("first", Command("f.sp", 20.0, "degC"))
+    found = desk._beyond_limits([good, ("heat", Command(channel, value, unit))])
+    if not code:
+        assert found is None
+        return
+    assert found is not None
+    assert found.reason_code == "safety_violation"
+    assert found.reason_message.startswith("Step heat: ")
+    assert channel in found.reason_message
+    assert found.suggestion == Text("plan.change", channel=channel)
+
+
+def test_a_task_whose_plan_is_beyond_a_limit_is_not_weighed_any_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan, (_, payload) = read_lab(SHORT_LINE), submission()
+    monkeypatch.setattr(Admitting, "_beyond_limits", lambda desk, commands: NO)
+    desk = Admitting(facts=lab_facts_of(plan), envelope=plan.envelope, utc=lambda: VIRTUAL_EPOCH)
+    assert desk.weigh(payload) == NO
