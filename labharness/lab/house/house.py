@@ -7,6 +7,7 @@ the line owner is a fact before it is given, and an order that is given twice ma
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Final
@@ -388,10 +389,8 @@ class House:
             self._ask(run, "abort", task.status_reason or "cancelled")
 
     def _ask(self, run: Attempt, do: str, reason: str = "") -> None:
-        try:
+        with suppress(LabError):  # it has just ended, or is away; the next turn sees which
             self._worker(run).ask(run.run_id, do, reason)
-        except LabError:
-            return  # it has just ended, or is away; the next turn sees which
 
     def _not_begun(self, task: Task, run: Attempt, status: OwnerStatus) -> None:
         """Repeat the order of a run that has left nothing: the house died before it, or a retry."""
@@ -465,10 +464,9 @@ class House:
             seed=task.profile.get("seed"),
             resume_from=_resumed_from(run),
         )
-        try:
+        # it may be away or busy; the attempt stands, and the next turn asks again
+        with suppress(LabError):
             self._worker(run).begin(order)
-        except LabError:
-            return  # it is away or busy; the attempt stands, and the next turn asks again
 
     def _say(self, commands: Iterable[TaskCommand]) -> None:
         self.journal.give_all(commands, RUNTIME, self.now_s())

@@ -256,17 +256,14 @@ class HouseProcess:
 
     async def _pause(self, most_s: float) -> None:
         """Wait for news and for quiet behind it, or until the next turn is due."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(most_s):
                 await self._news.wait()
             async with asyncio.timeout(NEWS_S_MAX):
                 while not self._leaving.is_set() and (self._requests or self._news.is_set()):
                     self._news.clear()
                     await asyncio.sleep(QUIET_S)
-        except TimeoutError:
-            return
-        finally:
-            self._news.clear()
+        self._news.clear()
 
     async def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         word = words_of(asked, "do")

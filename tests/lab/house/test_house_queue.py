@@ -105,6 +105,23 @@ def test_what_a_run_wrote_while_no_house_read_it_is_followed_in_one_turn_and_in_
     assert max(places) < 3 * RECORDS_MAX  # facts that are written together, of one piece
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_run_that_ends_with_a_full_piece_of_records_ends_its_task(kept: Kept, more: int) -> None:
+    name = kept.house.submit(message("k")).task_id
+    while kept.status(name) != "running":
+        kept.turn()
+    (run,) = kept.house.tasks.by_id[name].attempts
+    written = kept.world.disk[run.run_id]
+    progress = {"event_type": "progress", "data": {"stage": "grow", "message": "on"}}
+    while len(written) - read_up_to(run) < RECORDS_MAX - 1 + more:
+        written.append(Record(len(written) + 1, 0.0, "event", progress, ""))
+    late = {"error_code": "timeout", "error_message": "nothing was heard"}
+    end = {"type": "task_failed", "payload": late}
+    written.append(Record(len(written) + 1, 0.0, "terminal", end, ""))
+    kept.house.step()
+    assert kept.status(name) == "timed_out"
+
+
 @pytest.mark.promise(61)
 def test_the_same_key_is_one_task_and_another_content_of_it_is_refused(kept: Kept) -> None:
     first = kept.house.submit(message("k"))

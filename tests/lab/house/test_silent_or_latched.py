@@ -1,11 +1,15 @@
 """A run that is silent for too long is ended, and a caller whose line is latched is answered."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from house_kept import Kept
+from labharness.lab.house.house import _called_elsewhere
 from labharness.work.task.commands import ANSWER_S
+from labharness.work.task.queue import Need
 from labharness.work.task.record import RetryPolicy
 from line_world import message
 
@@ -83,3 +87,33 @@ def test_a_caller_elsewhere_is_answered_where_the_line_is_latched_and_a_person_h
         assert (task.status, task.error_code) == ("failed", "resource_unavailable")
         assert task.status_reason == "furnace too hot"
     assert kept.world.orders == []
+
+
+@pytest.mark.parametrize("via", ["", "amqp"])
+@pytest.mark.parametrize("instruments", [(), ("furnace",)])
+@pytest.mark.parametrize(
+    ("status", "attempts", "begun", "waits"),
+    [
+        ("queued", 0, False, True),
+        ("waiting_approval", 0, False, False),
+        ("preparing", 1, False, True),
+        ("preparing", 1, True, False),
+        ("running", 1, False, False),
+        ("queued", 2, False, False),
+        ("preparing", 2, False, False),
+    ],
+)
+def test_a_caller_elsewhere_is_answered_only_where_its_task_waits_for_the_line(
+    via: str, instruments: tuple[str, ...], status: str, attempts: int, begun: bool, waits: bool
+) -> None:
+    runs = tuple(SimpleNamespace(run_id=f"r{number}") for number in range(attempts))
+    task = SimpleNamespace(
+        profile={"via": via} if via else {},
+        status=status,
+        attempts=runs,
+        current=runs[-1] if runs else None,
+    )
+    tasks: Any = SimpleNamespace(unended_tasks=[task])
+    needs: Any = lambda task: Need(instruments)  # noqa: E731 - one line
+    found = _called_elsewhere(tasks, needs, lambda run_id: begun)
+    assert found == ([task] if via and instruments and waits else [])
