@@ -415,6 +415,7 @@ def test_a_guard_hears_what_came_unasked_before_it_asks(tmp_path: Path) -> None:
         caller = rig.call()
         assert caller.send(None, READ)["reply"] == b"ok read\r".hex()
         process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)  # until it stands still
         caller.say(do="send", port="heat", number=8, permit=None, frame=READ.frame.hex())
         os.write(rig.devices.of["heat"].master, b"0\r")
         time.sleep(0.05)
