@@ -304,7 +304,6 @@ def _create_command(
 ) -> CreateTask:
     """Return the command that makes a task of a submission."""
     submission = submission_of(payload)
-    priority = submission.priority or "normal"
     constraints = payload.constraints
     return CreateTask(
         task_id=task_id,
@@ -313,7 +312,7 @@ def _create_command(
         title=payload.capability[:TITLE_CHARACTERS],
         task_kind="hcp_task",
         task_family=payload.capability,
-        priority=priority if priority in PRIORITIES else "normal",
+        priority=submission.priority if submission.priority in PRIORITIES else "normal",
         owner=lab,
         assignee=WORKER,
         scope={"lab": lab},

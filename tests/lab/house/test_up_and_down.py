@@ -115,10 +115,12 @@ def brought_up(found: Processes, speed: float | None) -> str:
         patch.setattr(start, "_spawned", found.spawned)
         patch.setattr(clock, "pause", found.look)
         patch.setattr(os, "waitpid", lambda pid, flags: (0, 0))
+        made = found.made
         try:
-            bring_up(LAB, speed, Path("runs"))
+            started = bring_up(LAB, speed, Path("runs"))
         except NotUp as why:
             return str(why)
+    assert sum(started) == found.made - made, "it says how many were not up"
     return ""
 
 
