@@ -5,10 +5,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from house_kept import Kept
+from labharness.lab.house import jobs
 from labharness.lab.house.jobs import job_file
 from labharness.lab.house.orders import OwnerStatus, TaskRefused
 from labharness.work.task.facts import TaskFact
@@ -189,3 +192,19 @@ def test_a_batch_that_cannot_be_kept_whole_is_not_begun(lab: Lab) -> None:
     with pytest.raises(BadJob, match="one of them"):
         lab.make()
     assert not lab.house.tasks.jobs
+
+
+@pytest.mark.parametrize("waits", [QUEUED_MAX - 1, QUEUED_MAX])
+def test_a_run_of_a_job_stays_owed_while_the_queue_is_full(
+    monkeypatch: pytest.MonkeyPatch, waits: int
+) -> None:
+    monkeypatch.setattr(jobs, "waiting", lambda tasks: [None] * waits)
+    made: list[Any] = []
+    house: Any = SimpleNamespace(
+        journal=SimpleNamespace(tasks=None),
+        _kept=lambda job: message("template"),
+        submit=lambda *said: made.append(said),
+    )
+    job: Any = SimpleNamespace(job_id="j", every="PT1H", runs=())
+    jobs.HouseJobs._make(house, job, "1")
+    assert [said[2] for said in made] == (["1"] if waits < QUEUED_MAX else [])

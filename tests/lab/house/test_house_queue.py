@@ -34,6 +34,7 @@ from labharness.work.task.following import read_up_to
 from labharness.work.task.house import Draft, HouseJournal
 from labharness.work.task.kept import read_history
 from labharness.work.task.queue import QUEUED_MAX
+from labharness.work.task.record import WITHOUT_LINE, RetryPolicy
 from line_world import message
 from tasks_alone import OLGA
 
@@ -544,3 +545,17 @@ def test_a_task_that_waits_while_no_line_owner_takes_it_says_so(kept: Kept, came
     for _ in range(200):
         kept.turn()
     assert kept.status(waits) in ("completed", "failed")
+
+
+@pytest.mark.parametrize("without", [True, False])
+def test_a_task_is_known_to_need_no_line_only_where_it_needs_none(
+    kept: Kept, *, without: bool
+) -> None:
+    kept.journal.close()
+    retries = RetryPolicy(2, inactivity_timeout_s=60.0)
+    kept.open(needs_no_line=lambda payload: without, retries=retries)
+    made = kept.house.submit(message("k")).task_id
+    task = kept.house.tasks.by_id[made]
+    assert task.profile.get(WITHOUT_LINE) is (True if without else None)
+    bound_s = None if without else 60.0
+    assert task.retry == replace(retries, inactivity_timeout_s=bound_s), "its silence is no harm"

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from commands import say
 from labharness.lab import read_lab
 from labharness.lab.house.screening import screened
 from labharness.protocols.hcp.messages import ResumeFrom
+from labharness.protocols.hcp.terms import Rejected
+from labharness.work.desk.admitting import Admitting
 from left_alone import HAZARDS
 from rig import SHORT_LINE, approved_copy, submission
 
@@ -66,3 +69,19 @@ def test_each_that_weighs_a_task_finds_the_same_risk_for_the_same_reasons(
         assert refused is not None
         found = [refused.reason_message, explained["verdict"]["reason_message"], planned.out]
         assert [overdue in each for each in found] == [True] * 3, found
+
+
+@pytest.mark.parametrize(
+    ("weighed", "lasts"),
+    [
+        (Rejected("unauthorized", "who"), True),
+        (Rejected("resource_unavailable", "no disk"), False),
+        (SimpleNamespace(), False),
+    ],
+)
+def test_what_may_change_until_its_turn_refuses_no_task_before_it(
+    monkeypatch: pytest.MonkeyPatch, weighed: object, *, lasts: bool
+) -> None:
+    monkeypatch.setattr(Admitting, "weigh", lambda admitting, payload: weighed)
+    found = screened(read_lab(SHORT_LINE), submission()[1])
+    assert found is (weighed if lasts else None)

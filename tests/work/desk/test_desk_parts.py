@@ -9,19 +9,25 @@ from typing import Any
 
 import pytest
 
+from labharness.core.clock import VIRTUAL_EPOCH, utc_text
 from labharness.core.vocabulary import Cause, Command, Ending
 from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.link import LinkLost
 from labharness.journal import JournalFailed
 from labharness.line import NoReply, NotArmed
 from labharness.protocols.hcp.messages import ResumeFrom
+from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.kernel import Mode
+from labharness.work.admission.approval import Approved
 from labharness.work.capability import Answer, NoAnswer
 from labharness.work.desk import by_hand as hands
+from labharness.work.desk import desk as desks
 from labharness.work.desk import null_line
+from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.by_hand import READS_MAX, TEXT_MAX, ByHand, Nobody, _after
 from labharness.work.desk.closing import Closing
 from labharness.work.desk.desk import Desk
+from labharness.work.desk.explained import GateFound, _approval
 from labharness.work.desk.making_safe import Cooled
 from labharness.work.desk.progress_reporter import ProgressReporter
 from labharness.work.desk.redaction import referred_in
@@ -668,3 +674,129 @@ def test_a_hold_waits_for_its_step_and_says_where_it_comes_too_late(
     asyncio.run(Desk._hold(desk, "a look"))
     assert (said, desk._holding) == ([told], None)
     assert len(ticks) == (0 if fault else 1 if ends else 2)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("state", ["RUNNING", "PAUSED"])
+@pytest.mark.parametrize("executing", [False, True])
+@pytest.mark.parametrize("tripped", [False, True])
+def test_a_run_goes_on_only_from_a_hold_on_a_line_that_has_not_tripped(
+    state: str, *, waits: bool, executing: bool, tripped: bool
+) -> None:
+    done: list[str] = []
+    desk: Any = SimpleNamespace(
+        _holding=SimpleNamespace(cancel=lambda: done.append("withdrawn")) if waits else None,
+        _executing=executing,
+        session=SimpleNamespace(
+            state=state, become=lambda state, reason: done.append(f"{state} {reason}")
+        ),
+        line=SimpleNamespace(
+            check=raising(NotArmed("tripped")) if tripped else lambda: None,
+            start=lambda: done.append("start"),
+        ),
+    )
+    goes_on = state == "PAUSED" and executing and not tripped
+    if waits or goes_on:
+        asyncio.run(Desk.resume(desk, "seen"))
+        assert done == (["withdrawn"] if waits else ["RUNNING seen", "start"])
+        return
+    with pytest.raises(NotArmed) as refused:
+        asyncio.run(Desk.resume(desk, "seen"))
+    told = "tripped" if tripped else Text("hold.not_held", state=state)
+    assert (refused.value.args[0], done) == (told, [])
+
+
+@pytest.mark.parametrize("found", ["refused", "changed", "as it was"])
+def test_a_task_that_goes_on_opens_its_line_only_with_a_checkpoint_that_holds(
+    monkeypatch: pytest.MonkeyPatch, found: str
+) -> None:
+    done: list[Any] = []
+    refused = Rejected("invalid_input", "no such checkpoint")
+
+    def compare(readings: object) -> None:
+        done.append(readings)
+        if found == "changed":
+            raise NotResumable("resume.changed", name="c", why="hot")
+
+    resumption = SimpleNamespace(to_json=lambda: {"head": "h"}, compare=compare)
+
+    async def open_line() -> None:
+        done.append("open")
+
+    looked = refused if found == "refused" else resumption
+    monkeypatch.setattr(desks, "look_up", lambda *said: looked)
+    monkeypatch.setattr(desks, "must_begin", lambda *said: done.append(said[2]))
+    monkeypatch.setattr(desks, "readings_of", lambda line: "readings")
+    desk: Any = SimpleNamespace(
+        _resumption=None,
+        earlier=None,
+        facts=SimpleNamespace(safe_procedure="safe", lab_option=""),
+        line=SimpleNamespace(open=open_line),
+        session=SimpleNamespace(record=lambda *said: done.append(said)),
+    )
+    weighed: Any = SimpleNamespace(
+        planned=SimpleNamespace(instructions=None), risk=SimpleNamespace(level="R3")
+    )
+    payload: Any = SimpleNamespace(resume_from="c")
+    said: Any = asyncio.run(Desk._unfit(desk, payload, weighed))
+    if found == "refused":
+        assert (said, done, desk._resumption) == (refused, [], None)
+        return
+    assert done == [("resumed", {"head": "h"}), "open", "safe", "readings"]
+    assert desk._resumption is resumption
+    why = Text("resume.changed", name="c", why="hot")
+    changed = Rejected("resource_unavailable", why, "R3")
+    assert said == (None if found == "as it was" else changed)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text"),
+    [
+        (None, Text("cli.no_approval")),
+        (Approved(("Ann", "Bo"), "seen"), Text("cli.approved", by="Ann, Bo")),
+        (SimpleNamespace(reason="R4"), Text("cli.person_approves", why="R4")),
+    ],
+)
+def test_who_agreed_or_must_agree_is_explained(verdict: object, text: Text) -> None:
+    asked: list[object] = []
+
+    def approve(weighed: object, requester: str) -> object:
+        asked.append(requester)
+        return verdict
+
+    admitting: Any = SimpleNamespace(approve=approve)
+    weighed: Any = None
+    assert _approval(admitting, weighed, "ana") == GateFound("approval", text, passed=True)
+    assert asked == ["ana"]
+
+
+@pytest.mark.parametrize("stated", [(), ("heat",)])
+@pytest.mark.parametrize("action", ["wait", "ask_operator"])
+@pytest.mark.parametrize("later", [None, VIRTUAL_EPOCH])
+@pytest.mark.parametrize("hazards", [(), ("laser",)])
+def test_a_plan_with_a_command_or_a_manual_step_is_physical(
+    stated: tuple[str, ...], action: str, later: Any, hazards: tuple[str, ...]
+) -> None:
+    step = SimpleNamespace(action=action)
+    planned = SimpleNamespace(
+        duration_s=60.0,
+        temperature_c_max=700.0,
+        process_gases=("argon",),
+        instructions=SimpleNamespace(instructions=(step,)),
+    )
+    attended = SimpleNamespace(next_start=lambda *said: later, cover=lambda *said: True)
+    facts = SimpleNamespace(
+        attended=attended, shared=False, safeguards_missing=lambda hazards, day: (hazards, day)
+    )
+    admitting: Any = SimpleNamespace(facts=facts, _stays_energised=lambda commands: commands)
+    task: Any = SimpleNamespace(
+        planned=planned, stated=stated, undeclared=("silane",), commands=("c",)
+    )
+    found = Admitting._risk_context(admitting, task, hazards, VIRTUAL_EPOCH)
+    assert found.physical is (bool(stated) or action == "ask_operator")
+    assert found.hazardous is bool(hazards)
+    assert found.attended_at == ("" if later is None else utc_text(later))
+    assert (found.attended, found.shared_instrument) == (True, False)
+    assert str(found.safeguards_missing) == str((hazards, VIRTUAL_EPOCH.date()))
+    assert (found.stays_energised, found.undeclared_gases) == (("c",), ("silane",))
+    assert (found.process_gases, found.temperature_c_max) == (("argon",), 700.0)
