@@ -28,6 +28,7 @@ LINE = (
     "test_trip_response_again",
     "test_by_hand*",
     "test_two_terminals",
+    "test_what_stands",
     "test_proofs_on_the_line",
     "test_trips",
     "test_failures",
@@ -50,6 +51,7 @@ HOUSE = (
     "test_manual_steps",
     "test_up_and_down",
     "test_silent_or_latched",
+    "test_kills_for_real",
 )
 DESK = (
     "test_answer_before_cold",
@@ -57,6 +59,7 @@ DESK = (
     "test_checkpoint",
     "test_desk_*",
     "test_envelope_of_callers",
+    "test_left_behind",
     "test_lying_capability",
     "test_policy_of_a_caller",
     "test_process_log",
@@ -67,6 +70,7 @@ DESK = (
     "test_suggesting",
     "test_terminal_fact",
     "test_two_terminals",
+    "test_what_stands",
     "test_without_line",
 )
 ADMISSION = ("test_admission_*", "test_approvals", "test_preflight")

@@ -11,6 +11,7 @@ import pytest
 
 from labharness.core.clock import VIRTUAL_EPOCH, utc_text
 from labharness.core.vocabulary import Cause, Command, Ending
+from labharness.core.vocabulary.durations import format_duration
 from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.link import LinkLost
 from labharness.journal import JournalFailed
@@ -28,6 +29,7 @@ from labharness.work.desk.by_hand import READS_MAX, TEXT_MAX, ByHand, Nobody, _a
 from labharness.work.desk.closing import Closing
 from labharness.work.desk.desk import Desk
 from labharness.work.desk.explained import GateFound, _approval
+from labharness.work.desk.left_behind import OF_A_TRIP, _step, _summary
 from labharness.work.desk.making_safe import Cooled
 from labharness.work.desk.progress_reporter import ProgressReporter
 from labharness.work.desk.redaction import referred_in
@@ -800,3 +802,63 @@ def test_a_plan_with_a_command_or_a_manual_step_is_physical(
     assert str(found.safeguards_missing) == str((hazards, VIRTUAL_EPOCH.date()))
     assert (found.stays_energised, found.undeclared_gases) == (("c",), ("silane",))
     assert (found.process_gases, found.temperature_c_max) == (("argon",), 700.0)
+
+
+def noted(kind: str, at_s: float, **body: Any) -> Any:
+    return SimpleNamespace(kind=kind, at_s=at_s, body=body)
+
+
+def event(kind: str, at_s: float, **data: Any) -> Any:
+    return noted("event", at_s, event_type=kind, data=data)
+
+
+def test_a_killed_run_is_summed_up_from_what_its_journal_has() -> None:
+    records = [
+        event("state_changed", 1.0, to_state="CREATED"),
+        event("state_changed", 5.0, to_state="RUNNING"),
+        event("state_changed", 9.0, to_state="PAUSED"),
+        event("state_changed", 12.0, to_state="RUNNING"),
+        event("warning", 13.0, message="slow"),
+        event("checkpoint_created", 14.0),
+        noted("step", 15.0, status="COMPLETED"),
+        noted("step", 16.0, status="FAILED"),
+        noted("trip", 65.0, **dict.fromkeys(OF_A_TRIP.values(), "x")),
+    ]
+    assert _summary(records) == {
+        "duration": "PT1M",
+        "steps_executed": 1,
+        "checkpoints_created": 1,
+        "risk_events": [dict.fromkeys(OF_A_TRIP, "x")],
+        "warnings": ["slow"],
+    }
+    assert _summary(records[:1])["duration"] == format_duration(0.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ({}, Status.SKIPPED),
+        ({"status": "RUNNING", "started_s": 1.0}, Status.FAILED),
+        ({"status": "COMPLETED", "started_s": 1.0, "ended_s": 2.0, "result": {}}, Status.COMPLETED),
+    ],
+)
+def test_a_step_at_which_a_run_was_killed_has_failed(said: dict[str, Any], status: Status) -> None:
+    told = {
+        "instructionId": "heat",
+        "action": "ramp",
+        "parameters": {"to": 700},
+        "dependencies": ["load"],
+        "timeout": 60.0,
+        "metadata": {"stage": "ramp", "description": "Heat"},
+    }
+    found = _step(told, said)
+    assert (found.status, found.started_s, found.ended_s, found.result) == (
+        status,
+        said.get("started_s"),
+        said.get("ended_s"),
+        said.get("result"),
+    )
+    step = found.instruction
+    assert (step.instruction_id, step.action, step.parameters) == ("heat", "ramp", {"to": 700})
+    assert (step.dependencies, step.timeout_s) == (("load",), 60.0)
+    assert (step.stage, step.description) == ("ramp", "Heat")

@@ -19,6 +19,7 @@ from labharness.work.capability import CannotDo, NoAnswer
 from labharness.work.desk.admitting import ADVISED, WAYS_MAX, Admitting
 from labharness.work.desk.desk import Desk
 from labharness.work.desk.redaction import failure
+from labharness.work.desk.resuming import NotResumable
 from rig import SHORT_LINE, submission
 
 NO = Rejected("safety_violation", "too hot")
@@ -151,3 +152,39 @@ def test_a_task_whose_plan_is_beyond_a_limit_is_not_weighed_any_further(
     monkeypatch.setattr(Admitting, "_beyond_limits", lambda desk, commands: NO)
     desk = Admitting(facts=lab_facts_of(plan), envelope=plan.envelope, utc=lambda: VIRTUAL_EPOCH)
     assert desk.weigh(payload) == NO
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_resumed_plan_runs_only_where_its_checkpoint_holds_once_the_line_is_armed(
+    *, holds: bool
+) -> None:
+    done: list[Any] = []
+    changed = NotResumable("resume.changed", name="c", why="hot")
+
+    async def do(what: str, *about: object) -> None:
+        done.append((what, *about))
+
+    def compare(readings: object) -> None:
+        done.append(readings)
+        if not holds:
+            raise changed
+
+    desk: Any = SimpleNamespace(
+        _executing=False,
+        _resumption=SimpleNamespace(compare=compare, count=2),
+        _reporter=SimpleNamespace(of_line=lambda *told: None),
+        _checkpoints=SimpleNamespace(make=lambda records: do("checkpoint", *records)),
+        facts=SimpleNamespace(safe_procedure="safe"),
+    )
+    desk.line = SimpleNamespace(
+        arm=lambda procedure: do("arm", procedure),
+        next_tick=lambda: do("tick"),
+        start=lambda: done.append("start"),
+    )
+    executor: Any = SimpleNamespace(run=lambda: do("run"), records=lambda: ("a", "b", "c"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("labharness.work.desk.desk.readings_of", lambda line: "readings")
+        found = asyncio.run(Desk._execute(desk, executor, 9.0))
+    after = [("checkpoint", "a", "b"), "start", ("run",)] if holds else []
+    assert done == [("arm", "safe"), ("tick",), "readings", *after]
+    assert found is (None if holds else changed)
