@@ -1,5 +1,6 @@
 """The interface of the guard to a line, for every shell, and the queue of each port."""
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -142,74 +143,52 @@ class Tells:
 WAITING_MAX = 256  # users waiting for one port at once
 
 
-class PortQueue:
-    """Keeps the queues of all ports.
-
-    Args:
-        ports: Their names.
-        ready: Says whether an exchange may begin on a port now.
-    """
-
-    def __init__(self, ports: Iterable[str], ready: Callable[[str], bool]) -> None:
-        self.waiting: dict[str, deque[Callable[[], None]]] = {name: deque() for name in ports}
-        self.patient: dict[str, deque[Callable[[], None]]] = {
-            name: deque() for name in self.waiting
-        }
-        self.taken: dict[str, bool] = dict.fromkeys(self.waiting, False)
-        self._ready = ready
-
-    def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
-        """Join the queue of a port; a patient user stands behind all others."""
-        waiting = (self.patient if patient else self.waiting)[port]
-        if len(waiting) >= WAITING_MAX:
-            raise PortBusy(f"{WAITING_MAX} users wait for port {port} already")
-        waiting.append(start)
-
-    def leave(self, port: str, start: Callable[[], None]) -> None:
-        """Leave the queues of a port."""
-        for waiting in (self.waiting[port], self.patient[port]):
-            with suppress(ValueError):  # it stands in the other, or had its turn
-                waiting.remove(start)
-
-    def release(self, port: str) -> None:
-        """Return a port."""
-        self.taken[port] = False
-
-    def offer(self, port: str) -> bool:
-        """Pass a free port to the next in its queue; return whether a user still waits."""
-        while not self.taken[port] and (waiting := self.waiting[port] or self.patient[port]):
-            if not self._ready(port):
-                return True
-            self.taken[port] = True
-            waiting.popleft()()
-        return False
-
-
-class Shell(Tells):
+class Shell(Tells, ABC):
     """The turns of users at the ports of a shell of the guard.
 
     Args:
         ports: Their names.
-        ready: Says whether an exchange may begin on a port now.
     """
 
-    def __init__(self, ports: Iterable[str], ready: Callable[[str], bool]) -> None:
+    def __init__(self, ports: Iterable[str]) -> None:
         super().__init__()
-        self._queue = PortQueue(ports, ready)
+        self._waiting: dict[str, deque[Callable[[], None]]] = {name: deque() for name in ports}
+        self._patient: dict[str, deque[Callable[[], None]]] = {
+            name: deque() for name in self._waiting
+        }
+        self._taken = dict.fromkeys(self._waiting, False)
+
+    @abstractmethod
+    def ready(self, port: str) -> bool:
+        """Return whether an exchange may begin on a port that the caller owns."""
 
     def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
-        """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
-        self._queue.when_free(port, start, patient=patient)
+        """Call ``start`` as soon as the port is free; it then owns the port until ``release``.
+
+        A patient user stands behind all others.
+        """
+        waiting = (self._patient if patient else self._waiting)[port]
+        if len(waiting) >= WAITING_MAX:
+            raise PortBusy(f"{WAITING_MAX} users wait for port {port} already")
+        waiting.append(start)
         self._offer(port)
 
     def leave(self, port: str, start: Callable[[], None]) -> None:
-        """Leave the queue of a port."""
-        self._queue.leave(port, start)
+        """Leave the queues of a port."""
+        for waiting in (self._waiting[port], self._patient[port]):
+            with suppress(ValueError):  # it stands in the other, or had its turn
+                waiting.remove(start)
 
     def release(self, port: str) -> None:
         """Return the port."""
-        self._queue.release(port)
+        self._taken[port] = False
         self._offer(port)
 
-    def _offer(self, port: str) -> None:
-        self._queue.offer(port)
+    def _offer(self, port: str) -> bool:
+        """Pass a free port to the next in its queue; return whether a user still waits."""
+        while not self._taken[port] and (waiting := self._waiting[port] or self._patient[port]):
+            if not self.ready(port):
+                return True
+            self._taken[port] = True
+            waiting.popleft()()
+        return False

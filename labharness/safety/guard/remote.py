@@ -66,7 +66,7 @@ class RemoteGuard(Shell):
         near: PortLatch | None = None,
     ) -> None:
         ports = [port.name for port in armed.ports]
-        super().__init__(ports, self.ready)
+        super().__init__(ports)
         self.procedures = armed.procedures
         self.latch: LatchView = SeenLatch(state_dir / "latch.json", near)
         self._armed = armed

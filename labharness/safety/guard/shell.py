@@ -36,7 +36,7 @@ class LoopGuard(Shell):
     heartbeat_s = float("inf")
 
     def __init__(self, core: GuardCore, links: Mapping[str, Link], latch: LatchView) -> None:
-        super().__init__(links, self.ready)
+        super().__init__(links)
         self.core = core
         self.procedures: Mapping[str, tuple[SafeFrame, ...]] = core.procedures
         self.latch: LatchView = latch
@@ -200,18 +200,17 @@ class LoopGuard(Shell):
             done, self._done[port] = self._done[port], None
             if done is not None:
                 done(finished.reply, finished.error)
-        if not self._queue.taken[port] and port not in self._quiet:
+        if not self._taken[port] and port not in self._quiet:
             self._offer(port)  # also if no user owned the exchange any more
 
-    def _offer(self, port: str) -> None:
-        turns = self._queue
-        if not turns.waiting[port] and not turns.patient[port]:
-            return
-        if turns.offer(port) and port not in self._quiet:
+    def _offer(self, port: str) -> bool:
+        waits = super()._offer(port)
+        if waits and port not in self._quiet:
             state = self.core.ports[port]
             if state.state is DRAIN:
                 self._quiet[port] = due_s = state.due_s
                 self._post_at(due_s, self._end_quiet, (port, due_s))
+        return waits
 
     def _end_quiet(self, ends: tuple[str, float]) -> None:
         port, due_s = ends

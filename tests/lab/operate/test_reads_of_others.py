@@ -115,14 +115,14 @@ def test_a_port_that_too_many_want_is_told_of_plainly(
 
 def test_who_asks_no_more_stands_in_no_queue(play: Play) -> None:
     async def work(lab: Lab, hands: ByHand) -> None:
-        turns = lab.guard._queue
+        guard = lab.guard
         for _ in range(FLOOD):
             asked = [asyncio.ensure_future(hands.answer(READ)) for _ in range(READS_MAX)]
             await asyncio.sleep(0)
             for each in asked:
                 each.cancel()
             await asyncio.wait(asked)
-        assert sum(len(each) for each in turns.patient.values()) == 0
+        assert sum(len(each) for each in guard._patient.values()) == 0
         assert (await hands.answer(READ))["ok"]
 
     play(work)
