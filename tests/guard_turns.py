@@ -12,7 +12,7 @@ from unittest.mock import patch
 from guard_stubs import ARMED, KEY, Descriptor
 from labharness.core.vocabulary import Request
 from labharness.core.vocabulary.texts import revived
-from labharness.safety.guard import Permit, PortState, latch, ports, service
+from labharness.safety.guard import Permit, PortState, ports, service
 from labharness.safety.guard.armed import Armed
 from labharness.safety.guard.messages import LineSplitter, line_of, seal, write_request
 from labharness.safety.guard.process import ProcessGuard
@@ -212,7 +212,7 @@ def guarding(
         replace(each, path=each.path and f"{folder}/{each.name}") for each in armed.ports
     )
     with ExitStack() as kept:
-        for module in (service, latch, ports):
+        for module in (service, ports):
             kept.enter_context(patch.object(module, "Thread", _AtOnce))
         made = Turn(folder, once=once, armed=replace(armed, ports=ports_here), closed=closed)
         kept.callback(made.close)

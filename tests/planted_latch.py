@@ -89,7 +89,7 @@ IN_LATCH_AND_LOCK = (
     PlantedBug(
         "ports of an armed line not marked",
         "labharness.safety.guard.latch:Latch.set_marker",
-        "self._ports.set_marker(procedure)",
+        "ports.set_marker(procedure)",
         "pass",
         "tests/safety/guard/test_port_latch.py::test_a_port_that_was_left_armed_is_latched_for_every_lab",
         promise=14,
@@ -107,7 +107,7 @@ IN_LATCH_AND_LOCK = (
     PlantedBug(
         "port armed that was latched elsewhere meanwhile",
         "labharness.safety.guard.latch:Latch.set_marker",
-        "self._must_be_ours()",
+        "_must_be_ours(ports)",
         "pass",
         "tests/safety/guard/test_port_latch.py::"
         "test_a_line_is_not_marked_whose_port_was_latched_elsewhere_meanwhile",

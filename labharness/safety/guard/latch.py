@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 
 from labharness.core.errors import LabError
 from labharness.core.files.durable import sync_folder, write_durably
@@ -22,6 +21,7 @@ from labharness.core.vocabulary import Cause, Trip
 from labharness.core.vocabulary.texts import Text, several
 from labharness.safety.guard.messages import Fields, read_trip, write_trip
 from labharness.safety.guard.port_records import LEFT_ARMED, PortLatch, PortRecord
+from labharness.safety.guard.service import BackgroundWork
 
 MARKER_FILE = "guard.armed"
 LATCH_BYTES_MAX = 65_536  # a trip has a few hundred; what is longer is none
@@ -144,26 +144,17 @@ class Latch:
         """Set the marker before a line is armed; ``OSError`` if it does not reach the disk."""
         if procedure == self.marker:
             return
-        fresh = self.marker is None and self._ports is not None
-        if fresh:
-            self._must_be_ours()
+        ports = self._ports if self.marker is None else None
+        if ports is not None:
+            _must_be_ours(ports)
         self.write(self._marker_file, procedure + "\n")
         self.marker = procedure
-        if fresh and self._ports is not None:
+        if ports is not None:
             try:
-                self._ports.set_marker(procedure)
+                ports.set_marker(procedure)
             except OSError:
                 self.clear_marker()
                 raise
-
-    def _must_be_ours(self) -> None:
-        """Raise ``OSError`` where another lab has latched a port since this one was opened."""
-        try:
-            found = None if self._ports is None else _found(self._ports)
-        except LatchUnreadable as why:
-            raise OSError(errno.EBUSY, str(why)) from None
-        if found is not None:
-            raise OSError(errno.EBUSY, f"port {found.port} is latched: {found.trip.detail}")
 
     def clear_marker(self) -> None:
         """Take the armed marker away, unless it stands for a latch that is not on the disk.
@@ -232,6 +223,16 @@ def _found(ports: PortLatch) -> PortRecord | None:
     return ours
 
 
+def _must_be_ours(ports: PortLatch) -> None:
+    """Raise ``OSError`` where another lab has latched a port since this latch was opened."""
+    try:
+        found = _found(ports)
+    except LatchUnreadable as why:
+        raise OSError(errno.EBUSY, str(why)) from None
+    if found is not None:
+        raise OSError(errno.EBUSY, f"port {found.port} is latched: {found.trip.detail}")
+
+
 def _trouble(where: Path, write: Callable[[], None]) -> str:
     """Write, and return the error; ``""`` if it reached the disk."""
     try:
@@ -275,7 +276,7 @@ def probe(latch_file: Path, write: Callable[[Path, str], None]) -> None:
 APART_S = 1.0  # heartbeats may change their mind ten times a second; a disk need not
 
 
-class ArmedMarker:
+class ArmedMarker(BackgroundWork):
     """Writes one marker at a time, and in the end the last one that was wanted.
 
     Args:
@@ -286,29 +287,14 @@ class ArmedMarker:
     """
 
     def __init__(self, latch: Latch) -> None:
+        super().__init__(APART_S)
         self.wanted = ""
         self._latch = latch
-        self._thread: Thread | None = None
-        self._next_s = 0.0
-
-    @property
-    def busy(self) -> bool:
-        """Whether a marker is on its way to the disk."""
-        return self._thread is not None and self._thread.is_alive()
 
     def follow(self, now: float) -> None:
         """Begin to write what is wanted, where it is not written yet; waits for nothing."""
-        if self.wanted == self._latch.marker or now < self._next_s or self.busy:
-            return
-        self._next_s = now + APART_S
-        self._thread = Thread(target=self._write, args=(self.wanted,), daemon=True)
-        with suppress(RuntimeError):  # no more threads: what is marked is for this line too
-            self._thread.start()
-
-    def wait(self, within_s: float | None = None) -> None:
-        """Wait until no marker is on its way."""
-        if self._thread is not None and self.busy:
-            self._thread.join(within_s)
+        if self.wanted != self._latch.marker:
+            self.begin(now, self._write, self.wanted)
 
     def _write(self, procedure: str) -> None:
         with suppress(OSError):  # the name that stands there is one for this line too

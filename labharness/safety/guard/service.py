@@ -7,7 +7,7 @@ is ready and that it lives.
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -37,7 +37,39 @@ class DoorPaths:
         return ""
 
 
-class Door:
+class BackgroundWork:
+    """What may hang, done in a thread: one at a time, each so long after the one before at least.
+
+    Args:
+        apart_s: Shortest time between the beginnings of two.
+    """
+
+    def __init__(self, apart_s: float) -> None:
+        self._apart_s = apart_s
+        self._next_s = 0.0
+        self._thread: Thread | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether one is under way."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def begin(self, now: float, work: Callable[..., None], *args: object) -> None:
+        """Begin one if it is time for it and none is under way; waits for nothing."""
+        if now < self._next_s or self.busy:
+            return
+        self._next_s = now + self._apart_s
+        self._thread = Thread(target=work, args=args, daemon=True)
+        with suppress(RuntimeError):  # no more threads: the next time has some
+            self._thread.start()
+
+    def wait(self, within_s: float | None = None) -> None:
+        """Wait until none is under way."""
+        if self._thread is not None and self.busy:
+            self._thread.join(within_s)
+
+
+class Door(BackgroundWork):
     """Looks at paths in a thread: a network share that hangs does not block the guard.
 
     Args:
@@ -48,23 +80,14 @@ class Door:
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
+        super().__init__(LOOK_S)
         self.lost = ""
         self._places = DoorPaths(paths)
-        self._next_s = 0.0
-        self._thread: Thread | None = None
 
     def look(self, now: float) -> None:
         """Begin a look if one is due; waits for nothing."""
-        if (
-            self.lost
-            or now < self._next_s
-            or (self._thread is not None and self._thread.is_alive())
-        ):
-            return
-        self._next_s = now + LOOK_S
-        self._thread = Thread(target=self._look, daemon=True)
-        with suppress(RuntimeError):  # no more threads: the next second has some
-            self._thread.start()
+        if not self.lost:
+            self.begin(now, self._look)
 
     def _look(self) -> None:
         self.lost = self._places.lost()

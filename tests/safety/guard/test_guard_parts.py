@@ -14,7 +14,7 @@ from guard_stubs import LAST, ON, READ, SAFE
 from labharness.core.files.named import open_named, open_own, shared_by_group
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link import LinkLost
-from labharness.safety.guard import harness, latch, messages, service
+from labharness.safety.guard import harness, messages, service
 from labharness.safety.guard.harness import OfflineLog
 from labharness.safety.guard.latch import ArmedMarker
 from labharness.safety.guard.messages import SocketLines, line_of
@@ -157,7 +157,6 @@ class Held:
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[Held]:
     Held.made = []
-    monkeypatch.setattr(latch, "Thread", Held)
     monkeypatch.setattr(service, "Thread", Held)
     return Held.made
 
