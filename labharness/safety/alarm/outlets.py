@@ -9,15 +9,12 @@ Each channel has a worker, so that none waits for another. Its address may hold 
 apprise gets it, and every message shows the channel's name instead.
 """
 
-import errno
 import json
 import logging
 import os
 import queue
-import stat
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -26,6 +23,7 @@ from typing import Any, Final, Protocol
 from labharness.core.clock import utc_text
 from labharness.core.errors import LabError
 from labharness.core.files.durable import sync_folder
+from labharness.core.files.named import open_named, open_own
 from labharness.core.languages import ENGLISH
 from labharness.core.vocabulary.extras import EXTRAS
 from labharness.core.vocabulary.texts import Text, coded, revived
@@ -42,12 +40,6 @@ YEARS: Final = range(2000, 3000)
 
 TEXT_MAX: Final = 500
 """Characters kept of a name, a reason or an observation."""
-
-
-FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  # Windows has it
-
-NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
-"""A pipe in the file's place is not waited for; Windows has none."""
 
 
 class AlarmFile:
@@ -71,10 +63,8 @@ class AlarmFile:
         """
         text = "".join(_line(fact) + "\n" for fact in facts)
         fresh = not self.path.exists()
-        handle = os.open(self.path, FLAGS | NO_WAIT, 0o600)
+        handle = open_own(self.path, os.O_RDWR | os.O_APPEND, 0o600)
         try:
-            _must_be_file(self.path, os.fstat(handle))
-            _share(handle, self.path.parent)
             if os.lseek(handle, 0, os.SEEK_END):
                 os.lseek(handle, -1, os.SEEK_END)
                 if os.read(handle, 1) != b"\n":  # a power cut left half a line
@@ -98,19 +88,15 @@ class AlarmFile:
             OSError: The file cannot be read.
         """
         try:
-            now = os.stat(self.path)
+            file = open_named(self.path)
         except FileNotFoundError:
             self._read_to = 0
             return ()
-        _must_be_file(self.path, now)
-        which = (now.st_dev, now.st_ino)
-        if which != self._which or now.st_size < self._read_to:
-            self._which, self._read_to = which, 0
-        if now.st_size == self._read_to:
-            return ()
-        with open(
-            self.path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT)
-        ) as file:
+        with file:
+            now = os.fstat(file.fileno())
+            which = (now.st_dev, now.st_ino)
+            if which != self._which or now.st_size < self._read_to:
+                self._which, self._read_to = which, 0
             file.seek(self._read_to)
             data = file.read(LOOK_BYTES_MAX)
         end = data.rfind(b"\n") + 1
@@ -134,18 +120,6 @@ class AlarmFile:
             read_to = self._read_to
             facts += self.look()
         return tuple(facts)
-
-
-def _must_be_file(path: Path, status: os.stat_result) -> None:
-    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-        raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))
-
-
-def _share(handle: int, folder: Path) -> None:
-    """Let the group write if it may make files in this folder: it shares the lab."""
-    if os.name == "posix" and folder.stat().st_mode & stat.S_IWGRP:
-        with suppress(PermissionError):  # it is of another account, which has done so
-            os.fchmod(handle, 0o660)
 
 
 def _line(fact: alarms.Fact) -> str:
