@@ -93,14 +93,7 @@ class Furnace(Scene):
             read=self.reader.read,
             lost=self.lost.append,
         )
-        self.programs = Programs(
-            gate=self.gate,
-            instruments=self.instruments,
-            writer=self.writer,
-            exchanges=self.exchanges,
-            now_s=self.loop.time,
-            perform=self.perform,
-        )
+        self.programs = Programs(writer=self.writer, perform=self.perform)
         self.port.on_frame = self.frame
         self.port.unkept.add("segment1=end")
         has(self, "0", "0", "0")

@@ -82,7 +82,7 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "armed by a prepare that nothing shows",
-        "labharness.line.preparing:prepare",
+        "labharness.line.preparing:Reconnecting.prepare",
         "outcome.ending is not Ending.CONFIRMED",
         "outcome.ending not in (Ending.CONFIRMED, Ending.UNCONFIRMED)",
         "tests/lab/wiring/test_arming.py::"

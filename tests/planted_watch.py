@@ -7,7 +7,7 @@ __all__ = ["IN_THE_WATCH"]
 IN_THE_WATCH = (
     PlantedBug(
         "first command judged by a reading from before prepare",
-        "labharness.line.preparing:prepare",
+        "labharness.line.preparing:Reconnecting.prepare",
         "await read_all(polled, FULL_POLL_S_MAX)",
         "dict.fromkeys(polled)",
         "tests/lab/wiring/test_arming.py::test_nothing_that_is_listened_to_was_read_before_prepare[0.13]",

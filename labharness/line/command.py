@@ -268,19 +268,11 @@ class Programs:
     """Stores and starts programs, in the turn of a line's one writer.
 
     Attributes:
-        gate: Judges programs, and remembers those that are stored.
-        instruments: The instruments of the line.
-        writer: The line's writer: it gives the turn and records the upload.
-        exchanges: The way to the ports.
-        now_s: Lab time.
+        writer: The line's writer: it gives the turn, its gate, and the way to the ports.
         perform: Carries out one command.
     """
 
-    gate: Gate
-    instruments: Mapping[str, Instrument]
     writer: Writer
-    exchanges: Exchanges
-    now_s: Callable[[], float]
     perform: Callable[[Command], Awaitable[Outcome]]
 
     async def upload(self, name: str, program: Program) -> Uploaded:
@@ -290,7 +282,7 @@ class Programs:
             JournalFailed: The intent could not be recorded; no byte was sent, and the line trips.
             LookupError: The instrument runs no programs.
         """
-        programmer = programmer_of(self.instruments, name)
+        programmer = programmer_of(self.writer.instruments, name)
         async with self.writer.turn:
             uploaded = await self._recorded(name, programmer, program)
         if uploaded.ending in (Ending.CONFIRMED, Ending.REFUSED):
@@ -309,11 +301,11 @@ class Programs:
             JournalFailed: As ``upload``.
             LookupError: The instrument runs no programs.
         """
-        programmer = programmer_of(self.instruments, name)
+        programmer = programmer_of(self.writer.instruments, name)
         command = Command(f"{name}.{programmer.status}", programmer.run, "")
-        if self.gate.held(name):
+        if self.writer.gate.held(name):
             return await self.perform(command)
-        stored = self.gate.stored.pop(name, None)
+        stored = self.writer.gate.stored.pop(name, None)
         if stored is not None:
             try:
                 differ = await self._differ(name, programmer.blocks(stored[0]))
@@ -322,8 +314,8 @@ class Programs:
             if differ:
                 changed = Text("upload.differs", block=differ[0].name)
                 return Outcome(command, Ending.REFUSED, None, changed)
-            self.gate.stored[name] = (stored[0], self.now_s())
-        if not self.gate.chosen(name):
+            self.writer.gate.stored[name] = (stored[0], self.writer.now_s())
+        if not self.writer.gate.chosen(name):
             number = Command(f"{name}.{programmer.number}", programmer.slot, "")
             outcome = await self.perform(number)
             if outcome.ending is not Ending.CONFIRMED:
@@ -332,18 +324,18 @@ class Programs:
 
     async def hold(self, name: str) -> Outcome:
         """Hold a program where it is; the heat stays."""
-        programmer = programmer_of(self.instruments, name)
+        programmer = programmer_of(self.writer.instruments, name)
         return await self.perform(Command(f"{name}.{programmer.status}", programmer.hold, ""))
 
     async def reset(self, name: str) -> Outcome:
         """End a program: the controller goes back to its own setpoint."""
-        programmer = programmer_of(self.instruments, name)
+        programmer = programmer_of(self.writer.instruments, name)
         return await self.perform(Command(f"{name}.{programmer.status}", programmer.reset, ""))
 
     async def _recorded(self, name: str, programmer: Programmer, program: Program) -> Uploaded:
         asked = {"instrument": name, **program.written()}
         intent = await self.writer.intend("program", asked)
-        self.gate.stored.pop(name, None)
+        self.writer.gate.stored.pop(name, None)
         uploaded = Uploaded(Ending.UNKNOWN, 0, Text("command.given_up"))
         try:
             uploaded = await self._store(name, programmer, program)
@@ -358,7 +350,7 @@ class Programs:
         return uploaded
 
     async def _store(self, name: str, programmer: Programmer, program: Program) -> Uploaded:
-        verdict = self.gate.judge_program(name, program)
+        verdict = self.writer.gate.judge_program(name, program)
         if isinstance(verdict, Refused):
             return Uploaded(Ending.REFUSED, 0, verdict.reason)
         try:
@@ -375,7 +367,7 @@ class Programs:
                     written += 1
         except _NotStored as why:
             return Uploaded(why.ending, written, str(why))
-        self.gate.stored[name] = (program, self.now_s())
+        self.writer.gate.stored[name] = (program, self.writer.now_s())
         return Uploaded(Ending.CONFIRMED, written)
 
     async def _differ(self, name: str, blocks: tuple[Block, ...]) -> list[Block]:
@@ -384,12 +376,12 @@ class Programs:
 
     async def _write(self, name: str, program: Program, block: Block) -> None:
         trouble = ""
-        instrument = self.instruments[name]
+        instrument = self.writer.instruments[name]
         try:
-            async with self.exchanges.lease(instrument.port) as lease:
+            async with self.writer.exchanges.lease(instrument.port) as lease:
                 await lease.settle()
                 # from here to the frame's hand-over there is no await: the verdict still holds
-                verdict = self.gate.judge_program(name, program)
+                verdict = self.writer.gate.judge_program(name, program)
                 if isinstance(verdict, Refused):
                     raise _NotStored(
                         Ending.UNKNOWN, Text("upload.refused", block=block.name, why=verdict.reason)
@@ -412,7 +404,7 @@ class Programs:
     async def _found(self, name: str, block: Block) -> object:
         """Read one block."""
         try:
-            return await self.exchanges.query(self.instruments[name].port, block.read)
+            return await self.writer.exchanges.query(self.writer.instruments[name].port, block.read)
         except NoReply as why:
             unread = Text("upload.unread", block=block.name, why=str(why))
             raise _NotStored(Ending.UNKNOWN, unread) from None

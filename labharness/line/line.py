@@ -24,7 +24,7 @@ from labharness.line.gate import Gate
 from labharness.line.hindrances import NotArmed, Room, active_trips, left_over, may_not_energise
 from labharness.line.instrument import Instrument, bind, channel_of, spoilt
 from labharness.line.poll import TICK_S, Monitor, Poller
-from labharness.line.preparing import Reconnecting, prepare
+from labharness.line.preparing import Reconnecting
 from labharness.line.procedures import Verification
 from labharness.line.trip_response import (
     HOLD_S_MAX,
@@ -33,7 +33,6 @@ from labharness.line.trip_response import (
     Reached,
     Tripped,
     TripResponse,
-    bring_down,
     latch_lost,
 )
 from labharness.safety.guard import Guard
@@ -128,8 +127,6 @@ class Line:
             lost=monitor.lose_journal,
         )
         self._reconnecting = Reconnecting(
-            memory=memory,
-            instruments=self.instruments,
             gate=gate,
             identify=reader.meet,
             carry_out=writer.perform,
@@ -137,14 +134,7 @@ class Line:
             trip=monitor.lose_link,
             events=events,
         )
-        self.programs = Programs(
-            gate=gate,
-            instruments=self.instruments,
-            writer=writer,
-            exchanges=exchanges,
-            now_s=loop.time,
-            perform=self._reconnecting.perform,
-        )
+        self.programs = Programs(writer=writer, perform=self._reconnecting.perform)
         self.identities, self.meet, self.prove = reader.identities, reader.meet, reader.prove
         guard.on_link_lost = self._reconnecting.lost
 
@@ -198,13 +188,7 @@ class Line:
         if missing := verification.unverified():
             wrong: str = Text("arm.table", missing=missing)
         else:
-            wrong = await prepare(
-                instruments=self.instruments.values(),
-                memory=self.memory,
-                polled=self._reader.polled,
-                perform=self.perform,
-                read_all=self.read_all,
-            )
+            wrong = await self._reconnecting.prepare(self._reader.polled, self.read_all)
         if not wrong and (lost := self._reconnecting.missing()):
             wrong = Text("arm.lost", ports=lost)
         if wrong:
@@ -444,13 +428,7 @@ class Line:
 
     async def bring_down(self, begin: DownStage = DownStage.HOLD) -> Reached:
         """Bring the line down: hold, stop, abort, trip, each if the one before was not reached."""
-        reached = await bring_down(
-            begin=begin,
-            envelope=self.envelope,
-            trip_response=self.trip_response,
-            held=self._held,
-            now_s=self._loop.time,
-        )
+        reached = await self.trip_response.bring_down(begin, self._held)
         body = {"stage": reached.stage.value, "passed": list(reached.passed)}
         self.monitor.note("brought_down", body)
         return reached

@@ -12,7 +12,7 @@ So at the end of an arming everything polled is read once more.
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from labharness.core.vocabulary import Command, Ending, Outcome
@@ -23,46 +23,11 @@ from labharness.line.events import Events
 from labharness.line.exchanges import NoReply
 from labharness.line.gate import Gate
 from labharness.line.instrument import Instrument, prepare_commands
-from labharness.safety.kernel import Memory, Mode, adopt, expect
+from labharness.safety.kernel import Mode, adopt, expect
 
 FULL_POLL_S_MAX = 5.0
 """Lab time (s) for reading everything once: ``lab check`` allows a poll of 1 s on each port, twice
 where replies are lost, beside the poll that is under way."""
-
-
-async def prepare(
-    *,
-    instruments: Iterable[Instrument],
-    memory: Memory,
-    polled: Sequence[str],
-    perform: Callable[[Command], Awaitable[Outcome]],
-    read_all: Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]],
-) -> str:
-    """Carry out the lab file's ``prepare`` in order, and then read every polled channel.
-
-    Args:
-        instruments: The instruments of the line.
-        memory: The kernel's memory: a reading here counts as the setting of a channel without one.
-        polled: Every channel that the line polls.
-        perform: Carries out one command.
-        read_all: Measures channels now, each for so long at most; returns those that answered.
-
-    Returns:
-        The hindrance to arming the line; ``""`` for none.
-    """
-    for instrument in instruments:
-        for command in prepare_commands(instrument, memory.envelope):
-            outcome = await perform(command)
-            if outcome.ending is not Ending.CONFIRMED:
-                what = Text("step.to", channel=command.channel, value=command.value)
-                return Text("prepare.ended", what=what, ending=outcome.ending, why=outcome.detail)
-    answered = await read_all(polled, FULL_POLL_S_MAX)
-    silent = [each for each in polled if each in memory.envelope.watches and each not in answered]
-    adopt(memory, answered)
-    if not silent:
-        return ""
-    return Text("prepare.unread", within_s=FULL_POLL_S_MAX, channels=tuple(silent))
-
 
 RETURN_S_MAX = 30.0  # from a loss to everything prepared again; a stage may move for as long
 LOSSES_MAX = 5  # of one link, while the line is armed: a sixth says that it does not hold
@@ -73,12 +38,10 @@ SERVED = frozenset({Mode.HELD, Mode.RUNNING})  # arming looks for itself, and no
 
 @dataclass(eq=False, kw_only=True)
 class Reconnecting:
-    """Prepares the instruments of a port again whose link was lost.
+    """Prepares the instruments of a line, and those of a port again whose link was lost.
 
     Attributes:
-        memory: The kernel's memory, with the mode of the line.
-        instruments: The instruments of the line.
-        gate: Keeps other commands from the port.
+        gate: Keeps other commands from the port; it has the memory and the instruments.
         identify: Identifies one instrument; raises ``NoReply``.
         carry_out: Carries out one command.
         note: Records a fact if it can; it must not raise.
@@ -86,8 +49,6 @@ class Reconnecting:
         events: Report a warning.
     """
 
-    memory: Memory
-    instruments: Mapping[str, Instrument]
     gate: Gate
     identify: Callable[[str], Awaitable[object]]
     carry_out: Callable[[Command], Awaitable[Outcome]]
@@ -96,6 +57,7 @@ class Reconnecting:
     events: Events
 
     def __post_init__(self) -> None:
+        self.memory, self.instruments = self.gate.memory, self.gate.instruments
         self._losses: dict[str, int] = {}  # of each port since the line was armed
         self._left: set[str] = set()  # ports that a safe state was sent to since their loss
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -112,6 +74,35 @@ class Reconnecting:
                     expect(self.memory, command.channel, math.nan)
         if self.memory.mode in SERVED:
             self._begin(port)
+
+    async def prepare(
+        self,
+        polled: Sequence[str],
+        read_all: Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]],
+    ) -> str:
+        """Carry out every ``prepare`` of the lab file in order, and then read each polled channel.
+
+        A reading here counts as the setting of a channel without one.
+
+        Args:
+            polled: Every channel that the line polls.
+            read_all: Measures channels now, each for so long at most; returns those that answered.
+
+        Returns:
+            The hindrance to arming the line; ``""`` for none.
+        """
+        for instrument in self.instruments.values():
+            for command in prepare_commands(instrument, self.memory.envelope):
+                outcome = await self.perform(command)
+                if outcome.ending is not Ending.CONFIRMED:
+                    return _not_prepared(outcome)
+        answered = await read_all(polled, FULL_POLL_S_MAX)
+        watched = [each for each in polled if each in self.memory.envelope.watches]
+        silent = tuple(each for each in watched if each not in answered)
+        adopt(self.memory, answered)
+        if not silent:
+            return ""
+        return Text("prepare.unread", within_s=FULL_POLL_S_MAX, channels=silent)
 
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command, once the instruments on its port are prepared again.
@@ -229,8 +220,7 @@ class Reconnecting:
             if outcome.ending is Ending.CONFIRMED:
                 return ""
             if outcome.ending is not Ending.REFUSED or self.memory.mode is not Mode.HELD:
-                what = Text("step.to", channel=command.channel, value=command.value)
-                return Text("prepare.ended", what=what, ending=outcome.ending, why=outcome.detail)
+                return _not_prepared(outcome)
 
     async def _let_go(self, port: str) -> None:
         """Wait while the line is held; its caller bounds it in time."""
@@ -248,3 +238,9 @@ class Reconnecting:
 
     def _behind(self, port: str) -> list[Instrument]:
         return [each for each in self.instruments.values() if each.port == port]
+
+
+def _not_prepared(outcome: Outcome) -> Text:
+    command = outcome.command
+    what = Text("step.to", channel=command.channel, value=command.value)
+    return Text("prepare.ended", what=what, ending=outcome.ending, why=outcome.detail)

@@ -28,7 +28,7 @@ from labharness.line.events import Events
 from labharness.line.instrument import Instrument, channel_of
 from labharness.line.procedures import StepState, Verification
 from labharness.safety.guard import Guard, SafeFrame, not_tried
-from labharness.safety.kernel import Envelope, Memory, Mode, expect
+from labharness.safety.kernel import Memory, Mode, expect
 
 LATCH_S_MAX = 15.0
 """Real time (s) that a latch may wait for the disk: a guard keeps it for 10 s behind its bytes."""
@@ -36,6 +36,7 @@ LATCH_S_MAX = 15.0
 LATCH_LOOK_S = 0.1
 LOOK_S = 0.25  # pause between sending a step again and looking at it
 TRIES_MAX = 10  # of one step, within the procedure's own time
+IN_FLIGHT_S_MAX = 5.0  # a command is read back within its settling time, at most 2 s, twice
 AGAIN_S = 5.0  # between two tries of steps still open after that time, while the line is ours
 
 Found = dict[int, tuple[float | None, StepState]]
@@ -47,6 +48,32 @@ class Tripped(LabError, RuntimeError, code="tripped"):
     def __init__(self, trip: Trip) -> None:
         super().__init__(trip.detail)
         self.trip = trip
+
+
+class DownStage(StrEnum):
+    """The stages of bringing a line down; each is worse than the one before."""
+
+    HOLD = "hold"  # no command is let through; what is set stays set
+    STOP = "stop"  # the stop request's safe state, verified
+    ABORT = "abort"  # the gas leak's safe state, verified: flammable gas first
+    TRIP = "trip"  # that state again, every permit void, latched
+
+
+ESCALATION: tuple[tuple[DownStage, Cause | None], ...] = (
+    # the procedure of this cause; its own ``verify_s_max`` is the stage's deadline
+    (DownStage.HOLD, None),
+    (DownStage.STOP, Cause.STOP_REQUEST),
+    (DownStage.ABORT, Cause.GAS_LEAK),
+    (DownStage.TRIP, Cause.GAS_LEAK),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The stage at which the way down ended, and the text of each stage that was passed."""
+
+    stage: DownStage
+    passed: tuple[str, ...]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -204,6 +231,40 @@ class TripResponse:
     async def hot(self, procedure: str) -> tuple[str, ...]:
         """Return the temperatures that may still rise, which is known only later."""
         return await self._effects.hot(self.memory.envelope.procedures[procedure].steps)
+
+    async def bring_down(self, begin: DownStage, held: Callable[[], Awaitable[None]]) -> Reached:
+        """Bring the line down from a stage on.
+
+        Args:
+            begin: The first stage to try.
+            held: Stops commands, and returns when none is in flight.
+        """
+        passed: list[str] = []
+        for stage, cause in ESCALATION[list(DownStage).index(begin) :]:
+            if self.in_force is not None:  # no stage may undo its procedure
+                break
+            if cause is None:
+                try:
+                    async with asyncio.timeout(IN_FLIGHT_S_MAX):
+                        await held()
+                except TimeoutError:
+                    passed.append(Text("down.in_flight", stage=stage, within_s=IN_FLIGHT_S_MAX))
+                    continue
+                return Reached(stage, ())
+            procedure = self.memory.envelope.procedure_of[cause]
+            if stage is DownStage.TRIP:
+                why, now_s = Text("down.unverified", passed=tuple(passed)), self.loop.time()
+                self.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s, why))
+                break
+            missing = "; ".join((await self.make_safe(procedure)).unverified())
+            if self.in_force is not None:
+                passed.append(Text("down.tripped", stage=stage))
+            elif not missing:
+                return Reached(stage, tuple(passed))
+            else:
+                passed.append(Text("down.missing", stage=stage, missing=missing))
+        await self.verified()
+        return Reached(DownStage.TRIP, tuple(passed))
 
     def close(self) -> None:
         """Try no more: the links are closed next."""
@@ -415,7 +476,6 @@ async def latch_lost(guard: Guard, clock: Clock) -> str:
 
 
 HOLD_S_MAX = 3600.0  # a hold is a pause to think in; after it the run ends and is made safe
-IN_FLIGHT_S_MAX = 5.0  # a command is read back within its settling time, at most 2 s, twice
 
 
 class HoldTooLong(LabError, RuntimeError, code="hold_too_long"):
@@ -464,83 +524,3 @@ class Hold:
 
     def _this_s(self) -> float:
         return 0.0 if self._since_s is None else self._now_s() - self._since_s
-
-
-class DownStage(StrEnum):
-    """The stages of bringing a line down; each is worse than the one before."""
-
-    HOLD = "hold"  # no command is let through; what is set stays set
-    STOP = "stop"  # the stop request's safe state, verified
-    ABORT = "abort"  # the gas leak's safe state, verified: flammable gas first
-    TRIP = "trip"  # that state again, every permit void, latched
-
-
-ESCALATION: tuple[tuple[DownStage, Cause | None], ...] = (
-    # the procedure of this cause; its own ``verify_s_max`` is the stage's deadline
-    (DownStage.HOLD, None),
-    (DownStage.STOP, Cause.STOP_REQUEST),
-    (DownStage.ABORT, Cause.GAS_LEAK),
-    (DownStage.TRIP, Cause.GAS_LEAK),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """The stage at which the way down ended, and the text of each stage that was passed."""
-
-    stage: DownStage
-    passed: tuple[str, ...]
-
-
-async def bring_down(
-    *,
-    begin: DownStage,
-    envelope: Envelope,
-    trip_response: TripResponse,
-    held: Callable[[], Awaitable[None]],
-    now_s: Callable[[], float],
-) -> Reached:
-    """Bring a line down from a stage on.
-
-    Args:
-        begin: The first stage to try.
-        envelope: The rules, with the procedures.
-        trip_response: Runs and verifies procedures.
-        held: Stops commands, and returns when none is in flight.
-        now_s: Lab time.
-    """
-    passed: list[str] = []
-    stages = [
-        each
-        for each in ESCALATION
-        if list(DownStage).index(each[0]) >= list(DownStage).index(begin)
-    ]
-    for stage, cause in stages:
-        if trip_response.in_force is not None:  # no stage may undo its procedure
-            break
-        if cause is None:
-            try:
-                async with asyncio.timeout(IN_FLIGHT_S_MAX):
-                    await held()
-            except TimeoutError:
-                passed.append(Text("down.in_flight", stage=stage, within_s=IN_FLIGHT_S_MAX))
-                continue
-            return Reached(stage, ())
-        procedure = envelope.procedure_of[cause]
-        if stage is DownStage.TRIP:
-            why = Text("down.unverified", passed=tuple(passed))
-            trip_response.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s(), why))
-            break
-        missing = _missing(await trip_response.make_safe(procedure))
-        if trip_response.in_force is not None:
-            passed.append(Text("down.tripped", stage=stage))
-        elif not missing:
-            return Reached(stage, tuple(passed))
-        else:
-            passed.append(Text("down.missing", stage=stage, missing=missing))
-    await trip_response.verified()
-    return Reached(DownStage.TRIP, tuple(passed))
-
-
-def _missing(verification: Verification) -> str:
-    return "; ".join(verification.unverified())

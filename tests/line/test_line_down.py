@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from labharness.core.vocabulary import Cause
-from labharness.line.trip_response import IN_FLIGHT_S_MAX, DownStage, Reached, bring_down
+from labharness.line.trip_response import IN_FLIGHT_S_MAX, DownStage, Reached
 from trip_response_alone import Safe, cause
 
 # ---- what comes of it
@@ -112,16 +112,7 @@ def down(safe: Safe, begin: DownStage, held_s: float = 0.0) -> Reached:
     async def held() -> None:
         await asyncio.sleep(held_s)
 
-    async def work() -> Reached:
-        return await bring_down(
-            begin=begin,
-            envelope=safe.memory.envelope,
-            trip_response=safe.trip_response,
-            held=held,
-            now_s=safe.loop.time,
-        )
-
-    return safe.play(work())
+    return safe.play(safe.trip_response.bring_down(begin, held))
 
 
 def test_the_first_stage_that_is_reached_in_time_ends_the_way_down() -> None:

@@ -20,6 +20,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Identity
 from labharness.journal.null_journal import NullJournal
 from labharness.line.exchanges import NoReply
+from labharness.line.gate import Gate
 from labharness.line.hindrances import Room, may_not_energise
 from labharness.line.instrument import (
     Instrument,
@@ -29,7 +30,7 @@ from labharness.line.instrument import (
     query_of,
     read_frames,
 )
-from labharness.line.preparing import FULL_POLL_S_MAX, prepare
+from labharness.line.preparing import FULL_POLL_S_MAX, Reconnecting
 from labharness.line.procedures import StepState, Verification, compile_procedures
 from labharness.line.trip_response import Hold, HoldTooLong, latch_lost
 from labharness.safety.kernel import (
@@ -240,15 +241,18 @@ def prepared(
             memory.track(channel).value = value
         return answered
 
-    said = asyncio.run(
-        prepare(
-            instruments=[oven(prepare=(("setpoint", 30.0), ("off", 1.0)))],
-            memory=memory,
-            polled=("oven.setpoint", "oven.temperature", "oven.unwatched"),
-            perform=perform,
-            read_all=read_all,
-        )
+    instruments = {"oven": oven(prepare=(("setpoint", 30.0), ("off", 1.0)))}
+    unused: Any = None
+    line = Reconnecting(
+        gate=Gate(memory, instruments, lambda: 0.0),
+        identify=unused,
+        carry_out=perform,
+        note=unused,
+        trip=unused,
+        events=unused,
     )
+    polled = ("oven.setpoint", "oven.temperature", "oven.unwatched")
+    said = asyncio.run(line.prepare(polled, read_all))
     return said, done, memory
 
 

@@ -44,8 +44,6 @@ class ServedLinks(Scene):
         self.events = Events()
         self.events.on_warning = lambda text: self.warned.append((self.loop.time(), text))
         self.again = Reconnecting(
-            memory=self.memory,
-            instruments=self.instruments,
             gate=self.gate,
             identify=self.ask,
             carry_out=self.perform,
