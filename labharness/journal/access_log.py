@@ -168,10 +168,8 @@ def accesses(folder: Path) -> Iterator[Access]:
         OSError: It cannot be read.
     """
     for body, _ in read_chained(folder / ACCESS_NAME):
-        if "approved" in body:
-            continue
-        fields = (str(body.get(name, "")) for name in Access.__dataclass_fields__)
-        yield Access(*fields)
+        if "approved" not in body:
+            yield Access(*(str(body.get(name, "")) for name in Access.__dataclass_fields__))
 
 
 def data_class_of(journal: Path) -> str:

@@ -40,7 +40,7 @@ def read(path: Path, until_seq: int | None = None) -> Iterator[chain.Record]:
         JournalFailed: The file cannot be opened or read.
     """
     for record in sealed(path, until_seq):
-        yield _unsealed(path, record)
+        yield unsealed(path, record)
 
 
 def read_after(path: Path, seq: int) -> Iterator[chain.Record]:
@@ -53,7 +53,7 @@ def read_after(path: Path, seq: int) -> Iterator[chain.Record]:
     """
     with _stored(path) as rows:
         for one in _decrypted(path, rows.after(seq, blocks=False)):
-            yield _unsealed(path, one)
+            yield unsealed(path, one)
 
 
 def sealed(path: Path, until_seq: int | None = None) -> Iterator[chain.Sealed]:
@@ -69,7 +69,7 @@ def sealed(path: Path, until_seq: int | None = None) -> Iterator[chain.Sealed]:
 def _decrypted(path: Path, found: Iterable[chain.Sealed]) -> Iterator[chain.Sealed]:
     key: RunKey | None = None
     for one in found:
-        if HIDDEN in one.data and (record := _unsealed(path, one)).kind == chain.ENCRYPTED:
+        if HIDDEN in one.data and (record := unsealed(path, one)).kind == chain.ENCRYPTED:
             key = key or key_of(path.parent / KEY_NAME)
             if key is None:
                 raise KeyMissing(Text("encrypted.destroyed", path=str(path), name=KEY_NAME))
@@ -132,7 +132,7 @@ def sample_blocks(
     """
     streams: list[tuple[str, struct.Struct]] = []
     for one in sealed(path, until_seq):
-        record = _unsealed(path, one)
+        record = unsealed(path, one)
         if record.kind == "stream":
             row = struct.Struct(f"<{1 + len(record.body['columns'])}d")
             streams.append((record.body["name"], row))
@@ -235,7 +235,12 @@ def _unpacked(block: bytes) -> bytes:
     return samples if packed.eof and not packed.unused_data else b""
 
 
-def _unsealed(path: Path, one: chain.Sealed) -> chain.Record:
+def unsealed(path: Path, one: chain.Sealed) -> chain.Record:
+    """Decode a record of a journal.
+
+    Raises:
+        JournalFailed: Its bytes are not a record.
+    """
     try:
         return chain.unseal(one)
     except ValueError as error:

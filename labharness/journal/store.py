@@ -18,7 +18,7 @@ from labharness.journal.committing import COMMIT_S_MAX, CommitThread
 from labharness.journal.disk import check_free, file_ids, make_room
 from labharness.journal.encryption import RunKey
 from labharness.journal.heads import HeadKeeper
-from labharness.journal.reading import verify_file
+from labharness.journal.reading import unsealed, verify_file
 from labharness.journal.rows import Row, Rows, definition
 
 PACKING: Final = 5
@@ -184,9 +184,9 @@ class SqliteJournal:
         if last is not None:
             self._must_hold()
             self._seq, self._hash = last.seq, last.hash
-            self._newest_at_s = self._restored(last).at_s
+            self._newest_at_s = unsealed(self.path, last).at_s
         for each in self._rows.saying(b'"kind":"stream"'):
-            record = self._restored(each)
+            record = unsealed(self.path, each)
             if record.kind == "stream":
                 self._add_stream(record.body["name"], tuple(record.body["columns"]))
         self._committed_seq = self._seq
@@ -204,12 +204,6 @@ class SqliteJournal:
             raise layout.JournalDamaged(
                 Text("journal.damaged", path=path, seq=seq, why=why, good=good, rows=rows)
             )
-
-    def _restored(self, sealed: chain.Sealed) -> chain.Record:
-        try:
-            return chain.unseal(sealed)
-        except ValueError as error:
-            raise layout.JournalFailed(f"{self.path}: {error}") from error
 
     @property
     def head(self) -> chain.Head:
