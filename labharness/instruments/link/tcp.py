@@ -9,20 +9,7 @@ from labharness.instruments.link.links import LinkLost, nobody
 OPEN_S_MAX = 5.0
 
 
-class _Stream(asyncio.Protocol):
-    """Pass bytes to the link and note the loss of the connection."""
-
-    def __init__(self, link: "TcpLink") -> None:
-        self._link = link
-
-    def data_received(self, data: bytes) -> None:
-        self._link.receive(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._link.transport = None
-
-
-class TcpLink:
+class TcpLink(asyncio.Protocol):
     """A link over TCP.
 
     Args:
@@ -44,7 +31,7 @@ class TcpLink:
         where = f"{self._host}:{self._port}"
         try:
             async with asyncio.timeout(OPEN_S_MAX):
-                made = await loop.create_connection(lambda: _Stream(self), self._host, self._port)
+                made = await loop.create_connection(lambda: self, self._host, self._port)
                 end = made[0].get_extra_info("socket")
                 try:
                     refuse_itself(end)
@@ -67,3 +54,11 @@ class TcpLink:
         if self.transport is not None:
             self.transport.close()
             self.transport = None
+
+    def data_received(self, data: bytes) -> None:
+        """Pass bytes on."""
+        self.receive(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note the loss of the connection."""
+        self.transport = None

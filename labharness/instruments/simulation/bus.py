@@ -12,7 +12,7 @@ from typing import Any
 import simpy
 
 from labharness.core.clock import poster
-from labharness.instruments.simulation.faces import Face, garbage
+from labharness.instruments.simulation.faces import Face
 
 TICKS_PER_S = 1_000_000  # integer microseconds: no drift after a million one-second steps
 
@@ -111,7 +111,7 @@ FRAMES_KNOWN_MAX = 1_024  # of one bus
 
 
 class _Noted:
-    """Faults with a note of whether any is set: each frame asks for that alone."""
+    """Faults with a note of whether any is set, as each frame asks, and whether any ever was."""
 
     __slots__ = ("present",)
     present: bool
@@ -120,6 +120,8 @@ class _Noted:
         object.__setattr__(self, name, value)
         of_now = (getattr(self, each, 0) for each in self.__slots__ if each not in NO_FAULTS)
         object.__setattr__(self, "present", any(of_now))
+        if self.present:
+            object.__setattr__(self, "injected", True)
 
 
 NO_FAULTS = ("injected", "late_s_max")  # a memory of faults, and the size of one
@@ -175,8 +177,7 @@ class BusFaults(_Noted):
         return shares + self.foreign_share + self.doubled_share + self.reordered_share > 0
 
     def any_ever(self) -> bool:
-        """Return whether this bus was ever disturbed."""
-        self.injected |= self.present
+        """Return whether a fault of this bus was ever set."""
         return self.injected
 
 
@@ -236,7 +237,6 @@ class SimulatedBus:
     def transmit(self, data: bytes, deliver: Callable[[bytes], None]) -> None:
         """Take bytes from the harness; ``deliver`` gets each reply when it arrives."""
         if self.faults.cut:
-            self.faults.injected = True
             return
         if self.faults.echo:
             self._env.post_at(self._env.sync() + len(data) * self._byte_s, deliver, data)
@@ -275,7 +275,6 @@ class SimulatedBus:
         refusal = None
         if faults.present:
             if faults.lost_share and self._chance.random() < faults.lost_share:
-                faults.injected = True
                 return
             refusal = self._refusal(frame)
             if refusal is not None and faults.write_lost:
@@ -301,10 +300,8 @@ class SimulatedBus:
             return None
         refusals = (face.refusal(frame) for face in self._faces)
         refusal = next((each for each in refusals if each is not None), None)
-        if refusal is not None:
-            faults.injected = True
-            if not faults.write_lost and faults.write_refused:
-                faults.write_refused -= 1
+        if refusal is not None and faults.write_refused and not faults.write_lost:
+            faults.write_refused -= 1
         return refusal
 
     def _reply(
@@ -312,15 +309,12 @@ class SimulatedBus:
     ) -> None:
         faults = self.faults
         if faults.reply_lost:
-            faults.injected = True
             faults.reply_lost -= 1
             return
         if faults.reply_garbled:
-            faults.injected = True
             faults.reply_garbled -= 1
-            reply = garbage(self._chance, len(reply))
+            reply = self._chance.randbytes(len(reply))
         if faults.reply_late_s:
-            faults.injected = True
             delay_s += faults.reply_late_s
         if faults.noisy or self._held is not None:
             self._disturb(reply, now_s, delay_s, deliver)
@@ -338,7 +332,6 @@ class SimulatedBus:
     ) -> None:
         """Draw each disturbance by its share; one reply may get several."""
         faults, drawn = self.faults, self._chance.random
-        faults.injected = True
         held, self._held = self._held, None
         if faults.foreign_share > drawn() and self._before:
             self._deliver(self._before, now_s + 0.5 * delay_s, deliver)
@@ -347,7 +340,7 @@ class SimulatedBus:
             late_s = drawn() * faults.late_s_max
             self._deliver(reply, now_s + delay_s + late_s, deliver)
         if faults.garbled_share > drawn():
-            reply = garbage(self._chance, len(reply))
+            reply = self._chance.randbytes(len(reply))
         if faults.late_share > drawn():
             delay_s += drawn() * faults.late_s_max
         if faults.reordered_share > drawn():

@@ -16,7 +16,7 @@ from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import CodedError
 from labharness.instruments.simulation.bus import LoopEnvironment, SimulatedBus
 from labharness.instruments.simulation.conversation import ByteLog
-from labharness.instruments.simulation.served import HOST, CannotServe
+from labharness.instruments.simulation.served import LocalServer
 
 LINE_BYTES_MAX = 65_536
 LOG_ROWS_AT_ONCE = 5_000
@@ -66,7 +66,7 @@ class Controlled(Protocol):
         """End a manual step."""
 
 
-class SimulationControl:
+class SimulationControl(LocalServer):
     """Listen on this machine and answer requests.
 
     Args:
@@ -74,9 +74,6 @@ class SimulationControl:
         log: The wire log.
         status: Returns the answer to ``status``.
         quit_: Called on a request to quit.
-
-    Attributes:
-        there: The connections of its clients.
     """
 
     def __init__(
@@ -86,12 +83,10 @@ class SimulationControl:
         status: Callable[[], Answer],
         quit_: Callable[[], None],
     ) -> None:
-        self.address = ""
-        self.there: set[asyncio.Transport] = set()
+        super().__init__("control port")
         self._sim_lab = sim_lab
         self._log = log
         self._ended = quit_
-        self._server: asyncio.Server | None = None
         self._does: Mapping[str, Callable[[Answer, Reply], object]] = {
             "status": lambda request, reply: reply(status()),
             "faults": lambda request, reply: reply(self._faults()),
@@ -103,22 +98,6 @@ class SimulationControl:
             "operate": self._operate,
             "quit": self._quit,
         }
-
-    async def open(self) -> None:
-        """Listen on a free port."""
-        loop = asyncio.get_running_loop()
-        try:
-            self._server = await loop.create_server(lambda: _Lines(self), HOST, 0)
-        except OSError as why:
-            raise CannotServe(f"control port: {HOST}: {why.strerror}") from None
-        self.address = f"{HOST}:{self._server.sockets[0].getsockname()[1]}"
-
-    def close(self) -> None:
-        """Stop listening and close all connections."""
-        if self._server is not None:
-            self._server.close()
-        for transport in list(self.there):
-            transport.close()
 
     def take(self, line: bytes, reply: Reply) -> None:
         """Answer one line, at once or at the end of a manual step."""
@@ -133,6 +112,9 @@ class SimulationControl:
             reply({"error": str(why)})
         except Exception as why:  # noqa: BLE001 - no request may end a shared lab
             reply({"error": f"it breaks on that: {type(why).__name__}: {why}"})
+
+    def _protocol(self) -> asyncio.Protocol:
+        return _Lines(self)
 
     def _quit(self, request: Answer, reply: Reply) -> None:
         reply({"quit": True})

@@ -5,7 +5,6 @@ written from the protocols' specifications and shares nothing with the drivers (
 """
 
 import json
-import random
 import re
 import struct
 from abc import ABC, abstractmethod
@@ -320,8 +319,3 @@ class JsonFace(Face):
             return None
         said = {"id": body.get("id"), "command": command, "results": {}}
         return json.dumps(said | {"errors": ["[E];-1;busy"]}).encode()
-
-
-def garbage(chance: random.Random, count: int) -> bytes:
-    """Return random bytes, for a bus that garbles its replies."""
-    return chance.randbytes(count)

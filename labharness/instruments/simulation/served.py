@@ -7,6 +7,7 @@ import asyncio
 import ctypes
 import os
 import struct
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
@@ -274,16 +275,64 @@ class Client(asyncio.Protocol):
         if self._talk is not None:
             self._talk.end()
             self._talk = None
-        self._port.dismiss(self._transport)
+        self._port.there.discard(self._transport)
 
     def _send(self, reply: bytes) -> bool:
         return self._write(reply)
 
     def _write(self, data: bytes) -> bool:
-        return self._port.send(self._transport, data)
+        """Send bytes to the client; disconnect one that does not read."""
+        if self._transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
+            self._transport.abort()
+        if self._transport.is_closing():
+            return False
+        self._transport.write(data)
+        return True
 
 
-class TcpPort:
+class LocalServer(ABC):
+    """A TCP server for other processes of this machine.
+
+    Args:
+        what: Its name in an error.
+        number: Port number; with 0 the system chooses a free one.
+
+    Attributes:
+        address: ``host:port`` once it is open.
+        there: The connections of its clients.
+    """
+
+    def __init__(self, what: str, number: int = 0) -> None:
+        self.address = ""
+        self.there: set[asyncio.Transport] = set()
+        self._what = what
+        self._number = number
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        """Listen; raise ``CannotServe`` if that cannot be."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(self._protocol, HOST, self._number)
+        except OSError as why:
+            where = f"{HOST}:{self._number}" if self._number else HOST
+            said = os.strerror(why.errno) if why.errno else str(why)
+            raise CannotServe(f"{self._what}: {where}: {said}") from None
+        self.address = f"{HOST}:{self._server.sockets[0].getsockname()[1]}"
+
+    def close(self) -> None:
+        """Stop listening and close all connections."""
+        if self._server is not None:
+            self._server.close()
+        for transport in list(self.there):
+            transport.close()
+
+    @abstractmethod
+    def _protocol(self) -> asyncio.Protocol:
+        """Return the end of one connection."""
+
+
+class TcpPort(LocalServer):
     """A TCP port on this machine, for at most ``CLIENTS_MAX`` clients at once.
 
     Args:
@@ -292,55 +341,26 @@ class TcpPort:
     """
 
     def __init__(self, outlet: Outlet, number: int = 0) -> None:
-        self.address = ""
+        super().__init__(f"port {outlet.name!r}", number)
         self._outlet = outlet
-        self._number = number
         self._clients = 0
-        self._there: set[asyncio.Transport] = set()
-        self._server: asyncio.Server | None = None
-
-    async def open(self) -> None:
-        """Listen."""
-        loop = asyncio.get_running_loop()
-        try:
-            self._server = await loop.create_server(self._protocol, HOST, self._number)
-        except OSError as why:
-            where = f"{HOST}:{self._number}" if self._number else HOST
-            said = os.strerror(why.errno) if why.errno else str(why)
-            raise CannotServe(f"port {self._outlet.name!r}: {where}: {said}") from None
-        number = self._server.sockets[0].getsockname()[1]
-        self.address = f"{HOST}:{number}"
 
     def close(self) -> None:
-        """Stop listening and close all connections."""
-        if self._server is not None:
-            self._server.close()
-        for transport in list(self._there):
+        """Stop listening, and cut all connections: what they have not sent is lost."""
+        for transport in list(self.there):
             transport.abort()
+        super().close()
 
     def admit(
         self, transport: asyncio.Transport, send: Callable[[bytes], bool]
     ) -> Conversation | None:
         """Accept a client; ``None`` refuses it."""
-        if len(self._there) >= CLIENTS_MAX:
+        if len(self.there) >= CLIENTS_MAX:
             transport.abort()
             return None
-        self._there.add(transport)
+        self.there.add(transport)
         self._clients += 1
         return Conversation(self._outlet, self._clients, send)
-
-    def dismiss(self, transport: asyncio.Transport) -> None:
-        """Remove a client."""
-        self._there.discard(transport)
-
-    def send(self, transport: asyncio.Transport, data: bytes) -> bool:
-        """Send bytes to a client; disconnect one that does not read."""
-        if transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
-            transport.abort()
-        if transport.is_closing():
-            return False
-        transport.write(data)
-        return True
 
     def _protocol(self) -> asyncio.Protocol:
         return Client(self)
