@@ -13,6 +13,7 @@ from labharness.line.exchanges import NoReply
 from labharness.line.instrument import bind
 from labharness.line.poll import Poller
 from labharness.safety.guard import Guard
+from labharness.safety.guard.shell import LoopGuard
 from line_alone import Scene, Toy, asks, shown, toy
 
 BEAT_S = 0.1
@@ -78,7 +79,7 @@ def test_a_poller_that_is_stopped_heartbeats_no_more() -> None:
 
 
 def test_a_guard_that_asks_for_no_heartbeat_gets_none() -> None:
-    beaten = Beaten(ticks=100, heartbeat_s=float("inf"))
+    beaten = Beaten(ticks=100, heartbeat_s=LoopGuard.heartbeat_s)
     beaten.play(3.0)
     assert beaten.heartbeats_s == []
 

@@ -9,7 +9,7 @@ import pytest
 
 from alarmed import ESTOP, LEVELS, Watched, after, warns_of_pressure, watch
 from commands import say
-from labharness.core.vocabulary import Cause, Command
+from labharness.core.vocabulary import Command
 from labharness.lab import LabPlan
 from labharness.lab.wiring.alarms import do, listed, reset_alarms
 from labharness.line import NotArmed
@@ -71,25 +71,6 @@ def test_one_fault_of_an_armed_line_calls_once_for_its_cause(
         each["first_out"] for each in watched.journaled("alarm") if each["event"] == "activate"
     }
     assert groups == {calls[0]}
-
-
-def test_a_gas_leak_calls_though_it_overrules_no_relief_of_pressure(
-    short_plan: LabPlan, tmp_path: Path
-) -> None:
-    async def work(watched: Watched) -> None:
-        plant_fault("outlet_blocked")(watched.lab)
-        await asyncio.sleep(120)
-        plant_fault("h2_detector_offset_ppm", 9000.0)(watched.lab)
-        await asyncio.sleep(60)
-        assert [each.cause for each in watched.lab.line.trip_response.trips] == [
-            Cause.OVER_PRESSURE
-        ]
-
-    watched = watch(short_plan, tmp_path, work, channels=LEVELS)
-    assert watched.calls() == [
-        "over_pressure/gauge.pressure",
-        "gas_leak_detected/h2_detector.concentration",
-    ]
 
 
 @pytest.mark.promise(23)
@@ -195,38 +176,6 @@ def test_a_procedure_that_is_not_verified_is_graver_than_its_trip(
     critical = watched.alarms.board.alarms["not_verified/immediate_shutdown"]
     assert critical.severity is Severity.CRITICAL
     assert "argon.setpoint" in critical.detail
-
-
-def test_a_latch_that_is_not_saved_calls(short_plan: LabPlan, tmp_path: Path) -> None:
-    async def work(watched: Watched) -> None:
-        (short_plan.state_dir / "latch.new").mkdir()  # what the latch is written to first
-        plant_fault("estop_open")(watched.lab)
-        await asyncio.sleep(30)
-
-    watched = watch(short_plan, tmp_path, work)
-    assert watched.calls() == ["emergency_stop_loop/box.estop_closed", "latch_not_saved"]
-
-
-def test_a_disk_that_takes_no_alarms_keeps_nobody_from_being_called(
-    short_plan: LabPlan, tmp_path: Path
-) -> None:
-    path = short_plan.state_dir / "alarms.jsonl"
-
-    async def work(watched: Watched) -> None:
-        path.mkdir()
-        plant_fault("estop_open")(watched.lab)
-        await asyncio.sleep(30)
-        assert watched.alarms.calls == 2
-        path.rmdir()
-        await asyncio.sleep(30)
-
-    watched = watch(short_plan, tmp_path, work)
-    calls = ["emergency_stop_loop/box.estop_closed", "alarms_not_saved"]
-    assert watched.calls() == calls, "what was taken in memory does not call again from the file"
-    assert not watched.alarms.board.alarms["alarms_not_saved"].state.active
-    board, _, damaged = listed(short_plan, watched.lab.clock.utc())
-    assert "emergency_stop_loop/box.estop_closed" in board.alarms
-    assert damaged == 0
 
 
 @pytest.mark.promise(23)
@@ -384,21 +333,6 @@ def test_a_channel_that_never_ends_is_dead_after_ten_seconds(
     assert dead[0]["at_s"] - watched.journaled("trip")[0]["at_s"] == pytest.approx(10, abs=1)
     told = [each["channel"] for each in watched.journaled("alert")]
     assert told == ["mail", "chat", "mail"], "each is told of the other, and nobody in circles"
-
-
-def test_a_lost_journal_calls(short_plan: LabPlan, tmp_path: Path) -> None:
-    async def work(watched: Watched) -> None:
-        journal = watched.lab.line.journal
-        journal._failure = "the disk is full"  # type: ignore[attr-defined]  # as a failed commit leaves it
-        journal._block_end_s = float("-inf")  # type: ignore[attr-defined]  # so that a sample meets it
-        await asyncio.sleep(20)
-        assert watched.lab.line.memory.trip is not None
-        active = watched.alarms.board.alarms["journal_lost/journal"]
-        assert active.state.active
-        assert watched.alarms.calls >= 1
-        journal._failure = None  # type: ignore[attr-defined]  # so that the run can close it
-
-    watch(short_plan, tmp_path, work)
 
 
 def test_a_value_that_only_warns_can_be_shelved_and_then_calls_nobody(tmp_path: Path) -> None:
