@@ -26,10 +26,7 @@ from labharness.core.clock import PacedLoop, steady_s
 from labharness.core.vocabulary import Nothing, Request, Until
 from labharness.safety.guard import GuardCore, SafeFrame
 from labharness.safety.guard.armed import ARMED_FILE
-from labharness.safety.guard.harness import NEVER, HarnessWatch
 from labharness.safety.guard.ports import Ports
-
-SILENCE_S_MAX = 0.5
 
 
 def trip(procedure: str, cause: str = "gas_leak_detected") -> dict[str, Any]:
@@ -312,17 +309,6 @@ def test_frames_that_a_later_procedure_overrules_are_not_sent_again(follows: str
 
 
 # ---- a machine that sleeps
-
-
-def test_a_gap_between_two_heartbeats_is_a_silence_though_the_guard_slept_through_it_too() -> None:
-    watch = HarnessWatch(SILENCE_S_MAX, "stop")
-    watch.heard_s = 0.0
-    assert watch.heartbeat(0.4, 0.4, "vent") == 0.0
-    assert watch.heartbeat(3600.0, 3600.0, "stop") == 3599.6
-    assert watch.overdue(3600.0)
-    assert watch.procedure == "vent", "what came after it says nothing of the time before"
-    watch.heard_s = NEVER
-    assert watch.heartbeat(7200.0, 7200.0, "stop") == 0.0, "nobody is watched"
 
 
 def test_a_machine_s_sleep_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """armed.json and what crosses the guard's socket: read as written, or refused in plain words."""
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -99,9 +100,10 @@ def test_an_arming_is_read_as_it_was_written() -> None:
 
 
 def test_a_trip_is_read_as_it_was_written() -> None:
-    for value in (None, 1200.5):
+    for value, known in ((None, None), (1200.5, 1200.5), (math.inf, None), (math.nan, None)):
         trip = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", value, 12.5, "1200 ppm")
-        assert read_trip(Fields(json.loads(json.dumps(write_trip(trip))), "trip")) == trip
+        read = read_trip(Fields(json.loads(json.dumps(write_trip(trip))), "trip"))
+        assert read == replace(trip, value=known)
 
 
 @pytest.mark.promise(1)
@@ -273,6 +275,8 @@ def test_a_harness_is_overdue_after_its_silence_and_not_before() -> None:
     watch.heard_s = 10.6
     watch.heartbeat(99.0, 11.0, "stop")
     assert watch.due_s == 11.5, "nobody heartbeats in the future"
+    assert watch.heartbeat(3600.0, 3600.0, "vent") == 3589.0, "though it slept through it too"
+    assert (watch.procedure, watch.due_s) == ("stop", 11.5)
     watch.heard_s = NEVER
     assert watch.due_s == float("inf")
 

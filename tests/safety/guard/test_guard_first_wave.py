@@ -1,7 +1,6 @@
 """The first wave of a trip: nothing that could wait, fail or be told goes before its last byte."""
 
 import asyncio
-import json
 import os
 import socket
 import subprocess
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from guard_rig import BOUND_S, ON, SHUT, GuardBench, StillDisk, bench, until
+from guard_rig import BOUND_S, SHUT, GuardBench, StillDisk, bench, until
 from labharness.core.clock import PacedLoop, run, steady_s
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link import LinkLost
@@ -177,59 +176,6 @@ def told(**changes: Any) -> dict[str, Any]:
     return {**write_trip(LEAK), **changes}
 
 
-@pytest.mark.parametrize("is_armed", [True, False])
-def test_a_trip_with_a_bad_reason_makes_safe_and_ends_the_session(
-    rig: GuardBench, is_armed: bool
-) -> None:
-    rig.start()
-    caller = rig.call()
-    if is_armed:
-        caller.arm()
-    rig.devices.forget()
-    caller.say(do="trip", trip=told(detail=5))
-    until(rig.made_safe, "the procedure")
-    until(lambda: (rig.state_dir / "latch.json").exists(), "the latch")
-    latch = json.loads((rig.state_dir / "latch.json").read_text("utf-8"))
-    assert latch["cause"] == "communication"
-    assert "detail 5 is not a text" in latch["detail"]
-    while caller.socket.recv(1 << 16):
-        pass
-    later = rig.call()
-    assert later.welcome["latched"] is True
-    assert later.welcome["armed"] is False
-    later.leave(reset=True)
-
-
-def test_an_unknown_procedure_sends_nothing_by_itself(rig: GuardBench) -> None:
-    rig.start()
-    caller = rig.call()
-    caller.say(do="trip", trip=told(procedure="no such thing"))
-    while caller.socket.recv(1 << 16):
-        pass
-    later = rig.call()
-    assert later.welcome["latched"] is False, "nothing was armed, so nobody is lost"
-    assert rig.frames("heat") == rig.frames("gas") == []
-    later.leave()
-
-
-def test_a_latch_that_cannot_be_written_holds_and_is_told_and_is_written_later(
-    rig: GuardBench,
-) -> None:
-    rig.start()
-    caller = rig.armed_by()
-    (rig.state_dir / "latch.new").mkdir()
-    rig.devices.forget()
-    caller.say(do="trip", trip=told())
-    until(rig.made_safe, "the procedure")
-    assert "not written yet" in caller.hear("status")["write_error"]
-    assert "Is a directory" in caller.hear("status")["write_error"]
-    assert (rig.state_dir / "guard.armed").exists(), "till then a next guard finds the armed marker"
-    assert "latched" in caller.send(caller.permit(ON))["error"]
-    os.rmdir(rig.state_dir / "latch.new")
-    until(lambda: (rig.state_dir / "latch.json").exists(), "the latch")
-    caller.leave(reset=True)
-
-
 def test_a_latch_that_could_not_be_written_is_tried_once_more_when_the_guard_leaves(
     rig: GuardBench,
 ) -> None:
@@ -320,17 +266,6 @@ def test_a_disk_that_stands_still_at_a_heartbeat_s_mark_holds_up_no_trip(rig: Gu
     until(lambda: (rig.state_dir / "latch.json").exists(), "the latch, when the disk goes on")
     caller.say(do="disarm")
     until(lambda: not (rig.state_dir / "guard.armed").exists(), "the end of the armed marker")
-
-
-def test_the_mark_follows_what_the_heartbeats_name(rig: GuardBench) -> None:
-    rig.start()
-    caller = rig.armed_by()
-    for lost in ("vent", "stop"):
-        end_s = steady_s() + 4.0
-        while (rig.state_dir / "guard.armed").read_text("utf-8") != f"{lost}\n":
-            assert steady_s() < end_s
-            caller.say(do="heartbeat", made_s=steady_s(), lost=lost)
-            time.sleep(0.05)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the schedulers are Linux's")
