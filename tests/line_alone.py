@@ -177,6 +177,10 @@ class Port:
         """Return how often something was sent."""
         return sum(each == words for each, _ in self.sent)
 
+    def at(self, port: str) -> "Port":
+        """Be the guard of every port."""
+        return self
+
     def when_free(self, port: str, give: Callable[[], None], *, patient: bool = False) -> None:
         """Give a port in turn."""
         self.busy.discard(port)

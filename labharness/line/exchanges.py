@@ -12,7 +12,7 @@ from labharness.core.vocabulary.requests import disobeyed
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.driver import Identity, Query
 from labharness.line.instrument import BoundScan, Instrument, channel_of, query_of, spoilt
-from labharness.safety.guard import Guard, NotPermitted
+from labharness.safety.guard import Guard, NotPermitted, Shell
 from labharness.safety.kernel import Memory
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class Exchanges:
 
     def lease(self, port: str, *, patient: bool = False) -> "PortLease":
         """Return a lease: its user has the port for the length of an ``async with``."""
-        return PortLease(self.guard, self.loop, port, patient=patient)
+        return PortLease(self.guard.at(port), self.loop, port, patient=patient)
 
     async def ask(
         self,
@@ -102,7 +102,7 @@ class Exchanges:
 class PortLease:
     """A port that is ours until the end of the block, whatever ends it."""
 
-    guard: Guard
+    guard: Shell
     loop: asyncio.AbstractEventLoop
     port: str
     patient: bool

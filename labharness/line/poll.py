@@ -21,7 +21,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.journal import Journal, JournalFailed
 from labharness.line.events import Events
 from labharness.line.instrument import BoundScan
-from labharness.safety.guard import Guard
+from labharness.safety.guard import Guard, Shell
 from labharness.safety.kernel import Memory, observe, tick
 from labharness.safety.kernel.modes import LIVE
 
@@ -69,7 +69,9 @@ class Poller:
         for scan in scans:
             if scan.ticks:
                 ports.setdefault(scan.port, []).append(scan)
-        self._chains = [_Chain(port, guard, each, take, fault) for port, each in ports.items()]
+        self._chains = [
+            _Chain(port, guard.at(port), each, take, fault) for port, each in ports.items()
+        ]
 
     def start(self) -> None:
         """Begin: the first poll is now."""
@@ -124,7 +126,7 @@ class _Chain:
     """The scans of one port, one after the other while the port is ours."""
 
     port: str
-    guard: Guard
+    guard: Shell
     scans: Sequence[BoundScan]
     take: Callable[[BoundScan, tuple[float, ...]], object]
     fault: Callable[[BoundScan, str], None]

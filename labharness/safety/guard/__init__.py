@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from labharness.core.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from labharness.safety.guard.contract import Done, Guard, LatchView, PortBusy
+    from labharness.safety.guard.contract import Done, Guard, LatchView, PortBusy, Shell
     from labharness.safety.guard.core import GuardCore, NotPermitted, Permit, Sent, Source
     from labharness.safety.guard.latch import Latch, LatchUnreadable, not_tried
     from labharness.safety.guard.port import Finished, Port, PortState, SafeFrame
@@ -29,6 +29,7 @@ __all__ = [
     "PortState",
     "SafeFrame",
     "Sent",
+    "Shell",
     "Source",
     "not_tried",
 ]

@@ -47,10 +47,6 @@ class LatchView(Protocol):
 class Guard(Protocol):
     """The only way to the ports of a line.
 
-    A port has one user at a time: ``when_free(port, start)`` calls ``start`` when the port is
-    given to it, and the user returns it with ``release(port)``. A ``patient`` user comes after all
-    others. Procedures do not wait for it.
-
     Attributes:
         latch: The latch.
         procedures: Frames of each procedure, in order of hazard.
@@ -71,30 +67,8 @@ class Guard(Protocol):
     on_offline_log: Callable[[Log], bool]
     on_link_lost: Callable[[str, str], None]
 
-    def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
-        """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
-
-    def leave(self, port: str, start: Callable[[], None]) -> None:
-        """Leave the queue of a port."""
-
-    def release(self, port: str) -> None:
-        """Return the port."""
-
-    def ready(self, port: str) -> bool:
-        """Return whether an exchange may begin on a port that the caller owns."""
-
-    def permit(self, port: str, request: Request) -> Permit:
-        """Make a permit for a frame that the kernel has just allowed; raise ``NotPermitted``."""
-
-    def exchange(self, port: str, request: Request, permit: Permit | None, done: Done) -> None:
-        """Send one frame now; ``done(reply, error)`` is called once, later.
-
-        Raises:
-            NotPermitted: Nothing was sent, and ``done`` is never called.
-        """
-
-    def doubt(self, port: str) -> None:
-        """Take a port for out of step: its last reply cannot be read."""
+    def at(self, port: str) -> "Shell":
+        """Return the guard of a port, for its turns and its exchanges."""
 
     def trip(self, trip: Trip) -> None:
         """Run a procedure: bytes first, then the latch; records come after, by the caller."""
@@ -144,7 +118,11 @@ WAITING_MAX = 256  # users waiting for one port at once
 
 
 class Shell(Tells, ABC):
-    """The turns of users at the ports of a shell of the guard.
+    """The ports of a shell of the guard: the turns of their users, and their exchanges.
+
+    A port has one user at a time: ``when_free(port, start)`` calls ``start`` when the port is
+    given to it, and the user returns it with ``release(port)``. A ``patient`` user comes after all
+    others. Procedures do not wait for it.
 
     Args:
         ports: Their names.
@@ -158,9 +136,29 @@ class Shell(Tells, ABC):
         }
         self._taken = dict.fromkeys(self._waiting, False)
 
+    def at(self, port: str) -> "Shell":
+        """Return the guard of a port: this one."""
+        return self
+
     @abstractmethod
     def ready(self, port: str) -> bool:
         """Return whether an exchange may begin on a port that the caller owns."""
+
+    @abstractmethod
+    def permit(self, port: str, request: Request) -> Permit:
+        """Make a permit for a frame that the kernel has just allowed; raise ``NotPermitted``."""
+
+    @abstractmethod
+    def exchange(self, port: str, request: Request, permit: Permit | None, done: Done) -> None:
+        """Send one frame now; ``done(reply, error)`` is called once, later.
+
+        Raises:
+            NotPermitted: Nothing was sent, and ``done`` is never called.
+        """
+
+    @abstractmethod
+    def doubt(self, port: str) -> None:
+        """Take a port for out of step: its last reply cannot be read."""
 
     def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
         """Call ``start`` as soon as the port is free; it then owns the port until ``release``.

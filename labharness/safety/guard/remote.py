@@ -11,7 +11,7 @@ socket, nothing in this process can delay them.
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -487,33 +487,9 @@ class SplitGuard(Tells):
         remote.on_offline_log = lambda entries: self.on_offline_log(entries)
         remote.on_link_lost = lambda port, why: self.on_link_lost(port, why)
 
-    def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
-        """Call ``start`` as soon as the port is free."""
-        self._of(port).when_free(port, start, patient=patient)
-
-    def leave(self, port: str, start: Callable[[], None]) -> None:
-        """Leave the queue of a port."""
-        self._of(port).leave(port, start)
-
-    def release(self, port: str) -> None:
-        """Return the port."""
-        self._of(port).release(port)
-
-    def ready(self, port: str) -> bool:
-        """Return whether an exchange may begin."""
-        return self._of(port).ready(port)
-
-    def permit(self, port: str, request: Request) -> Permit:
-        """Make a permit where the port is."""
-        return self._of(port).permit(port, request)
-
-    def exchange(self, port: str, request: Request, permit: Permit | None, done: Done) -> None:
-        """Send one frame where the port is."""
-        self._of(port).exchange(port, request, permit, done)
-
-    def doubt(self, port: str) -> None:
-        """Take a port for out of step where it is."""
-        self._of(port).doubt(port)
+    def at(self, port: str) -> "RemoteGuard | LoopGuard":
+        """Return the guard that a port is with."""
+        return self.near if port in self.near.core.ports else self.remote
 
     def trip(self, trip: Trip) -> None:
         """Run a procedure on both sides, the guard process first."""
@@ -522,8 +498,8 @@ class SplitGuard(Tells):
 
     def repeat(self, frames: Sequence[SafeFrame]) -> None:
         """Send frames of a procedure where their ports are."""
-        far = [frame for frame in frames if self._of(frame.port) is self.remote]
-        near = [frame for frame in frames if self._of(frame.port) is self.near]
+        far = [frame for frame in frames if self.at(frame.port) is self.remote]
+        near = [frame for frame in frames if self.at(frame.port) is self.near]
         if far:
             self.remote.repeat(far)
         if near:
@@ -557,9 +533,6 @@ class SplitGuard(Tells):
         """Close the links of this process, and take leave of the guard process."""
         self.near.close()
         self.remote.close()
-
-    def _of(self, port: str) -> "RemoteGuard | LoopGuard":
-        return self.near if port in self.near.core.ports else self.remote
 
     def _tripped(self, trip: Trip) -> None:
         """Void what this side has permitted, whatever the line makes of the trip."""

@@ -21,7 +21,7 @@ from labharness.core.vocabulary import BadReply, Cause, Request, Trip, Until
 from labharness.instruments.link import Link
 from labharness.instruments.link.serial_port import SerialLink
 from labharness.line.exchanges import Exchanges, NoReply
-from labharness.safety.guard import Guard, Latch, NotPermitted, Permit
+from labharness.safety.guard import Latch, NotPermitted, Permit
 from labharness.safety.guard.remote import RemoteGuard
 from labharness.safety.guard.shell import LoopGuard
 
@@ -30,7 +30,8 @@ LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "leak")
 WHO = replace(READ, frame=b"who\r")
 FORM = replace(WHO, obeyed=b"ok who\r")
 
-Scenario = Callable[[Guard, GuardBench], Awaitable[None]]
+AnyGuard = LoopGuard | RemoteGuard
+Scenario = Callable[[AnyGuard, GuardBench], Awaitable[None]]
 OnShell = Callable[..., GuardBench]
 
 
@@ -46,7 +47,7 @@ def on_shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OnShell
                     port.name: SerialLink(port.path, port.baud) for port in armed.ports
                 }
                 latch = Latch(rig.state_dir / "latch.json")
-                guard: Guard = LoopGuard(armed.core(), links, latch)
+                guard: AnyGuard = LoopGuard(armed.core(), links, latch)
                 opened = links
             else:
                 command = (sys.executable, "-m", "labharness.faces.cli", "guard", str(rig.lab_file))
@@ -71,17 +72,17 @@ def on_shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OnShell
         yield on
 
 
-def exchanges(guard: Guard) -> Exchanges:
+def exchanges(guard: AnyGuard) -> Exchanges:
     return Exchanges(guard, asyncio.get_running_loop())
 
 
-async def command(guard: Guard, request: Request = ON, port: str = "heat") -> bytes:
+async def command(guard: AnyGuard, request: Request = ON, port: str = "heat") -> bytes:
     async with exchanges(guard).lease(port) as lease:
         await lease.settle()
         return await lease.send(request, command=True)
 
 
-async def end_of(guard: Guard, permit: Permit) -> str:
+async def end_of(guard: AnyGuard, permit: Permit) -> str:
     """Return the error of an exchange under this permit, whether it is told at once or later."""
     ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     try:
@@ -97,7 +98,7 @@ async def heard(rig: GuardBench, port: str, count: int) -> None:
 
 
 def test_a_reply_reaches_the_one_who_asked(on_shell: OnShell) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         assert await exchanges(guard).ask("heat", READ, bytes) == b"ok read\r"
 
     assert on_shell(main).frames("heat") == [READ.frame]
@@ -106,7 +107,7 @@ def test_a_reply_reaches_the_one_who_asked(on_shell: OnShell) -> None:
 def test_many_users_share_a_port_in_the_order_of_asking(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         turns: list[int] = []
 
         async def ask(number: int) -> None:
@@ -122,7 +123,7 @@ def test_many_users_share_a_port_in_the_order_of_asking(
 def test_what_is_no_read_and_has_no_permit_leaves_no_byte(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         for request in (ON, SHUT[0], replace(READ, frame=b"READ\r")):
             with pytest.raises(NoReply, match="is not a read of port heat"):
                 await exchanges(guard).ask("heat", request, bytes)
@@ -134,7 +135,7 @@ def test_what_is_no_read_and_has_no_permit_leaves_no_byte(
 def test_a_command_passes_while_armed_and_not_before_or_after(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         with pytest.raises(NoReply, match="not armed"):
             await command(guard)
         await guard.arm()
@@ -150,7 +151,7 @@ def test_a_command_passes_while_armed_and_not_before_or_after(
 def test_a_new_epoch_voids_a_permit_and_lets_the_next_one_pass(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         await guard.arm()
         permit = guard.permit("heat", ON)
         guard.new_epoch()
@@ -164,7 +165,7 @@ def test_a_new_epoch_voids_a_permit_and_lets_the_next_one_pass(
 def test_silence_ends_at_its_time_out_and_the_port_comes_back(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         rig.devices.of["heat"].mute = True
         began_s = time.monotonic()
         with pytest.raises(NoReply, match=f"no reply within {READ.timeout_s:g} s"):
@@ -179,7 +180,7 @@ def test_silence_ends_at_its_time_out_and_the_port_comes_back(
 def test_a_trip_sends_its_first_wave_on_all_ports_and_then_the_rest_and_latches(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         told: list[tuple[str, str]] = []
         guard.on_safe_frame = lambda frame, error: told.append((frame.channel, error))
         await guard.arm()
@@ -207,7 +208,7 @@ def test_a_trip_sends_its_first_wave_on_all_ports_and_then_the_rest_and_latches(
 def test_a_trip_waits_for_the_exchange_in_flight_and_for_nothing_else(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         users = [
             asyncio.ensure_future(exchanges(guard).ask("heat", READ, bytes)) for _ in range(20)
         ]
@@ -221,7 +222,7 @@ def test_a_trip_waits_for_the_exchange_in_flight_and_for_nothing_else(
 def test_a_dead_instrument_does_not_stop_a_procedure(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         told: dict[str, str] = {}
         guard.on_safe_frame = lambda frame, error: told.update({frame.channel: error})
         rig.devices.of["heat"].mute = True
@@ -239,7 +240,7 @@ def test_a_dead_instrument_does_not_stop_a_procedure(
 def test_single_steps_are_sent_again_in_their_order(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         guard.repeat([SAFE[3], SAFE[1]])
         await heard(rig, "gas", 2)
         assert await exchanges(guard).ask("gas", READ, bytes), "and the port comes back"
@@ -248,7 +249,7 @@ def test_single_steps_are_sent_again_in_their_order(
 
 
 def test_a_reset_opens_the_latch_and_is_no_start(on_shell: OnShell) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         guard.trip(LEAK)
         await heard(rig, "heat", 2)
         await guard.reset()
@@ -266,7 +267,7 @@ def test_a_reset_opens_the_latch_and_is_no_start(on_shell: OnShell) -> None:
 def test_the_next_guard_finds_a_latch_that_was_never_written_until_its_reset(
     on_shell: OnShell,
 ) -> None:
-    async def on_a_full_disk(guard: Guard, rig: GuardBench) -> None:
+    async def on_a_full_disk(guard: AnyGuard, rig: GuardBench) -> None:
         await guard.arm()
         assert await command(guard)
         (rig.state_dir / "latch.new").mkdir()
@@ -276,7 +277,7 @@ def test_the_next_guard_finds_a_latch_that_was_never_written_until_its_reset(
         while not (guard.latch.write_error and guard.ready("heat") and guard.ready("gas")):  # noqa: ASYNC110 - the guard is another process
             await asyncio.sleep(0.002)
 
-    async def after_it(guard: Guard, rig: GuardBench) -> None:
+    async def after_it(guard: AnyGuard, rig: GuardBench) -> None:
         assert guard.latch.trip is not None
         with pytest.raises(NotPermitted, match="named person"):
             await guard.arm()
@@ -294,7 +295,7 @@ def test_the_next_guard_finds_a_latch_that_was_never_written_until_its_reset(
 
 
 def test_a_closed_guard_sends_nothing(on_shell: OnShell) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         guard.close()
         assert not guard.ready("heat")
         with pytest.raises(NotPermitted, match="closed"):
@@ -306,7 +307,7 @@ def test_a_closed_guard_sends_nothing(on_shell: OnShell) -> None:
 def test_a_permit_carries_the_reply_rule_of_its_request(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         await guard.arm()
         other = replace(ON, reply=Until(b"\r", b"no"))
         with pytest.raises(NoReply, match="bad reply"):
@@ -319,7 +320,7 @@ def test_a_permit_carries_the_reply_rule_of_its_request(
 # ---- in step
 
 
-async def ask_until_right(guard: Guard) -> tuple[str, float]:
+async def ask_until_right(guard: AnyGuard) -> tuple[str, float]:
     """Ask until an answer counts, twice at most; return the first error, and the time."""
     began_s, why = time.monotonic(), ""
     for _ in range(2):
@@ -334,7 +335,7 @@ async def ask_until_right(guard: Guard) -> tuple[str, float]:
 
 @pytest.mark.promise(76)
 def test_a_stray_line_is_found_by_the_step_after_it(on_shell: OnShell) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         rig.devices.of["heat"].stray = b"0\r"
         why, took_s = await ask_until_right(guard)
         assert "the answer to another" in why
@@ -348,7 +349,7 @@ def test_a_stray_line_is_found_by_the_step_after_it(on_shell: OnShell) -> None:
 def test_an_answer_that_is_always_the_same_is_learnt_and_then_proves(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         _, took_s = await ask_until_right(guard)
         assert took_s >= WHO.timeout_s, "nothing came after it"
         _, took_s = await ask_until_right(guard)
@@ -363,7 +364,7 @@ def test_an_answer_that_is_always_the_same_is_learnt_and_then_proves(
 def test_a_port_on_which_bytes_came_unasked_is_asked_when_it_was_quiet_for_a_time_out(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         assert (await ask_until_right(guard))[0] == ""
         os.write(rig.devices.of["heat"].master, b"ok read\r")
         while guard.ready("heat"):  # noqa: ASYNC110 - the guard is another process
@@ -378,7 +379,7 @@ def test_a_port_on_which_bytes_came_unasked_is_asked_when_it_was_quiet_for_a_tim
 def test_a_port_whose_reply_cannot_be_read_is_asked_when_it_was_quiet_for_a_time_out(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         def decode(reply: bytes) -> bytes:
             raise BadReply("it is no number")
 
@@ -394,7 +395,7 @@ def test_a_port_whose_reply_cannot_be_read_is_asked_when_it_was_quiet_for_a_time
 def test_making_safe_does_not_wait_for_the_quiet_after_a_step(
     on_shell: OnShell,
 ) -> None:
-    async def main(guard: Guard, rig: GuardBench) -> None:
+    async def main(guard: AnyGuard, rig: GuardBench) -> None:
         reading = asyncio.ensure_future(exchanges(guard).ask("heat", READ, bytes))
         await heard(rig, "heat", 2)
         await asyncio.sleep(0.15)  # its answer takes 25 ms

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from guard_stubs import LAST, ON, READ, SAFE
+from guard_stubs import LAST, SAFE
 from labharness.core.files.named import open_named, open_own, shared_by_group
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link import LinkLost
@@ -390,25 +390,7 @@ def test_ports_here_and_there_are_one_guard() -> None:
     assert guard.heartbeat_s == 0.1
     assert guard.latch is near.latch is latch
 
-    def begin() -> None:
-        """Nothing is begun."""
-
-    for port, owner, other in (("heat", near, remote), ("gas", remote, near)):
-        guard.when_free(port, begin, patient=True)
-        guard.leave(port, begin)
-        guard.release(port)
-        guard.ready(port)
-        guard.permit(port, ON)
-        guard.exchange(port, READ, None, print)
-        assert owner.take() == [
-            ("when_free", port, begin, True),
-            ("leave", port, begin),
-            ("release", port),
-            ("ready", port),
-            ("permit", port, ON),
-            ("exchange", port, READ, None, print),
-        ]
-        assert other.take() == []
+    assert (guard.at("heat"), guard.at("gas")) == (near, remote)
     guard.repeat(SAFE)
     assert near.take() == [("repeat", [SAFE[0], SAFE[2]])]
     assert remote.take() == [("repeat", [SAFE[1]])]
