@@ -16,10 +16,15 @@ from typing import Any, Final
 
 from labharness.work.capability.document_analysis.findings import findings, growth_of
 from labharness.work.capability.document_analysis.sections import (
+    Heading,
     Section,
+    below,
     heading_of,
+    name_of,
     sections_of_markdown,
     sections_of_text,
+    titled,
+    top_of,
 )
 
 NICE: Final = 10
@@ -157,7 +162,6 @@ LARGER: Final = 1.12
 class _Line:
     text: str = ""
     size: float = 0.0
-    bold: bool = False
     page: int = 0
 
 
@@ -165,7 +169,7 @@ def _of_pdf(data: bytes) -> Iterator[Section]:
     lines = _pdf_lines(data)
     body = _usual_size(lines)
     page, name, top, kept = 0, "", "", list[str]()
-    path: list[tuple[int, str, str]] = []
+    path: list[Heading] = []
     for line in lines:
         heading = _pdf_heading(line, body)
         if heading is None and not (line.page != page and not path):
@@ -177,10 +181,8 @@ def _of_pdf(data: bytes) -> Iterator[Section]:
         if heading is None:
             name, kept = f"Page {line.page}", [line.text]
             continue
-        path = [each for each in path if each[0] < heading[0]] + [heading]
-        marked = "\n\n".join(f"{'#' * level} {number} {title}" for level, number, title in path)
-        named = sections_of_markdown(f"{marked}\n\n.")[-1]
-        name, top = named.name, named.top
+        path = below(path, heading)
+        name, top = name_of(path), top_of(path)
     if "".join(kept).strip():
         yield Section(name, top, _unwrapped(kept))
 
@@ -229,7 +231,6 @@ def _page_lines(page: Any, number: int) -> list[_Line]:  # noqa: ANN401 - pypdf'
 
     def seen(text: str, cm: Any, tm: Any, font: Any, size: float) -> None:  # noqa: ANN401 - pypdf's
         scale = abs(float(tm[3]) or float(tm[0])) * abs(float(cm[3]) or 1.0)
-        name = str((font or {}).get("/BaseFont", ""))
         for index, part in enumerate(text.split("\n")):
             if index:
                 lines.append(_Line(page=number))
@@ -237,7 +238,6 @@ def _page_lines(page: Any, number: int) -> list[_Line]:  # noqa: ANN401 - pypdf'
             line.text += part
             if part.strip():
                 line.size = max(line.size, float(size or 0.0) * scale)
-                line.bold = "bold" in name.lower()
 
     page.extract_text(visitor_text=seen)
     return lines
@@ -250,20 +250,15 @@ def _usual_size(lines: list[_Line]) -> float:
     return max(counts, key=counts.__getitem__, default=0.0)
 
 
-def _pdf_heading(line: _Line, body: float) -> tuple[int, str, str] | None:
+def _pdf_heading(line: _Line, body: float) -> Heading | None:
     """Return a heading that stands out by its letters, its number, or as a usual one of a paper."""
     text = " ".join(line.text.split())
     if not text or len(text) > 120:
         return None
-    named = heading_of(text)
-    if named is not None:
-        known = not named[1]
-        if known or line.bold or line.size >= LARGER * body or "." in named[1] or named[0] == 1:
-            return named
-    stands_out = body > 0 and line.size >= LARGER * body
-    if stands_out and text[-1] not in ".,;:" and len(text.split()) <= 12 and text[0].isalpha():
-        return 1, "", text
-    return None
+    stands_out = body > 0 and line.size >= LARGER * body and text[0].isalpha()
+    if stands_out and text[-1] not in ".,;:" and len(text.split()) <= 12:
+        return heading_of(text) or titled(1, text)
+    return heading_of(text)
 
 
 def _unwrapped(lines: list[str]) -> str:

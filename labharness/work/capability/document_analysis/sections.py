@@ -70,7 +70,9 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class _Heading:
+class Heading:
+    """A heading: its level, from 1, its number, which may be empty, and its title."""
+
     level: int
     number: str
     title: str
@@ -86,13 +88,13 @@ def sections_of_text(text: str) -> tuple[Section, ...]:
     return tuple(_sections(iter(text.splitlines()), marked=False))
 
 
-def heading_of(line: str) -> tuple[int, str, str] | None:
-    """Return level, number and title where a line by itself looks like a heading of a paper."""
+def heading_of(line: str) -> Heading | None:
+    """Return the heading that a line by itself looks like, in a paper."""
     said = line.strip().strip("*_").strip().rstrip(":")
     if not said or len(said) > HEADING_CHARACTERS_MAX:
         return None
     if said.lower() in KNOWN:
-        return 1, "", said
+        return Heading(1, "", said)
     match = _NUMBERED.fullmatch(said)
     if match is None or match["title"][-1] in ".,;!?" or not match["title"][0].isupper():
         return None
@@ -101,7 +103,7 @@ def heading_of(line: str) -> tuple[int, str, str] | None:
     ):
         return None
     number = match["number"]
-    return number.count(".") + 1, number, match["title"]
+    return Heading(number.count(".") + 1, number, match["title"])
 
 
 def _unfenced(lines: list[str]) -> Iterator[str]:
@@ -115,44 +117,45 @@ def _unfenced(lines: list[str]) -> Iterator[str]:
 
 
 def _sections(lines: Iterator[str], *, marked: bool) -> Iterator[Section]:
-    path: list[_Heading] = []
+    path: list[Heading] = []
     kept: list[str] = []
     for line in lines:
         if marked and kept and kept[-1].strip() and _UNDERLINE.fullmatch(line):
-            found: _Heading | None = _titled(1 if "=" in line else 2, kept.pop().strip())
+            found: Heading | None = titled(1 if "=" in line else 2, kept.pop().strip())
+        elif marked and (match := _MARKED.fullmatch(line)):
+            found = titled(len(match["marks"]), match["title"])
         else:
-            found = _heading(line, marked)
+            found = heading_of(line)
         if found is None:
             kept.append(line)
             continue
         yield from _section(path, kept)
-        path = [each for each in path if each.level < found.level] + [found]
+        path = below(path, found)
         kept = []
     yield from _section(path, kept)
 
 
-def _heading(line: str, marked: bool) -> _Heading | None:
-    if marked and (match := _MARKED.fullmatch(line)):
-        return _titled(len(match["marks"]), match["title"])
-    found = heading_of(line)
-    return None if found is None else _Heading(*found)
-
-
-def _titled(level: int, title: str) -> _Heading:
+def titled(level: int, title: str) -> Heading:
+    """Return a heading that is marked as one, with the number that its title begins with."""
     said = title.strip("*_ ")[:HEADING_CHARACTERS_MAX]
     match = _NUMBERED.fullmatch(said)
     if match is None:
-        return _Heading(level, "", said)
-    return _Heading(level, match["number"], match["title"])
+        return Heading(level, "", said)
+    return Heading(level, match["number"], match["title"])
 
 
-def _section(path: list[_Heading], lines: list[str]) -> Iterator[Section]:
+def below(path: list[Heading], heading: Heading) -> list[Heading]:
+    """Return the headings above a heading, of those before it, and itself."""
+    return [each for each in path if each.level < heading.level] + [heading]
+
+
+def _section(path: list[Heading], lines: list[str]) -> Iterator[Section]:
     text = "\n".join(lines).strip()
     if text:
-        yield Section(_name(path), _top(path), text)
+        yield Section(name_of(path), top_of(path), text)
 
 
-def _top(path: list[_Heading]) -> str:
+def top_of(path: list[Heading]) -> str:
     """Return the heading that says what kind of section it is: the title of a paper says none."""
     for each in path:
         if each.title.lower() in KNOWN:
@@ -160,7 +163,8 @@ def _top(path: list[_Heading]) -> str:
     return path[-1].title.lower() if path else ""
 
 
-def _name(path: list[_Heading]) -> str:
+def name_of(path: list[Heading]) -> str:
+    """Return where the text below these headings stands, for a reader."""
     if not path:
         return ""
     last = path[-1]
