@@ -18,6 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from statistics import median_high
 from typing import NamedTuple
 
 import numpy as np
@@ -222,8 +223,7 @@ class Belief(NamedTuple):
         sizes = np.diff(np.append(first, order.size))
 
         def mean(values: Array) -> Array:
-            found: Array = np.add.reduceat(weight * values, first, axis=0)
-            return found
+            return np.add.reduceat(weight * values, first, axis=0)
 
         common, common_var = self.common[order, None], self.common_var[order, None]
         labels = self.mean[order]
@@ -313,8 +313,7 @@ def _pl_prior(reference: Reference, size: int) -> Belief:
 
 def _common_var(var: Array, room: float) -> Array:
     """Return the part of a variance between samples that all classes share."""
-    found: Array = np.maximum(var - room**2, var / 2)
-    return found
+    return np.maximum(var - room**2, var / 2)
 
 
 LN_LABEL = np.log([1, 1 - TWISTED_SHARE, 1, 1, 1, 1, TWISTED_SHARE])
@@ -381,18 +380,18 @@ def likelihood(
     ways = _priors(reference, tuple(rows))
     ln_spot = np.log(_predicted(ways.beliefs, _numbers(spot))[0])
     ln_all = ways.ln_weight[:, None] + LN_LABEL + ln_spot
-    found = {}
-    for index, name in enumerate(LAYER_CLASSES):
-        found[name] = float(np.logaddexp.reduce(ln_all[:, index == CLASS_OF_LABEL], axis=None))
-    return found
+    return {
+        name: float(np.logaddexp.reduce(ln_all[:, index == CLASS_OF_LABEL], axis=None))
+        for index, name in enumerate(LAYER_CLASSES)
+    }
 
 
 def _ordered(spots: Sequence[Measured]) -> list[Measured]:
     """Order spots, the usual ones first, so that an odd one is recognised."""
 
     def middle(numbers: list[float]) -> float:
-        known = sorted(each for each in numbers if not math.isnan(each))
-        return known[len(known) // 2] if known else math.nan
+        known = [each for each in numbers if not math.isnan(each)]
+        return median_high(known) if known else math.nan
 
     d0 = middle([spot.separation_cm1 for spot in spots])
     r0 = middle([spot.ln_a1g_si for spot in spots])

@@ -1,7 +1,5 @@
 """Survey a spot: detect MoS2 quickly, and measure the height of its photoluminescence."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -54,21 +52,10 @@ PL_CHI2_SLACK = 9.0
 """A wider band must fit better by three sigma; otherwise a flat background would pass for one."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilmSignal:
-    """The result of a survey at one spot.
+def film_signal(spectrum: Spectrum) -> float | None:
+    """Return the height of A1g in counts, None unless the film's two lines stand out of the noise.
 
-    Attributes:
-        a1g_height_counts: Height of A1g if the film's two lines are there in their usual ratio.
-        present: Both lines stand out of the noise.
-    """
-
-    a1g_height_counts: float
-    present: bool
-
-
-def film_signal(spectrum: Spectrum) -> FilmSignal:
-    """Look for MoS2 with a matched filter of both lines; fast and reliable, not exact.
+    A matched filter of both lines in their usual ratio; fast and reliable, not exact.
 
     A parabola removes the substrate (silicon's slope, the broad silica band near 440 cm⁻¹) and the
     photoluminescence. The height is good to some 20 %; `fit_peaks` measures it.
@@ -80,7 +67,7 @@ def film_signal(spectrum: Spectrum) -> FilmSignal:
     if not holds_peaks(axis):
         raise ValueError(Text("survey.axis", needs=NEEDS, first=axis[0], last=axis[-1]))
     height, present = film_rows(stacked([spectrum]))
-    return FilmSignal(a1g_height_counts=float(height[0]), present=bool(present[0]))
+    return float(height[0]) if present[0] else None
 
 
 def film_rows(stack: Stack) -> tuple[Array, Mask]:
@@ -121,8 +108,7 @@ def _matched(window: SpectralWindow, read_noise: Array) -> tuple[Array, Mask]:
 
     def product(one: Array, other: Array, one_on: Array, other_on: Array) -> Array:
         whole = (one * other) @ weight.T
-        left: Array = whole - np.einsum("tri,rij,trj->tr", one_on, normal, other_on, optimize=True)
-        return left
+        return whole - np.einsum("tri,rij,trj->tr", one_on, normal, other_on, optimize=True)
 
     a_on, e_on = onto(a_line), onto(e_line)
     aa = product(a_line, a_line, a_on, a_on)
@@ -151,8 +137,7 @@ def _matched(window: SpectralWindow, read_noise: Array) -> tuple[Array, Mask]:
 
 
 def _line(x: Array, position: Array, fwhm: float) -> Array:
-    lines: Array = 1 / (1 + (2 * (x - position[:, None]) / fwhm) ** 2)
-    return lines
+    return 1 / (1 + (2 * (x - position[:, None]) / fwhm) ** 2)
 
 
 def peak_height(axis: ArrayLike, counts: ArrayLike) -> float:

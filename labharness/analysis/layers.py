@@ -2,9 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -86,8 +87,7 @@ def _cumulated(a: float, b: float) -> Array:
     ln = (2 * a - 1) * np.log(np.sin(ANGLES)) + (2 * b - 1) * np.log(np.cos(ANGLES))
     density = np.exp(ln - ln.max())
     total: Array = np.cumsum(density)
-    found: Array = (total - density / 2) / total[-1]
-    return found
+    return (total - density / 2) / total[-1]
 
 
 def beta_above(a: float, b: float, level: float) -> float:
@@ -545,7 +545,7 @@ def _terms(
         return tuple(terms)
     ratios = [each for each in map(_a1g_si, spots) if each[0] > 0]
     if ratios:
-        ratio, relative = (_median(column) for column in zip(*ratios, strict=True))
+        ratio, relative = (median(column) for column in zip(*ratios, strict=True))
         number = Measured(math.nan, 0.0, math.log(ratio), relative)
         scale = _scale(
             reference.a1g_si_monolayer,
@@ -558,7 +558,7 @@ def _terms(
         terms.append(EvidenceTerm(Text("evidence.silicon"), ratio, "1", found, error))
     pl = [spot.pl_counts_per_raman for spot in spots if spot.pl_counts_per_raman is not None]
     if pl:
-        shine = max(_median(pl), PL_RAMAN_FLOOR)
+        shine = max(median(pl), PL_RAMAN_FLOOR)
         number = Measured(math.nan, 0.0, ln_pl_raman=math.log(shine))
         scale = _scale(
             reference.pl_raman_monolayer,
@@ -587,8 +587,8 @@ def _scale(value: float, uncertainty: float | None, source: str, ln_sd: float) -
 
 def _is_disordered(spots: Sequence[SpotEvidence]) -> bool:
     shares = [spot.la_over_e.ratio for spot in spots if spot.la_over_e is not None]
-    return _median(_intrinsic_e_fwhm_cm1(spot) for spot in spots) > DISORDERED_E_FWHM_CM1 or (
-        bool(shares) and _median(shares) > DISORDERED_LA_OVER_E
+    return median(_intrinsic_e_fwhm_cm1(spot) for spot in spots) > DISORDERED_E_FWHM_CM1 or (
+        bool(shares) and median(shares) > DISORDERED_LA_OVER_E
     )
 
 
@@ -607,9 +607,9 @@ def _separation_sigma_cm1(fit: PeakFit) -> float:
 def _median_separation(spots: Sequence[SpotEvidence]) -> tuple[float, float]:
     """Return the median separation and its error, from noise or scatter, whichever is larger."""
     separations = [spot.fit.separation_cm1 for spot in spots]
-    middle = _median(separations)
-    noise = _median(_separation_sigma_cm1(spot.fit) for spot in spots)
-    scatter = 1.4826 * _median(abs(separation - middle) for separation in separations)
+    middle = median(separations)
+    noise = median(_separation_sigma_cm1(spot.fit) for spot in spots)
+    scatter = 1.4826 * median(abs(separation - middle) for separation in separations)
     # The median of one or two is their mean.
     widening = MEDIAN_WIDENING if len(spots) > 2 else 1.0
     return middle, widening * max(noise, scatter) / math.sqrt(len(spots))
@@ -637,7 +637,7 @@ def _quality(spots: Sequence[SpotEvidence]) -> float:
     the separation (Birge ratio) and in `CALIBRATION_CM1`. A brighter spectrum has a higher reduced
     chi-squared, and more light must not make an answer worse.
     """
-    snr = _median(min(spot.fit.snr_e, spot.fit.snr_a) for spot in spots)
+    snr = median(min(spot.fit.snr_e, spot.fit.snr_a) for spot in spots)
     if snr >= SNR_GOOD:
         return 1.0
     share = max((snr - SNR_MIN) / (SNR_GOOD - SNR_MIN), 0.0)
@@ -662,10 +662,3 @@ def _notes(cluster: Sequence[SpotEvidence], judged: int, common: int) -> tuple[T
 
 def _name(layer_class: int) -> str:
     return Text("layers.six") if layer_class == LAYER_CLASSES[-1] else str(layer_class)
-
-
-def _median(values: Iterable[float]) -> float:
-    # The standard library's median imports `decimal` and adds 3 ms to every start.
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

@@ -109,14 +109,12 @@ class LineFits(NamedTuple):
     @property
     def inflation(self) -> Array:
         """Reduced chi-squared of each row, where it is above one; errors grow with its root."""
-        inflation: Array = np.maximum(1.0, self.chi2 / self.freedom)
-        return inflation
+        return np.maximum(1.0, self.chi2 / self.freedom)
 
     @property
     def variance(self) -> Array:
         """Variance of each parameter from the noise of the pixels, one row per spectrum."""
-        variance: Array = np.maximum(np.einsum("ijj->ij", self.covariance), 0.0)
-        return variance
+        return np.maximum(np.einsum("ijj->ij", self.covariance), 0.0)
 
     def line(self, number: int) -> FittedLine:
         """Return one of the lines, which count from 0 in the order in which they were asked for."""
@@ -356,8 +354,7 @@ def _inverse(curvature: Array) -> Array:
     scale = np.sqrt(np.maximum(diagonal, floor))
     outer = scale[:, :, None] * scale[:, None, :]
     ridge = CURVATURE_FLOOR * np.eye(curvature.shape[1])
-    inverse: Array = np.linalg.inv(curvature / outer + ridge) / outer
-    return inverse
+    return np.linalg.inv(curvature / outer + ridge) / outer
 
 
 WIDEST_CM1 = 110.0
@@ -506,8 +503,7 @@ def line_area(height: ArrayLike, fwhm: ArrayLike, mixing: ArrayLike = 1.0) -> Ar
         fwhm: Full width at half maximum.
         mixing: Share of the Lorentz line in the height, 0–1; 1 is a Lorentz line.
     """
-    area: Array = np.asarray(height) * np.asarray(fwhm) * _shape(mixing)
-    return area
+    return np.asarray(height) * np.asarray(fwhm) * _shape(mixing)
 
 
 def area_sigma(
@@ -533,8 +529,7 @@ def area_sigma(
     slopes = np.stack([w * k, h * k, h * w * (LORENTZ_SHARE - GAUSS_SHARE)], axis=-1)
     slopes = slopes[:, : c.shape[1]]
     variance = np.einsum("ij,ijk,ik->i", slopes, c, slopes)
-    sigma: Array = np.sqrt(np.maximum(variance, 0.0))
-    return sigma
+    return np.sqrt(np.maximum(variance, 0.0))
 
 
 def _shape(mixing: ArrayLike) -> Array:

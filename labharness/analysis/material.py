@@ -153,10 +153,7 @@ def by_instrument(
 def within(lines: FoundLines, low_cm1: float, high_cm1: float, pixel_cm1: float) -> Mask:
     """Return which lines lie in a window."""
     slack = SLACK_PIXELS * pixel_cm1 + SLACK_WIDTHS * np.nan_to_num(lines.fwhm_cm1)
-    inside: Mask = (lines.position_cm1 >= low_cm1 - slack) & (
-        lines.position_cm1 <= high_cm1 + slack
-    )
-    return inside
+    return (lines.position_cm1 >= low_cm1 - slack) & (lines.position_cm1 <= high_cm1 + slack)
 
 
 def by_material(material: Material, lines: FoundLines, own: Array, pixel_cm1: float) -> Mask:
@@ -507,8 +504,7 @@ class _Naming:
                 out=np.full(rows.size, np.inf),
                 where=there & (below > 0),
             )
-        inside: Mask = (value >= limit.low) & (value <= limit.high)
-        return inside
+        return (value >= limit.low) & (value <= limit.high)
 
     def _value(
         self, groups: Sequence[LineGroup], line: str, rows: Rows, which: int
@@ -538,8 +534,7 @@ class _Naming:
 def _speaks(material: Material, lines: FoundLines) -> Mask:
     """Return which lines lie where those of a material would have to be explained."""
     low, high = material.speaks_cm1
-    inside: Mask = (lines.position_cm1 >= low) & (lines.position_cm1 <= high)
-    return inside
+    return (lines.position_cm1 >= low) & (lines.position_cm1 <= high)
 
 
 def _standing(fitted: Sequence[tuple[LineGroup, _Fitted]], row: int) -> dict[str, SeenLine]:
@@ -584,10 +579,9 @@ def _clear(fits: LineFits, line: int) -> Array:
     of_height = np.sqrt(fits.variance[:, 3 * line])
     of_area = area_sigma(height, fwhm, covariance)
     tiny = np.finfo(float).tiny
-    clear: Array = np.maximum(
+    return np.maximum(
         height / np.maximum(of_height, tiny), line_area(height, fwhm) / np.maximum(of_area, tiny)
     ) / np.sqrt(fits.inflation)
-    return clear
 
 
 def _of(each: _Candidate, kept: Mask) -> _Candidate:

@@ -153,8 +153,7 @@ class FittedRange:
             shift_cm1 - self.centre_cm1
         )
         curved = np.interp(shift_cm1, self.shift_cm1, self.baseline_counts[index])
-        total: Array = straight + curved
-        return total
+        return straight + curved
 
     def model(self, index: int, shift_cm1: Array) -> Array:
         """Return the fitted curve of one spectrum."""

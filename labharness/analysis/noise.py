@@ -108,8 +108,7 @@ def rows_in_electrons(
 
 def has_noise(quiet: QuietStretch) -> Mask:
     """Return whether each row is a measurement, not a constant or a calculated curve."""
-    noisy: Mask = quiet.scatter > FLAT_MAX * quiet.top
-    return noisy
+    return quiet.scatter > FLAT_MAX * quiet.top
 
 
 def quiet_half(intensity: Array) -> QuietStretch:
@@ -150,8 +149,7 @@ def _median_of(values: Array, chosen: Mask) -> Array:
     ordered = np.sort(np.where(chosen, values, np.inf), axis=1)
     count = chosen.sum(axis=1)
     rows = np.arange(len(values))
-    middle: Array = (ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2
-    return middle
+    return (ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2
 
 
 DEAD, SATURATED = Text("spectrum.dead"), Text("spectrum.saturated")

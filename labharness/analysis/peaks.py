@@ -225,10 +225,7 @@ def rises_again(window: SpectralWindow) -> Mask:
         return np.zeros(len(smooth), dtype=bool)
     rise = top.max(axis=1) - np.maximum(before.min(axis=1), after.min(axis=1))
     highest = smooth.max(axis=1) - np.median(smooth, axis=1)
-    again: Mask = rise > np.maximum(
-        THIRD_LINE_SIGMA_MIN * noise / math.sqrt(3), THIRD_LINE_DIP * highest
-    )
-    return again
+    return rise > np.maximum(THIRD_LINE_SIGMA_MIN * noise / math.sqrt(3), THIRD_LINE_DIP * highest)
 
 
 def _with_third(fits: LineFits, window: SpectralWindow, rows: Rows) -> LineFits:

@@ -73,8 +73,7 @@ class PlBand:
         """Return the fitted curve."""
         reach = (wavelength_nm - self.position_nm) / (self.fwhm_nm / 2)
         ground: Array = np.interp(wavelength_nm, self.wavelength_nm, self.ground_counts)
-        total: Array = ground + self.height_counts / (1 + reach * reach)
-        return total
+        return ground + self.height_counts / (1 + reach * reach)
 
 
 def pl_bands(recording: Recording, laser_nm: float | None) -> tuple[PlBand, ...]:
@@ -133,8 +132,7 @@ def wavelengths_nm(recording: Recording, laser_nm: float | None) -> Array:
         return axis
     if not recording.unit_stated:
         if low >= EV_MIN and high <= EV_MAX:
-            converted: Array = EV_NM / axis
-            return converted
+            return EV_NM / axis
         if low >= NM_MIN and high <= NM_MAX:
             return axis
     laser = laser_nm if recording.laser_nm is None else recording.laser_nm
@@ -142,18 +140,13 @@ def wavelengths_nm(recording: Recording, laser_nm: float | None) -> Array:
         raise BadFile("glow.no_laser", format=recording.format, low=low, high=high)
     if high >= NM_TO_CM1 / laser:
         raise BadFile("glow.shift", format=recording.format, high=high, laser=laser)
-    shifted: Array = NM_TO_CM1 / (NM_TO_CM1 / laser - axis)
-    return shifted
+    return NM_TO_CM1 / (NM_TO_CM1 / laser - axis)
 
 
 def _band(wavelength_nm: Array, counts: Array) -> PlBand:
     scaled = in_electrons(wavelength_nm, counts)
     brightest = int(np.abs(counts).argmax())
     unit = float(counts[brightest] / scaled.counts[brightest])
-    return _fitted(scaled, unit)
-
-
-def _fitted(scaled: Spectrum, unit: float) -> PlBand:
     low, high = float(scaled.shift_cm1[0]), float(scaled.shift_cm1[-1])
     span = high - low
     alone = _fit_windows(scaled, unit, (LineWindow(low, high, START_SHARE * span, span),))

@@ -134,8 +134,7 @@ def _lorentz_top(near: Array, far: Array, width: int) -> Array:
     inner, outer = (((width + 1) / 2 + step) ** 2 for step in (0, 1))
     below = outer * far - inner * near
     unlimited = np.full(near.shape, np.inf)
-    top: Array = np.divide(near * far * (outer - inner), below, out=unlimited, where=below > 0)
-    return top
+    return np.divide(near * far * (outer - inner), below, out=unlimited, where=below > 0)
 
 
 PIXELS_MIN = 20

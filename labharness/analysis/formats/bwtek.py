@@ -4,6 +4,8 @@ Written from 150 files of BWSpec 4.11 and BWRam 4.11 in public data sets (semico
 and one of BWSpec 4.04 quoted in public code (commas, points).
 """
 
+import re
+
 import numpy as np
 
 from labharness.analysis.formats.recording import BadFile, Recording, left_out
@@ -26,7 +28,8 @@ def parse_bwtek(text: str) -> Recording:
         BadFile: When the two columns are missing or empty.
     """
     lines = text.splitlines()
-    start = next((n for n, line in enumerate(lines[:HEADER_LINES_MAX]) if _is_head(line)), None)
+    above = enumerate(lines[:HEADER_LINES_MAX])
+    start = next((n for n, line in above if re.match(r"Pixel[;,\t]", line)), None)
     if start is None:
         raise BadFile("spectra.no_pixel_heading", format=NAME)
     mark = lines[start][len("Pixel")]
@@ -67,10 +70,6 @@ def parse_bwtek(text: str) -> Recording:
         header=pairs,
         notes=tuple(notes),
     )
-
-
-def _is_head(line: str) -> bool:
-    return line.startswith(("Pixel;", "Pixel,", "Pixel\t"))
 
 
 def _entry(line: str, mark: str) -> tuple[str, str]:

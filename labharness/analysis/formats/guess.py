@@ -60,7 +60,8 @@ def known_other(data: bytes) -> str | None:
     for at, signature, what in SIGNATURES:
         if data[at : at + len(signature)] == signature:
             return f"it seems to be {what.format(text=TEXT)}"
-    if data.startswith(BITMAP_MARK) and _stated_size(data) == len(data):
+    size = int.from_bytes(data[BITMAP_SIZE_AT : BITMAP_SIZE_AT + 4], "little")
+    if data.startswith(BITMAP_MARK) and size == len(data):
         return "it seems to be a BMP picture; the numbers are needed"
     if len(data) > SPE_HEADER_BYTES and SPE_FOOTER in data[-1_000_000:]:
         return f"it seems to be a Princeton LightField file (.spe 3.x); {TEXT} there"
@@ -76,7 +77,3 @@ def seems_text(text: str) -> str:
     lines = [line for line in text[:4096].splitlines() if line.strip()]
     shown = lines[0].strip()[:60] if lines else ""
     return f"it begins with {shown!r}, and no line holds two numbers, an axis and an intensity"
-
-
-def _stated_size(data: bytes) -> int:
-    return int.from_bytes(data[BITMAP_SIZE_AT : BITMAP_SIZE_AT + 4], "little")

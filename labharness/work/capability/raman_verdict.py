@@ -41,8 +41,7 @@ def sees_film(shift_cm1: Sequence[float], counts: Sequence[float]) -> float | No
     """
     from labharness.analysis.film import film_signal
 
-    signal = film_signal(_spectrum(shift_cm1, counts))
-    return signal.a1g_height_counts if signal.present else None
+    return film_signal(_spectrum(shift_cm1, counts))
 
 
 def peak_over_background(axis: Sequence[float], counts: Sequence[float]) -> float:
