@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Planned
 from labharness.work.plan import Instruction, InstructionKind, InstructionSet, ResumePoint
 
 S_PER_MIN = 60.0
+TOLERANCE_C = 3.0
+"""A heater has reached its temperature within this."""
 
 
 class Steps:
@@ -110,17 +113,10 @@ class Steps:
         )
 
     def heat(
-        self,
-        name: str,
-        heater: str,
-        description: str,
-        *,
-        from_c: float,
-        to_c: float,
-        c_per_min: float,
-        tolerance_c: float,
+        self, name: str, heater: str, code: str, from_c: float, to_c: float, c_per_min: float
     ) -> None:
-        """Add a step that takes a heater to a temperature at a rate."""
+        """Add a step that takes a heater to a temperature; ``code`` is that of its text."""
+        description = Text(code, to_c=to_c, rate=c_per_min)
         parameters = {
             "setpoint": f"{heater}.setpoint",
             "process": f"{heater}.temperature",
@@ -129,7 +125,7 @@ class Steps:
             "rate_channel": f"{heater}.setpoint_rate",
             "rate": c_per_min,
             "rate_unit": "degC/min",
-            "tolerance": tolerance_c,
+            "tolerance": TOLERANCE_C,
         }
         expected_s = max(to_c - from_c, 0.0) / c_per_min * S_PER_MIN
         self.add(name, "ramp", description, parameters, expected_s=expected_s)

@@ -88,11 +88,6 @@ def test_the_middle_of_the_range_is_taken_or_what_is_usual(
         ({"temperature_range": {"min": 750, "max": 700}}, "min 750 is above max 700 celsius"),
         ({"temperature_range": {"min": -1, "unit": "kelvin"}}, "min: -1 kelvin is below 0 K"),
         ({"temperature_range": {"min": -300}}, "min: -300 celsius is below 0 K"),
-        ({"temperature_range": {"max": math.nan}}, "max is nan, not a finite number"),
-        ({"temperature_range": {"max": "hot"}}, "max is 'hot', not a number"),
-        ({"temperature_range": {"max": True}}, "max is True, not a number"),
-        ({"temperature_range": {"max": 700, "unit": "F"}}, "unit is 'F', allowed are"),
-        ({"temperature_range": [700, 750]}, "not an object"),
         ({"recipe": {"dwell_s": -5}}, "recipe.dwell_s is -5, allowed is at least 0"),
         ({"recipe": {"argon_sccm": 5}}, "recipe.argon_sccm is 5, allowed is at least 20"),
         (
@@ -104,7 +99,6 @@ def test_the_middle_of_the_range_is_taken_or_what_is_usual(
             "recipe.argon_sccm is 84.9, allowed beside hydrogen is at least 85",
         ),
         ({"recipe": {"sulfur_temperature_c": 100}}, "allowed is at least 115"),
-        ({"recipe": {"moo3_mass_mg": math.inf}}, "recipe.moo3_mass_mg is inf"),
         (
             {"temperature_range": {"min": 700, "max": 750}, "recipe": {"temperature_c": 760}},
             "recipe.temperature_c 760 is outside temperature_range, 700 to 750 degC",
@@ -203,9 +197,11 @@ def test_the_declaration_is_strict_where_it_heats() -> None:
     good = {"target_material": "MoS2", "substrate": "SiO2/Si", "recipe": {"dwell_s": 5}}
     assert caller_schema_fault(schema) is None
     assert input_fault(schema, good) is None
-    assert input_fault(schema, {**good, "recipe": {"dwel_s": 5}}) is not None
-    assert input_fault(schema, {**good, "recipe": {"sample_id": "a b"}}) is not None
     assert input_fault(schema, {"target_material": "MoS2"}) is not None
+    strange: tuple[Any, ...] = (5, {"dwel_s": 5}, {"sample_id": "a b"}, {"moo3_mass_mg": math.inf})
+    assert all(input_fault(schema, {**good, "recipe": each}) for each in strange)
+    strange = ([700], {"max": math.nan}, {"max": "hot"}, {"max": True}, {"unit": "F"})
+    assert all(input_fault(schema, {**good, "temperature_range": each}) for each in strange)
     promised = {"peak_distance", "layer_count", "confidence", "spectrum_data"}
     assert promised <= CAPABILITY.declaration.produces()
 

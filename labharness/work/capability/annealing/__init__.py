@@ -16,7 +16,7 @@ LEFT_OUT = {"ramp_c_per_min": 10.0, "flow_sccm": 100.0}
 LAST_C, LAST_C_PER_MIN = 30.0, 3.0
 """The last degrees are heated slowly, against the controller's overshoot."""
 
-TOLERANCE_C, DWELL_TOLERANCE_C = 3.0, 5.0
+DWELL_TOLERANCE_C = 5.0
 ROOM_C = 25.0
 COOL_S_PER_C = 60.0
 """A tube furnace with its lid shut takes two to three hours from 750 degC."""
@@ -117,19 +117,8 @@ def _steps(recipe: Mapping[str, float], settings: AnnealingSettings, fastest: fl
     steps.may_resume(Text("checkpoint.before_heating"), cold_now, ("flow", "flush"))
     steps.stage = "heating"
     near_c, slowly = to_c - LAST_C, min(c_per_min, LAST_C_PER_MIN)
-    for name, from_c, until_c, how in (
-        ("near", ROOM_C, near_c, c_per_min),
-        ("heat", max(near_c, ROOM_C), to_c, slowly),
-    ):
-        steps.heat(
-            name,
-            settings.furnace,
-            Text("anneal.heat", to_c=until_c, rate=how),
-            from_c=from_c,
-            to_c=until_c,
-            c_per_min=how,
-            tolerance_c=TOLERANCE_C,
-        )
+    steps.heat("near", settings.furnace, "anneal.heat", ROOM_C, near_c, c_per_min)
+    steps.heat("heat", settings.furnace, "anneal.heat", max(near_c, ROOM_C), to_c, slowly)
     steps.stage = "dwell"
     held = {"duration_s": dwell_s, "channels": [temperature, flow]}
     text = Text("anneal.keep", at_c=to_c, duration_s=dwell_s)

@@ -49,8 +49,6 @@ SWITCH_S = 30.0
 SLACK, SPARE_S = 1.5, 600.0
 """A ramp or a wait may take this many times as long as computed, and ten minutes more."""
 
-FURNACE_TOLERANCE_C = 3.0
-
 
 def plan_growth(recipe: Recipe, facts: GrowthFacts, threshold: float) -> Planned:
     """Write the plan of a growth and of the measurement of the film.
@@ -186,37 +184,26 @@ class _Growth(Steps):
             self.set("hydrogen_open", "box.hydrogen_valve", 1, "", Text("step.hydrogen_open"))
             sccm, what = self.recipe.hydrogen_sccm, Text("step.hydrogen")
             self.set("hydrogen_flow", "hydrogen.setpoint", sccm, "sccm", what)
-
-        def heat(name: str, from_c: float, to_c: float, c_per_min: float) -> None:
-            self.heat(
-                name,
-                "furnace",
-                Text("step.heat", to_c=to_c, rate=c_per_min),
-                from_c=from_c,
-                to_c=to_c,
-                c_per_min=c_per_min,
-                tolerance_c=FURNACE_TOLERANCE_C,
-            )
-
         gate_c = min(MOO3_C, top_c - BELOW_GROWTH_C)
         lead_s = (sulfur_c - ROOM_C) / sulfur_c_per_min * 60.0 + SULFUR_SETTLE_S
         start_c = round(gate_c - ramp_c_per_min * lead_s / 60.0)
         at_c = ROOM_C
         if start_c > ROOM_C:
-            heat("heat_to_sulfur_start", at_c, start_c, ramp_c_per_min)
+            self.heat("heat_to_sulfur_start", "furnace", "step.heat", at_c, start_c, ramp_c_per_min)
             at_c = start_c
         rate, what = "sulfur.setpoint_rate", Text("step.sulfur_rate")
         self.set("sulfur_rate", rate, sulfur_c_per_min, "degC/min", what)
         self.set("sulfur_heat", "sulfur.setpoint", sulfur_c, "degC", Text("step.sulfur_heat"))
-        heat("heat_to_gate", at_c, gate_c, ramp_c_per_min)
+        self.heat("heat_to_gate", "furnace", "step.heat", at_c, gate_c, ramp_c_per_min)
         left_s = max(lead_s - (gate_c - at_c) / ramp_c_per_min * 60.0, 0.0)
         what, hot_c = Text("step.sulfur_hot"), sulfur_c - SULFUR_TOLERANCE_C
         self.wait("sulfur_hot", what, left_s, "sulfur.temperature", at_least=hot_c)
-        final_c_per_min = min(ramp_c_per_min, self.growth["final_ramp_c_per_min"])
-        if final_c_per_min < ramp_c_per_min and top_c - FINAL_RAMP_C > gate_c:
-            heat("heat_to_final", gate_c, top_c - FINAL_RAMP_C, ramp_c_per_min)
-            gate_c = top_c - FINAL_RAMP_C
-        heat("heat_to_growth", gate_c, top_c, final_c_per_min)
+        final_c_per_min, final_c = self.growth["final_ramp_c_per_min"], top_c - FINAL_RAMP_C
+        if final_c_per_min < ramp_c_per_min and final_c > gate_c:
+            self.heat("heat_to_final", "furnace", "step.heat", gate_c, final_c, ramp_c_per_min)
+            gate_c = final_c
+        final_c_per_min = min(ramp_c_per_min, final_c_per_min)
+        self.heat("heat_to_growth", "furnace", "step.heat", gate_c, top_c, final_c_per_min)
 
     def grow(self) -> None:
         self.stage = "material_growth"
