@@ -7,9 +7,10 @@ take the answer for what was asked.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache, wraps
+from itertools import chain
 from typing import Any, Final, NamedTuple, TypeVar
 
 from labharness.core.vocabulary.spelling import did_you_mean
@@ -128,7 +129,7 @@ def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:
     It may hold no reference out of itself (that would make us fetch what a stranger names), no
     reference in a circle, no expression whose worst time explodes, and no more than its bounds.
     """
-    depth = _depth(schema)
+    depth = max(depth for depth, _ in _nodes(schema))
     if depth > SCHEMA_DEPTH_MAX:
         return Text("schema.depth", depth=depth, most=SCHEMA_DEPTH_MAX)
     return _fault_of(schema)
@@ -138,7 +139,8 @@ def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:
 def _fault_of(schema: dict[str, Any]) -> str | None:
     from jsonschema import SchemaError
 
-    for key, value in _members(_without_id(schema)):
+    nodes = (each for _, each in _nodes(_without_id(schema)) if isinstance(each, Mapping))
+    for key, value in chain.from_iterable(each.items() for each in nodes):
         if key in _REFERENCES and not (isinstance(value, str) and _LOCAL.fullmatch(value)):
             return Text("schema.fetched", key=key, value=str(value)[:80])
         if key == "$schema" and not _dialect(value):
@@ -218,16 +220,14 @@ def _not_known(error: Any) -> str:  # noqa: ANN401 - jsonschema is imported when
     """Name the first key that the schema does not have, and the likely meant one."""
     known = error.schema.get("properties", {})
     extra = next(str(name) for name in error.instance if name not in known)
-    inner = {name: path for key, one in known.items() for name, path in _leaves(key, one)}
-    inner = {name: path for name, path in inner.items() if name not in known}
+    inner = {
+        str(name): f"{key}.{name}"
+        for key, one in known.items()
+        for name in (one.get("properties", ()) if isinstance(one, Mapping) else ())
+        if name not in known
+    }
     hint = did_you_mean(extra, [*inner, *known], inner)
     return Text("input.unknown", name=extra[:80], hint=hint, known=", ".join(known))
-
-
-def _leaves(key: str, schema: object) -> Iterator[tuple[str, str]]:
-    """Return the keys of an object within an object, each with its way there."""
-    inside = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
-    yield from ((str(name), f"{key}.{name}") for name in inside)
 
 
 def _remedy(error: Any, place: str) -> str:  # noqa: ANN401 - jsonschema is imported when needed
@@ -249,31 +249,23 @@ def _remedy(error: Any, place: str) -> str:  # noqa: ANN401 - jsonschema is impo
     return Text("input.fit", place=place, rule=rule, allowed=str(allowed)[:80])
 
 
-def _members(schema: object) -> Iterator[tuple[str, Any]]:
-    pending = [schema]
-    while pending:
-        one = pending.pop()
-        if isinstance(one, Mapping):
-            yield from one.items()
-            pending.extend(one.values())
-        elif isinstance(one, list):
-            pending.extend(one)
+def _within(node: object) -> Iterable[Any]:
+    """Return the values in an object or a list; nothing for another value."""
+    return node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ()
 
 
-def _depth(value: object) -> int:
-    deepest, pending = 0, [(1, value)]
+def _nodes(schema: object) -> Iterator[tuple[int, Any]]:
+    """Return each value within a schema, itself too, and how deep it stands."""
+    pending = [(1, schema)]
     while pending:
         depth, one = pending.pop()
-        deepest = max(deepest, depth)
-        items = one.values() if isinstance(one, Mapping) else one if isinstance(one, list) else ()
-        pending.extend((depth + 1, item) for item in items)
-    return deepest
+        yield depth, one
+        pending.extend((depth + 1, item) for item in _within(one))
 
 
 def _written_out(node: object, root: Mapping[str, Any], within: tuple[str, ...]) -> int:
-    items = node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ()
     size = 1
-    for item in items:
+    for item in _within(node):
         size += _written_out(item, root, within)
         if size > SCHEMA_NODES_MAX:
             raise _Unusable(_TOO_LARGE)

@@ -44,7 +44,14 @@ def film_answer(records: Sequence[StepRecord], threshold: float) -> Answer | NoA
     if found is None or analysis is None:
         return NoAnswer(Text("answer.too_early"), {})
     verdict, spots = analysis["verdict"], analysis["spots"]
-    spectra = _raw_spectra(analysis, results.get("photoluminescence"), found)
+    glow = results.get("photoluminescence") or {"spectra": []}
+    spectra = _file(
+        "raw_spectrum",
+        laser_nm=found["laser_nm"],
+        dark_counts=found["dark_counts"],
+        raman=analysis["spots"],
+        photoluminescence=glow["spectra"],
+    )
     answer = judged_answer(found, verdict, threshold, spots, (spectra,))
     if isinstance(answer, NoAnswer):
         return answer
@@ -132,19 +139,6 @@ def raman_analysis(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict
     }
 
 
-def _raw_spectra(
-    analysis: Mapping[str, Any], glow: Mapping[str, Any] | None, found: Mapping[str, Any]
-) -> ArtifactContent:
-    content = {
-        "laser_nm": found["laser_nm"],
-        "dark_counts": found["dark_counts"],
-        "axis": AXIS,
-        "raman": analysis["spots"],
-        "photoluminescence": [] if glow is None else glow["spectra"],
-    }
-    return _file("raw_spectrum", content)
-
-
 def spectra_so_far(
     records: Sequence[StepRecord], measured: Sequence[QueryResult]
 ) -> PartialResults:
@@ -180,21 +174,21 @@ def _artifact(spectra: Sequence[QueryResult], laser_nm: float) -> ArtifactConten
             for each in _last_at_each_place(spectra, kind)
         ]
 
-    content = {
-        "laser_nm": laser_nm,
-        "dark_counts": median(dark[0]) if dark else 0.0,
-        "axis": AXIS,
-        "raman": raman(MAP) or raman(SURVEY),
-        "survey": raman(SURVEY),
-        "photoluminescence": [
+    return _file(
+        "partial_raw_spectrum",
+        laser_nm=laser_nm,
+        dark_counts=median(dark[0]) if dark else 0.0,
+        raman=raman(MAP) or raman(SURVEY),
+        survey=raman(SURVEY),
+        photoluminescence=[
             {**_place(each), "wavelength_nm": each.value[0], "counts": each.value[1]}
             for each in _last_at_each_place(spectra, GLOW)
         ],
-    }
-    return _file("partial_raw_spectrum", content)
+    )
 
 
-def _file(name: str, content: Mapping[str, Any]) -> ArtifactContent:
+def _file(name: str, **content: object) -> ArtifactContent:
+    content["axis"] = AXIS
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return ArtifactContent(name, "application/json", text.encode())
 

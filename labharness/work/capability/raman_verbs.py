@@ -75,7 +75,7 @@ async def survey(step: RunningStep) -> Mapping[str, Any]:
     async with _laser(step):
         for x_um, y_um in grid():
             place = {"x_um": x_um, "y_um": y_um}
-            wavelength_nm, counts, exposure_s = await _look(step, SURVEY, place, SURVEY_S)
+            taken, wavelength_nm, counts = await _look(step, SURVEY, place, SURVEY_S)
             shift = raman_shift(asked["laser_nm"], wavelength_nm)
             try:
                 height = sees_film(shift, [value - dark_counts for value in counts])
@@ -84,7 +84,7 @@ async def survey(step: RunningStep) -> Mapping[str, Any]:
                 raise step.failed(text) from None
             looked += 1
             if height is not None:
-                film.append({**place, "a1g_counts_per_s": height / exposure_s})
+                film.append({**place, "a1g_counts_per_s": height / taken["exposure_s"]})
             if len(film) >= asked["film_places"] and looked >= asked["places_min"]:
                 break
     return {
@@ -110,16 +110,14 @@ async def photoluminescence(step: RunningStep) -> Mapping[str, Any]:
         async with _laser(step):
             for spot in spots:
                 wanted_s = max(PL_SHARE * spot["exposure_s"], EXPOSURE_S_MIN)
-                wavelength_nm, counts, exposure_s = await _look(step, GLOW, spot, wanted_s)
+                taken, wavelength_nm, counts = await _look(step, GLOW, spot, wanted_s)
                 try:
                     light = [value - dark_counts for value in counts]
                     height = peak_over_background(wavelength_nm, light)
                 except ValueError as why:
                     raise step.failed(Text("raman.glow", why=str(why))) from None
-                heights.append(height / exposure_s)
-                taken = {**_place(spot), "exposure_s": exposure_s}
-                axis = {"wavelength_nm": list(wavelength_nm)}
-                spectra.append({**taken, **axis, "counts": list(counts)})
+                heights.append(height / taken["exposure_s"])
+                spectra.append({**taken, "wavelength_nm": wavelength_nm, "counts": counts})
     return {"heights_per_s": heights, "spectra": spectra}
 
 
@@ -160,10 +158,9 @@ async def _raman_spots(
     spots = []
     async with _laser(step):
         for place in places[first:end]:
-            wavelength_nm, counts, took_s = await _look(step, MAP, place, exposure_s)
-            taken = {**_place(place), "exposure_s": took_s}
-            axis = {"raman_shift": raman_shift(found["laser_nm"], wavelength_nm)}
-            spots.append({**taken, **axis, "counts": list(counts)})
+            taken, wavelength_nm, counts = await _look(step, MAP, place, exposure_s)
+            shift = raman_shift(found["laser_nm"], wavelength_nm)
+            spots.append({**taken, "raman_shift": shift, "counts": counts})
     return spots
 
 
@@ -177,16 +174,14 @@ async def _laser(step: RunningStep) -> AsyncIterator[None]:
         await step.operations.perform(Command("laser.emission", 0, ""))
 
 
-def _place(spot: Mapping[str, float]) -> dict[str, float]:
-    return {"x_um": spot["x_um"], "y_um": spot["y_um"]}
-
-
 async def _look(
     step: RunningStep, of: str, spot: Mapping[str, float], exposure_s: float
-) -> tuple[Sequence[float], Sequence[float], float]:
-    """Take a spectrum of a kind at a place, as `_expose` returns it."""
-    await _move(step, spot["x_um"], spot["y_um"])
-    return await _expose(step, exposure_s, {"of": of, **_place(spot)})
+) -> tuple[dict[str, float], list[float], list[float]]:
+    """Take a spectrum of a kind at a place; return place and exposure, wavelengths, and counts."""
+    place = {"x_um": spot["x_um"], "y_um": spot["y_um"]}
+    await _move(step, **place)
+    wavelength_nm, counts, took_s = await _expose(step, exposure_s, {"of": of, **place})
+    return {**place, "exposure_s": took_s}, list(wavelength_nm), list(counts)
 
 
 async def _move(step: RunningStep, x_um: float, y_um: float) -> None:
