@@ -50,13 +50,12 @@ class Authority:
         self.file = folder / f"{name}-ca.pem"
         self.file.write_bytes(_pem(made.sign(self._key, hashes.SHA256())))
 
-    def pair(self, name: str) -> Pair:
-        """Return the certificate of a client, or of a server on this machine."""
+    def pair(self, name: str, *hosts: str) -> Pair:
+        """Return the certificate of a client, or of a server on this machine or of these hosts."""
         key = ec.generate_private_key(ec.SECP256R1())
-        here = [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-        made = self._builder(_named(name), key).add_extension(
-            x509.SubjectAlternativeName(here), critical=False
-        )
+        here = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        names = x509.SubjectAlternativeName([here, *map(x509.DNSName, hosts)])
+        made = self._builder(_named(name), key).add_extension(names, critical=False)
         found = Pair(self._folder / f"{name}.pem", self._folder / f"{name}.key")
         found.cert.write_bytes(_pem(made.sign(self._key, hashes.SHA256())))
         found.key.write_bytes(

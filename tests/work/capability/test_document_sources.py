@@ -1,6 +1,5 @@
 """A document comes from where the lab allows it, and from nowhere else."""
 
-import datetime
 import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
@@ -11,10 +10,8 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
+from certificates import Authority
 from labharness.journal.artifacts import Artifacts
 from labharness.work.capability import CannotDo, Surroundings
 from labharness.work.capability.document_analysis.settings import DocumentSettings, origin_of
@@ -163,30 +160,9 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a certificate and its key for ``papers.test``."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "papers.test")])
-    now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-    names = x509.SubjectAlternativeName([x509.DNSName("papers.test"), x509.DNSName("a.lib.test")])
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1000))
-        .not_valid_after(now + datetime.timedelta(days=20_000))
-        .add_extension(names, critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path_factory.mktemp("tls") / "both.pem"
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + private)
-    return path
+    """Return a certificate for two hosts, its key and its authority in files beside it."""
+    folder = tmp_path_factory.mktemp("tls")
+    return Authority(folder, "papers").pair("papers", "papers.test", "a.lib.test").cert
 
 
 @contextmanager
@@ -214,7 +190,7 @@ def served(certificate: Path, answer: Callable[[str], Answer]) -> Iterator[tuple
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
+    context.load_cert_chain(certificate, certificate.with_suffix(".key"))
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -231,9 +207,8 @@ def loopback(host: str, port: int) -> tuple[str, ...]:
 
 
 def settings(certificate: Path, *origins: str, bytes_max: int = 1_000) -> DocumentSettings:
-    return DocumentSettings(
-        origins=origins, certificates=str(certificate), bytes_max=bytes_max, wall_s=5
-    )
+    authority = str(certificate.with_name("papers-ca.pem"))
+    return DocumentSettings(origins=origins, certificates=authority, bytes_max=bytes_max, wall_s=5)
 
 
 def test_a_listed_origin_is_fetched_at_the_address_that_was_judged(certificate: Path) -> None:

@@ -1,6 +1,7 @@
 """Sentences that state something are found, with quantities, section and confidence."""
 
 import math
+import tomllib
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from documents import PAPER
-from finding_sentences import PAPERS
 from labharness.work.capability.document_analysis.findings import (
     BEGIN,
     MARKS,
@@ -22,6 +22,9 @@ from labharness.work.capability.document_analysis.sections import (
     sections_of_text,
     sentences,
 )
+from rig import HERE
+
+PAPERS = tomllib.loads((HERE / "data" / "finding_sentences.toml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize(

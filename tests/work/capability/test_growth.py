@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -18,7 +19,9 @@ from labharness.faces.testing.bench import Bench
 from labharness.journal.artifacts import resolve
 from labharness.journal.reading import export_jsonl, read, verify_file
 from labharness.lab import LabPlan
-from rig import EXAMPLE, SHORT_LINE, Ran, submission
+from labharness.work.admission.schemas import output_fault
+from labharness.work.capability.cvd import CAPABILITY
+from rig import EXAMPLE, SHORT_LINE, Injection, Ran, approved_copy, plant_fault, submission
 
 Run = Callable[..., Ran]
 
@@ -42,11 +45,88 @@ def test_the_example_grows_a_monolayer_and_says_so_in_the_protocols_words(grown:
     assert outputs["layer_count"] == 1
     assert outputs["confidence"] >= 0.95
     assert 17.8 <= outputs["peak_distance"] <= 22.0
+    assert set(outputs) == CAPABILITY.declaration.produces()
+    assert output_fault(CAPABILITY.declaration.output_schema, outputs) is None
     spectrum = outputs["spectrum_data"]
-    assert len(spectrum["raman_shift"]) == len(spectrum["intensity"]) > 100
-    assert isinstance(outputs["raman_analysis"], dict)
-    assert [row["phase"] for row in outputs["growth_log"]][:3] == ["loading", "leak_check", "purge"]
+    assert len(spectrum["raman_shift"]) == len(spectrum["intensity"]) == 1024
+    silicon = max(zip(spectrum["intensity"], spectrum["raman_shift"], strict=True))
+    assert silicon[1] == pytest.approx(520.7, abs=0.6)
     assert true_layers(grown) == 1
+
+
+def test_the_analysis_has_its_evidence_its_spots_and_a_coverage_near_the_true_one(
+    grown: Ran,
+) -> None:
+    raman = grown.body["outputs"]["raman_analysis"]
+    assert len(raman["evidence"]) == 3
+    assert all(term["systematic_error"] for term in raman["evidence"])
+    assert sum(raman["posterior"].values()) == pytest.approx(1.0)
+    assert raman["credible_set"] == [1]
+    assert all(1000 < row["a1g_counts"] < 10_000 for row in raman["spots"])
+    assert len(raman["spots"]) == 9
+    true = grown.truth["coverage"][0]
+    assert raman["places_surveyed"] >= 16
+    sd = math.sqrt(true * (1 - true) / raman["places_surveyed"])
+    assert abs(raman["covered_fraction"] - true) <= 3 * sd
+    raw = json.loads((grown.result.folder / "artifacts" / "raw_spectrum.json").read_text("utf-8"))
+    assert len(raw["raman"]) == len(raw["photoluminescence"]) == 9
+    assert raw["dark_counts"] == pytest.approx(300, abs=5)
+
+
+def test_the_growth_log_has_one_row_a_phase_with_what_was_set_and_measured(grown: Ran) -> None:
+    rows = grown.body["outputs"]["growth_log"]
+    assert [row["phase"] for row in rows] == [
+        *("loading", "leak_check", "purge", "ramp", "material_growth", "cooling"),
+        *("transfer", "characterisation", "analysis"),
+    ]
+    growth = rows[4]
+    assert growth["duration_s"] == pytest.approx(900, abs=2)
+    assert growth["measured"]["furnace.temperature"]["mean"] == pytest.approx(725, abs=10)
+    assert growth["measured"]["sulfur.temperature"]["mean"] == pytest.approx(200, abs=10)
+    assert rows[3]["measured"]["sulfur.temperature"] >= 195
+    assert rows[3]["setpoints"]["furnace.setpoint"] == 725
+    ends = [row["started_at"] + row["duration_s"] for row in rows]
+    assert ends[:-1] == pytest.approx([row["started_at"] for row in rows[1:]], abs=0.01)
+
+
+def set_to(ran: Ran, channel: str) -> list[float]:
+    """Each value to which the plan set a channel, in order."""
+    records = list(read(ran.result.folder / "journal.sqlite"))
+    planned = next(at for at, each in enumerate(records) if each.kind == "step")
+    intents = (each.body for each in records[planned:] if each.kind == "intent")
+    return [each["value"] for each in intents if each["channel"] == channel]
+
+
+def test_the_laser_is_on_to_measure_and_off_after(grown: Ran) -> None:
+    assert set_to(grown, "laser.emission")[:7] == [1, 0, 1, 0, 1, 0, 0]
+    assert max(set_to(grown, "laser.power")) <= 0.0003
+    assert grown.truth["laser_output_w"] == 0
+
+
+def test_doubt_beside_hydrogen_is_met_by_more_spots_and_is_no_answer_but_its_evidence_is_kept(
+    tmp_path: Path, run_task: Run
+) -> None:
+    plan = approved_copy(tmp_path, gases=("argon", "nitrogen", "hydrogen", "hydrogen sulfide"))
+    message, payload = submission(recipe={"temperature_c": 740.0, "hydrogen_sccm": 5.0})
+    sure = payload.constraints.model_copy(update={"confidence_threshold": 1.0})
+    ran = run_task(plan, (message, payload.model_copy(update={"constraints": sure})))
+    assert (ran.type, ran.body["error_code"]) == ("task_failed", "execution_error")
+    assert "is below the threshold 1 after 15 spots" in ran.body["error_message"]
+    found = ran.body["partial_outputs"]
+    assert found["raman_analysis"]["posterior"]["1"] > 0.9
+    assert len(found["growth_log"]) == 9
+    assert set_to(ran, "hydrogen.setpoint")[:2] == [5.0, 0.0]
+    assert ran.truth["laser_output_w"] == 0
+
+
+def test_a_leak_ends_the_run_before_anything_is_heated(short_plan: LabPlan, run_task: Run) -> None:
+    leak = Injection("leak_check", 0.0, plant_fault("air_leak_sccm", 1.0))
+    ran = run_task(short_plan, inject=(leak,))
+    assert ran.type == "task_failed"
+    assert "look for a leak" in ran.body["error_message"]
+    assert not any(set_to(ran, f"box.{heater}_contactor")[-1] for heater in ("furnace", "sulfur"))
+    phases = [row["phase"] for row in ran.body["partial_outputs"]["growth_log"]]
+    assert phases == ["loading", "leak_check"]
 
 
 def test_every_artifact_resolves_by_its_uri_and_its_checksum_holds(grown: Ran) -> None:
