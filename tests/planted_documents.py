@@ -41,8 +41,8 @@ IN_DOCUMENTS = (
     PlantedBug(
         "page that is parsed however deep it nests",
         f"{HERE}.reading:_of_html",
-        "_depth(text) > HTML_DEPTH_MAX",
-        "False",
+        "_Depth().feed(text)",
+        "pass",
         READING + "test_a_document_that_cannot_be_read_is_refused_with_its_reason",
         promise=64,
         detector="verdict",

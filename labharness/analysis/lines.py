@@ -1,11 +1,8 @@
 """Lines of many spectra at once: found by boxes, fitted with Lorentz lines, and their areas.
 
-A pseudo-Voigt line is ``h (m L + (1 - m) G)``, where Lorentz line L and Gauss line G have height
-one and the same full width w (Wertheim 1974, 10.1063/1.1686503). L has the area ``w π/2`` and G
-``w/2 sqrt(π/ln 2)``, so the area is ``h w k`` with ``k = m π/2 + (1 - m)/2 sqrt(π/ln 2)``. The
-error is propagated to first order with the whole covariance of the fit (JCGM 100:2008, equation
-13): height and width of a fitted line are anticorrelated, so errors added in quadrature would be
-too large.
+A Lorentz line of height h and full width w has the area ``h w π/2``. The error is propagated to
+first order with the whole covariance of the fit (JCGM 100:2008, equation 13): height and width of a
+fitted line are anticorrelated, so errors added in quadrature would be too large.
 """
 
 import math
@@ -15,11 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from labharness.analysis.arrays import Array, Mask, Rows
 from labharness.analysis.spectrum import SpectralWindow, Stack, despike
-from labharness.core.vocabulary.texts import Text
 
 ITERATIONS_MAX = 40
 """Steps of one fit; a good one takes 5 to 10."""
@@ -491,47 +486,23 @@ def _feet(position: Array, fwhm: Array, height: Array) -> Mask:
     return np.asarray((near & lower).any(axis=2), dtype=np.bool_)
 
 
-LORENTZ_SHARE, GAUSS_SHARE = math.pi / 2, math.sqrt(math.pi / math.log(2)) / 2
-"""Area of a line of height one and full width one."""
+LORENTZ_AREA = math.pi / 2
+"""Area of a Lorentz line of height one and full width one."""
 
 
-def line_area(height: ArrayLike, fwhm: ArrayLike, mixing: ArrayLike = 1.0) -> Array:
-    """Return the area under each line, in the height's unit times the width's.
-
-    Args:
-        height: Height over the background, one value a line.
-        fwhm: Full width at half maximum.
-        mixing: Share of the Lorentz line in the height, 0–1; 1 is a Lorentz line.
-    """
-    return np.asarray(height) * np.asarray(fwhm) * _shape(mixing)
+def line_area(height: Array, fwhm: Array) -> Array:
+    """Return the area under each line, in the height's unit times the width's."""
+    return height * fwhm * LORENTZ_AREA
 
 
-def area_sigma(
-    height: ArrayLike, fwhm: ArrayLike, covariance: ArrayLike, mixing: ArrayLike = 1.0
-) -> Array:
+def area_sigma(height: Array, fwhm: Array, covariance: Array) -> Array:
     """Return one sigma of the area of each line.
 
     Args:
         height: Height over the background, shape (n).
         fwhm: Full width at half maximum, shape (n).
-        covariance: Covariance of height, width and, if it was fitted, mixing: shape (n, 2, 2) or
-            (n, 3, 3).
-        mixing: Share of the Lorentz line in the height, 0–1.
-
-    Raises:
-        ValueError: When the covariance has another shape.
+        covariance: Covariance of height and width, shape (n, 2, 2).
     """
-    h, w, c = np.asarray(height), np.asarray(fwhm), np.asarray(covariance)
-    if c.shape not in ((h.size, 2, 2), (h.size, 3, 3)):
-        shape = "x".join(map(str, c.shape))
-        raise ValueError(Text("spectrum.covariance", lines=h.size, shape=shape))
-    k = _shape(mixing)
-    slopes = np.stack([w * k, h * k, h * w * (LORENTZ_SHARE - GAUSS_SHARE)], axis=-1)
-    slopes = slopes[:, : c.shape[1]]
-    variance = np.einsum("ij,ijk,ik->i", slopes, c, slopes)
+    slopes = np.stack([fwhm * LORENTZ_AREA, height * LORENTZ_AREA], axis=-1)
+    variance = np.einsum("ij,ijk,ik->i", slopes, covariance, slopes)
     return np.sqrt(np.maximum(variance, 0.0))
-
-
-def _shape(mixing: ArrayLike) -> Array:
-    share = np.asarray(mixing, dtype=np.float64)
-    return share * LORENTZ_SHARE + (1 - share) * GAUSS_SHARE

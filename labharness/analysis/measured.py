@@ -313,8 +313,7 @@ class PeakTable:
                         "stands_out": bool(line.stands_out[index]),
                         "axis_moved_cm1": axis_moved_cm1,
                     }
-                    for name, column in here.items():
-                        row[name] = float(column[index])
+                    row |= {name: float(column[index]) for name, column in here.items()}
                     if line.stands_out[index]:
                         for name, attribute in MEASURED.items():
                             row[name] = float(getattr(line, attribute)[index])
@@ -323,8 +322,9 @@ class PeakTable:
 
     def _append(self, row: Mapping[str, Any]) -> None:
         before = len(self)
-        for name in row.keys() - self.columns.keys():
-            self.columns[name] = [None] * before
+        for name in row:
+            if name not in self.columns:
+                self.columns[name] = [None] * before
         for name, column in self.columns.items():
             column.append(row.get(name))
 

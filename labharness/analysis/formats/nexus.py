@@ -43,13 +43,11 @@ class NexusNotes:
         offset_cm1: Shift of the axis by the calibration to silicon; None without one.
         sample: Name of the sample.
         program: Program that wrote this file, with its version.
-        scattering_configuration: In Porto's notation, as ``z(xx)-z``; None if not stated.
     """
 
     program: str
     offset_cm1: float | None = None
     sample: str = UNKNOWN
-    scattering_configuration: str | None = None
 
 
 def nexus_bytes(recording: Recording, notes: NexusNotes) -> bytes:
@@ -107,7 +105,7 @@ def nexus_bytes(recording: Recording, notes: NexusNotes) -> bytes:
 
 def _instrument(entry: "h5py.Group", recording: Recording, notes: NexusNotes) -> None:
     instrument = _group(entry, "instrument", "NXinstrument")
-    instrument["scattering_configuration"] = notes.scattering_configuration or UNKNOWN
+    instrument["scattering_configuration"] = UNKNOWN
     beam = _group(instrument, "beam_incident", "NXbeam")
     beam["parameter_reliability"] = "nominal"
     if recording.laser_nm is not None:

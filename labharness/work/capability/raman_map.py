@@ -30,10 +30,6 @@ class CalibrationRow(Settings):
     date: date
     on: str = Field(min_length=1, max_length=200)
 
-    def told(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return {**self.model_dump(), "date": self.date.isoformat()}
-
 
 class MicroscopeSettings(Settings):
     """The keys of a microscope in the table of a capability.
@@ -54,13 +50,12 @@ class MicroscopeSettings(Settings):
 
     def reference(self) -> dict[str, dict[str, Any]]:
         """Return the known ratios of this microscope, for a planner."""
-        known = {"a1g_si": self.a1g_si, "pl_raman": self.pl_raman}
-        return {name: row.told() for name, row in known.items() if row is not None}
+        known = {"a1g_si", "pl_raman"}
+        return self.model_dump(mode="json", include=known, exclude_none=True)
 
     def recorded(self) -> dict[str, Any]:
         """Return objective and grating of the microscope, if stated."""
-        stated = {"objective": self.objective, "grating": self.grating}
-        found = {name: text for name, text in stated.items() if text is not None}
+        found = self.model_dump(include={"objective", "grating"}, exclude_none=True)
         return {"raman": found} if found else {}
 
 

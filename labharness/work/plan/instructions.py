@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import CodedError
@@ -151,7 +151,6 @@ class InstructionSet:
     """
 
     instructions: tuple[Instruction, ...]
-    mode: Literal["SEQUENTIAL"] = "SEQUENTIAL"
 
     def __post_init__(self) -> None:
         if len(self.instructions) > INSTRUCTIONS_MAX:
@@ -180,7 +179,7 @@ class InstructionSet:
         """Return the content of an MCP-CP instruction message; its timeout is the sum of all."""
         return {
             "instructions": [each.to_json() for each in self.instructions],
-            "executionMode": self.mode,
+            "executionMode": "SEQUENTIAL",
             "timeout": sum(each.timeout_s for each in self.instructions),
         }
 

@@ -188,7 +188,7 @@ def growth_of(sections: Iterable[Section]) -> dict[str, Any] | None:
         "target_material": material,
         "substrate": _substrate(said, material),
         "temperature_range": {"min": low, "max": high, "unit": "celsius"},
-        "recipe": dict(_recipe(said)),
+        "recipe": _recipe(said),
         "sources": list(dict.fromkeys(sources))[:5],
     }
 
@@ -225,7 +225,7 @@ def _temperatures(said: list[str]) -> Iterator[tuple[float, float]]:
                 )
 
 
-def _recipe(said: list[str]) -> Iterator[tuple[str, float]]:
+def _recipe(said: list[str]) -> dict[str, float]:
     """Return dwell and argon flow: the first sentence about the growth that states one counts."""
     found: dict[str, float] = {}
     for sentence in said:
@@ -238,4 +238,4 @@ def _recipe(said: list[str]) -> Iterator[tuple[str, float]]:
                     found.setdefault("dwell_s", each.si_low)
                 if each.unit == "sccm" and ARGON.match(after):
                     found.setdefault("argon_sccm", each.low)
-    yield from found.items()
+    return found

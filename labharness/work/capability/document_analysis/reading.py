@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from html.parser import HTMLParser
 from typing import Any, Final
 
 from labharness.work.capability.document_analysis.findings import findings, growth_of
@@ -112,8 +113,7 @@ def _of_html(text: str) -> str:
     """Return the main text of a page as Markdown, without navigation and footers."""
     import trafilatura
 
-    if _depth(text) > HTML_DEPTH_MAX:
-        raise _Unreadable("too_deep")
+    _Depth().feed(text)
     found = trafilatura.extract(
         text,
         output_format="markdown",
@@ -129,27 +129,20 @@ def _of_html(text: str) -> str:
     return str(found)
 
 
-def _depth(text: str) -> int:
-    """Return how deep the elements of a page nest, before a recursive parser sees it."""
-    from html.parser import HTMLParser
+class _Depth(HTMLParser):
+    """Refuses a page whose elements nest too deep, before a recursive parser sees it."""
 
-    class Depth(HTMLParser):
-        now = most = 0
+    now = 0
 
-        def handle_starttag(self, tag: str, attrs: object) -> None:
-            if tag not in VOID:
-                self.now += 1
-                self.most = max(self.most, self.now)
-                if self.most > HTML_DEPTH_MAX:
-                    raise _Unreadable("too_deep")
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in VOID:
+            self.now += 1
+            if self.now > HTML_DEPTH_MAX:
+                raise _Unreadable("too_deep")
 
-        def handle_endtag(self, tag: str) -> None:
-            if tag not in VOID:
-                self.now = max(0, self.now - 1)
-
-    parser = Depth()
-    parser.feed(text)
-    return parser.most
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            self.now = max(0, self.now - 1)
 
 
 # ---- PDF
