@@ -4,23 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 from labharness.analysis.layers import SpotEvidence
-from labharness.analysis.peaks import PeakFit, SiliconFit
+from labharness.analysis.peaks import PeakFit, SeenLine, SiliconFit
 
 __all__ = ["CLEAN", "SILICON", "spot"]
 
 CLEAN = PeakFit(
-    e_position_cm1=384.1,
-    e_position_sigma_cm1=0.15,
-    e_fwhm_cm1=3.2,
-    e_fwhm_sigma_cm1=0.1,
-    e_height_counts=1700.0,
-    e_height_sigma_counts=30.0,
-    a_position_cm1=404.0,
-    a_position_sigma_cm1=0.13,
-    a_fwhm_cm1=4.8,
-    a_fwhm_sigma_cm1=0.1,
-    a_height_counts=4400.0,
-    a_height_sigma_counts=40.0,
+    e=SeenLine(384.1, 0.15, 3.2, 0.1, 1700.0, 30.0),
+    a=SeenLine(404.0, 0.13, 4.8, 0.1, 4400.0, 40.0),
     separation_cm1=19.9,
     separation_sigma_cm1=0.2,
     snr_e=60.0,
@@ -34,6 +24,7 @@ SILICON = SiliconFit(
     position_cm1=520.7,
     position_sigma_cm1=0.01,
     fwhm_cm1=3.4,
+    fwhm_sigma_cm1=0.01,
     height_counts=4400.0 / 0.12,
     height_sigma_counts=100.0,
 )
@@ -49,6 +40,6 @@ def spot(
     """One clean spot; without ``a1g_si`` there is no silicon line."""
     fit = replace(CLEAN, separation_cm1=separation_cm1, **changes)
     silicon = (
-        None if a1g_si is None else replace(SILICON, height_counts=fit.a_height_counts / a1g_si)
+        None if a1g_si is None else replace(SILICON, height_counts=fit.a.height_counts / a1g_si)
     )
     return SpotEvidence(fit, silicon, pl)

@@ -113,7 +113,7 @@ def measured(spectrometer: Spectrometer, brighter: float = 1.0) -> SpotEvidence:
     spectrometer.centre_nm = PL_NM
     spectrometer.advance_to(TURN_S)
     glow = peak_height(spectrometer.wavelengths_nm(), np.array(spectrometer.exposure(PL_S)) - dark)
-    ratio = glow / PL_S * exposure_s / fit.a_height_counts if fit.a_height_counts > 0 else None
+    ratio = glow / PL_S * exposure_s / fit.a.height_counts if fit.a.height_counts > 0 else None
     return SpotEvidence(fit, fit_silicon(spectrum), ratio, la_over_e(spectrum, fit))
 
 
@@ -206,8 +206,7 @@ def numbers(film: Film, layers: int, index: int, size: int, chance: Random) -> S
         TEMPLATE.fit,
         separation_cm1=separation + chance.gauss(0.0, NUMBER_SIGMA_CM1),
         separation_sigma_cm1=NUMBER_SIGMA_CM1,
-        a_height_counts=height,
-        a_height_sigma_counts=NUMBER_LN * height,
+        a=replace(TEMPLATE.fit.a, height_counts=height, height_sigma_counts=NUMBER_LN * height),
     )
     assert TEMPLATE.silicon is not None
     line = replace(TEMPLATE.silicon, height_counts=silicon.height)

@@ -67,36 +67,10 @@ TRIED_STEP_CM1 = 1.0
 WIDTH_MIN_PIXELS = 1.5
 
 
-class Bareness(NamedTuple):
-    """The films that spectra of a substrate rule out.
+def bareness(stack: Stack, substrate: Material, ruler_counts: Sequence[float]) -> Text:
+    """Return one sentence: which films the spectra of a substrate rule out.
 
-    Attributes:
-        ruled_out: Films that most spectra would have shown, and do not show.
-        not_seen: Films that would not have been seen; at least one.
-        odd_cm1: Position of an unknown line, or None.
-        odd_rows: Number of spectra that show it.
-    """
-
-    ruled_out: tuple[str, ...]
-    not_seen: tuple[str, ...]
-    odd_cm1: float | None
-    odd_rows: int
-
-    def said(self, substrate: str, rows: int) -> str:
-        """Return one sentence about the films on a substrate, for this number of spectra."""
-        if self.odd_cm1 is not None and 2 * self.odd_rows >= rows:
-            return Text("bare.odd", substrate=substrate, place=self.odd_cm1)
-        if not self.ruled_out:
-            return Text("bare.blind", substrate=substrate)
-        odd = ""
-        if self.odd_cm1 is not None:
-            odd = Text("bare.weak", rows=self.odd_rows, spectra=rows, place=self.odd_cm1)
-        films, hidden = _any_of(self.ruled_out), _any_of(self.not_seen)
-        return Text("bare.no_film", substrate=substrate, films=films, hidden=hidden, odd=odd)
-
-
-def bareness(stack: Stack, substrate: Material, ruler_counts: Sequence[float]) -> Bareness:
-    """Return which films the spectra of a substrate rule out.
+    A film is ruled out where most spectra would have shown it and do not.
 
     Args:
         stack: Spectra with the substrate and without a named film, cosmic rays included.
@@ -121,12 +95,17 @@ def bareness(stack: Stack, substrate: Material, ruler_counts: Sequence[float]) -
         odd_rows |= stands
         if stands.any():
             odd[float(np.median(looked.position_cm1[stands]))] = int(stands.sum())
-    return Bareness(
-        tuple(ruled_out),
-        (*not_seen, "thin hBN"),
-        max(odd, key=lambda at: odd[at]) if odd else None,
-        int(odd_rows.sum()),
-    )
+    name, count, rows = substrate.name, int(odd_rows.sum()), len(stack.counts)
+    weak: str = ""
+    if odd:
+        place_cm1 = max(odd, key=lambda at: odd[at])
+        if 2 * count >= rows:
+            return Text("bare.odd", substrate=name, place=place_cm1)
+        weak = Text("bare.weak", rows=count, spectra=rows, place=place_cm1)
+    if not ruled_out:
+        return Text("bare.blind", substrate=name)
+    films, hidden = _any_of(tuple(ruled_out)), _any_of((*not_seen, "thin hBN"))
+    return Text("bare.no_film", substrate=name, films=films, hidden=hidden, odd=weak)
 
 
 class _WitnessLine(NamedTuple):
@@ -502,8 +481,7 @@ def _substrate_sentence(
             heights.append(own.height_counts)
     if not rows:
         return ""
-    found = bareness(stack.of(np.array(rows, dtype=np.intp)), material, heights)
-    return found.said(material.name, len(rows))
+    return bareness(stack.of(np.array(rows, dtype=np.intp)), material, heights)
 
 
 def _measured(material: Material, names: Sequence[Named]) -> str:

@@ -59,7 +59,7 @@ def a1g_si_of(spots: Sequence[SpotEvidence]) -> Calibration:
             "calibration.thick", most=SEPARATION_MAX_CM1, thick=len(thick), good=len(good)
         )
     ratios = [
-        spot.fit.a_height_counts / spot.silicon.height_counts
+        spot.fit.a.height_counts / spot.silicon.height_counts
         for spot in good
         if spot.silicon is not None
     ]
@@ -85,8 +85,8 @@ def pl_raman_of(
     ratios = []
     for (spot, exposure_s), glow in zip(spots, glows, strict=False):
         height = peak_height(np.asarray(glow.wavelength_nm), np.asarray(glow.counts))
-        if height > 0 and spot.fit.a_height_counts > 0:
-            ratios.append(height / glow.exposure_s * exposure_s / spot.fit.a_height_counts)
+        if height > 0 and spot.fit.a.height_counts > 0:
+            ratios.append(height / glow.exposure_s * exposure_s / spot.fit.a.height_counts)
     return _calibration(ratios) if len(ratios) >= SPOTS_MIN else None
 
 

@@ -223,13 +223,13 @@ def la_over_e_rows(stack: Stack, fits: Sequence[PeakFit]) -> tuple[LaOverE | Non
         fits,
         strict=True,
     ):
-        if not converged or fit.e_height_counts <= 0:
+        if not converged or fit.e.height_counts <= 0:
             shares.append(None)
         elif height <= LA_SIGMA_MIN * sigma:
-            shares.append(LaOverE(0.0, sigma / fit.e_height_counts))
+            shares.append(LaOverE(0.0, sigma / fit.e.height_counts))
         else:
-            ratio = height / fit.e_height_counts
-            relative = math.hypot(sigma / height, fit.e_height_sigma_counts / fit.e_height_counts)
+            ratio = height / fit.e.height_counts
+            relative = math.hypot(sigma / height, fit.e.height_sigma_counts / fit.e.height_counts)
             shares.append(LaOverE(ratio, ratio * relative))
     return tuple(shares)
 
@@ -453,7 +453,7 @@ def _doubts(
 def _objections(spot: SpotEvidence) -> tuple[Text, ...]:
     """Return why a spot cannot be judged; empty if it can."""
     fit, silicon = spot.fit, spot.silicon
-    widths = (fit.e_fwhm_cm1, fit.a_fwhm_cm1)
+    widths = (fit.e.fwhm_cm1, fit.a.fwhm_cm1)
     rules = (
         (not fit.converged, Text("spot.not_converged")),
         (min(fit.snr_e, fit.snr_a) < SNR_MIN, Text("spot.noise", least=SNR_MIN)),
@@ -512,8 +512,8 @@ def _a1g_si(spot: SpotEvidence) -> tuple[float, float]:
     fit, silicon = spot.fit, spot.silicon
     if silicon is None or silicon.is_wider_than_instrument:
         return 0.0, 0.0
-    return fit.a_height_counts / silicon.height_counts, math.hypot(
-        fit.a_height_sigma_counts / fit.a_height_counts,
+    return fit.a.height_counts / silicon.height_counts, math.hypot(
+        fit.a.height_sigma_counts / fit.a.height_counts,
         silicon.height_sigma_counts / silicon.height_counts,
     )
 
@@ -522,67 +522,52 @@ def _terms(
     spots: Sequence[SpotEvidence], reference: Reference | None, rows: Sequence[SeparationRow]
 ) -> tuple[EvidenceTerm, ...]:
     """Return one evidence term per median over ``spots``; missing numbers give none."""
-    known = reference or Reference()
     separation, sigma = _median_separation(spots)
     low, high = (edge(tau for row in rows for tau in row.tau_cm1) for edge in (min, max))
-    terms = [
-        EvidenceTerm(
-            Text("evidence.separation"),
-            separation,
-            "cm⁻¹",
-            likelihood(Measured(separation, sigma), known, rows),
-            Text(
-                "evidence.separation_error",
-                low=low,
-                high=high,
-                rows=tuple(row.name for row in rows),
-                axis=CALIBRATION_CM1,
-                outliers=OUTLIER_SHARE,
-            ),
-        )
-    ]
-    if reference is None:
-        return tuple(terms)
+    error = Text(
+        "evidence.separation_error",
+        low=low,
+        high=high,
+        rows=tuple(row.name for row in rows),
+        axis=CALIBRATION_CM1,
+        outliers=OUTLIER_SHARE,
+    )
+    found = [("evidence.separation", separation, "cm⁻¹", Measured(separation, sigma), error)]
     ratios = [each for each in map(_a1g_si, spots) if each[0] > 0]
-    if ratios:
+    if reference is not None and ratios:
         ratio, relative = (median(column) for column in zip(*ratios, strict=True))
         number = Measured(math.nan, 0.0, math.log(ratio), relative)
-        scale = _scale(
-            reference.a1g_si_monolayer,
-            reference.a1g_si_uncertainty,
-            reference.a1g_si_source,
-            math.hypot(A1G_SI_LN_SD, reference.a1g_si_sample_ln_sd),
-        )
-        error = Text("evidence.silicon_error", scale=scale, spread=reference.a1g_si_sample_ln_sd)
-        found = likelihood(number, reference, rows)
-        terms.append(EvidenceTerm(Text("evidence.silicon"), ratio, "1", found, error))
+        spread = reference.a1g_si_sample_ln_sd
+        scale = _scale(reference, "a1g_si", math.hypot(A1G_SI_LN_SD, spread))
+        error = Text("evidence.silicon_error", scale=scale, spread=spread)
+        found.append(("evidence.silicon", ratio, "1", number, error))
     pl = [spot.pl_counts_per_raman for spot in spots if spot.pl_counts_per_raman is not None]
-    if pl:
+    if reference is not None and pl:
         shine = max(median(pl), PL_RAMAN_FLOOR)
         number = Measured(math.nan, 0.0, ln_pl_raman=math.log(shine))
-        scale = _scale(
-            reference.pl_raman_monolayer,
-            reference.pl_raman_uncertainty,
-            reference.pl_raman_source,
-            math.hypot(PL_RAMAN_LN_SD, reference.pl_dimmed_ln_sd),
-        )
+        spread = reference.pl_dimmed_ln_sd
         error = Text(
             "evidence.glow_error",
-            scale=scale,
-            spread=reference.pl_dimmed_ln_sd,
+            scale=_scale(reference, "pl_raman", math.hypot(PL_RAMAN_LN_SD, spread)),
+            spread=spread,
             darker=reference.pl_quenching,
             darker_spread=reference.pl_quenching_ln_sd,
         )
-        found = likelihood(number, reference, rows)
-        terms.append(EvidenceTerm(Text("evidence.glow"), shine, "1", found, error))
-    return tuple(terms)
+        found.append(("evidence.glow", shine, "1", number, error))
+    known = reference or Reference()
+    return tuple(
+        EvidenceTerm(Text(code), value, unit, likelihood(number, known, rows), error)
+        for code, value, unit, number, error in found
+    )
 
 
-def _scale(value: float, uncertainty: float | None, source: str, ln_sd: float) -> Text:
+def _scale(reference: Reference, ratio: str, ln_sd: float) -> Text:
     """Return the uncertainty of the ratio of one layer on this microscope, in words."""
-    if uncertainty is None:
+    error = getattr(reference, f"{ratio}_uncertainty")
+    if error is None:
         return Text("evidence.uncalibrated", spread=ln_sd)
-    return Text("evidence.calibrated", value=value, error=uncertainty, source=source)
+    value, source = (getattr(reference, f"{ratio}_{name}") for name in ("monolayer", "source"))
+    return Text("evidence.calibrated", value=value, error=error, source=source)
 
 
 def _is_disordered(spots: Sequence[SpotEvidence]) -> bool:
@@ -596,7 +581,7 @@ def _intrinsic_e_fwhm_cm1(spot: SpotEvidence) -> float:
     # Without silicon the instrument's width is unknown; subtracting nothing is the cautious choice.
     ruler = spot.silicon is not None and not spot.silicon.is_wider_than_instrument
     instrument = spot.silicon.instrument_fwhm_cm1 if spot.silicon is not None and ruler else 0.0
-    return intrinsic_fwhm_cm1(spot.fit.e_fwhm_cm1, instrument)
+    return intrinsic_fwhm_cm1(spot.fit.e.fwhm_cm1, instrument)
 
 
 def _separation_sigma_cm1(fit: PeakFit) -> float:

@@ -29,20 +29,8 @@ from labharness.analysis.material_table import (
     LineGroup,
     Material,
 )
-from labharness.analysis.peaks import SiliconFit
+from labharness.analysis.peaks import SeenLine, SiliconFit
 from labharness.analysis.spectrum import NM_TO_CM1, Stack, covers, cut_window
-
-
-@dataclass(frozen=True, slots=True)
-class SeenLine:
-    """One fitted line: position, width, height, and their errors, misfit included."""
-
-    position_cm1: float
-    position_sigma_cm1: float
-    fwhm_cm1: float
-    fwhm_sigma_cm1: float
-    height_counts: float
-    height_sigma_counts: float
 
 
 class OpenLine(NamedTuple):

@@ -88,8 +88,20 @@ COSMIC_REACH_PIXELS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
+class SeenLine:
+    """One fitted line: position, width, height, and one sigma of each."""
+
+    position_cm1: float
+    position_sigma_cm1: float
+    fwhm_cm1: float
+    fwhm_sigma_cm1: float
+    height_counts: float
+    height_sigma_counts: float
+
+
+@dataclass(frozen=True, slots=True)
 class PeakFit:
-    """The two MoS2 lines of one spectrum.
+    """The two MoS2 lines of one spectrum, E and A.
 
     Errors are one sigma from photon and read noise. ``snr_e`` and ``snr_a`` are heights over the
     noise of one pixel of background. The width includes the instrument's.
@@ -100,18 +112,8 @@ class PeakFit:
         pixel_cm1: Mean distance of two pixels.
     """
 
-    e_position_cm1: float
-    e_position_sigma_cm1: float
-    e_fwhm_cm1: float
-    e_fwhm_sigma_cm1: float
-    e_height_counts: float
-    e_height_sigma_counts: float
-    a_position_cm1: float
-    a_position_sigma_cm1: float
-    a_fwhm_cm1: float
-    a_fwhm_sigma_cm1: float
-    a_height_counts: float
-    a_height_sigma_counts: float
+    e: SeenLine
+    a: SeenLine
     separation_cm1: float
     separation_sigma_cm1: float
     snr_e: float
@@ -123,7 +125,7 @@ class PeakFit:
 
 
 @dataclass(frozen=True, slots=True)
-class SiliconFit:
+class SiliconFit(SeenLine):
     """The silicon line of one spectrum: the reference for its axis and its intensities.
 
     ``fwhm_cm1`` includes the instrument's width.
@@ -133,11 +135,6 @@ class SiliconFit:
             be wider, even if silicon is: doping makes silicon wide and lopsided.
     """
 
-    position_cm1: float
-    position_sigma_cm1: float
-    fwhm_cm1: float
-    height_counts: float
-    height_sigma_counts: float
     narrowest_fwhm_cm1: float = math.inf
 
     @property
@@ -254,13 +251,13 @@ def _peak_fits(fits: LineFits, window: SpectralWindow, read_noise: Array) -> tup
         bool((np.abs(x[mask, None] - row[[1, 4]]) <= reach).any())
         for mask, row in zip(window.cosmic, p, strict=True)
     ]
-    # In the order of PeakFit: position, width and height of E and A, each before its error.
+    # In the order of SeenLine: position, width and height of E and A, each before its error.
     order = [1, 2, 0, 4, 5, 3]
     lines = np.stack([p[:, order], np.sqrt(fits.variance)[:, order]], axis=2).reshape(len(p), 12)
     separation, sigma = p[:, 4] - p[:, 1], np.sqrt(np.maximum(variance, 0.0))
     numbers = np.column_stack([lines, separation, sigma, snr, fits.chi2 / fits.freedom])
     return tuple(
-        PeakFit(*(*row, converged, cosmic, pixel))
+        PeakFit(SeenLine(*row[:6]), SeenLine(*row[6:12]), *(*row[12:], converged, cosmic, pixel))
         for row, converged, cosmic in zip(
             numbers.tolist(), fits.converged.tolist(), near, strict=True
         )
@@ -321,8 +318,7 @@ def _fit_silicon_within(stack: Stack, moved_cm1: float) -> list[SiliconFit | Non
     background = np.maximum(level + slope * (position - fits.centre_cm1), 0.0)
     noise = np.sqrt(np.maximum(background + stack.read_noise_counts**2, 1.0))
     seen = fits.converged & (height >= SNR_DETECTION_MIN * noise)
-    found = fits.line(0)
-    numbers = [*found[:3], found.height, found.height_sigma]
+    numbers = fits.line(0)[:6]
     for row in np.nonzero(seen)[0].tolist():
         nothing[row] = SiliconFit(*(float(each[row]) for each in numbers))
     return nothing
@@ -343,7 +339,7 @@ def bounded(
     widths = [
         *others,
         *(
-            min(fit.e_fwhm_cm1, fit.a_fwhm_cm1)
+            min(fit.e.fwhm_cm1, fit.a.fwhm_cm1)
             for fit in fits
             if fit.converged and min(fit.snr_e, fit.snr_a) > CLEAR_SNR_MIN
         ),

@@ -83,7 +83,7 @@ def test_separations_alone_never_say_one_layer_of_a_place_above_96(
     separations_cm1: list[float], sigma_cm1: float, e_fwhm_cm1: float
 ) -> None:
     for d in separations_cm1:
-        one = spot(d, separation_sigma_cm1=sigma_cm1, e_fwhm_cm1=e_fwhm_cm1)
+        one = spot(d, separation_sigma_cm1=sigma_cm1, e=replace(CLEAN.e, fwhm_cm1=e_fwhm_cm1))
         answer = judge_layers([one], None)
         assert answer.posterior.get(1, 0.0) <= 0.96
         assert answer.confidence <= 0.96 or answer.layer_count != 1
@@ -211,7 +211,7 @@ def test_an_absurd_ratio_is_an_outlier_and_decides_nothing(term: dict[str, float
 
 
 def test_disordered_film_is_judged_by_three_tables_and_stays_undetermined() -> None:
-    answer = verdict(spot(21.7, e_fwhm_cm1=5.7, separation_sigma_cm1=0.28))
+    answer = verdict(spot(21.7, e=replace(CLEAN.e, fwhm_cm1=5.7), separation_sigma_cm1=0.28))
     assert answer.layer_count is None
     assert answer.posterior[1] == pytest.approx(0.29, abs=0.03)
     assert answer.posterior[2] == pytest.approx(0.54, abs=0.03)
@@ -227,9 +227,9 @@ def test_disordered_film_is_judged_by_three_tables_and_stays_undetermined() -> N
         ({"separation_sigma_cm1": float("nan")}, "error of the separation"),
         ({"separation_cm1": 16.9}, "outside 17–27.5"),
         ({"separation_cm1": 27.6}, "outside 17–27.5"),
-        ({"e_fwhm_cm1": 0.4}, "narrower than 0.8 px"),
-        ({"a_fwhm_cm1": 14.1}, "wider than 14"),
-        ({"pixel_cm1": 3.1, "e_fwhm_cm1": 4.0}, "pixels wider than 3"),
+        ({"e": replace(CLEAN.e, fwhm_cm1=0.4)}, "narrower than 0.8 px"),
+        ({"a": replace(CLEAN.a, fwhm_cm1=14.1)}, "wider than 14"),
+        ({"pixel_cm1": 3.1, "e": replace(CLEAN.e, fwhm_cm1=4.0)}, "pixels wider than 3"),
         ({"cosmic_near_line": True}, "cosmic ray"),
         ({"converged": False}, "not converged"),
     ],

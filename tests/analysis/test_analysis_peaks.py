@@ -71,12 +71,12 @@ def test_the_curved_band_of_silica_moves_the_separation_less_than_the_axis_does(
 
 def test_heights_positions_and_widths_come_back() -> None:
     fit = fit_peaks([film(np.random.default_rng(3), a_height=40_000.0)])[0]
-    assert fit.e_position_cm1 == pytest.approx(384.1, abs=0.05)
-    assert fit.a_position_cm1 == pytest.approx(404.0, abs=0.05)
-    assert fit.e_fwhm_cm1 == pytest.approx(3.2, abs=0.1)
-    assert fit.a_fwhm_cm1 == pytest.approx(4.8, abs=0.1)
-    assert fit.e_height_counts == pytest.approx(16_000, rel=0.03)
-    assert fit.a_height_counts == pytest.approx(40_000, rel=0.03)
+    assert fit.e.position_cm1 == pytest.approx(384.1, abs=0.05)
+    assert fit.a.position_cm1 == pytest.approx(404.0, abs=0.05)
+    assert fit.e.fwhm_cm1 == pytest.approx(3.2, abs=0.1)
+    assert fit.a.fwhm_cm1 == pytest.approx(4.8, abs=0.1)
+    assert fit.e.height_counts == pytest.approx(16_000, rel=0.03)
+    assert fit.a.height_counts == pytest.approx(40_000, rel=0.03)
     assert fit.pixel_cm1 == pytest.approx(0.6, abs=0.01)
 
 
@@ -107,7 +107,7 @@ def test_a_shifted_axis_moves_the_lines_and_not_their_separation(
 def test_a_cosmic_ray_beside_the_lines_changes_nothing_and_one_on_a_line_is_told() -> None:
     spectrum = film(np.random.default_rng(8))
     before = fit_peaks([spectrum])[0]
-    for position_cm1, on_line in ((394.0, False), (before.e_position_cm1 + 0.9, True)):
+    for position_cm1, on_line in ((394.0, False), (before.e.position_cm1 + 0.9, True)):
         counts = spectrum.counts.copy()
         counts[int(np.argmin(np.abs(AXIS - position_cm1)))] += 30_000
         fit = fit_peaks([Spectrum(AXIS, counts)])[0]

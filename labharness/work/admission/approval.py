@@ -11,7 +11,7 @@ from labharness.core.vocabulary.digests import digest_of, joined
 from labharness.core.vocabulary.persons import bad_name, same_person
 from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.protocols.hcp.terms import RiskLevel
-from labharness.work.admission.callers import STRICT
+from labharness.work.admission.callers import STRICT, table_of
 from labharness.work.admission.risk import points_of
 
 APPROVERS_NEEDED: Final[Mapping[str, int]] = {"R5": 2}
@@ -116,12 +116,7 @@ def read_approval(text: str) -> StandingApproval:
     Raises:
         BadApproval: The text is not TOML, or a key is missing, unknown or of another type.
     """
-    from labharness.core.files.tables import BadTable, read_table
-
-    try:
-        approval = read_table(StandingApproval, text, "approval file")
-    except BadTable as why:
-        raise BadApproval(str(why)) from None
+    approval = table_of(StandingApproval, text, "approval file", BadApproval)
     _until(approval)
     return approval
 
@@ -368,12 +363,7 @@ def read_approvers(text: str) -> dict[str, Approver]:
         BadApprovers: The text is not TOML, a key is missing, unknown or of another type, a name
             would be taken for another, or two persons have one key.
     """
-    from labharness.core.files.tables import BadTable, read_table
-
-    try:
-        file = read_table(_File, text, "approvers file")
-    except BadTable as why:
-        raise BadApprovers(str(why)) from None
+    file = table_of(_File, text, "approvers file", BadApprovers)
     found = {name: _approver(name, entry) for name, entry in file.approvers.items()}
     if len({each.key for each in found.values()}) < len(found):
         raise BadApprovers("approvers.one_key")

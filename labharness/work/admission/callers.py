@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 from labharness.core.clock import utc_text
 from labharness.core.vocabulary.durations import format_duration
@@ -64,6 +64,19 @@ class _File:
     callers: dict[str, _Entry]
 
 
+Model = TypeVar("Model")
+
+
+def table_of(model: type[Model], text: str, what: str, error: type[CodedError]) -> Model:
+    """Return the table of a file; raise ``error`` where it is no such table."""
+    from labharness.core.files.tables import BadTable, read_table
+
+    try:
+        return read_table(model, text, what)
+    except BadTable as why:
+        raise error(str(why)) from None
+
+
 def anybody(name: str, capabilities: tuple[str, ...]) -> Caller | None:
     """Return the rights of a caller of a lab that cannot harm a person.
 
@@ -85,12 +98,7 @@ def read_callers(text: str) -> dict[str, Caller]:
         BadCallers: The text is not TOML, lacks a key, has an unknown key, no hours, or an id that
             would be taken for another: a requester must not approve.
     """
-    from labharness.core.files.tables import BadTable, read_table
-
-    try:
-        file = read_table(_File, text, "callers file")
-    except BadTable as why:
-        raise BadCallers(str(why)) from None
+    file = table_of(_File, text, "callers file", BadCallers)
     for name in file.callers:
         if why_not := bad_name(name):
             raise BadCallers("callers.name", name=name, why=why_not)

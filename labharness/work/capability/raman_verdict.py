@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labharness.analysis.evidence import Reference
-    from labharness.analysis.layers import LayerVerdict, SpotEvidence
+    from labharness.analysis.layers import LayerVerdict, Share, SpotEvidence
     from labharness.analysis.spectrum import Spectrum
 
 from labharness.core.vocabulary.texts import Text
@@ -88,8 +88,8 @@ def judge(
     evidence: list[SpotEvidence] = []
     for index, (spot, light, fit) in enumerate(zip(spots, lights, fits, strict=True)):
         ratio = None
-        if index < len(pl_heights_per_s) and fit.a_height_counts > 0:
-            ratio = pl_heights_per_s[index] * spot["exposure_s"] / fit.a_height_counts
+        if index < len(pl_heights_per_s) and fit.a.height_counts > 0:
+            ratio = pl_heights_per_s[index] * spot["exposure_s"] / fit.a.height_counts
         evidence.append(SpotEvidence(fit, silicon[index], ratio, la_over_e(light, fit)))
     known = None if reference is None else _reference(reference)
     rows = CVD_ROWS if origin is None else ROWS_BY_ORIGIN[origin]
@@ -100,10 +100,7 @@ def judge(
         "claim": None
         if verdict.claim is None
         else {"kind": verdict.claim.kind, "headline": verdict.claim.headline},
-        "shares": {
-            str(name): {"share": each.mean, "low": each.low, "high": each.high}
-            for name, each in verdict.shares.items()
-        },
+        "shares": {str(name): _told(each) for name, each in verdict.shares.items()},
         "posterior": {str(name): share for name, share in verdict.posterior.items()},
         "credible_set": list(verdict.credible_set),
         "reasons": list(verdict.reasons),
@@ -145,7 +142,6 @@ def distribution(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[s
     judged = sum(each is not None for each in spots) / len(spots) if spots else 0.0
     covered = film / places if places else 0.0
     area = {name: covered * judged * each["share"] for name, each in verdict["shares"].items()}
-    bare = share(places - film, places)
     claim = verdict["claim"]
     headline = Text("film.none") if not film else Text("film.unjudged")
     return {
@@ -153,8 +149,12 @@ def distribution(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[s
         "claim": "no_film" if not film else "undetermined" if claim is None else claim["kind"],
         "of_film": dict(verdict["shares"]),
         "of_area": {**area, "bare": 1 - covered, "not_judged": covered * (1 - judged)},
-        "bare": {"share": bare.mean, "low": bare.low, "high": bare.high},
+        "bare": _told(share(places - film, places)),
     }
+
+
+def _told(share: "Share") -> dict[str, float]:
+    return {"share": share.mean, "low": share.low, "high": share.high}
 
 
 def _reference(known: Mapping[str, Mapping[str, Any]]) -> "Reference":
@@ -190,17 +190,17 @@ def _row(spot: dict[str, Any], seen: "SpotEvidence", layers: int | None) -> dict
         "layer_count": layers,
         "peak_distance_cm1": fit.separation_cm1,
         "peak_distance_sigma_cm1": fit.separation_sigma_cm1,
-        "e2g_cm1": fit.e_position_cm1 + offset_cm1,
-        "e2g_sigma_cm1": fit.e_position_sigma_cm1,
-        "e2g_fwhm_cm1": fit.e_fwhm_cm1,
-        "a1g_cm1": fit.a_position_cm1 + offset_cm1,
-        "a1g_sigma_cm1": fit.a_position_sigma_cm1,
-        "a1g_fwhm_cm1": fit.a_fwhm_cm1,
-        "a1g_counts": fit.a_height_counts,
+        "e2g_cm1": fit.e.position_cm1 + offset_cm1,
+        "e2g_sigma_cm1": fit.e.position_sigma_cm1,
+        "e2g_fwhm_cm1": fit.e.fwhm_cm1,
+        "a1g_cm1": fit.a.position_cm1 + offset_cm1,
+        "a1g_sigma_cm1": fit.a.position_sigma_cm1,
+        "a1g_fwhm_cm1": fit.a.fwhm_cm1,
+        "a1g_counts": fit.a.height_counts,
         "silicon_offset_cm1": None if silicon is None else silicon.offset_cm1,
         "a1g_over_silicon": None
         if silicon is None
-        else fit.a_height_counts / silicon.height_counts,
+        else fit.a.height_counts / silicon.height_counts,
         "la_over_e": None if la is None else la.ratio,
         "la_over_e_sigma": None if la is None else la.sigma,
         "pl_over_a1g": seen.pl_counts_per_raman,

@@ -12,7 +12,7 @@ import labharness_envelopes
 from labharness.core.vocabulary import Command
 from labharness.work.capability import Planned
 from labharness.work.capability.cvd.planner import plan_growth
-from labharness.work.capability.cvd.recipe import GrowthFacts, Recipe
+from labharness.work.capability.cvd.recipe import CvdSettings, GrowthFacts, Recipe
 from labharness.work.plan import stated_commands
 
 ENVELOPE = loads(
@@ -21,8 +21,7 @@ ENVELOPE = loads(
 FACTS = GrowthFacts(
     limits={row["channel"]: (row["low"], row["high"], row["unit"]) for row in ENVELOPE["limit"]},
     tube_volume_cm3=2000,
-    laser_nm=532.0,
-    raman_reference={"a1g_si": {"value": 0.12, "on": "test"}},
+    settings=CvdSettings(laser_nm=532.0, a1g_si_monolayer=0.12, source="test"),
 )
 STAGES = [
     *("loading", "leak_check", "purge", "ramp", "material_growth", "cooling"),
@@ -185,7 +184,10 @@ def test_the_last_degrees_are_slow_unless_the_line_says_otherwise() -> None:
     last = [each for each in slow.instructions.instructions if each.action == "ramp"][-2:]
     told = [(each.parameters["to"], each.parameters["rate"]) for each in last]
     assert told == [(705.0, 15.0), (735.0, 5.0)]
-    fast = planned(facts=replace(FACTS, growth={"final_ramp_c_per_min": 15.0}))
+    growth = {"final_ramp_c_per_min": 15.0}
+    fast = planned(
+        facts=replace(FACTS, settings=FACTS.settings.model_copy(update={"growth": growth}))
+    )
     last = [each for each in fast.instructions.instructions if each.action == "ramp"][-2:]
     assert [each.parameters["to"] for each in last] == [640.0, 735.0]
     assert {each.parameters["rate"] for each in last} == {15.0}

@@ -14,6 +14,7 @@ from labharness.work.capability import CannotDo
 from labharness.work.capability.cvd import CAPABILITY
 from labharness.work.capability.cvd.recipe import (
     GROWTH_DEFAULTS,
+    CvdSettings,
     GrowthFacts,
     Recipe,
     growth_facts,
@@ -29,9 +30,12 @@ FACTS = GrowthFacts(
         "hydrogen.setpoint": (0, 50, "sccm"),
     },
     tube_volume_cm3=2000,
-    laser_nm=532.0,
-    raman_reference={"a1g_si": {"value": 0.12, "on": "test"}},
+    settings=CvdSettings(laser_nm=532.0, a1g_si_monolayer=0.12, source="test"),
 )
+
+
+def growing(**growth: float) -> CvdSettings:
+    return FACTS.settings.model_copy(update={"growth": growth})
 
 
 def recipe(**inputs: Any) -> Recipe | CannotDo:
@@ -182,14 +186,14 @@ def test_beside_hydrogen_there_is_more_argon() -> None:
 
 
 def test_the_lab_files_growth_values_replace_the_defaults() -> None:
-    facts = replace(FACTS, growth={"dwell_s": 60.0})
+    facts = replace(FACTS, settings=growing(dwell_s=60.0))
     assert growth_facts(facts) == {**GROWTH_DEFAULTS, "dwell_s": 60.0}
 
 
 @pytest.mark.parametrize("growth", [{"dwel_s": 60.0}, {"dwell_s": 0.0}, {"dwell_s": math.nan}])
 def test_a_wrong_growth_value_in_the_lab_file_is_an_error(growth: Mapping[str, float]) -> None:
     with pytest.raises(ValueError, match=r"growth\.dwel"):
-        growth_facts(replace(FACTS, growth=growth))
+        growth_facts(replace(FACTS, settings=growing(**growth)))
 
 
 def test_the_declaration_is_strict_where_it_heats() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Answer, NoAnswer
 from labharness.work.capability.raman_answer import film_answer
-from labharness.work.plan import StepRecord
+from labharness.work.plan import Instruction, StepRecord
 
 
 def compose(records: Sequence[StepRecord], threshold: float, intent: str = "") -> Answer | NoAnswer:
@@ -46,6 +46,7 @@ def growth_log(records: Sequence[StepRecord]) -> list[dict[str, Any]]:
     rows = []
     for phase, group in groupby(begun, key=lambda each: each.instruction.stage):
         members = list(group)
+        done = [(each.instruction, each.result) for each in members if each.result is not None]
         first_s = members[0].started_s or 0.0
         last_s = members[-1].ended_s
         rows.append(
@@ -55,37 +56,33 @@ def growth_log(records: Sequence[StepRecord]) -> list[dict[str, Any]]:
                 "duration_s": None if last_s is None else round(last_s - first_s, 3),
                 "status": members[-1].status.value,
                 "steps": len(members),
-                "setpoints": dict(pair for each in members for pair in _set(each)),
-                "measured": dict(pair for each in members for pair in _measured(each)),
+                "setpoints": dict(pair for each in done for pair in _set(*each)),
+                "measured": dict(pair for each in done for pair in _measured(*each)),
             }
         )
     return rows
 
 
-def _set(record: StepRecord) -> Iterator[tuple[str, float]]:
-    if record.result is None:
-        return
-    if record.instruction.action == "set":
-        yield record.result["channel"], record.result["value"]
-    elif record.instruction.action == "ramp":
-        yield record.instruction.parameters["setpoint"], record.result["to"]
+def _set(what: Instruction, result: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    if what.action == "set":
+        yield result["channel"], result["value"]
+    elif what.action == "ramp":
+        yield what.parameters["setpoint"], result["to"]
 
 
-def _measured(record: StepRecord) -> Iterator[tuple[str, Any]]:
-    if record.result is None:
-        return
-    asked = record.instruction.parameters
-    match record.instruction.action:
+def _measured(what: Instruction, result: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    asked = what.parameters
+    match what.action:
         case "hold":
-            yield from record.result["measured"].items()
+            yield from result["measured"].items()
         case "wait":
-            yield asked["channel"], record.result["value"]
+            yield asked["channel"], result["value"]
         case "ramp":
-            yield asked["process"], record.result["reached"]
+            yield asked["process"], result["reached"]
         case "rate_of_rise":
-            yield f"{asked['channel']} rise per minute", record.result["per_minute"]
+            yield f"{asked['channel']} rise per minute", result["per_minute"]
         case "purge":
-            yield f"volumes purged of {asked['contaminant']}", record.result["volumes"]
+            yield f"volumes purged of {asked['contaminant']}", result["volumes"]
 
 
 FEW: tuple[int, ...] = (2, 3, 4, 5)

@@ -66,7 +66,7 @@ def plan_growth(recipe: Recipe, facts: GrowthFacts, threshold: float) -> Planned
     steps.grow()
     steps.cool()
     steps.transfer()
-    add_look(steps, facts.laser_nm, facts.raman_reference, threshold)
+    add_look(steps, facts.settings.laser_nm, facts.settings.reference(), threshold)
     # over hot sulfur, which every plan has, hydrogen makes hydrogen sulfide
     more = ("hydrogen", "hydrogen sulfide") if recipe.hydrogen_sccm > 0 else ()
     gases = ("argon", "nitrogen", *more)

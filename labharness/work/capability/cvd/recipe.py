@@ -5,13 +5,13 @@ The lab's table of growths: its microscope, and its own values of a recipe.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 from pydantic import Field, StrictFloat, model_validator
 
 from labharness.core.vocabulary.texts import Text
-from labharness.core.vocabulary.units import ATMOSPHERE_TORR, ZERO_CELSIUS_K, celsius_from_kelvin
+from labharness.core.vocabulary.units import ZERO_CELSIUS_K, celsius_from_kelvin
 from labharness.work.capability import CannotDo, LineFacts, ReasonCode
 from labharness.work.capability.raman_map import LaserNm, MicroscopeSettings
 
@@ -48,25 +48,11 @@ class CvdSettings(MicroscopeSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GrowthFacts:
-    """Facts on a line for the planner of growths.
+class GrowthFacts(LineFacts):
+    """Facts on a line whose lab file has what every growth needs."""
 
-    Attributes:
-        limits: Lowest and highest value and the unit of each channel that may be set.
-        tube_volume_cm3: Volume that the purge proof counts.
-        ambient_torr: Pressure of the room, which an open tube takes.
-        laser_nm: Wavelength of the Raman laser.
-        raman_reference: Ratios of a monolayer on this microscope: ``a1g_si`` and ``pl_raman``,
-            each with ``value``, and with ``uncertainty``, ``date`` and ``on`` if it was calibrated.
-        growth: The lab's own values for a growth; what it does not name has a default.
-    """
-
-    limits: Mapping[str, tuple[float, float, str]]
+    settings: CvdSettings
     tube_volume_cm3: float
-    laser_nm: float
-    raman_reference: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    growth: Mapping[str, float] = field(default_factory=dict)
-    ambient_torr: float = ATMOSPHERE_TORR
 
 
 def growth_line(facts: LineFacts) -> GrowthFacts:
@@ -81,10 +67,8 @@ def growth_line(facts: LineFacts) -> GrowthFacts:
         raise ValueError(Text("growths.volume"))
     return GrowthFacts(
         limits=facts.limits,
+        settings=facts.settings,
         tube_volume_cm3=facts.tube_volume_cm3,
-        laser_nm=facts.settings.laser_nm,
-        raman_reference=facts.settings.reference(),
-        growth=facts.settings.growth,
         ambient_torr=facts.ambient_torr,
     )
 
@@ -198,12 +182,12 @@ def growth_facts(facts: GrowthFacts) -> dict[str, float]:
     """
     for misfit in growth_misfits(facts):
         raise ValueError(misfit)
-    return {**GROWTH_DEFAULTS, **facts.growth}
+    return {**GROWTH_DEFAULTS, **facts.settings.growth}
 
 
 def growth_misfits(facts: GrowthFacts) -> Iterator[str]:
     """Return the values of the lab file that no growth can use."""
-    for name, value in facts.growth.items():
+    for name, value in facts.settings.growth.items():
         if name not in GROWTH_DEFAULTS:
             known = ", ".join(GROWTH_DEFAULTS)
             yield Text("recipe.no_value", name=name, known=known)
