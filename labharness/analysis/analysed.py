@@ -143,16 +143,13 @@ def analysed(
 
 def _notes(wanted: Wanted, found: Assessment) -> Iterator[str]:
     axis = found.spectra[0].shift_cm1
+    first, last = axis[0], axis[-1]
     if wanted.material not in (None, found.material):
         yield Text("note.wanted", wanted=wanted.material, shown=found.material)
     for low, high in wanted.windows_cm1:
         if not ranges_of(found.material, axis, [(low, high)]):
             pixels = int(((axis >= low) & (axis <= high)).sum())
-            yield (
-                Text(
-                    "note.no_line", low=low, high=high, pixels=pixels, first=axis[0], last=axis[-1]
-                )
-            )
+            yield Text("note.no_line", low=low, high=high, pixels=pixels, first=first, last=last)
 
 
 def _units_per_count(recording: Recording, found: Assessment) -> Array:

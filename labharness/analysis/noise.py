@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from labharness.analysis.arrays import Array, Mask
 from labharness.analysis.spectrum import Spectrum, Stack, despike
@@ -227,14 +226,10 @@ def _is_cut_off(rows: Array, quiet: QuietStretch) -> Mask:
 
 def _has_edges(row: Array, near: Mask, top: float, span: float) -> bool:
     """Return whether a run of top pixels falls off sharply on both sides."""
-    runs = sliding_window_view(near, PLATEAU_PIXELS).all(axis=1)
-    for first in np.nonzero(runs)[0].tolist():
-        if first > 0 and near[first - 1]:
-            continue  # inside a run
-        last = first
-        while last + 1 < row.size and near[last + 1]:
-            last += 1
-        beside = [at for at in (first - EDGE_PIXELS, last + EDGE_PIXELS) if 0 <= at < row.size]
-        if beside and all(row[at] < top - EDGE_DROP * span for at in beside):
+    ends = np.flatnonzero(np.diff(np.pad(near, 1).astype(int)))  # of each run, and one behind it
+    for first, end in ends.reshape(-1, 2).tolist():
+        ways = (first - EDGE_PIXELS, end - 1 + EDGE_PIXELS)
+        beside = [row[at] < top - EDGE_DROP * span for at in ways if 0 <= at < row.size]
+        if end - first >= PLATEAU_PIXELS and beside and all(beside):
             return True
     return False

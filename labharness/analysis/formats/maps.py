@@ -40,9 +40,7 @@ def first_cells(line: str) -> tuple[list[str], Array] | None:
         another cell, or the numbers are not monotonic.
     """
     cells = cells_of(line.rstrip("\r\n\t;, "))
-    before = 0
-    while before < len(cells) and not _is_number(cells[before]):
-        before += 1
+    before = next((at for at, cell in enumerate(cells) if _is_number(cell)), len(cells))
     if before > PLACE_COLUMNS_MAX or len(cells) - before < 2:
         return None
     try:

@@ -157,14 +157,15 @@ class Recording:
                 if not (finite.all() and on_axis.all())
                 else f"{self.format}: {axis.size} point; a spectrum has at least {POINTS_MIN}"
             )
-        notes = []
-        if not pixels.all():
-            gone = (np.nonzero(~pixels)[0] + 1).tolist()
-            notes.append(left_out("pixel", gone, "no spectrum has a number there"))
-        if not spectra.all():
-            gone = (np.nonzero(~spectra)[0] + 1).tolist()
-            notes.append(left_out("spectrum", gone, "NaN or infinity among the numbers"))
-        return axis[pixels], rows[np.ix_(spectra, pixels)], spectra, tuple(notes)
+        notes = tuple(
+            left_out(kind, (np.nonzero(~kept)[0] + 1).tolist(), why)
+            for kind, kept, why in (
+                ("pixel", pixels, "no spectrum has a number there"),
+                ("spectrum", spectra, "NaN or infinity among the numbers"),
+            )
+            if not kept.all()
+        )
+        return axis[pixels], rows[np.ix_(spectra, pixels)], spectra, notes
 
     def _in_order(self, axis: Array, rows: Array) -> tuple[Array, Array, str]:
         """Leave out the fewest points so that the axis ascends.

@@ -24,9 +24,7 @@ def parse_rod(text: str) -> Recording:
     first = tags.index(SHIFT)
     while first > 0 and tags[first - 1].startswith("_"):
         first -= 1
-    end = first
-    while end < len(tags) and tags[end].startswith("_"):
-        end += 1
+    end = next((n for n in range(first, len(tags)) if not tags[n].startswith("_")), len(tags))
     columns = tags[first:end]
     stop = next(
         (n for n in range(end, len(tags)) if re.match(r"_|loop_|data_|#", tags[n])), len(tags)

@@ -108,12 +108,9 @@ def joined(format_name: str, pieces: Sequence[Piece]) -> tuple[Array, Array, tup
     if len({len(rows) for _, rows in pieces}) != 1:
         raise BadFile("spectra.windows", format=format_name)
     ordered = sorted((_ascending(piece) for piece in pieces), key=lambda piece: float(piece[0][0]))
-    kept: list[Piece] = []
+    kept = ordered[:1]
     inside = 0
-    for axis, rows in ordered:
-        if not kept:
-            kept.append((axis, rows))
-            continue
+    for axis, rows in ordered[1:]:
         before, below = kept[-1]
         if axis[-1] <= before[-1]:
             inside += 1

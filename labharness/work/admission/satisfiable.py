@@ -166,9 +166,7 @@ class _Search:
 
 
 def _types(rule: Mapping[str, Any]) -> frozenset[str]:
-    said = rule.get("type")
-    if said is None:
-        return _ALL
+    said = rule.get("type", tuple(_TYPES))
     names = [said] if isinstance(said, str) else said
     return frozenset().union(*(_TYPES[name] for name in names))
 

@@ -153,15 +153,8 @@ def spectra_so_far(
         return PartialResults({})
     kinds = [each.about["of"] for each in spectra]
     counted = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
-    laser_nm = next(
-        each.instruction.parameters["laser_nm"]
-        for each in records
-        if each.instruction.action == "survey"
-    )
-    return PartialResults({"spectra": counted}, (_artifact(spectra, float(laser_nm)),))
-
-
-def _artifact(spectra: Sequence[QueryResult], laser_nm: float) -> ArtifactContent:
+    surveys = (each.instruction for each in records if each.instruction.action == "survey")
+    laser_nm = float(next(surveys).parameters["laser_nm"])
     dark = [each.value[1] for each in spectra if each.about["of"] == DARK]
 
     def raman(kind: str) -> list[dict[str, Any]]:
@@ -174,7 +167,7 @@ def _artifact(spectra: Sequence[QueryResult], laser_nm: float) -> ArtifactConten
             for each in _last_at_each_place(spectra, kind)
         ]
 
-    return _file(
+    kept = _file(
         "partial_raw_spectrum",
         laser_nm=laser_nm,
         dark_counts=median(dark[0]) if dark else 0.0,
@@ -185,6 +178,7 @@ def _artifact(spectra: Sequence[QueryResult], laser_nm: float) -> ArtifactConten
             for each in _last_at_each_place(spectra, GLOW)
         ],
     )
+    return PartialResults({"spectra": counted}, (kept,))
 
 
 def _file(name: str, **content: object) -> ArtifactContent:

@@ -179,17 +179,12 @@ async def _look(
 ) -> tuple[dict[str, float], list[float], list[float]]:
     """Take a spectrum of a kind at a place; return place and exposure, wavelengths, and counts."""
     place = {"x_um": spot["x_um"], "y_um": spot["y_um"]}
-    await _move(step, **place)
+    for channel, value_um in (("stage.x", spot["x_um"]), ("stage.y", spot["y_um"])):
+        await step.perform(channel, value_um, "um")
+        while await step.operations.read("stage.moving"):  # a controller refuses an axis meanwhile
+            await step.tick("raman.still_moves", channel=channel, value_um=value_um)
     wavelength_nm, counts, took_s = await _expose(step, exposure_s, {"of": of, **place})
     return {**place, "exposure_s": took_s}, list(wavelength_nm), list(counts)
-
-
-async def _move(step: RunningStep, x_um: float, y_um: float) -> None:
-    """Go to a place and stand: a controller refuses an axis while the other still creeps."""
-    for channel, value_um in (("stage.x", x_um), ("stage.y", y_um)):
-        await step.perform(channel, value_um, "um")
-        while await step.operations.read("stage.moving"):
-            await step.tick("raman.still_moves", channel=channel, value_um=value_um)
 
 
 async def _expose(

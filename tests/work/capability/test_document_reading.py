@@ -17,9 +17,10 @@ from documents import PAGE, PAPER, bomb, nested, pdf
 from labharness.core.clock import steady_s
 from labharness.work.capability.document_analysis import supervised
 from labharness.work.capability.document_analysis.reading import (
+    FILES_MAX,
     HTML_DEPTH_MAX,
     NICE,
-    Limits,
+    DocumentSettings,
     _reason,
     read_document,
     result_of,
@@ -30,11 +31,11 @@ from labharness.work.capability.document_analysis.supervised import (
     read_apart,
 )
 
-LIMITS = Limits(memory_bytes=600_000_000, cpu_s=10, wall_s=30)
+LIMITS = DocumentSettings(memory_mb=600, cpu_s=10, wall_s=30)
 HANGS = "import signal, time; signal.alarm(60); print('x', flush=True); time.sleep(50)"
 
 
-def read(data: bytes, media_type: str, limits: Limits = LIMITS) -> Mapping[str, Any]:
+def read(data: bytes, media_type: str, limits: DocumentSettings = LIMITS) -> Mapping[str, Any]:
     return asyncio.run(read_apart(data, media_type, limits))
 
 
@@ -172,15 +173,15 @@ def test_an_abort_kills_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_the_system_itself_keeps_the_limits() -> None:
     script = (
         "import resource as r\n"
-        "from labharness.work.capability.document_analysis.reading import Limits, _confine\n"
-        "_confine(Limits(memory_bytes=700_000_000, cpu_s=7, files=20))\n"
+        "from labharness.work.capability.document_analysis import reading\n"
+        "reading._confine(reading.DocumentSettings(memory_mb=700, cpu_s=7))\n"
         "print(*(r.getrlimit(each)[0] for each in (r.RLIMIT_AS, r.RLIMIT_CPU, r.RLIMIT_NOFILE)),\n"
         "      r.getrlimit(r.RLIMIT_FSIZE)[0], os.nice(0))"
     )
     run = [sys.executable, "-c", f"import os\n{script}"]
     out = subprocess.run(run, capture_output=True, check=True).stdout
     behind = min(os.nice(0) + NICE, 19)  # it stands behind the guard and the line
-    assert [int(each) for each in out.split()] == [700_000_000, 7, 20, 0, behind]
+    assert [int(each) for each in out.split()] == [700 * 2**20, 7, FILES_MAX, 0, behind]
 
 
 @pytest.mark.promise(64)

@@ -108,6 +108,7 @@ def test_doubt_beside_hydrogen_is_met_by_more_spots_and_is_no_answer_but_its_evi
 ) -> None:
     plan = approved_copy(tmp_path, gases=("argon", "nitrogen", "hydrogen", "hydrogen sulfide"))
     message, payload = submission(recipe={"temperature_c": 740.0, "hydrogen_sccm": 5.0})
+    assert payload.constraints is not None
     sure = payload.constraints.model_copy(update={"confidence_threshold": 1.0})
     ran = run_task(plan, (message, payload.model_copy(update={"constraints": sure})))
     assert (ran.type, ran.body["error_code"]) == ("task_failed", "execution_error")

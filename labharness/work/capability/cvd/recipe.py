@@ -231,8 +231,8 @@ def _recipe(inputs: Mapping[str, Any], facts: GrowthFacts) -> Recipe:
         text = Text("recipe.hydrogen", hydrogen=hydrogen_sccm, most=most)
         raise _Bad(text, Text("recipe.set_hydrogen", most=most))
     if temperature_c < GROWTH_C_MIN:
-        kelvin, least = _in_kelvin(asked), GROWTH_C_MIN
-        cold = Text("recipe.too_cold", temperature=temperature_c, least=least, in_kelvin=kelvin)
+        kelvin, lowest = _in_kelvin(asked), GROWTH_C_MIN
+        cold = Text("recipe.too_cold", temperature=temperature_c, least=lowest, in_kelvin=kelvin)
         raise _Bad(cold, USUAL_RANGE)
     return Recipe(
         sample_id=str(given.get("sample_id", "sample")), temperature_c=temperature_c, **chosen

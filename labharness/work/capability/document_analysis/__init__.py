@@ -128,7 +128,7 @@ class _Task:
             settings = DocumentSettings()
         document = self._document
         try:
-            found = await read_apart(document.data, document.media_type, settings.limits)
+            found = await read_apart(document.data, document.media_type, settings)
         except DocumentUnreadable as why:
             raise step.failed(str(why), FailureKind.INPUT) from None
         except LabError as why:

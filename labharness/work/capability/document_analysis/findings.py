@@ -17,7 +17,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -74,14 +74,8 @@ class KeyFinding:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as an output has it."""
-        return {
-            "statement": self.statement,
-            "confidence": self.confidence,
-            "source_section": self.source_section,
-            "kind": self.kind,
-            "basis": list(self.basis),
-            "quantities": [each.to_json() for each in self.quantities],
-        }
+        measured = [each.to_json() for each in self.quantities]
+        return {**asdict(self), "basis": list(self.basis), "quantities": measured}
 
 
 def findings(sections: Iterable[Section]) -> tuple[KeyFinding, ...]:

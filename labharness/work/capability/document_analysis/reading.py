@@ -11,7 +11,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any, Final
 
@@ -27,9 +27,13 @@ from labharness.work.capability.document_analysis.sections import (
     titled,
     top_of,
 )
+from labharness.work.capability.document_analysis.settings import DocumentSettings
 
 NICE: Final = 10
 """Niceness of a reader: the guard, the line and the house go first."""
+
+FILES_MAX: Final = 32
+"""Files that are open at once."""
 
 HTML_DEPTH_MAX: Final = 500
 """Open elements at once; HTML 4 and later have no bound, browsers stop at 512."""
@@ -51,27 +55,6 @@ VOID: Final = frozenset(
 
 class _Unreadable(Exception):
     """The document cannot be read; the first argument is the end of one of `supervised.REASONS`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The most that the process may take.
-
-    Attributes:
-        memory_bytes: Address space.
-        cpu_s: Time of the processor.
-        wall_s: Time of day.
-        files: Files that are open at once.
-    """
-
-    memory_bytes: int = 1_024 * 1_024 * 1_024
-    cpu_s: int = 30
-    wall_s: int = 60
-    files: int = 32
-
-    def to_json(self) -> str:
-        """Return them as an argument of the process."""
-        return json.dumps(asdict(self))
 
 
 def read_document(data: bytes, media_type: str) -> tuple[Section, ...]:
@@ -256,9 +239,8 @@ def _pdf_heading(line: _Line, body: float) -> Heading | None:
 
 def _unwrapped(lines: list[str]) -> str:
     """Return lines of a page as paragraphs: a word that was cut at its hyphen is whole again."""
-    text = "\n".join(line.rstrip() for line in lines)
     out: list[str] = []
-    for line in text.split("\n"):
+    for line in map(str.rstrip, lines):
         if out and out[-1].endswith("-") and line[:1].islower():
             out[-1] = out[-1][:-1] + line
         else:
@@ -269,14 +251,14 @@ def _unwrapped(lines: list[str]) -> str:
 # ---- the process
 
 
-def _confine(limits: Limits) -> None:
+def _confine(limits: DocumentSettings) -> None:
     """Let the system end this process when it takes too much."""
     import resource
     import signal
 
     bounds = (
         (resource.RLIMIT_AS, limits.memory_bytes),
-        (resource.RLIMIT_NOFILE, limits.files),
+        (resource.RLIMIT_NOFILE, FILES_MAX),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
     )
@@ -310,8 +292,7 @@ def result_of(media_type: str, data: bytes) -> dict[str, Any]:
 
 def main() -> None:
     """Read a document from standard input; its limits and its media type are the arguments."""
-    limits = Limits(**json.loads(sys.argv[1]))
-    _confine(limits)
+    _confine(DocumentSettings.model_validate_json(sys.argv[1]))
     logging.disable(logging.CRITICAL)
     data = sys.stdin.buffer.read()
     out = json.dumps(result_of(sys.argv[2], data), ensure_ascii=True, allow_nan=False)

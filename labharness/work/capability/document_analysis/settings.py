@@ -9,7 +9,6 @@ from pydantic import Field, field_validator
 
 from labharness.core.vocabulary.texts import Text
 from labharness.work.capability import Settings
-from labharness.work.capability.document_analysis.reading import Limits
 
 _HOST: Final = re.compile(r"(?:\*\.)?[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\]")
 
@@ -46,10 +45,9 @@ class DocumentSettings(Settings):
         return given
 
     @property
-    def limits(self) -> Limits:
-        """The limits of the process that reads a document."""
-        memory = self.memory_mb * 1_024 * 1_024
-        return Limits(memory_bytes=memory, cpu_s=self.cpu_s, wall_s=self.wall_s)
+    def memory_bytes(self) -> int:
+        """The address space of the process that reads a document."""
+        return self.memory_mb * 1_024 * 1_024
 
 
 def origin_of(uri: str) -> Origin | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from labharness.core.vocabulary.extras import EXTRAS, all_to_install
 from labharness.core.vocabulary.texts import CodedError
-from labharness.work.capability.document_analysis.reading import Limits
+from labharness.work.capability.document_analysis.settings import DocumentSettings
 
 READER: Final = "labharness.work.capability.document_analysis.reading"
 ANSWER_BYTES_MAX: Final = 2 * 1_024 * 1_024
@@ -35,16 +35,17 @@ class ReaderLost(CodedError, RuntimeError, code="reader_lost"):
     """The reader ended without an answer, and not by a limit."""
 
 
-async def read_apart(data: bytes, media_type: str, limits: Limits) -> Mapping[str, Any]:
+async def read_apart(data: bytes, media_type: str, limits: DocumentSettings) -> Mapping[str, Any]:
     """Return what the reader found in a document, within its limits.
 
     Raises:
         DocumentUnreadable: It cannot be read, or not within the limits.
         ReaderLost: The reader was killed or crashed, or it cannot be started.
     """
+    stated = limits.model_dump_json(include={"memory_mb", "cpu_s", "wall_s"})
     try:
         reader = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", READER, limits.to_json(), media_type),
+            *(sys.executable, "-m", READER, stated, media_type),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -82,12 +83,10 @@ async def _conversation(reader: asyncio.subprocess.Process, data: bytes) -> byte
 
 
 async def _give(stdin: asyncio.StreamWriter, data: bytes) -> None:
-    try:
+    with suppress(BrokenPipeError, ConnectionResetError):  # it has ended; its exit code says why
         stdin.write(data)
         await stdin.drain()
         stdin.close()
-    except (BrokenPipeError, ConnectionResetError):
-        return  # it has ended; its exit code says why
 
 
 async def _ended(reader: asyncio.subprocess.Process) -> None:
@@ -101,7 +100,7 @@ async def _ended(reader: asyncio.subprocess.Process) -> None:
     await asyncio.shield(reader.wait())
 
 
-def _answer(out: bytes, code: int, limits: Limits) -> Mapping[str, Any]:
+def _answer(out: bytes, code: int, limits: DocumentSettings) -> Mapping[str, Any]:
     if code == -signal.SIGXCPU:
         raise DocumentUnreadable("document.cpu", most_s=limits.cpu_s)
     if code == -signal.SIGALRM:
