@@ -300,7 +300,7 @@ PLANTED = (
     ),
     PlantedBug(
         "hold while a shut tube fills",
-        "labharness.work.capability.cvd.planner:_fill",
+        "labharness.work.capability.cvd.planner:_Growth._fill",
         "False",
         "True",
         "tests/line/test_operate_by_hand_during_a_run.py::"

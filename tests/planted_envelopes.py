@@ -154,8 +154,8 @@ IN_THE_ENVELOPES = (
     ),
     PlantedBug(
         "tube filled to the pressure at sea level by plan",
-        "labharness.work.capability.cvd.planner:_fill",
-        "facts.ambient_torr",
+        "labharness.work.capability.cvd.planner:_Growth._fill",
+        "self.facts.ambient_torr",
         "760.0",
         f"{AMBIENT}test_a_growth_comes_to_its_end_in_its_own_room[3600]",
         promise=10,

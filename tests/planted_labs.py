@@ -19,9 +19,9 @@ IN_THE_SMALL_LABS = (
     ),
     PlantedBug(
         "dwell of an annealing begun too cold",
-        "labharness.work.capability.annealing.__init__",
-        "TOLERANCE_C, DWELL_TOLERANCE_C = 3.0, 5.0",
-        "TOLERANCE_C, DWELL_TOLERANCE_C = 30.0, 50.0",
+        "labharness.work.capability.steps",
+        "TOLERANCE_C = 3.0",
+        "TOLERANCE_C = 30.0",
         f"{ANNEALING}test_the_sample_is_kept_at_the_temperature_for_the_time[300]",
         promise=56,
         detector="verdict",

@@ -4,8 +4,10 @@ The lab's table of growths: its microscope, and its own values of a recipe.
 """
 
 import math
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, StrictFloat, model_validator
@@ -73,27 +75,9 @@ def growth_line(facts: LineFacts) -> GrowthFacts:
     )
 
 
-GROWTH_DEFAULTS: Mapping[str, float] = {
-    # A 2-inch quartz tube; numbers of published MoS2 growths unless said otherwise.
-    "temperature_c": 735.0,  # within 700-800: isolated to closing monolayers
-    "dwell_s": 600.0,  # 5-15 min, van der Zande 2013, 10.1038/nmat3633
-    "ramp_c_per_min": 15.0,  # as above
-    "final_ramp_c_per_min": 5.0,  # over the last 30 degC, against the controller's overshoot
-    "argon_sccm": 50.0,
-    "purge_sccm": 480.0,  # the flow trips at 500, and a controller may read 1 % beside its setpoint
-    "purge_volumes": 5.5,  # five are asked for (NFPA 86 practice), and some margin
-    "moo3_mass_mg": 15.0,
-    "sulfur_mass_mg": 100.0,
-    "sulfur_temperature_c": 200.0,  # 312 Pa of vapour; sources are kept at 150-250 degC
-    "sulfur_ramp_c_per_min": 30.0,  # a light jacket: 80 W heat it by 60 degC/min
-    # Published growths keep sulfur until the film is below 500-600 degC. The film lags its furnace
-    # by 13 degC (2-inch tube, 9 degC/min) to 40 (small mass): below 500 here, it is below 550.
-    "sulfur_until_c": 500.0,
-    "open_below_c": 60.0,  # may be touched; the envelope's own number
-    "cool_tau_s": 5800.0,  # heat capacity 1620 J/K over 0.28 W/K with the lid shut
-    "leak_mbar_l_per_s": 1e-3,  # 0.03 mbar/min in 2 L; good O-ring tubes have a tenth of it
-    "operator_s": 600.0,  # until somebody has loaded or moved a sample
-}
+GROWTH_DEFAULTS: Mapping[str, float] = tomllib.loads(
+    Path(__file__).with_name("growth.toml").read_text("utf-8")
+)
 """Values of a growth, unless the lab's ``growth`` has others."""
 
 GROWTH_C_MIN = 550.0
