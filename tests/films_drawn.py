@@ -16,7 +16,6 @@ from labharness.analysis.assess import FILM_ROWS
 from labharness.analysis.evidence import (
     CVD_ROWS,
     LAYER_CLASSES,
-    THICK_LAYERS,
     Reference,
     SeparationRow,
 )
@@ -31,6 +30,9 @@ BINS = ((0.0, 0.75), (0.75, 0.85), (0.85, 0.95), (0.95, 0.99), (0.99, 1.01))
 FILMS = 400
 FILM_SEED, KNOWN_SEED, MANY_SEED = 20_260, 7, 31
 """Of the films of one place, of what is known of their microscope, of films of many spots."""
+
+THICK_LAYERS = (6, 7, 8, 10, 12)
+"""Layer counts that represent the class of six or more."""
 
 TEMPLATE = spot(a1g_si=0.12, pl=20.0)
 RAMAN_S, PL_S = 5.0, 0.5

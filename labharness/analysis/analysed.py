@@ -86,12 +86,8 @@ class Analysed:
     def layer_classes(self) -> tuple[int | None, ...]:
         """Return each spectrum's most likely number of layers; None if it was not judged."""
         verdict = self.found.verdict
-        classes: list[int | None] = [None] * len(self.found.spectra)
-        if verdict is not None:
-            spots = (index for index, fit in enumerate(self.found.fits) if fit is not None)
-            for index, layers in zip(spots, verdict.spot_classes, strict=True):
-                classes[index] = layers
-        return tuple(classes)
+        of_spots = iter(() if verdict is None else verdict.spot_classes)
+        return tuple(None if fit is None else next(of_spots, None) for fit in self.found.fits)
 
     def add_to(self, table: PeakTable) -> None:
         """Add the rows of this file to a table."""

@@ -175,8 +175,6 @@ SILICON_SHARE_MIN, LIT_SIGMA_MIN = 0.5, 8.0
 """Silicon calibrates if more than this share of the spectra with any line shows it: in one of
 thousands it is chance, and in a few it may be a crumb."""
 
-FLAT_TOP = Text("note.flat_top")
-
 NOT_JUDGED = "not judged"
 """Name in place of a material for a row that is left out."""
 
@@ -324,7 +322,7 @@ def assess(
         reasons=tuple(reasons),
         notes=(
             *told(left_out),
-            *((FLAT_TOP,) if cut_off else ()),
+            *((Text("note.flat_top"),) if cut_off else ()),
             *doubts,
             *_open_notes(material, clearest),
             *_notes(recording, scale_notes, lines, offset_cm1, verdict, reference),

@@ -25,9 +25,6 @@ STUDENT_NODES = (2.765, 1.433, 0.935, 0.580)
 THICK_NODES = (6.4, 8.0, 11.0)
 """Layers of a film of six or more, equally likely; the ratio still grows there."""
 
-THICK_LAYERS = (6, 7, 8, 10, 12)
-"""Layer counts that represent the class of six or more in the proofs."""
-
 TWISTED_CENTRE_CM1, TWISTED_TAU_CM1, TWISTED_SHARE = 20.6, 0.45, 0.25
 """Separation of bilayers whose layers are twisted by more than some degrees, and their share of the
 bilayers. As grown, A1g is lower at all angles but 0 and 60 degrees (arXiv:1406.6487), and the

@@ -15,7 +15,6 @@ from labharness.analysis.spectrum import (
 )
 from labharness.core.vocabulary.texts import Text
 
-FILM_WINDOW_CM1 = PEAK_WINDOW_CM1
 A_FILM_CM1 = (399.0, 413.0)
 """A1g of MoS2, on an axis up to 4 cm⁻¹ off."""
 
@@ -75,12 +74,12 @@ def film_rows(stack: Stack) -> tuple[Array, Mask]:
 
     The axis must reach over both lines with enough pixels, see ``holds_peaks``.
     """
-    heights, present = [np.empty(0)], [np.empty(0, dtype=bool)]
-    for part in stack.parts(CHUNK_SPECTRA):
-        height, seen = _matched(cut_window(part, FILM_WINDOW_CM1), part.read_noise_counts)
-        heights.append(height)
-        present.append(seen)
-    return np.concatenate(heights), np.concatenate(present)
+    parts = [
+        _matched(cut_window(part, PEAK_WINDOW_CM1), part.read_noise_counts)
+        for part in stack.parts(CHUNK_SPECTRA)
+    ]
+    heights, present = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return heights, present
 
 
 def _matched(window: SpectralWindow, read_noise: Array) -> tuple[Array, Mask]:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import accumulate, takewhile
 from statistics import median
 from typing import NamedTuple
 
@@ -605,14 +606,10 @@ def _most_likely(posterior: Mapping[int, float]) -> int:
 
 
 def _credible_set(posterior: Mapping[int, float]) -> tuple[int, ...]:
-    chosen: list[int] = []
-    mass = 0.0
-    for name in sorted(posterior, key=posterior.__getitem__, reverse=True):
-        chosen.append(name)
-        mass += posterior[name]
-        if mass >= CREDIBLE_MASS:
-            break
-    return tuple(sorted(chosen))
+    names = sorted(posterior, key=posterior.__getitem__, reverse=True)
+    masses = accumulate(map(posterior.__getitem__, names))
+    count = sum(1 for _ in takewhile(lambda mass: mass < CREDIBLE_MASS, masses)) + 1
+    return tuple(sorted(names[:count]))
 
 
 def _quality(spots: Sequence[SpotEvidence]) -> float:

@@ -1,7 +1,6 @@
 """Choose the lines to fit in a file: those of its material, of silicon, or of a person's ranges."""
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,13 +27,6 @@ WIDEST_SHARE, START_SHARE = 1.0, 0.125
 """Largest and initial width of the one line in a person's range, as shares of the range."""
 
 
-class Ratio(NamedTuple):
-    """Two lines whose heights are compared."""
-
-    above: str
-    below: str
-
-
 _SILICON_GROUP = LineGroup(
     (SILICON_LINE_NAME,), (SILICON_LINE,), SILICON_WINDOW_CM1, SILICON_NEEDS_CM1
 )
@@ -44,10 +36,10 @@ MATERIAL_NAMES = tuple(_ROWS)
 """Materials whose lines are known."""
 
 
-def ratio_of(material: str) -> Ratio | None:
-    """Return the main intensity ratio of a material, or None."""
+def ratio_of(material: str) -> tuple[str, str] | None:
+    """Return the two lines of the main intensity ratio of a material, or None."""
     row = _ROWS.get(material)
-    return None if row is None or not row.ratios else Ratio(*row.ratios[0])
+    return None if row is None or not row.ratios else row.ratios[0]
 
 
 def ranges_of(

@@ -237,10 +237,9 @@ def identify_rows(
         laser_nm: Places the lines of lamps, if it is known.
     """
     named: list[Named] = []
-    for first in range(0, len(stack.counts), CHUNK_SPECTRA):
-        part = np.arange(first, min(first + CHUNK_SPECTRA, len(stack.counts)))
-        lines = [silicon[row] for row in part.tolist()]
-        named += _Naming(stack.of(part), lines, laser_nm).names()
+    for part in stack.parts(CHUNK_SPECTRA):
+        lines = silicon[len(named) : len(named) + len(part.counts)]
+        named += _Naming(part, lines, laser_nm).names()
     return tuple(named)
 
 

@@ -49,8 +49,6 @@ def arpls(axis_cm1: Array, counts: Array) -> Array:
     from scipy.linalg import solveh_banded
 
     size = counts.size
-    if size < 3:
-        return np.zeros(size)
     pixel = float(axis_cm1[-1] - axis_cm1[0]) / (size - 1)
     stiffness = (BASELINE_PERIOD_CM1 / (2 * np.pi * pixel)) ** 4
     penalty = _penalty(size) * stiffness
@@ -190,8 +188,6 @@ def measure(
     """
     if baseline not in BASELINES:
         raise ValueError(f"no baseline {baseline!r}; there are {', '.join(BASELINES)}")
-    if not spectra:
-        return ()
     grounds = None
     if baseline == "arpls":
         grounds = np.stack([arpls(each.shift_cm1, each.counts) for each in spectra])

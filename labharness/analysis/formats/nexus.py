@@ -93,11 +93,7 @@ def nexus_bytes(recording: Recording, notes: NexusNotes) -> bytes:
             _number(calibration, "original_axis", shift_cm1, "1/cm")
             _number(calibration, "calibrated_axis", calibrated, "1/cm")
         data = _group(entry, "data", "NXdata")
-        data.attrs["signal"] = "intensity"
-        data.attrs["axes"] = ["spectrum", "raman_shift"]
-        _number(data, "intensity", recording.intensity, "counts")
-        _number(data, "spectrum", np.arange(len(recording.intensity)), "")
-        _number(data, "raman_shift", calibrated, "1/cm")
+        _plot(data, "intensity", recording.intensity, "raman_shift", calibrated, "1/cm")
         for name, column in recording.places.items():
             _place(data, name, column)
     return memory.getvalue()
@@ -122,11 +118,18 @@ def _instrument(entry: "h5py.Group", recording: Recording, notes: NexusNotes) ->
     raw = _group(detector, "raw_data", "NXdata")
     raw.attrs["axis_stated"] = recording.unit_stated
     raw.attrs["reading"] = [_plain(note) for note in recording.notes]
-    raw.attrs["signal"] = "raw"
-    raw.attrs["axes"] = ["spectrum", "axis_in_file"]
-    _number(raw, "raw", recording.intensity, "counts")
-    _number(raw, "spectrum", np.arange(len(recording.intensity)), "")
-    _number(raw, "axis_in_file", recording.axis, recording.axis_unit)
+    _plot(raw, "raw", recording.intensity, "axis_in_file", recording.axis, recording.axis_unit)
+
+
+def _plot(
+    data: "h5py.Group", signal: str, counts: Array, axis: str, points: Array, unit: str
+) -> None:
+    """Write spectra on an axis as NeXus plots them."""
+    data.attrs["signal"] = signal
+    data.attrs["axes"] = ["spectrum", axis]
+    _number(data, signal, counts, "counts")
+    _number(data, "spectrum", np.arange(len(counts)), "")
+    _number(data, axis, points, unit)
 
 
 def _place(data: "h5py.Group", name: str, column: ArrayLike) -> None:

@@ -50,7 +50,7 @@ def line_texts(line: MeasuredLine) -> dict[str, str]:
 def times_of_line(shown: Analysed) -> Times | None:
     """Compare the band of the clearest spectrum with the line its field compares it with."""
     band, ratio = shown.band_of(shown.best), ratio_of(shown.material)
-    line = None if ratio is None else shown.line(ratio.above)
+    line = None if ratio is None else shown.line(ratio[0])
     if band is None or not band.stands_out or line is None or not line.stands_out[shown.best]:
         return None
     return Times(band.height_counts / float(line.height_counts[shown.best]), line.name)

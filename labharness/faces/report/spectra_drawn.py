@@ -225,7 +225,7 @@ def _quantities(shown: Analysed) -> Iterator[MappedQuantity | Classes]:
         yield _difference(upper, lower)
     ratio = ratio_of(shown.material)
     if ratio is not None:
-        above, below = shown.line(ratio.above), shown.line(ratio.below)
+        above, below = map(shown.line, ratio)
         if above is not None and below is not None:
             yield _ratio(above, below)
 

@@ -349,9 +349,7 @@ def _max_duration_s(submission: Submission, declaration: Declaration) -> float:
 
 def _confidence(submission: Submission) -> float | None:
     asked = submission.confidence_threshold
-    if asked is None:
-        return None
-    if not (math.isfinite(asked) and 0.0 <= asked <= 1.0):
+    if asked is not None and not (math.isfinite(asked) and 0.0 <= asked <= 1.0):
         raise _Reject(Text("confidence.outside", asked=asked), Text("confidence.write"))
     return asked
 

@@ -25,12 +25,6 @@ from labharness.work.plan import StepRecord
 SIX_OR_MORE = 6
 AXIS = "Raman shift in cm-1 as the instrument states it; counts as the camera gave them"
 
-MORE_FILM = Text("advice.more_film")
-CALIBRATE = Text("advice.calibrate")
-EVENER = Text("advice.evener")
-LOOK_AT_SPECTRA = Text("advice.spectra")
-"""Suggestions, one for each reason to have no answer."""
-
 
 def film_answer(records: Sequence[StepRecord], threshold: float) -> Answer | NoAnswer:
     """Return the answer of the steps of `add_look`, or why there is none.
@@ -106,11 +100,11 @@ def why_not(
 ) -> tuple[str, str]:
     """Return why there is no answer, and a suggestion; both empty if there is one."""
     if not found["film"]:
-        return Text("answer.no_film", places=found["places"]), MORE_FILM
+        return Text("answer.no_film", places=found["places"]), Text("advice.more_film")
     spots = len(verdict["spots"])
     if verdict["layer_count"] is None:
         return Text("answer.undetermined", spots=spots, reasons=tuple(verdict["reasons"])), (
-            CALIBRATE if verdict["claim"] is not None else LOOK_AT_SPECTRA
+            Text("advice.calibrate" if verdict["claim"] is not None else "advice.spectra")
         )
     if verdict["confidence"] < threshold:
         sure = share_text(verdict["confidence"])
@@ -122,7 +116,7 @@ def why_not(
             spots=spots,
             headline=film["headline"],
         )
-        return reason, EVENER if film["claim"] == "mixed" else CALIBRATE
+        return reason, Text("advice.evener" if film["claim"] == "mixed" else "advice.calibrate")
     return "", ""
 
 

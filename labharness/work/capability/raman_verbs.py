@@ -8,12 +8,7 @@ from typing import Any
 
 from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.texts import Text
-from labharness.work.capability.raman_verdict import (
-    judge,
-    peak_over_background,
-    raman_shift,
-    sees_film,
-)
+from labharness.work.capability.raman_verdict import judge, raman_shift, sees_film
 from labharness.work.plan import RunningStep, Verb
 
 DARK, SURVEY, MAP, GLOW = "dark", "survey", "raman", "photoluminescence"
@@ -103,6 +98,8 @@ async def raman_map(step: RunningStep) -> Mapping[str, Any]:
 
 async def photoluminescence(step: RunningStep) -> Mapping[str, Any]:
     """Measure the height of the A exciton at the spots of a Raman map, in counts a second."""
+    from labharness.analysis.film import peak_height  # numpy loads longer than a plan is made
+
     spots, dark_counts = step.parameters["spots"], step.parameters["dark_counts"]
     heights: list[float] = []
     spectra: list[dict[str, Any]] = []
@@ -113,7 +110,7 @@ async def photoluminescence(step: RunningStep) -> Mapping[str, Any]:
                 taken, wavelength_nm, counts = await _look(step, GLOW, spot, wanted_s)
                 try:
                     light = [value - dark_counts for value in counts]
-                    height = peak_over_background(wavelength_nm, light)
+                    height = peak_height(wavelength_nm, light)
                 except ValueError as why:
                     raise step.failed(Text("raman.glow", why=str(why))) from None
                 heights.append(height / taken["exposure_s"])

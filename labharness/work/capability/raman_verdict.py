@@ -44,13 +44,6 @@ def sees_film(shift_cm1: Sequence[float], counts: Sequence[float]) -> float | No
     return film_signal(_spectrum(shift_cm1, counts))
 
 
-def peak_over_background(axis: Sequence[float], counts: Sequence[float]) -> float:
-    """Return the height of a broad band in counts; 0 when there is none."""
-    from labharness.analysis.film import peak_height
-
-    return peak_height(axis, counts)
-
-
 def judge(
     spots: Sequence[dict[str, Any]],
     pl_heights_per_s: Sequence[float],
@@ -174,8 +167,7 @@ def _best(verdict: "LayerVerdict", evidence: Sequence["SpotEvidence"]) -> int | 
     judged = [layers for layers in verdict.spot_classes if layers is not None]
     if not judged:
         return None
-    common = max(set(judged), key=judged.count) if verdict.layer_count is None else None
-    wanted = verdict.layer_count if common is None else common
+    wanted = verdict.layer_count or max(set(judged), key=judged.count)
     chosen = [index for index, layers in enumerate(verdict.spot_classes) if layers == wanted]
     return max(chosen, key=lambda index: evidence[index].fit.snr_a)
 

@@ -6,14 +6,10 @@ from typing import Any
 
 import pytest
 
+from labharness.analysis.film import peak_height
 from labharness.work.capability import Answer, NoAnswer
 from labharness.work.capability.cvd.answer import compose
-from labharness.work.capability.raman_verdict import (
-    judge,
-    peak_over_background,
-    raman_shift,
-    sees_film,
-)
+from labharness.work.capability.raman_verdict import judge, raman_shift, sees_film
 from labharness.work.plan import Instruction, Status, StepRecord
 from labharness_simulators.plant import Sample, Spectrometer
 from labharness_simulators.plant.sample import draw_sample
@@ -56,7 +52,7 @@ def measured(
         camera.centre_nm = 665.0
         camera.advance_to(100.0)
         glow = [value - DARK for value in camera.exposure(PL_S)]
-        heights.append(peak_over_background(camera.wavelengths_nm(), glow) / PL_S)
+        heights.append(peak_height(camera.wavelengths_nm(), glow) / PL_S)
     verdict = judge(found, heights, DARK, CALIBRATED)
     return {"verdict": verdict, "spots": found, "heights": heights}
 

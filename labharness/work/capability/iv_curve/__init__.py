@@ -7,6 +7,7 @@ from statistics import linear_regression
 from typing import Any
 
 from labharness.core.vocabulary.texts import Text, several
+from labharness.core.vocabulary.units import ZERO_CELSIUS_K
 from labharness.work.capability import (
     Answer,
     ArtifactContent,
@@ -24,7 +25,6 @@ POINT_S = 1.0
 """A command with its read-back, the settling, and a reading."""
 
 BOLTZMANN_PER_CHARGE = 1.380649e-23 / 1.602176634e-19  # V/K; SI, exact
-ZERO_CELSIUS_K = 273.15
 FORWARD_A = 1e-6
 """Less is saturation current, leakage and offset of the meter."""
 
