@@ -20,11 +20,11 @@ from labharness.work.capability.document_analysis.reading import (
     FILES_MAX,
     HTML_DEPTH_MAX,
     NICE,
-    DocumentSettings,
     _reason,
     read_document,
     result_of,
 )
+from labharness.work.capability.document_analysis.settings import DocumentSettings
 from labharness.work.capability.document_analysis.supervised import (
     DocumentUnreadable,
     ReaderLost,

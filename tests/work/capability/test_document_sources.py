@@ -162,7 +162,7 @@ Answer = tuple[int, dict[str, str], bytes]
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a certificate for two hosts, its key and its authority in files beside it."""
     folder = tmp_path_factory.mktemp("tls")
-    return Authority(folder, "papers").pair("papers", "papers.test", "a.lib.test").cert
+    return Authority(folder, "papers").pair("server", "papers.test", "a.lib.test").cert
 
 
 @contextmanager
