@@ -101,6 +101,7 @@ def test_no_film_is_no_film_and_comes_with_what_would_do() -> None:
     assert found.partial_outputs["film"]["headline"] == "no film"
     assert found.partial_outputs["film"]["of_area"] == {"bare": 1.0, "not_judged": 0.0}
     assert found.partial_outputs["raman_analysis"]["posterior"] == {}
+    assert [row["phase"] for row in found.partial_outputs["growth_log"]] == ["survey", "analysis"]
     assert "dwell_s" in found.suggestion
 
 

@@ -108,6 +108,18 @@ def test_only_the_microscope_is_set_after_the_approval_of_a_task_of_r3(
     assert len(list(checkpoints(ran.result.folder / "journal.sqlite"))) == 1
 
 
+def test_doubt_is_met_by_more_spots_up_to_a_bound_and_its_evidence_is_kept(
+    tmp_path: Path, lab_state: Path
+) -> None:
+    plan = replace(with_samples(mine={"layers": 1}), state_dir=lab_state / "lab")
+    asked = task("mine", constraints={"confidence_threshold": 1.0})
+    ran = Bench(plan, tmp_path, state=lab_state).run(asked)
+    assert (ran.type, ran.body["error_code"]) == ("task_failed", "execution_error")
+    assert "is below the threshold 1 after 15 spots" in ran.body["error_message"]
+    assert ran.body["partial_outputs"]["raman_analysis"]["posterior"]["1"] > 0.9
+    assert ran.truth["laser_on"] is False
+
+
 def test_a_bare_sample_has_no_film_and_its_spectra_are_kept(
     tmp_path: Path, lab_state: Path
 ) -> None:
