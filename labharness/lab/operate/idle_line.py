@@ -206,7 +206,7 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
     rows = {row.name: row for row in plan.file.port}
     links = {rows[each.port].link for each in plan.instruments if each.name in asked}
     if any(absent(links)):
-        raise BadLabFile(Text("pair", what=str(plan.path), why=plan.lacking))
+        raise BadLabFile("pair", what=str(plan.path), why=plan.lacking)
 
     with _unowned(plan, "reads the line"):
         return _with_lab(plan, look)

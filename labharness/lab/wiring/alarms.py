@@ -88,7 +88,7 @@ def senders(plan: "LabPlan") -> Channels:
     try:
         return AppriseChannels({row.name: row.url.get_secret_value() for row in plan.file.alert})
     except BadAddress as why:
-        raise BadLabFile(Text("pair", what=str(plan.path), why=str(why))) from None
+        raise BadLabFile("pair", what=str(plan.path), why=str(why)) from None
 
 
 def listed(place: LabAddress, now: datetime) -> tuple[Board, tuple[Alarm, ...], int]:

@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from labharness.core.vocabulary.texts import Text
 from labharness.lab.config.address import default_lab_path
 from labharness.lab.config.lab_facts import repository_key
 from labharness.lab.config.lab_file import BadLabFile, read_text
@@ -25,7 +24,7 @@ def approve(plan: LabPlan) -> tuple[Path, ...]:
         BadLabFile: The lab names no approval, or has a link that is not a loopback.
     """
     if plan.real_ports or not plan.file.lab.approvals:
-        raise BadLabFile(Text("approval.loopback_only", path=str(plan.path)))
+        raise BadLabFile("approval.loopback_only", path=str(plan.path))
     first, *others = map(plan.beside, plan.file.lab.approvals)
     paths = (first, *(each for each in others if each.exists()))
     for path in paths:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 
 from labharness.core.clock import Chance, Clock
 from labharness.core.vocabulary.hours import ALWAYS
-from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import Link, LoopbackLink
 from labharness.journal import Journal
 from labharness.lab.config.lab_file import BadLabFile, PortRow
@@ -120,13 +119,13 @@ class Lab:
         if row.control is not None:
             return ServedOperator(row.control, row.delay_s)
         if row.kind != "simulated" or self.simulated is None:
-            raise BadLabFile(Text("operator.nobody", path=str(self.plan.path), kind=row.kind))
+            raise BadLabFile("operator.nobody", path=str(self.plan.path), kind=row.kind)
         return SimulatedOperator(self.simulated, row.delay_s)
 
     def _link(self, row: PortRow) -> Link:
         if row.link == "loopback":
             if self.simulated is None:
-                raise BadLabFile(Text("plant.port", name=row.name))
+                raise BadLabFile("plant.port", name=row.name)
             return LoopbackLink(self.simulated.buses[row.name])
         if row.link == "serial":
             from labharness.instruments.link.serial_port import SerialLink

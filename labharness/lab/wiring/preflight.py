@@ -351,7 +351,7 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
         LatchUnreadable: The line counts as latched.
     """
     if not plan.file.has_a_plant:
-        raise BadLabFile(Text("forecast.no_plant", path=str(plan.path)))
+        raise BadLabFile("forecast.no_plant", path=str(plan.path))
     found = referred(plan, payload, Path("runs").absolute())
     if isinstance(found, Rejected):
         return found
@@ -382,7 +382,7 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
                 return await admitting.advise(payload, flown)
             weighed, found = flown
             if found is None:
-                raise BadLabFile(Text("forecast.nothing", path=str(plan.path)))
+                raise BadLabFile("forecast.nothing", path=str(plan.path))
             approved = admitting.approve(weighed, payload.caller_id)
             return Forecast(
                 found,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import Clock, PacedLoop, VirtualLoop, utc_text, wall_clock_utc
-from labharness.core.vocabulary.texts import CodedError, Text
+from labharness.core.vocabulary.texts import CodedError
 from labharness.journal import SqliteJournal, block_lab_s
 from labharness.journal.encryption import KEY_NAME, RunKey, make_run_key
 from labharness.journal.heads import (
@@ -111,7 +111,7 @@ def make_loop(speed: float | None, plan: LabPlan) -> asyncio.AbstractEventLoop:
     if speed == 1.0:
         return PacedLoop(1.0)
     if plan.real_ports:
-        raise BadLabFile(Text("run.real_speed", name=plan.real_ports[0]))
+        raise BadLabFile("run.real_speed", name=plan.real_ports[0])
     return VirtualLoop() if speed is None else PacedLoop(speed)
 
 

@@ -73,7 +73,7 @@ def serve(
         CannotServe: A link cannot be opened.
     """
     if not any(row.link == "loopback" for row in plan.file.port):
-        raise BadLabFile(Text("simulate.nothing", path=str(plan.path)))
+        raise BadLabFile("simulate.nothing", path=str(plan.path))
     numbers = dict(tcp or {})
     _served_on_tcp(plan, numbers)
     target = folder / LAB_NAME if write_lab is None else write_lab
@@ -98,13 +98,12 @@ def _served_on_tcp(plan: LabPlan, numbers: Mapping[str, int]) -> None:
     for name, number in numbers.items():
         if name not in served:
             known = ", ".join(served) or "none"
-            text = Text("simulate.not_tcp", path=str(plan.path), name=name, known=known)
-            raise BadLabFile(text)
+            raise BadLabFile("simulate.not_tcp", path=str(plan.path), name=name, known=known)
         others = [each for each in numbers if numbers[each] == number and each != name]
         if others:
             here, other = str(plan.path), others[0]
             raise BadLabFile(
-                Text("simulate.same_number", path=here, name=name, other=other, number=number)
+                "simulate.same_number", path=here, name=name, other=other, number=number
             )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import simpy
 
 from labharness.core.clock import Chance, Clock
-from labharness.core.vocabulary.texts import Text
 from labharness.instruments.simulation import Face, LoopEnvironment, SimulatedBus
 from labharness.lab.config.kinds import load_plant, load_simulator
 from labharness.lab.config.lab_file import BadLabFile, LabFile
@@ -49,7 +48,7 @@ class SimulatedLab:
         wire_time: bool = True,
     ) -> None:
         if file.plant is None:
-            raise BadLabFile(Text("plant.needed"))
+            raise BadLabFile("plant.needed")
         self.env = LoopEnvironment(clock.loop)
         self._step_s = step_s
         make_plant = load_plant(file.plant.kind)
@@ -59,9 +58,8 @@ class SimulatedLab:
                 **_at_its_ambient(make_plant, file, nominal=nominal),
             )
         except (TypeError, ValueError) as why:
-            raise BadLabFile(
-                Text("pair", what=f"[plant] {file.plant.kind}", why=str(why))
-            ) from None
+            what = f"[plant] {file.plant.kind}"
+            raise BadLabFile("pair", what=what, why=str(why)) from None
         self.env.process(self._live())
         self.buses: dict[str, SimulatedBus] = {}
         self.framings: dict[str, Face] = {}
@@ -85,14 +83,14 @@ class SimulatedLab:
         part = self.plant.parts.get(row.part)
         if part is None:
             known = ", ".join(self.plant.parts)
-            raise BadLabFile(Text("plant.no_part", name=row.name, part=row.part, known=known))
+            raise BadLabFile("plant.no_part", name=row.name, part=row.part, known=known)
         settings = {**row.settings, **row.simulator}
         make_face: Callable[..., Any] = load_simulator(row.kind)
         try:
             return make_face(self.env, part, chance, **settings)
         except (TypeError, ValueError) as why:
-            text = Text("plant.simulator", name=row.name, kind=row.kind, why=str(why))
-            raise BadLabFile(text) from None
+            name, kind = row.name, row.kind
+            raise BadLabFile("plant.simulator", name=name, kind=kind, why=str(why)) from None
 
     def _live(self) -> Generator[simpy.Event, object, None]:
         step = self.plant.step

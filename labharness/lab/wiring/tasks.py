@@ -251,7 +251,7 @@ class TaskRun:
         anew = facts.begins_anew and self.sim_lab is None
         facts = replace(facts, approvals=facts.approvals + self.approvals, begins_anew=anew)
         if self.earlier is not None and anew:
-            raise BadLabFile(Text("resume.plant"))
+            raise BadLabFile("resume.plant")
         found = referred(self.plan, self.payload, self.folder.resolve().parent)
         if isinstance(found, Rejected):
             facts = replace(facts, refused=found)
