@@ -26,7 +26,7 @@ from labharness.core.clock import Clock, PacedLoop
 from labharness.core.clock import run as run_on
 from labharness.core.vocabulary.extras import EXTRAS
 from labharness.core.vocabulary.texts import Text
-from labharness.instruments.link import Link, LinkLost
+from labharness.instruments.link import LinkLost
 from labharness.lab.config.account import account
 from labharness.lab.config.lab_file import BadLabFile, PortRow, read_text
 from labharness.lab.config.lab_plan import LabPlan
@@ -39,6 +39,7 @@ from labharness.lab.doctor.findings import (
     SerialFacts,
 )
 from labharness.lab.doctor.latch import OwnerFacts, seen_latch, seen_owner
+from labharness.lab.wiring.lab import real_link
 from labharness.safety.guard import port_records
 from labharness.safety.guard.harness import LOG_FILE, not_safe
 from labharness.safety.guard.process import REPEAT_S, is_at_work
@@ -132,7 +133,7 @@ async def _in_time(plan: LabPlan, owner: OwnerFacts) -> tuple[dict[str, str], Cl
 async def _reach(row: PortRow) -> str:
     """Return why a port does not connect; ``""`` when it does."""
     try:
-        link = _link(row)
+        link = real_link(row)
     except (ImportError, ValueError) as why:
         return str(why)
     try:
@@ -143,16 +144,6 @@ async def _reach(row: PortRow) -> str:
     finally:
         link.close()
     return ""
-
-
-def _link(row: PortRow) -> Link:
-    if row.link == "tcp":
-        from labharness.instruments.link.tcp import TcpLink
-
-        return TcpLink(str(row.host), int(row.port or 0))
-    from labharness.instruments.link.websocket import WebSocketLink
-
-    return WebSocketLink(str(row.url))
 
 
 def _synchronised() -> bool | None:

@@ -123,22 +123,32 @@ class Lab:
         return SimulatedOperator(self.simulated, row.delay_s)
 
     def _link(self, row: PortRow) -> Link:
-        if row.link == "loopback":
-            if self.simulated is None:
-                raise BadLabFile("plant.port", name=row.name)
-            return LoopbackLink(self.simulated.buses[row.name])
-        if row.link == "serial":
-            from labharness.instruments.link.serial_port import SerialLink
+        if row.link != "loopback":
+            return real_link(row)
+        if self.simulated is None:
+            raise BadLabFile("plant.port", name=row.name)
+        return LoopbackLink(self.simulated.buses[row.name])
 
-            return SerialLink(str(row.path), row.baud, row.parity, row.stop_bits)
-        if row.link == "tcp":
-            from labharness.instruments.link.tcp import TcpLink
 
-            return TcpLink(str(row.host), int(row.port or 0))
-        if row.link == "visa":
-            from labharness.instruments.link.visa import VisaLink
+def real_link(row: PortRow) -> Link:
+    """Return the link of a port that leads to a real instrument; it is not open.
 
-            return VisaLink(str(row.resource))
-        from labharness.instruments.link.websocket import WebSocketLink
+    Raises:
+        ImportError: The package of this kind of link is not installed.
+        ValueError: The address is none.
+    """
+    if row.link == "serial":
+        from labharness.instruments.link.serial_port import SerialLink
 
-        return WebSocketLink(str(row.url))
+        return SerialLink(str(row.path), row.baud, row.parity, row.stop_bits)
+    if row.link == "tcp":
+        from labharness.instruments.link.tcp import TcpLink
+
+        return TcpLink(str(row.host), int(row.port or 0))
+    if row.link == "visa":
+        from labharness.instruments.link.visa import VisaLink
+
+        return VisaLink(str(row.resource))
+    from labharness.instruments.link.websocket import WebSocketLink
+
+    return WebSocketLink(str(row.url))
