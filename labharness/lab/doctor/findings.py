@@ -17,7 +17,7 @@ from labharness.core.vocabulary.hours import ALWAYS
 from labharness.core.vocabulary.texts import Param, Text
 from labharness.lab.config.hazards import HazardRow
 from labharness.lab.config.lab_facts import repository_key
-from labharness.lab.config.lab_file import PLACEHOLDER, AcceptedRow, PortRow
+from labharness.lab.config.lab_file import PLACEHOLDER, PortRow
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.wires import Finding
 from labharness.lab.doctor.latch import LatchFacts, OwnerFacts
@@ -173,6 +173,8 @@ its facts. With real ports the group has it too: each of its accounts finds the 
 REMOTE_FILESYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "9p"})
 MEMORY_FILESYSTEMS = frozenset({"tmpfs", "ramfs"})
 
+DOUBT_DIGITS = 8  # of the digest that names the doubt of a driver
+
 STEADY_SERIAL = "/dev/serial/"
 """Names below stay with the instrument; ``ttyUSB0`` goes to whichever is plugged in first."""
 
@@ -263,21 +265,27 @@ def _files(plan: LabPlan) -> Iterator[Check]:
 
 
 def _drivers(plan: LabPlan, today: date) -> Iterator[Check]:
-    """Ask once for each doubt: one that is accepted by name and day is only reported."""
-    found = tuple(unverified_drivers(plan))
-    for each in found:
-        if accepted := each.accepted_by(today):
-            yield _said("drivers", "doctor.accepted", said=each.said, accepted=accepted)
+    """Ask once for each doubt: one that is accepted by name and day is only reported.
+
+    A later version of a driver may have another doubt, which is then asked for again.
+    """
+    accepted = {row.name: row.accepted for row in plan.file.instrument}
+    for each, said in zip(plan.unverified(), plan.warnings(), strict=True):
+        doubt = hashlib.sha256(each.driver.unverified.encode()).hexdigest()[:DOUBT_DIGITS]
+        row = accepted[each.name]
+        if row is not None and row.doubt == doubt and row.on <= today:
+            by = Text("lab.accepted_by", by=row.by, on=row.on.isoformat())
+            yield _said("drivers", "doctor.accepted", said=said, accepted=by)
             continue
         compare = Text(
             "doctor.compare",
             option=plan.option,
             path=str(plan.path),
-            instrument=each.instrument,
-            each=each.to_paste(today),
+            instrument=each.name,
+            each=f'accepted = {{ by = "{PLACEHOLDER}", on = {today}, doubt = "{doubt}" }}',
         )
-        yield Check("drivers", each.said, compare)
-    if not found:
+        yield Check("drivers", said, compare)
+    if not plan.unverified():
         yield _said("drivers", "doctor.verified")
 
 
@@ -561,47 +569,3 @@ def _callers(plan: LabPlan, callers: int | str) -> Check:
 
 def _mb(size: float) -> str:
     return f"{size / 1e6:,.0f} MB"
-
-
-ID_DIGITS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Unverified:
-    """The facts of one instrument on a real link that no manual states.
-
-    Attributes:
-        instrument: Its name.
-        said: The driver's own words, with its name and kind.
-        id: The name of these words: a later version of the driver may have another doubt.
-        accepted: The person and day of the acceptance; ``None`` where it is missing.
-    """
-
-    instrument: str
-    said: str
-    id: str
-    accepted: AcceptedRow | None
-
-    def accepted_by(self, today: date) -> str:
-        """Return person and day of the acceptance of exactly this; ``""`` without one by today."""
-        row = self.accepted
-        if row is None or row.doubt != self.id or row.on > today:
-            return ""
-        return Text("lab.accepted_by", by=row.by, on=row.on.isoformat())
-
-    def to_paste(self, today: date) -> str:
-        """Return the line of the lab file that accepts it."""
-        return f'accepted = {{ by = "{PLACEHOLDER}", on = {today}, doubt = "{self.id}" }}'
-
-
-def unverified_id(text: str) -> str:
-    """Return a short name of a driver's unverified facts."""
-    return hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]
-
-
-def unverified_drivers(plan: LabPlan) -> Iterator[Unverified]:
-    """Return the unverified facts of each instrument on a real link."""
-    rows = {row.name: row for row in plan.file.instrument}
-    for each, said in zip(plan.unverified(), plan.warnings(), strict=True):
-        doubt = unverified_id(each.driver.unverified)
-        yield Unverified(each.name, said, doubt, rows[each.name].accepted)
