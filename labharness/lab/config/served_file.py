@@ -1,7 +1,6 @@
 """Writes the lab file of a served lab: each loopback becomes the link on which it is served."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,6 @@ from labharness.lab.config.lab_plan import LabPlan
 FIRST_LINE = "# Written by `labharness simulate`; it is written again at its next start.\n"
 ID_CHARACTERS_MAX = 63
 SUFFIX = "-served"
-
-
-@dataclass(frozen=True, slots=True)
-class ServedLinks:
-    """Addresses of a served lab.
-
-    Attributes:
-        control: Address of the control port.
-        ports: Address of each port: a path, ``host:port`` or ``ws://host:port``.
-    """
-
-    control: str
-    ports: Mapping[str, str]
 
 
 def check_target(target: Path, source: Path) -> None:
@@ -47,7 +33,7 @@ def check_target(target: Path, source: Path) -> None:
         raise BadLabFile("simulate.in_the_way", path=str(target))
 
 
-def served_text(plan: LabPlan, links: ServedLinks, target: Path) -> str:
+def served_text(plan: LabPlan, control: str, ports: Mapping[str, str], target: Path) -> str:
     """Write the lab file for the harness's side.
 
     Its id is another one, and its state directory is that of its own path, so that its latch is;
@@ -56,7 +42,8 @@ def served_text(plan: LabPlan, links: ServedLinks, target: Path) -> str:
 
     Args:
         plan: The lab that is served.
-        links: Where.
+        control: Address of its control port.
+        ports: Address of each port: a path, ``host:port`` or ``ws://host:port``.
         target: The path of the lab file.
     """
     body: dict[str, Any] = plan.file.model_dump(exclude_unset=True, exclude_none=True)
@@ -73,12 +60,12 @@ def served_text(plan: LabPlan, links: ServedLinks, target: Path) -> str:
         folders = [str(plan.beside(each).resolve()) for each in plan.input_folders]
         body["data"] = {"key": str(plan.data_key.resolve()), "folders": folders}
     if plan.file.operator.kind == "simulated":
-        body["operator"].update(kind="served", control=links.control)
+        body["operator"].update(kind="served", control=control)
     for row in body.get("alert", ()):
         row["url"] = row["url"].get_secret_value()  # it is shown nowhere else
     for row in body["port"]:
-        if row["name"] in links.ports:
-            row.update(_link(row, links.ports[row["name"]]))
+        if row["name"] in ports:
+            row.update(_link(row, ports[row["name"]]))
     return FIRST_LINE + tomli_w.dumps(body)
 
 

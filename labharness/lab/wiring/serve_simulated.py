@@ -21,7 +21,6 @@ from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.config.served_file import (
-    ServedLinks,
     check_target,
     served_hazards,
     served_hazards_path,
@@ -141,7 +140,9 @@ class _Serving:
             if self.plan.hazards.proof:
                 tested = served_hazards(self.plan, wall_clock_utc().date())
                 self._write(served_hazards_path(self.target), tested)
-            self._write(self.target, served_text(self.plan, self._links(), self.target))
+            ports = {name: port.address for name, port in self._ports.items()}
+            text = served_text(self.plan, self._control.address, ports, self.target)
+            self._write(self.target, text)
             self._write(said, self._control.address + "\n")
             ready(self.status())
             await self._stop.wait()
@@ -195,12 +196,6 @@ class _Serving:
 
             return WebSocketPort(outlet, self.numbers.get(name, 0))
         return TcpPort(outlet, self.numbers.get(name, 0))
-
-    def _links(self) -> ServedLinks:
-        return ServedLinks(
-            control=self._control.address,
-            ports={name: port.address for name, port in self._ports.items()},
-        )
 
     def _write(self, path: Path, text: str) -> None:
         try:

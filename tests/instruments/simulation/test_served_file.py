@@ -10,7 +10,6 @@ from labharness.core.clock import wall_clock_utc
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.config.address import default_lab_path
 from labharness.lab.config.served_file import (
-    ServedLinks,
     served_hazards,
     served_hazards_path,
     served_text,
@@ -30,7 +29,7 @@ def written(lab: LabPlan, target: Path) -> Path:
         for number, row in enumerate(lab.file.port)
     }
     target.parent.mkdir(exist_ok=True)
-    target.write_text(served_text(lab, ServedLinks("127.0.0.1:1", links), target), "utf-8")
+    target.write_text(served_text(lab, "127.0.0.1:1", links, target), "utf-8")
     if lab.hazards.proof:
         served_hazards_path(target).write_text(
             served_hazards(lab, wall_clock_utc().date()), "utf-8"
