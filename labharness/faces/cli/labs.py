@@ -116,7 +116,7 @@ def arm(chosen: argparse.Namespace) -> int:
         raise BadUse("cli.arm_no_port", lab=chosen.lab, kinds=GUARDED)
     with looking(plan.state_dir):
         plan.make_state_dir()
-        with plan.lock(plan.looker("arms the line")):
+        with plan.lock(does="arms the line"):
             if is_there(plan.state_dir / MARKER_FILE):
                 raise CommandFailed("cli.arm_armed")
             path = write_armed(plan.state_dir, armed)

@@ -132,27 +132,21 @@ class LabPlan(LabAddress):
         """Return the plan of the same lab with other tables."""
         return replace(self, file=file, ports=file.real_addresses)
 
-    def owner(self, folder: Path) -> LockOwner:
-        """Return this process as the owner that drives the line, with its folder."""
-        return self._owner(str(folder.resolve()), "")
-
-    def looker(self, does: str) -> LockOwner:
-        """Return this process as an owner that drives nothing, with its reason to hold the line."""
-        return self._owner("", does)
-
-    def _owner(self, folder: str, does: str) -> LockOwner:
-        home = os.path.realpath(self.state_dir)
-        return LockOwner(os.getpid(), self.option_anywhere, folder, does, account(), home)
-
-    def lock(self, owner: LockOwner) -> LineLock:
+    def lock(self, folder: Path | None = None, *, does: str = "") -> LineLock:
         """Hold the line alone, also against processes that use another lab file for its ports.
+
+        Args:
+            folder: The folder of the journal, of a process that drives the line.
+            does: Why a process that drives nothing holds it; it waits for no other machine.
 
         Raises:
             LineBusy: Another process has it.
             OSError: State directory or lock cannot be written.
         """
-        drives = not owner.does  # a look and a safe procedure wait for no other machine
-        leases = [row.lease for row in self.file.port if row.lease and drives]
+        run = "" if folder is None else str(folder.resolve())
+        home = os.path.realpath(self.state_dir)
+        owner = LockOwner(os.getpid(), self.option_anywhere, run, does, account(), home)
+        leases = [row.lease for row in self.file.port if row.lease and not does]
         return LineLock(self.state_dir, owner, self.identities(), leases)
 
     @property

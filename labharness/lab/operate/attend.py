@@ -108,7 +108,7 @@ class Attendance:
             raise BadOutput("output.run", folder=str(self.folder))
         self.plan.make_state_dir()
         try:
-            with self.plan.lock(self.plan.owner(self.folder)) as lock:
+            with self.plan.lock(self.folder) as lock:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 loop = self._loop = make_loop(self.speed, self.plan)
                 return run_on(self._main(Clock(loop), first, told, lock), loop)

@@ -379,7 +379,7 @@ async def _identify_others(lab: Lab, unknown: dict[str, str]) -> None:
 def _unowned(plan: LabPlan, does: str) -> LineLock:
     """Hold the line alone, with a reason that other processes can read."""
     plan.make_state_dir()
-    return plan.lock(plan.looker(does))
+    return plan.lock(does=does)
 
 
 def _unowned_if_known(plan: LabPlan) -> AbstractContextManager[object]:

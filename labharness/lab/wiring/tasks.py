@@ -481,7 +481,7 @@ class TaskRun:
         told = False
         while True:
             try:
-                return self.plan.lock(self.plan.owner(self.folder))
+                return self.plan.lock(self.folder)
             except LineBusy as why:
                 runs = why.owner is not None and not why.owner.does
                 waits = self.waits and runs and not self._abort_reason

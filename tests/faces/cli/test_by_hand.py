@@ -16,7 +16,6 @@ from labharness.core.vocabulary.texts import Text
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.channels import needed_first
-from labharness.lab.config.lock import LineLock
 from labharness.lab.operate.attend import Attendance
 from labharness.line import Line
 from labharness.safety.kernel import Bound
@@ -247,7 +246,7 @@ def test_holding_what_nobody_drives_is_one_plain_error(word: str) -> None:
 
 def test_a_line_whose_owner_listens_to_nobody_is_not_said_to_be_idle(short_plan: LabPlan) -> None:
     short_plan.state_dir.mkdir(parents=True)
-    with LineLock(short_plan.state_dir, short_plan.owner(Path("runs/mine"))):
+    with short_plan.lock(Path("runs/mine")):
         said = say("stop", *LAB)
     assert said.code == 1
     assert said.err.count("\n") == 1

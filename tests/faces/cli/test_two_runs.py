@@ -17,7 +17,7 @@ def test_a_run_waits_for_another_as_fast_as_it_goes_and_watch_says_what_can_be_w
 ) -> None:
     plan = read_lab(SHORT_LINE)
     plan.make_state_dir()
-    with plan.lock(plan.owner(tmp_path)) as other:  # it serves no socket: no terminal keeps up
+    with plan.lock(tmp_path) as other:  # it serves no socket: no terminal keeps up
         watched = say("watch", "--for", 1, *LAB)
         assert watched.code == 1
         assert "as fast as it goes, which no terminal keeps up with" in watched.err

@@ -104,15 +104,15 @@ def test_who_holds_the_lease_on_another_machine_keeps_this_one_from_driving(
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
         with pytest.raises(LineBusy) as why:
-            found.lock(found.owner(tmp_path))
+            found.lock(tmp_path)
         assert f"{file} is leased by Ada on " in str(why.value)
-        found.lock(found.looker("reads the line")).release()
+        found.lock(does="reads the line").release()
         other.kill()
-    lock = found.lock(found.owner(tmp_path))
+    lock = found.lock(tmp_path)
     with pytest.raises(LineBusy):
-        found.lock(found.owner(tmp_path))
+        found.lock(tmp_path)
     lock.release()
-    found.lock(found.owner(tmp_path)).release()
+    found.lock(tmp_path).release()
 
 
 def test_a_share_that_does_not_answer_is_waited_for_no_longer_than_said(
@@ -133,7 +133,7 @@ def test_a_share_that_does_not_answer_is_waited_for_no_longer_than_said(
 
     def ask() -> None:
         try:
-            found.lock(found.owner(tmp_path))
+            found.lock(tmp_path)
         except OSError as why:
             outcome.append(str(why))
 

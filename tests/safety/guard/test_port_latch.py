@@ -7,6 +7,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -339,10 +340,10 @@ def test_two_lab_files_that_lead_to_one_instrument_have_one_owner(tmp_path: Path
     )
     first.make_state_dir()
     copy.make_state_dir()
-    with first.lock(first.owner(tmp_path)):
-        for taken in (copy.lock, lambda owner: LineLock(copy.state_dir, owner, copy.identities())):
+    with first.lock(tmp_path):
+        for taken in (copy.lock, partial(LineLock, copy.state_dir, None, copy.identities())):
             with pytest.raises(LineBusy) as why:
-                taken(copy.looker("reads the line"))
+                taken()
             for word in ("port vacuum", f"process {os.getpid()}", f"--lab {first.path}"):
                 assert word in str(why.value)
         found = owner_elsewhere(copy.identities(), copy.state_dir)
@@ -354,7 +355,7 @@ def test_two_lab_files_that_lead_to_one_instrument_have_one_owner(tmp_path: Path
             assert (said.code, said.out) == (1, ""), said
             assert f"process {os.getpid()}" in said.err
             assert str(first.path) in said.err
-    copy.lock(copy.owner(tmp_path)).release()
+    copy.lock(tmp_path).release()
 
 
 @pytest.mark.promise(14)
@@ -376,7 +377,7 @@ def test_the_state_directory_of_real_ports_is_its_groups_as_well(tmp_path: Path)
     assert stat.S_IMODE(plan.state_dir.stat().st_mode) == 0o2770
     before = os.umask(0o077)
     try:
-        plan.lock(plan.owner(tmp_path)).release()
+        plan.lock(tmp_path).release()
         Latch(plan.state_dir / "latch.json").close(HOT)
     finally:
         os.umask(before)
