@@ -12,7 +12,7 @@ from labharness.core.clock import Chance
 from labharness.lab.config.lab_facts import repository_key
 from labharness.lab.config.lab_file import read_text
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.protocols.hcp.codec import HcpMessage, decode
+from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.approval import StandingApproval, sign
 from labharness.work.admission.callers import read_callers
@@ -351,7 +351,7 @@ def submission(
     callers = {} if named is None else read_callers(read_text(plan.beside(named)))
     asked = table.request
     recipe = dict(scenario.recipe)
-    payload = {
+    body = {
         "capability": asked.capability,
         "capability_version": asked.capability_version,
         "caller_id": next(iter(callers), "chaos"),
@@ -360,19 +360,9 @@ def submission(
         "constraints": asked.constraints,
     }
     if asked.expected_output is not None:
-        payload["expected_output"] = asked.expected_output
-    body = {
-        "hcp_version": "1.0",
-        "message_id": scenario.name.replace("/", "-"),
-        "timestamp": "2026-01-01T08:00:00.000Z",
-        "session_id": None,
-        "type": "task_submit",
-        "payload": payload,
-    }
-    message = decode(json.dumps(body).encode())
-    if not isinstance(message.payload, TaskSubmit):
-        raise TypeError("the message is not a submission")
-    return message, message.payload
+        body["expected_output"] = asked.expected_output
+    payload, name = TaskSubmit.model_validate(body), scenario.name.replace("/", "-")
+    return HcpMessage(name, "2026-01-01T08:00:00.000Z", None, "task_submit", payload), payload
 
 
 def approval(plan: LabPlan, table: FaultTable) -> StandingApproval:

@@ -458,13 +458,9 @@ class _World:
             return
         self._killed = True
         self._referee.scene.harness = "killed"
-        lab = self._lab
-        for link in lab.links.values():
+        for link in self._lab.links.values():
             link.close()
-        journal: Any = lab.line.journal
-        journal.commit = _dead
-        latch: Any = lab.guard.latch
-        latch.write = _dead_latch
+        _fill_disk(self._lab)  # what a dead process writes reaches none
         self._loop.stop()
 
     def _survive(self) -> None:
@@ -489,16 +485,16 @@ class _World:
         if lab is None or scene.harness != "alive":
             return
         scene.harness = "paused"
-        self._loop = self._move_to(_later(stopped))
+        self._loop = self._loop_after(stopped)
         trip = None
-        self._live(_sleep(self._loop, min(pause_s, HEARTBEAT_S_MAX)))
+        self._live(asyncio.sleep(min(pause_s, HEARTBEAT_S_MAX)))
         if pause_s > HEARTBEAT_S_MAX and lab.guard.core.armed:
             scene.latched = True
             procedure = _procedure_of(lab)
             why, left_s = f"no heartbeat for {HEARTBEAT_S_MAX:g} s", pause_s - HEARTBEAT_S_MAX
             until_s = self._loop.time() + left_s
             trip = self._live(self._guard.alone(lab.guard.core, procedure, why, left_s))
-            self._live(_sleep(self._loop, until_s - self._loop.time()))
+            self._live(asyncio.sleep(until_s - self._loop.time()))
             self._note(f"guard: {procedure}")
         meanwhile, self._loop = self._loop, stopped
         stopped.ticks = meanwhile.ticks
@@ -515,12 +511,15 @@ class _World:
     def _leave(self) -> None:
         """Leave a loop for good; its remaining tasks end without effect."""
         dead = self._loop
-        self._loop = self._move_to(_later(dead))
+        self._loop = self._loop_after(dead)
         finish(dead)
 
-    def _move_to(self, loop: VirtualLoop) -> VirtualLoop:
-        self._sim_lab.env.move(loop)
-        return loop
+    def _loop_after(self, loop: VirtualLoop) -> VirtualLoop:
+        """Return a loop on which the simulated lab lives on from the same moment."""
+        after = VirtualLoop()
+        after.ticks = loop.ticks
+        self._sim_lab.env.move(after)
+        return after
 
     def _nobody(self, for_s: float) -> None:
         """Let time pass without a harness; a person shuts a lid that was opened for one."""
@@ -613,23 +612,3 @@ def _procedure_of(lab: Lab) -> str:
     memory = lab.line.memory
     named = lab.plan.safe_procedure if memory.trip is None else memory.trip.procedure
     return memory.procedure(named)
-
-
-def _later(loop: VirtualLoop) -> VirtualLoop:
-    after = VirtualLoop()
-    after.ticks = loop.ticks
-    return after
-
-
-async def _sleep(loop: VirtualLoop, for_s: float) -> None:
-    woken = loop.create_future()
-    loop.call_later(for_s, woken.set_result, None)
-    await woken
-
-
-def _dead() -> None:
-    raise JournalFailed("the process is dead")
-
-
-def _dead_latch(path: Path, text: str) -> None:
-    raise OSError("the process is dead")
