@@ -50,7 +50,7 @@ def task_rejected(
         "suggestion": rejected.suggestion,
         "in_reply_to": in_reply_to,
     }
-    return _built("task_rejected", message_id, timestamp, None, _without_none(payload))
+    return _built("task_rejected", message_id, timestamp, None, payload)
 
 
 def event(
@@ -76,7 +76,7 @@ def event(
         "data": dict(data),
         "in_reply_to": in_reply_to,
     }
-    return _built("event", message_id, timestamp, session_id, _without_none(payload))
+    return _built("event", message_id, timestamp, session_id, payload)
 
 
 def task_completed(
@@ -94,7 +94,7 @@ def task_completed(
         "artifacts": [dict(one) for one in artifacts],
         "execution_summary": None if execution_summary is None else dict(execution_summary),
     }
-    return _built("task_completed", message_id, timestamp, session_id, _without_none(payload))
+    return _built("task_completed", message_id, timestamp, session_id, payload)
 
 
 def task_failed(
@@ -126,11 +126,7 @@ def task_failed(
         "artifacts": [dict(one) for one in artifacts],
         "execution_summary": None if execution_summary is None else dict(execution_summary),
     }
-    return _built("task_failed", message_id, timestamp, session_id, _without_none(payload))
-
-
-def _without_none(payload: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in payload.items() if value is not None}
+    return _built("task_failed", message_id, timestamp, session_id, payload)
 
 
 def _built(
@@ -140,5 +136,6 @@ def _built(
     session_id: str | None,
     payload: dict[str, Any],
 ) -> HcpMessage:
-    model = PAYLOADS[kind].model_validate(payload)
+    given = {name: value for name, value in payload.items() if value is not None}
+    model = PAYLOADS[kind].model_validate(given)
     return HcpMessage(message_id, timestamp, session_id, kind, model)
