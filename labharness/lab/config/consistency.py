@@ -10,7 +10,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.core.vocabulary.units import TEMPERATURES, incomparable, temperature_in
 from labharness.instruments.driver import Channel, Cools
 from labharness.lab.config.envelopes import KindLimits, LineFile
-from labharness.lab.config.wires import answer_s
+from labharness.lab.config.wires import answer_s, scanned
 from labharness.line import Contact, Instrument
 from labharness.line.instrument import channel_of
 from labharness.safety.kernel import Bound, Envelope, Role
@@ -62,13 +62,11 @@ def missing_watches(line: LineFile, instruments: Sequence[Instrument]) -> Iterat
     named = set(_texts(line.model_dump(include={*rules})))
     named |= set(_texts([row.model_dump(exclude={"guards"}) for row in line.interlock]))
     named -= {row.channel for row in line.watch}
-    for each in instruments:
-        for scan in each.driver.scans():
-            period_s = (each.polls or {}).get(scan.name, scan.period_s)
-            for channel in scan.channels:
-                if f"{each.name}.{channel}" in named and period_s is not None:
-                    stale_s = math.ceil(2 * answer_s(period_s, scan.request)) / 2
-                    yield Text("agree.unwatched", channel=f"{each.name}.{channel}", stale_s=stale_s)
+    for channel, each, scan in scanned(instruments):
+        period_s = (each.polls or {}).get(scan.name, scan.period_s)
+        if channel in named and period_s is not None:
+            stale_s = math.ceil(2 * answer_s(period_s, scan.request)) / 2
+            yield Text("agree.unwatched", channel=channel, stale_s=stale_s)
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -120,14 +118,9 @@ def wiring(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
 
 def units(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str]:
     """Name the rows on channels that are not read, not set at arming, or in another unit."""
-    scanned = {
-        f"{each.name}.{channel}"
-        for each in instruments
-        for scan in each.driver.scans()
-        for channel in scan.channels
-    }
+    read = {channel for channel, *_ in scanned(instruments)}
     for channel in envelope.watches:
-        if channel not in scanned:
+        if channel not in read:
             yield Text("agree.watch", channel=channel)
     known = {channel: spec.unit for channel, spec in channels_of(instruments).items()}
     rows = [

@@ -1,10 +1,11 @@
 """Computes the times on the wire of each port, and checks them against the envelope."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from labharness.core.vocabulary import Exactly, LengthAt, Request, Rtu
 from labharness.core.vocabulary.texts import Text
+from labharness.instruments.driver import Scan
 from labharness.line.exchanges import READ_TRIES
 from labharness.line.instrument import Instrument, PortTiming, step_frames
 from labharness.line.poll import TICK_S
@@ -64,6 +65,14 @@ def exchange_s(request: Request, baud: int) -> float:
     return wire_s + INSTRUMENT_S + request.settle_s
 
 
+def scanned(instruments: Iterable[Instrument]) -> Iterator[tuple[str, Instrument, Scan]]:
+    """Return each channel that a scan reads, by its full name, with instrument and scan."""
+    for each in instruments:
+        for scan in each.driver.scans():
+            for channel in scan.channels:
+                yield f"{each.name}.{channel}", each, scan
+
+
 def answer_s(period_s: float, request: Request) -> float:
     """Return the longest time between two readings of a scan of which one reply is lost."""
     return max(period_s, TICK_S) + request.timeout_s * (READ_TRIES + 1)
@@ -119,20 +128,15 @@ def check_wires(
                     wire_s_max=procedure.wire_s_max,
                 )
                 yield Finding(Text("doctor.port", name=cost.port), what)
-    for each in instruments:
-        for scan in each.driver.scans():
-            period_s = (each.polls or {}).get(scan.name, scan.period_s)
-            for channel in scan.channels:
-                watch = envelope.watches.get(f"{each.name}.{channel}")
-                if watch is None:
-                    continue
-                if period_s is None or scan.only_while is not None:
-                    what = Text("wires.unpolled")
-                    if scan.only_while is not None:
-                        what = Text("wires.only_while", otherwise=scan.only_while.otherwise)
-                    yield Finding(watch.channel, what)
-                    continue
-                needed_s = answer_s(period_s, scan.request)
-                if watch.stale_s < needed_s:
-                    what = Text("wires.stale", stale_s=watch.stale_s, needed_s=needed_s)
-                    yield Finding(watch.channel, what)
+    for channel, each, scan in scanned(instruments):
+        watch = envelope.watches.get(channel)
+        if watch is None:
+            continue
+        period_s = (each.polls or {}).get(scan.name, scan.period_s)
+        if scan.only_while is not None:
+            yield Finding(channel, Text("wires.only_while", otherwise=scan.only_while.otherwise))
+        elif period_s is None:
+            yield Finding(channel, Text("wires.unpolled"))
+        elif watch.stale_s < (needed_s := answer_s(period_s, scan.request)):
+            what = Text("wires.stale", stale_s=watch.stale_s, needed_s=needed_s)
+            yield Finding(channel, what)

@@ -20,6 +20,7 @@ from labharness.lab.config.kinds import absent
 from labharness.lab.config.lab_file import BadLabFile, PortRow
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import MAKES_SAFE, LineLock
+from labharness.lab.config.wires import scanned
 from labharness.lab.wiring.alarms import NotDone, line_alarms, line_is_verified, reset_alarms
 from labharness.lab.wiring.control import served
 from labharness.lab.wiring.lab import Lab
@@ -180,10 +181,8 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
         shut: dict[str, str] = {}  # by port: the fault of its opening; "" where it is open
         unmet: dict[str, str] = {}  # by instrument: why it cannot be read; "" where it can
         replies = {  # by channel: the reply that has it
-            f"{name}.{channel}": (name, scan.name)
-            for name, each in lab.line.instruments.items()
-            for scan in each.driver.scans()
-            for channel in scan.channels
+            channel: (each.name, scan.name)
+            for channel, each, scan in scanned(lab.line.instruments.values())
         }
         read: dict[object, bool] = {}
         found: list[dict[str, Any]] = []

@@ -9,6 +9,7 @@ from labharness.core.vocabulary.channels import owner_of, split_channel
 from labharness.core.vocabulary.comm_loss import safe_within_s
 from labharness.instruments.driver import Driver
 from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.config.wires import scanned
 from labharness.line import Instrument
 from labharness.safety.kernel import Envelope
 from labharness.work.plan import InstructionSet, stated_commands
@@ -143,11 +144,9 @@ def _patient(lab: LabPlan, paces_s: Mapping[str, Mapping[str, float]]) -> Envelo
     if purge.backfill is not None:
         purge = replace(purge, backfill=replace(purge.backfill, unmeasured_max=1.0))
     times = {
-        f"{each.name}.{channel}": paces_s[each.name][scan.name]
-        for each in lab.instruments
-        for scan in each.driver.scans()
+        channel: paces_s[each.name][scan.name]
+        for channel, each, scan in scanned(lab.instruments)
         if scan.name in paces_s[each.name]
-        for channel in scan.channels
     }
     watches = {
         channel: replace(watch, stale_s=watch.stale_s * times[channel])
