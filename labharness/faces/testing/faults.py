@@ -12,7 +12,7 @@ from typing import Any
 from labharness.core.errors import LabError
 from labharness.instruments.simulation import BusFaults
 from labharness.lab import BadLabFile, Lab, LabPlan
-from labharness.lab.config.kinds import load_plant
+from labharness.lab.config.kinds import plant_kinds
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 
 Act = Callable[[Lab], None]
@@ -56,7 +56,7 @@ class Injection:
 def plant_faults(plan: LabPlan) -> Mapping[str, Level]:
     """Return the faults of a lab's plant, each with its healthy level."""
     row = plan.file.plant
-    plant: Any = None if row is None else load_plant(row.kind)(None, **row.settings)
+    plant: Any = None if row is None else plant_kinds()[row.kind](None, **row.settings)
     return _levels(getattr(plant, "faults", None))
 
 

@@ -103,18 +103,6 @@ def plant_kinds() -> Mapping[str, Any]:
     return found
 
 
-def load_plant(kind: str) -> Any:  # noqa: ANN401 - a plant class with settings of its own
-    """Import a plant by its kind, from the ``plant`` package of any simulators' package.
-
-    Raises:
-        LookupError: No such plant.
-    """
-    known = plant_kinds()
-    if kind not in known:
-        raise LookupError(Text("kinds.no_plant", kind=kind, instead=_instead(kind, known)))
-    return known[kind]
-
-
 def capabilities() -> dict[str, Capability]:
     """Import every capability on offer, by its declared name.
 

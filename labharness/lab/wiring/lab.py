@@ -65,8 +65,11 @@ class Lab:
         procedures = plan.procedures()
         armed = None if nominal else armed_of(plan, procedures, plan.safe_procedure)
         far = () if armed is None else tuple(port.name for port in armed.ports)
+        buses = {} if self.simulated is None else self.simulated.buses
         self.links: dict[str, Link] = {
-            row.name: self._link(row) for row in file.port if row.name not in far
+            row.name: LoopbackLink(buses[row.name]) if row.link == "loopback" else real_link(row)
+            for row in file.port
+            if row.name not in far
         }
         ports = None if nominal else plan.port_latch()
         self.guard = self._near_guard(procedures, latch(plan.state_dir / "latch.json", ports=ports))
@@ -121,13 +124,6 @@ class Lab:
         if row.kind != "simulated" or self.simulated is None:
             raise BadLabFile("operator.nobody", path=str(self.plan.path), kind=row.kind)
         return SimulatedOperator(self.simulated, row.delay_s)
-
-    def _link(self, row: PortRow) -> Link:
-        if row.link != "loopback":
-            return real_link(row)
-        if self.simulated is None:
-            raise BadLabFile("plant.port", name=row.name)
-        return LoopbackLink(self.simulated.buses[row.name])
 
 
 def real_link(row: PortRow) -> Link:

@@ -9,7 +9,7 @@ import simpy
 
 from labharness.core.clock import Chance, Clock
 from labharness.instruments.simulation import Face, LoopEnvironment, SimulatedBus
-from labharness.lab.config.kinds import load_plant, load_simulator
+from labharness.lab.config.kinds import load_simulator, plant_kinds
 from labharness.lab.config.lab_file import BadLabFile, LabFile
 
 STEP_S = 1.0  # the plant's step; its own substeps are finer where they must be
@@ -51,7 +51,7 @@ class SimulatedLab:
             raise BadLabFile("plant.needed")
         self.env = LoopEnvironment(clock.loop)
         self._step_s = step_s
-        make_plant = load_plant(file.plant.kind)
+        make_plant = plant_kinds()[file.plant.kind]
         try:
             self.plant: Any = make_plant(
                 None if nominal else chance.stream("plant"),
@@ -80,14 +80,10 @@ class SimulatedLab:
             )
 
     def _face(self, row: Any, chance: random.Random) -> Any:  # noqa: ANN401 - each kind its own
-        part = self.plant.parts.get(row.part)
-        if part is None:
-            known = ", ".join(self.plant.parts)
-            raise BadLabFile("plant.no_part", name=row.name, part=row.part, known=known)
         settings = {**row.settings, **row.simulator}
         make_face: Callable[..., Any] = load_simulator(row.kind)
         try:
-            return make_face(self.env, part, chance, **settings)
+            return make_face(self.env, self.plant.parts[row.part], chance, **settings)
         except (TypeError, ValueError) as why:
             name, kind = row.name, row.kind
             raise BadLabFile("plant.simulator", name=name, kind=kind, why=str(why)) from None
