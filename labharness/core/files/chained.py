@@ -7,14 +7,14 @@ gone, or that the whole file is as it was some time ago.
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from labharness.core.clock import pause
 from labharness.core.errors import LabError
 from labharness.core.files.durable import append_durably, sync_folder
-from labharness.core.files.named import open_own
+from labharness.core.files.named import hold_alone, open_own
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
 
@@ -92,26 +92,10 @@ def _body(line: bytes) -> dict[str, Any] | None:
 def _locked(file: IO[bytes]) -> Iterator[None]:
     """Hold the one right to append; the system gives it back when the file is closed."""
     for _ in range(LOOKS):
-        if _taken(file):
+        with suppress(OSError):
+            hold_alone(file.fileno())
             break
         pause(LOOK_S)
     else:
         raise TimeoutError(Text("chained.busy", within_s=LOOKS * LOOK_S))
     yield
-
-
-def _taken(file: IO[bytes]) -> bool:
-    try:
-        if os.name == "posix":
-            import fcntl
-
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
-            import msvcrt
-
-            file.seek(2**30)  # behind the lines, which stay readable
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # Windows
-            file.seek(0)
-    except OSError:
-        return False
-    return True

@@ -84,6 +84,24 @@ def shared_by_group(folder: Path) -> bool:
     return os.name == "posix" and bool(folder.stat().st_mode & stat.S_IWGRP)
 
 
+def hold_alone(handle: int) -> None:
+    """Take the one lock of an open file; the system gives it back when the file is closed.
+
+    Raises:
+        OSError: Another process has it, or there are no locks here.
+    """
+    if os.name == "posix":
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    else:
+        import msvcrt
+
+        os.lseek(handle, 2**30, os.SEEK_SET)  # behind what is written, which stays readable
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # Windows
+        os.lseek(handle, 0, os.SEEK_SET)
+
+
 def _must_be_file(path: Path, mode: int) -> None:
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))

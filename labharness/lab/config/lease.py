@@ -15,11 +15,8 @@ from pathlib import Path
 from threading import Thread
 
 from labharness.core.clock import pause, steady_s
-from labharness.core.files.named import open_named, open_own
+from labharness.core.files.named import hold_alone, open_named, open_own
 from labharness.core.vocabulary.texts import CodedError
-
-if os.name == "posix":
-    import fcntl
 
 LEASE_S_MAX = 5.0
 """Time (s) for a share to answer; one whose host is gone would block for minutes."""
@@ -89,7 +86,7 @@ class Lease:
     def _take(self, path: Path, who: str) -> None:
         handle = open_own(path, os.O_RDWR)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            hold_alone(handle)
         except OSError as why:
             os.close(handle)
             if why.errno in (errno.EAGAIN, errno.EACCES):

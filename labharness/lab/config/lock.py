@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from labharness.core.errors import LabError
-from labharness.core.files.named import open_named, open_own
+from labharness.core.files.named import hold_alone, open_named, open_own
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link.identity import LinkIdentity
 from labharness.lab.config.lease import Lease, Leased
@@ -156,7 +156,7 @@ class LineLock:
         self._file: IO[bytes] = os.fdopen(open_own(state_dir / LOCK_NAME, os.O_RDWR), "r+b")
         self._told: Path | None = None
         try:
-            _lock(self._file)
+            hold_alone(self._file.fileno())
         except OSError:
             self._file.close()
             raise _busy(state_dir) from None
@@ -214,16 +214,3 @@ def _taken(why: PortTaken) -> LineBusy:
     owner = _owner_of(why.who)
     said = UNKNOWN if owner is None else owner
     return LineBusy(Text("owner.port", port=why.port, owner=said.abroad, advice=said.advice), owner)
-
-
-if os.name == "posix":
-    import fcntl
-
-    def _lock(file: IO[bytes]) -> None:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-else:
-    import msvcrt
-
-    def _lock(file: IO[bytes]) -> None:
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # Windows

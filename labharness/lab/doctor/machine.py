@@ -24,6 +24,7 @@ from typing import TypeVar
 
 from labharness.core.clock import Clock, PacedLoop
 from labharness.core.clock import run as run_on
+from labharness.core.files.named import hold_alone
 from labharness.core.vocabulary.extras import EXTRAS
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link import LinkLost
@@ -196,20 +197,16 @@ def _serial_ports(paths: Sequence[str], *, in_use: bool) -> dict[str, SerialFact
 
 def _opens(node: Path) -> str:
     """Return why this process cannot have the device for itself alone; ``""`` when it can."""
-    import fcntl
-
     try:
         handle = os.open(node, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-    except OSError as why:
-        return why.strerror or str(why)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            hold_alone(handle)
+        finally:
+            os.close(handle)
     except BlockingIOError:
         return Text("machine.locked")
     except OSError as why:
         return why.strerror or str(why)
-    finally:
-        os.close(handle)
     return ""
 
 

@@ -83,10 +83,14 @@ def test_two_processes_append_to_one_chain(tmp_path: Path) -> None:
     assert sorted(numbers(path)) == [*range(EACH), *range(100, 100 + EACH)]
 
 
+def refuses(handle: int) -> None:
+    raise BlockingIOError
+
+
 def test_who_cannot_have_the_log_is_told_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chained, "LOOKS", 5)
-    monkeypatch.setattr(chained, "_taken", lambda file: False)
+    monkeypatch.setattr(chained, "hold_alone", refuses)
     with pytest.raises(TimeoutError, match="another process appends"):
         append_chained(tmp_path / "log.jsonl", {})
