@@ -80,7 +80,7 @@ class Course:
 
     def next_move(self) -> Move | None:
         """Return what is done next; ``None`` at the end of the campaign."""
-        busy = {lab: n for n, lab in self.given.items() if n not in self.ended}
+        busy = self._busy()
         for lab in self.labs:
             if lab not in self.away_s and (lab not in busy or busy[lab] not in self.tasks):
                 number = busy.get(lab, self._next_of(lab))
@@ -89,6 +89,10 @@ class Course:
         tasks = {lab: self.tasks[number] for lab, number in busy.items() if number in self.tasks}
         wanted = tuple(lab for lab in self.labs if lab in self.away_s and self._wants(lab, busy))
         return Look(tasks, wanted) if tasks or wanted else None
+
+    def _busy(self) -> dict[str, int]:
+        """Return the point at work in each lab."""
+        return {lab: number for number, lab in self.given.items() if number not in self.ended}
 
     def _wants(self, lab: str, busy: Mapping[str, int]) -> bool:
         here = lab in busy or self._next_of(lab) is not None
@@ -105,32 +109,23 @@ class Course:
         if isinstance(move, SubmitPoint):
             return self._submitted(move, outcome)
         waited_s = float(outcome["waited_s"])
-        course = self
-        by_lab = {lab: n for n, lab in self.given.items() if n not in self.ended}
+        ended, busy = dict(self.ended), self._busy()
         for lab, end in outcome["ended"].items():
-            course = course._end(by_lab[lab], PointEnd(end["status"], end["reason"]))
-        away = {lab: self.away_s.get(lab, 0.0) + waited_s for lab in outcome["away"]}
-        return replace(course, away_s=away)._gone()
+            ended[busy[lab]] = PointEnd(end["status"], end["reason"])
+        away_s = {lab: self.away_s.get(lab, 0.0) + waited_s for lab in outcome["away"]}
+        for number, lab in self.given.items():  # those of a lab that is gone end in doubt
+            if away_s.get(lab, 0.0) >= self.away_s_max:
+                ended.setdefault(number, PointEnd("unknown", AWAY))
+        return replace(self, ended=ended, away_s=away_s)
 
     def _submitted(self, move: SubmitPoint, outcome: Outcome) -> "Course":
         course = replace(self, given={**self.given, move.number: move.lab})
         if "task_id" in outcome:
             return replace(course, tasks={**course.tasks, move.number: outcome["task_id"]})
         if "refused" in outcome:
-            return course._end(move.number, PointEnd("refused", outcome["refused"]))
+            refused = PointEnd("refused", outcome["refused"])
+            return replace(course, ended={**course.ended, move.number: refused})
         return replace(course, away_s={**course.away_s, move.lab: 0.0})
-
-    def _gone(self) -> "Course":
-        """Return the course in which the points of a lab that is gone have ended in doubt."""
-        course = self
-        for number, lab in self.given.items():
-            gone = self.away_s.get(lab, 0.0) >= self.away_s_max
-            if gone and number not in self.ended:
-                course = course._end(number, PointEnd("unknown", AWAY))
-        return course
-
-    def _end(self, number: int, end: PointEnd) -> "Course":
-        return replace(self, ended={**self.ended, number: end})
 
     def left(self) -> Mapping[int, PointEnd]:
         """Return the end of each point, also of those that no lab got; at the campaign's end."""
