@@ -169,14 +169,10 @@ class PortRow(Strict):
     lease: str | None = Field(default=None, pattern=r"^/")
 
     @model_validator(mode="after")
-    def _over_a_network(self) -> Self:
+    def _complete(self) -> Self:
         if (self.exclusive or self.lease) and not network_host(self.address):
             what = "exclusive" if self.exclusive else "lease"
             raise ValueError(Text("lab.no_network", name=self.name, what=what))
-        return self
-
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
         needs = {
             "serial": (self.path, "path"),
             "tcp": (self.host and self.port, "host and port"),
