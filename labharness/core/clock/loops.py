@@ -33,7 +33,6 @@ _FAILURES: "WeakKeyDictionary[asyncio.AbstractEventLoop, list[BaseException]]" =
 
 CANCELLED_MAX = 100  # timers cancelled and still in the queue, as in asyncio, or half of them all
 RECENT_S = 10.0  # for which a paced loop that fell behind is said to have done so
-REAL_SELECT_S_MAX = 0.05  # longest sleep of a paced loop between two looks at the clock
 # a busy thread gives up the interpreter after this time; Python's default is 5 ms
 SWITCH_S = 0.00025
 # Objects made, less those that ended, until the collector looks at the young ones; Python's default
@@ -130,7 +129,6 @@ class _OrderedLoop(asyncio.SelectorEventLoop):
     _stopping: bool
     _run_once: Callable[[], None]
     _selector: selectors.BaseSelector
-    _process_events: Callable[[list[tuple[selectors.SelectorKey, int]]], None]
     _timer_cancelled_count: int
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
@@ -166,14 +164,11 @@ class _OrderedLoop(asyncio.SelectorEventLoop):
 class VirtualLoop(_OrderedLoop):
     """A loop whose time passes only while nothing can run.
 
-    Args:
-        watches_descriptors: Also look at sockets and pipes; the clock then stands while it waits
-            for them with no timer armed. A run that must be repeatable has no descriptors.
+    It looks at no socket and no pipe: a run that is repeatable has none.
     """
 
-    def __init__(self, *, watches_descriptors: bool = False) -> None:
+    def __init__(self) -> None:
         self.ticks = 0
-        self.watches_descriptors = watches_descriptors
         self._queue: list[tuple[int, int, _OrderedTimer | _Post]] = []
         super().__init__(selectors.DefaultSelector())
 
@@ -212,7 +207,7 @@ class VirtualLoop(_OrderedLoop):
         Mostly a single timer is due and nothing else is to run: then it runs at once.
         """
         queue, ready = self._queue, self._ready
-        while queue and not (ready or self._stopping or self.watches_descriptors):
+        while queue and not (ready or self._stopping):
             tick, _, due = heapq.heappop(queue)
             if not isinstance(due, tuple) and due._cancelled:
                 self._timer_cancelled_count -= 1
@@ -236,7 +231,8 @@ class VirtualLoop(_OrderedLoop):
             queue[:] = [each for each in queue if not _is_cancelled(each[2])]
             heapq.heapify(queue)
             self._timer_cancelled_count = 0
-        self._listen()
+        if not (ready or self._stopping):
+            raise Deadlock(f"at {self.time():.6f} s everything waits and nothing is scheduled")
         while queue and queue[0][0] <= self.ticks:
             ready.append(self._handle(heapq.heappop(queue)[2]))
         for _ in range(len(ready)):  # what these make ready runs in the next turn
@@ -249,18 +245,6 @@ class VirtualLoop(_OrderedLoop):
             return Handle(due[0], due[1:], self)
         due._scheduled = False
         return due
-
-    def _listen(self) -> None:
-        """Hear descriptors if they are watched; where they say nothing, the clock may move."""
-        busy = self._ready or self._stopping
-        if self.watches_descriptors:
-            waits = not busy and not self._queue
-            heard = self._selector.select(REAL_SELECT_S_MAX if waits else 0)
-            self._process_events(heard)
-            if self._queue and not (busy or heard):
-                self.ticks = max(self.ticks, self._queue[0][0])
-        elif not busy:
-            raise Deadlock(f"at {self.time():.6f} s everything waits and nothing is scheduled")
 
     def close(self) -> None:
         """Close the loop; what its timers hold is free."""

@@ -22,24 +22,16 @@ class Clock:
 
     Args:
         loop: The loop the run lives on.
-        epoch: Moment of the loop's second 0, where lab time is not the calendar's.
         by_calendar: World time is the calendar's in virtual time too.
 
     Attributes:
         jumped_s: Seconds by which the virtual calendar was set forward; lab time does not jump.
     """
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        epoch: datetime = VIRTUAL_EPOCH,
-        *,
-        by_calendar: bool = False,
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, by_calendar: bool = False) -> None:
         self.loop = loop
         self.virtual = isinstance(loop, VirtualLoop)
         self.by_calendar = by_calendar or not self.virtual
-        self._epoch = epoch
         self.jumped_s = 0.0
         self._answers = 0  # requests that are answered now
         self.speed = loop.speed if isinstance(loop, PacedLoop) else None
@@ -102,4 +94,4 @@ class Clock:
             self._answers -= 1
 
     def _lab_utc(self) -> datetime:
-        return self._epoch + timedelta(seconds=self.loop.time() + self.jumped_s)
+        return VIRTUAL_EPOCH + timedelta(seconds=self.loop.time() + self.jumped_s)

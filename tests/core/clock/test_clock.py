@@ -4,7 +4,6 @@ import asyncio
 import heapq
 import math
 import random
-import socket
 import sys
 import threading
 import time
@@ -100,22 +99,6 @@ def test_waiting_for_what_nobody_will_do_is_a_deadlock() -> None:
 
     with pytest.raises(Deadlock, match=r"at 0\.000000 s everything waits"):
         virtually(main())
-
-
-def test_a_virtual_loop_that_watches_descriptors_hears_them_and_its_clock_stands() -> None:
-    near, far = socket.socketpair()
-    near.setblocking(False)
-
-    async def main() -> tuple[bytes, float]:
-        loop = asyncio.get_running_loop()
-        sender = threading.Timer(0.1, far.send, (b"hello",))
-        sender.start()
-        heard = await loop.sock_recv(near, 16)
-        await asyncio.sleep(5.0)
-        return heard, loop.time()
-
-    with near, far:
-        assert run(main(), VirtualLoop(watches_descriptors=True)) == (b"hello", 5.0)
 
 
 def freeze() -> None:
