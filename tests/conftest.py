@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
@@ -21,7 +21,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from labharness.faces.testing.bench import Bench, Ran
+from labharness.faces.testing.bench import Bench, Ran, VirtualTime
 from labharness.faces.testing.wires import WatchedLabs
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config import lab_plan
@@ -181,6 +181,22 @@ def lab_file() -> Path:
 def short_plan() -> LabPlan:
     """The short line of the tests, its state in a directory of its own."""
     return read_lab(SHORT_LINE)
+
+
+@pytest.fixture
+def play(
+    simulated_lab: Bench, virtual_time: VirtualTime, short_plan: LabPlan
+) -> Callable[..., Any]:
+    """Play a scene on a line that runs: on the short one, where no plan is given."""
+
+    def played(scene: Callable[[Lab], Awaitable[Any]], plan: LabPlan = short_plan) -> Any:
+        async def main() -> Any:
+            async with simulated_lab.on(plan).running() as lab:
+                return await scene(lab)
+
+        return virtual_time.run(main())
+
+    return played
 
 
 @pytest.fixture

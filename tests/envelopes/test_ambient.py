@@ -8,12 +8,13 @@ import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from commands import edited_lab, say
 from labharness.core.vocabulary import Command, Ending
-from labharness.faces.testing.bench import Bench, VirtualTime
+from labharness.faces.testing.bench import Bench
 from labharness.faces.testing.faults import simulated_of
 from labharness.journal.reading import run_header
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
@@ -58,20 +59,6 @@ def above_the_room(lab: Lab, what: str = "pressure_pa") -> float:
     return found
 
 
-@pytest.fixture
-def at_work(simulated_lab: Bench, virtual_time: VirtualTime) -> Callable[..., None]:
-    """Do something with a line that runs."""
-
-    def work(plan: LabPlan, scene: Callable[[Lab], object]) -> None:
-        async def main() -> None:
-            async with simulated_lab.on(plan).running() as lab:
-                await scene(lab)  # type: ignore[misc]  # a coroutine
-
-        virtual_time.run(main())
-
-    return work
-
-
 async def put(lab: Lab, channel: str, value: float) -> str:
     """Set a value; return why it was refused, or nothing."""
     unit = lab.line.envelope.limits[channel].unit
@@ -100,7 +87,7 @@ def shipped(folder: Path, height_m: float) -> LabPlan:
 @pytest.mark.parametrize(("line", "peak_pa_max"), [(stated, 25_000.0), (shipped, MAKER_PA)])
 @EACH
 def test_a_clogged_tube_trips_below_the_limit_of_its_maker(
-    at_work: Callable[..., None],
+    play: Callable[..., Any],
     tmp_path: Path,
     line: Callable[[Path, float], LabPlan],
     peak_pa_max: float,
@@ -117,7 +104,7 @@ def test_a_clogged_tube_trips_below_the_limit_of_its_maker(
         await asyncio.sleep(LONG_S)
         assert TRIP_PA - GAUGE_PA < above_the_room(lab, "peak_pressure_pa") < peak_pa_max
 
-    at_work(line(tmp_path, height_m), scene)
+    play(scene, line(tmp_path, height_m))
 
 
 @pytest.mark.promise(11)
@@ -146,7 +133,7 @@ def test_the_trip_itself_stands_below_the_limit_of_its_maker(
 @pytest.mark.promise(10)
 @EACH
 def test_a_tube_is_evacuated_filled_and_vented_in_its_own_room(
-    at_work: Callable[..., None], tmp_path: Path, height_m: float
+    play: Callable[..., Any], tmp_path: Path, height_m: float
 ) -> None:
     plan = stated(tmp_path, height_m)
     torr = room_pa(height_m) / PA_PER_TORR
@@ -177,7 +164,7 @@ def test_a_tube_is_evacuated_filled_and_vented_in_its_own_room(
         assert simulated_of(lab).plant.truth()["sucked_back_pa"] < 20 * PA_PER_TORR
         assert abs(above_the_room(lab)) < 2_000
 
-    at_work(plan, scene)
+    play(scene, plan)
 
 
 @pytest.mark.promise(10)
@@ -197,10 +184,14 @@ def test_a_growth_comes_to_its_end_in_its_own_room(
 # ---- what is said of the room
 
 
+async def never(lab: Lab) -> None:
+    raise AssertionError("it runs")
+
+
 @pytest.mark.promise(11)
 @pytest.mark.parametrize("height_m", [1600, 3600])
 def test_a_line_is_not_armed_by_the_pressure_of_another_room(
-    simulated_lab: Bench, virtual_time: VirtualTime, tmp_path: Path, height_m: float
+    play: Callable[..., Any], tmp_path: Path, height_m: float
 ) -> None:
     """A lab file copied from sea level: its trip would stand at 1.6 times the maker's limit."""
     torr = room_pa(height_m) / PA_PER_TORR
@@ -211,28 +202,18 @@ def test_a_line_is_not_armed_by_the_pressure_of_another_room(
         ),
     )
     assert plan.room.ambient == 760
-
-    async def main() -> None:
-        async with simulated_lab.on(plan).running():
-            raise AssertionError("it runs")
-
     with pytest.raises(NotArmed, match=r"the room has 760 by the lab file \(ambient_torr\), and "):
-        virtual_time.run(main())
+        play(never, plan)
 
 
 @pytest.mark.promise(11)
 def test_a_line_whose_room_nobody_knows_is_not_armed(
-    simulated_lab: Bench, virtual_time: VirtualTime, tmp_path: Path
+    play: Callable[..., Any], tmp_path: Path
 ) -> None:
     plan = approved_copy(tmp_path, edit=lambda text: text.replace("ambient_torr = 760", "# none"))
     assert plan.room.ambient is None
-
-    async def main() -> None:
-        async with simulated_lab.on(plan).running():
-            raise AssertionError("it runs")
-
     with pytest.raises(NotArmed, match="the pressure of the room is not known"):
-        virtual_time.run(main())
+        play(never, plan)
     said = say("lab", "check", "--lab", plan.path)
     assert said.code == 1
     assert "finding: lab.ambient_torr: it is missing" in said.out

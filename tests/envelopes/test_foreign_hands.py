@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from labharness.core.vocabulary import Cause, Command, Ending, Trip, crc16_modbus
-from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import BadLabFile, Lab, LabPlan, default_lab_path, read_lab
@@ -88,22 +87,6 @@ def warnings(lab: Lab) -> list[str]:
     return [each.body["detail"] for each in read(journal.path) if each.kind == "warning"]
 
 
-@pytest.fixture
-def played(
-    simulated_lab: Bench, virtual_time: VirtualTime, short_plan: LabPlan
-) -> Callable[..., Any]:
-    """Play a scenario on a line that runs."""
-
-    def play(scenario: Callable[[Lab], Any], plan: LabPlan = short_plan) -> Any:
-        async def main() -> Any:
-            async with simulated_lab.on(plan).running() as lab:
-                return await scenario(lab)
-
-        return virtual_time.run(main())
-
-    return play
-
-
 @pytest.mark.promise(11)
 @pytest.mark.parametrize(
     ("address", "word", "words"),
@@ -115,7 +98,7 @@ def played(
     ],
 )
 def test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls(
-    played: Callable[..., Any], address: int, word: int, words: str
+    play: Callable[..., Any], address: int, word: int, words: str
 ) -> None:
     async def scenario(lab: Lab) -> None:
         await heated(lab)
@@ -127,7 +110,7 @@ def test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_t
         await lab.line.trip_response.verified()
         assert not truth(lab)["furnace_heating"]
 
-    played(scenario)
+    play(scenario)
 
 
 @pytest.mark.promise(11)
@@ -141,7 +124,7 @@ def test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_t
     ],
 )
 def test_a_foreign_master_in_flowing_hydrogen_trips_within_two_polls(
-    played: Callable[..., Any],
+    play: Callable[..., Any],
     where: tuple[str, int],
     address: int,
     word: int,
@@ -163,11 +146,11 @@ def test_a_foreign_master_in_flowing_hydrogen_trips_within_two_polls(
         assert truth(lab)["hydrogen_sccm"] < 0.1
         assert not truth(lab)["furnace_heating"]
 
-    played(scenario)
+    play(scenario)
 
 
 def test_a_hydrogen_valve_that_somebody_else_opens_is_shut_again(
-    played: Callable[..., Any],
+    play: Callable[..., Any],
 ) -> None:
     async def scenario(lab: Lab) -> None:
         purged(lab)
@@ -179,12 +162,12 @@ def test_a_hydrogen_valve_that_somebody_else_opens_is_shut_again(
         await lab.line.trip_response.verified()
         assert lab.line.trip_response.verifications[-1].complete
 
-    played(scenario)
+    play(scenario)
 
 
 @pytest.mark.promise(11)
 def test_what_defeats_no_limit_is_called_once_and_again_when_it_changes(
-    played: Callable[..., Any],
+    play: Callable[..., Any],
 ) -> None:
     async def scenario(lab: Lab) -> None:
         await heated(lab)
@@ -203,11 +186,11 @@ def test_what_defeats_no_limit_is_called_once_and_again_when_it_changes(
         assert not alarms.board.alarms[name].state.active
         assert len(warnings(lab)) == 2
 
-    played(scenario)
+    play(scenario)
 
 
 def test_what_was_changed_before_it_could_do_harm_trips_when_it_can(
-    played: Callable[..., Any],
+    play: Callable[..., Any],
 ) -> None:
     async def scenario(lab: Lab) -> None:
         writes(lab, FURNACE, OUTPUT_HIGH, 500)
@@ -217,34 +200,33 @@ def test_what_was_changed_before_it_could_do_harm_trips_when_it_can(
         await lab.line.perform(Command("box.furnace_contactor", 1.0, ""))
         assert "furnace.output_high reads 50 %" in await trip_within(lab, NOTICED_S)
 
-    played(scenario)
+    play(scenario)
 
 
 @pytest.mark.promise(11)
 def test_what_a_procedure_prepare_or_a_person_at_a_disarmed_line_sets_is_nobody_elses(
-    simulated_lab: Bench, virtual_time: VirtualTime, short_plan: LabPlan
+    play: Callable[..., Any],
 ) -> None:
-    async def play() -> None:
-        async with simulated_lab.on(short_plan).running() as lab:
-            await heated(lab)
-            assert (await lab.line.settle(SAFE_TABLE)).complete
-            await asyncio.sleep(5.0)
-            lab.line.disarm()
-            writes(lab, FURNACE, RATE, 70)
-            writes(lab, FURNACE, TARGET, 300)
-            await asyncio.sleep(5.0)
-            await lab.line.arm(SAFE_TABLE)
-            lab.line.start()
-            await asyncio.sleep(5.0)
-            assert warnings(lab) == []
-            assert lab.line.memory.trip is None
+    async def scenario(lab: Lab) -> None:
+        await heated(lab)
+        assert (await lab.line.settle(SAFE_TABLE)).complete
+        await asyncio.sleep(5.0)
+        lab.line.disarm()
+        writes(lab, FURNACE, RATE, 70)
+        writes(lab, FURNACE, TARGET, 300)
+        await asyncio.sleep(5.0)
+        await lab.line.arm(SAFE_TABLE)
+        lab.line.start()
+        await asyncio.sleep(5.0)
+        assert warnings(lab) == []
+        assert lab.line.memory.trip is None
 
-    virtual_time.run(play())
+    play(scenario)
 
 
 @pytest.mark.promise(11)
 def test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking(
-    played: Callable[..., Any],
+    play: Callable[..., Any],
 ) -> None:
     async def scenario(lab: Lab) -> None:
         lab.line.trip_response.trip(
@@ -257,7 +239,7 @@ def test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking(
         await asyncio.sleep(3.0)
         assert ["furnace.setpoint reads 50 degC" in each for each in warnings(lab)] == [True]
 
-    played(scenario)
+    play(scenario)
 
 
 def test_both_lines_look_as_often_as_their_wires_allow(short_plan: LabPlan) -> None:

@@ -1,38 +1,21 @@
 """Opening the line by hand is judged as a command is: cold, off, flushed; and then it is open."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from labharness.core.clock import Chance, Clock, VirtualLoop
-from labharness.core.clock import run as run_on
 from labharness.core.vocabulary import Command, Ending
-from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.line.command import NotOpened
 from labharness.safety.kernel import EnvelopeInvalid
-from rig import SAFE_TABLE, SHORT_LINE, approved_copy
+from rig import SHORT_LINE, approved_copy
+
+Play = Callable[..., Any]
 
 FLUSHED_S = 200.0  # five volumes of 200 cm3 at 480 sccm take 125 s
-
-
-def on_a_running_line(work: Callable[[Lab], Awaitable[None]]) -> None:
-    loop = VirtualLoop()
-
-    async def main() -> None:
-        plan = read_lab(SHORT_LINE)
-        lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=NullJournal())
-        try:
-            await lab.line.open()
-            await lab.line.arm(SAFE_TABLE)
-            lab.line.start()
-            await work(lab)
-        finally:
-            await lab.line.close()
-
-    run_on(main(), loop)
 
 
 async def flush(lab: Lab) -> None:
@@ -50,7 +33,9 @@ async def somebody() -> str:
     return "ada"
 
 
-def test_nobody_is_asked_to_open_a_tube_of_which_nobody_knows_what_is_in_it() -> None:
+def test_nobody_is_asked_to_open_a_tube_of_which_nobody_knows_what_is_in_it(
+    play: Play,
+) -> None:
     async def work(lab: Lab) -> None:
         with pytest.raises(NotOpened, match="purged of hydrogen by 5 volumes"):
             await lab.line.by_hand("load", nobody)
@@ -59,7 +44,7 @@ def test_nobody_is_asked_to_open_a_tube_of_which_nobody_knows_what_is_in_it() ->
         with pytest.raises(NotOpened, match="has no limit"):
             await lab.line.by_hand("unscrew", nobody)
 
-    on_a_running_line(work)
+    play(work)
 
 
 @pytest.mark.parametrize(
@@ -69,17 +54,19 @@ def test_nobody_is_asked_to_open_a_tube_of_which_nobody_knows_what_is_in_it() ->
         (Command("box.sulfur_contactor", 1.0, ""), "sulfur_contactor"),
     ],
 )
-def test_nobody_is_asked_to_open_what_is_on(command: Command, lacks: str) -> None:
+def test_nobody_is_asked_to_open_what_is_on(play: Play, command: Command, lacks: str) -> None:
     async def work(lab: Lab) -> None:
         await flush(lab)
         assert (await lab.line.perform(command)).ending is Ending.CONFIRMED
         with pytest.raises(NotOpened, match=lacks):
             await lab.line.by_hand("load", nobody)
 
-    on_a_running_line(work)
+    play(work)
 
 
-def test_until_it_is_done_the_lid_counts_as_open_whatever_it_reads() -> None:
+def test_until_it_is_done_the_lid_counts_as_open_whatever_it_reads(
+    play: Play,
+) -> None:
     async def work(lab: Lab) -> None:
         await flush(lab)
         endings = []
@@ -95,17 +82,19 @@ def test_until_it_is_done_the_lid_counts_as_open_whatever_it_reads() -> None:
         outcome = await lab.line.perform(Command("box.furnace_contactor", 1.0, ""))
         assert [*endings, outcome.ending] == [Ending.REFUSED, Ending.CONFIRMED]
 
-    on_a_running_line(work)
+    play(work)
 
 
-def test_no_command_opens_what_a_person_opens() -> None:
+def test_no_command_opens_what_a_person_opens(
+    play: Play,
+) -> None:
     async def work(lab: Lab) -> None:
         await flush(lab)
         outcome = await lab.line.perform(Command("operator.load", 0.0, ""))
         assert outcome.ending is Ending.REFUSED
         assert "no instrument 'operator'" in outcome.detail
 
-    on_a_running_line(work)
+    play(work)
 
 
 def test_an_opening_names_a_contact_that_is_watched(tmp_path: Path) -> None:
@@ -122,7 +111,9 @@ def test_every_line_that_ships_judges_what_its_plans_ask_a_person_to_open() -> N
 
 
 @pytest.mark.promise(9)
-def test_no_sample_is_put_under_a_laser_that_is_on_and_while_it_is_put_there_it_stays_off() -> None:
+def test_no_sample_is_put_under_a_laser_that_is_on_and_while_it_is_put_there_it_stays_off(
+    play: Play,
+) -> None:
     async def work(lab: Lab) -> None:
         for command in (Command("laser.power", 0.0003, "W"), Command("laser.emission", 1.0, "")):
             assert (await lab.line.perform(command)).ending is Ending.CONFIRMED
@@ -140,4 +131,4 @@ def test_no_sample_is_put_under_a_laser_that_is_on_and_while_it_is_put_there_it_
         outcome = await lab.line.perform(Command("laser.emission", 1.0, ""))
         assert [*endings, outcome.ending] == [Ending.REFUSED, Ending.CONFIRMED]
 
-    on_a_running_line(work)
+    play(work)

@@ -4,7 +4,7 @@ The plant's own account of the pressure decides, not the gauge's.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from labharness.lab import Lab, LabPlan
 from labharness.line.trip_response import DownStage
 from labharness.safety.guard import Latch
 from labharness.work.desk.by_hand import ByHand, Nobody
-from rig import SAFE_TABLE, plant_fault
+from rig import plant_fault
 
 ATM_PA = 101_325.0
 TRIP_ATM = 1.15  # of the short line
@@ -28,33 +28,8 @@ STOPPED_OTHERWISE = {
     "emergency stop": (Cause.EMERGENCY_STOP_LOOP, plant_fault("estop_open")),
     "gas leak": (Cause.GAS_LEAK, plant_fault("h2_detector_offset_ppm", 9000.0)),
 }
-Work = Callable[[Lab], Awaitable[None]]
 
 block_outlet = plant_fault("outlet_blocked")
-
-
-def with_lab(plan: LabPlan, work: Work) -> Lab:
-    """Do ``work`` on a lab of its own, and close its line."""
-    loop = VirtualLoop()
-    labs: list[Lab] = []
-
-    async def main() -> None:
-        lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=NullJournal())
-        labs.append(lab)
-        try:
-            await work(lab)
-        finally:
-            await lab.line.close()
-
-    run(main(), loop)
-    return labs[0]
-
-
-async def started(lab: Lab) -> None:
-    """Arm and start: all inert gas flows, through an open vent."""
-    await lab.line.open()
-    await lab.line.arm(SAFE_TABLE)
-    lab.line.start()
 
 
 async def trip_of(lab: Lab, cause: Cause) -> None:
@@ -77,12 +52,11 @@ def peak_atm(lab: Lab) -> float:
 @pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("stop", STOPPED_OTHERWISE)
 def test_a_tube_whose_outlet_clogs_is_relieved_whatever_else_trips_before_or_after(
-    short_plan: LabPlan, stop: str, first: bool
+    play: Callable[..., Any], short_plan: LabPlan, stop: str, first: bool
 ) -> None:
     cause, act = STOPPED_OTHERWISE[stop]
 
-    async def work(lab: Lab) -> None:
-        await started(lab)
+    async def work(lab: Lab) -> Lab:
         if first:
             act(lab)
             await trip_of(lab, cause)
@@ -91,8 +65,9 @@ def test_a_tube_whose_outlet_clogs_is_relieved_whatever_else_trips_before_or_aft
         if not first:
             act(lab)
         await asyncio.sleep(LONG_S)
+        return lab
 
-    lab = with_lab(short_plan, work)
+    lab = play(work)
     assert TRIP_ATM < peak_atm(lab) < PEAK_ATM_MAX
     done = lab.line.trip_response.verifications[-1]
     assert (done.procedure, done.complete) == ("relieve_pressure", True)
@@ -103,9 +78,8 @@ def test_a_tube_whose_outlet_clogs_is_relieved_whatever_else_trips_before_or_aft
 
 
 @pytest.mark.promise(15)
-def test_a_line_on_its_way_down_stays_relieved(short_plan: LabPlan) -> None:
-    async def work(lab: Lab) -> None:
-        await started(lab)
+def test_a_line_on_its_way_down_stays_relieved(play: Callable[..., Any]) -> None:
+    async def work(lab: Lab) -> Lab:
         await lab.line.perform(Command("argon.setpoint", 90.0, "sccm"))
         assert lab.simulated is not None
         lab.simulated.faces["argon"].setpoint_source = "A"  # deaf: no procedure is verified
@@ -116,8 +90,9 @@ def test_a_line_on_its_way_down_stays_relieved(short_plan: LabPlan) -> None:
         assert reached.stage is DownStage.TRIP
         assert [each.split(":")[0] for each in reached.passed] == ["stop"]
         await asyncio.sleep(LONG_S)
+        return lab
 
-    lab = with_lab(short_plan, work)
+    lab = play(work)
     assert [each.cause for each in lab.line.trip_response.trips] == [Cause.OVER_PRESSURE]
     assert TRIP_ATM < peak_atm(lab) < PEAK_ATM_MAX
 
@@ -155,7 +130,10 @@ def test_a_line_that_nobody_owns_is_made_safe_as_the_gravest_cause_asks(
     for trip in latched:
         Latch(short_plan.state_dir / "latch.json").close(trip)
 
-    async def work(lab: Lab) -> None:
+    loop = VirtualLoop()
+
+    async def work() -> None:
+        lab = Lab(short_plan, clock=Clock(loop), chance=Chance(1), journal=NullJournal())
         for link in lab.links.values():
             await link.open()
         tube = plant(lab)
@@ -170,8 +148,9 @@ def test_a_line_that_nobody_owns_is_made_safe_as_the_gravest_cause_asks(
         await asyncio.sleep(LONG_S)
         if blocked:
             assert plant(lab).truth()["pressure_pa"] < (atm + 0.01) * ATM_PA
+        await lab.line.close()
 
-    with_lab(short_plan, work)
+    run(work(), loop)
     kept = Latch(short_plan.state_dir / "latch.json").trip
     assert (None if kept is None else kept.procedure) == (procedure if latched else None)
     assert kept is None or kept.cause is latched[0].cause, "the cause to clear"

@@ -10,8 +10,7 @@ import pytest
 
 from labharness.core.clock import PacedLoop
 from labharness.core.clock import run as run_on
-from labharness.faces.testing.bench import Bench, VirtualTime
-from labharness.lab import Lab, LabPlan
+from labharness.lab import Lab
 from labharness.lab.wiring.control import CLIENTS_MAX, ControlSocket
 from labharness.line import Line
 from labharness.safety.guard import PortBusy
@@ -22,22 +21,7 @@ READ = {"do": "read", "channel": "furnace.temperature"}
 FLOOD = 300
 FLOOD_S = 60.0
 
-Work = Callable[[Lab, ByHand], Awaitable[None]]
-Play = Callable[[Work], None]
-
-
-@pytest.fixture
-def play(simulated_lab: Bench, virtual_time: VirtualTime, short_plan: LabPlan) -> Play:
-    """Play a scene at an armed line that somebody else's hands reach."""
-
-    def played(work: Work) -> None:
-        async def main() -> None:
-            async with simulated_lab.on(short_plan).running() as lab:
-                await work(lab, ByHand(lab.line, Nobody()))
-
-        virtual_time.run(main())
-
-    return played
+Play = Callable[..., Any]
 
 
 async def flooded(hands: ByHand, for_s: float) -> list[Mapping[str, Any]]:
@@ -61,7 +45,8 @@ async def flooded(hands: ByHand, for_s: float) -> list[Mapping[str, Any]]:
 def test_a_flood_of_reads_trips_no_line_and_fails_no_poll(
     play: Play, monkeypatch: pytest.MonkeyPatch, silent: bool
 ) -> None:
-    async def work(lab: Lab, hands: ByHand) -> None:
+    async def work(lab: Lab) -> None:
+        hands = ByHand(lab.line, Nobody())
         lost: list[Any] = []
         lab.clock.loop.set_exception_handler(lambda loop, context: lost.append(context))
         if silent:
@@ -91,7 +76,8 @@ def never_heard(lab: Lab) -> Any:
 
 
 def test_no_more_reads_wait_at_once_than_are_counted(play: Play) -> None:
-    async def work(lab: Lab, hands: ByHand) -> None:
+    async def work(lab: Lab) -> None:
+        hands = ByHand(lab.line, Nobody())
         answers = await asyncio.gather(*(hands.answer(READ) for _ in range(READS_MAX + 5)))
         assert [each["ok"] for each in answers].count(False) == 5
         assert (await hands.answer(READ))["ok"], "and another is answered as soon as they are"
@@ -105,7 +91,8 @@ def test_a_port_that_too_many_want_is_told_of_plainly(
     async def busy(line: Line, channel: str, *, patient: bool = False) -> float:
         raise PortBusy("256 users wait for port heat already")
 
-    async def work(lab: Lab, hands: ByHand) -> None:
+    async def work(lab: Lab) -> None:
+        hands = ByHand(lab.line, Nobody())
         monkeypatch.setattr(Line, "read", busy)
         said = await hands.answer(READ)
         assert said == {"ok": False, "error": "256 users wait for port heat already"}
@@ -114,7 +101,8 @@ def test_a_port_that_too_many_want_is_told_of_plainly(
 
 
 def test_who_asks_no_more_stands_in_no_queue(play: Play) -> None:
-    async def work(lab: Lab, hands: ByHand) -> None:
+    async def work(lab: Lab) -> None:
+        hands = ByHand(lab.line, Nobody())
         guard = lab.guard
         for _ in range(FLOOD):
             asked = [asyncio.ensure_future(hands.answer(READ)) for _ in range(READS_MAX)]

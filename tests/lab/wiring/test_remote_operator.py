@@ -1,14 +1,13 @@
 """A person at another terminal confirms one manual step of a run, by name and once."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from labharness.core.vocabulary import Cause, Command, Trip
-from labharness.faces.testing.bench import Bench, VirtualTime
-from labharness.lab import Lab, LabPlan
+from labharness.lab import Lab
 from labharness.lab.wiring.operators import RemoteOperator
 from labharness.line import Tripped
 from labharness.line.hindrances import stop_procedure
@@ -48,24 +47,13 @@ class Scene:
         return "" if answer["ok"] else answer["error"]
 
 
-Play = Callable[[Callable[[Scene], Awaitable[None]]], None]
-
-
-@pytest.fixture
-def play(simulated_lab: Bench, virtual_time: VirtualTime, short_plan: LabPlan) -> Play:
-    def played(work: Callable[[Scene], Awaitable[None]]) -> None:
-        async def main() -> None:
-            async with simulated_lab.on(short_plan).running() as lab:
-                await work(Scene(lab))
-
-        virtual_time.run(main())
-
-    return played
+Play = Callable[..., Any]
 
 
 @pytest.mark.promise(75)
 def test_a_step_waits_for_a_person_and_is_confirmed_once(play: Play) -> None:
-    async def main(scene: Scene) -> None:
+    async def main(lab: Lab) -> None:
+        scene = Scene(lab)
         assert "load is not the step that waits for a person: -" in await scene.error()
         step = scene.ask("load")
         await asyncio.sleep(3600.0)
@@ -80,7 +68,8 @@ def test_a_step_waits_for_a_person_and_is_confirmed_once(play: Play) -> None:
 
 @pytest.mark.promise(75)
 def test_a_word_for_one_step_confirms_no_later_one(play: Play) -> None:
-    async def main(scene: Scene) -> None:
+    async def main(lab: Lab) -> None:
+        scene = Scene(lab)
         first = scene.ask("load")
         await asyncio.sleep(1.0)
         assert not await scene.error()
@@ -98,7 +87,8 @@ def test_a_word_for_one_step_confirms_no_later_one(play: Play) -> None:
 
 @pytest.mark.promise(75)
 def test_nothing_is_confirmed_on_a_line_that_is_held_or_has_tripped(play: Play) -> None:
-    async def main(scene: Scene) -> None:
+    async def main(lab: Lab) -> None:
+        scene = Scene(lab)
         step = scene.ask("load")
         await asyncio.sleep(1.0)
         await scene.line.hold()
@@ -116,7 +106,9 @@ def test_nothing_is_confirmed_on_a_line_that_is_held_or_has_tripped(play: Play) 
 def test_a_step_that_is_confirmed_as_the_line_trips_is_not_done(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def main(scene: Scene) -> None:
+    async def main(lab: Lab) -> None:
+        scene = Scene(lab)
+
         async def both() -> str:
             await asyncio.sleep(0.0)
             scene.trip()
@@ -133,7 +125,8 @@ def test_a_step_that_is_confirmed_as_the_line_trips_is_not_done(
 
 
 def test_a_run_with_an_operator_of_its_own_is_confirmed_there(play: Play) -> None:
-    async def main(scene: Scene) -> None:
+    async def main(lab: Lab) -> None:
+        scene = Scene(lab)
         said = await ByHand(scene.line, Nobody()).answer(DONE)
         assert "the operator of this run confirms" in said["error"]
 
