@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.channels import owner_of, split_channel
@@ -23,25 +23,13 @@ TUBE_CHANNELS = frozenset({"flow", "pressure"})
 PROCESS_CHANNELS = ("temperature", "flow", "pressure")
 
 
-@dataclass(frozen=True, slots=True)
-class CoarsePolls:
-    """A lab's instruments and envelope, changed for coarse polls.
+def coarse_polls(lab: LabPlan, instructions: InstructionSet) -> tuple[LabPlan, float, float]:
+    """Choose the polls of a plan's flight on a lab.
 
-    Attributes:
-        tick_s: Period of the poller's grid.
-        look_s: How often the plan looks at the tube, a multiple of it.
-        instruments: The instruments, with their polls.
-        envelope: The envelope, with its staleness.
+    Returns:
+        The lab, its instruments with their polls and its envelope with their staleness; the period
+        of the poller's grid (s); and how often the plan looks at the tube (s), a multiple of it.
     """
-
-    tick_s: float
-    look_s: float
-    instruments: tuple[Instrument, ...]
-    envelope: Envelope
-
-
-def coarse_polls(lab: LabPlan, instructions: InstructionSet) -> CoarsePolls:
-    """Choose the polls of a plan's flight on a lab."""
     tube_s = _tube_s(lab)
     commands = [
         command
@@ -56,12 +44,10 @@ def coarse_polls(lab: LabPlan, instructions: InstructionSet) -> CoarsePolls:
         )
         for each in lab.instruments
     }
-    return CoarsePolls(
-        tick_s=min(tube_s, *(pace_s for each in paces_s.values() for pace_s in each.values())),
-        look_s=tube_s,
-        instruments=tuple(_sparing(each, paces_s[each.name]) for each in lab.instruments),
-        envelope=_patient(lab, paces_s),
-    )
+    instruments = tuple(_sparing(each, paces_s[each.name]) for each in lab.instruments)
+    coarse = replace(lab, instruments=instruments, envelope=_patient(lab, paces_s))
+    tick_s = min(tube_s, *(pace_s for each in paces_s.values() for pace_s in each.values()))
+    return coarse, tick_s, tube_s
 
 
 def _tube_s(lab: LabPlan) -> float:

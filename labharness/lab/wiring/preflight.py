@@ -106,15 +106,10 @@ def predict(
         instructions: The plan.
         readings: The line's read-back state, from which the plant begins.
     """
-    polls = coarse_polls(lab, instructions)
+    coarse, tick_s, look_s = coarse_polls(lab, instructions)
     with TemporaryDirectory(prefix="labharness-preflight-") as folder:
-        nominal = replace(
-            lab,
-            envelope=polls.envelope,
-            instruments=polls.instruments,
-            state_dir=Path(folder),
-        )
-        flight = _Flight(nominal, instructions, readings, polls.tick_s, polls.look_s)
+        nominal = replace(coarse, state_dir=Path(folder))
+        flight = _Flight(nominal, instructions, readings, tick_s, look_s)
         return run(flight.fly(), flight.loop)
 
 
