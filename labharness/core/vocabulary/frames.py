@@ -6,7 +6,7 @@ Line V1.02, section 2.5.1 (RTU frame); MODBUS Messaging on TCP/IP V1.0b, section
 
 from enum import StrEnum
 
-from labharness.core.vocabulary.requests import Request, Transaction, crc16_modbus
+from labharness.core.vocabulary.requests import Request, Transaction, ends_with_crc16
 
 MODBUS_READS = {1: "read coils", 2: "read discrete inputs"}
 MODBUS_READS |= {3: "read holding registers", 4: "read input registers"}
@@ -84,13 +84,11 @@ def same_frame(one: Request, other: Request) -> bool:
 
 def _modbus(frame: bytes, first: Protocol) -> tuple[Protocol, int, bytes] | None:
     """Split a complete Modbus frame into protocol, unit, and function with data."""
-    headed = (
-        frame[2:4] == b"\0\0" and int.from_bytes(frame[4:6], "big") == len(frame) - MBAP_COUNTED
-    )
-    if headed and len(frame) > MBAP_BYTES and first != Protocol.MODBUS_RTU:
-        return Protocol.MODBUS_TCP, frame[6], frame[MBAP_BYTES:]
-    if len(frame) >= RTU_BYTES_MIN and crc16_modbus(frame[:-2]) == frame[-2] | frame[-1] << 8:
+    found = None
+    counted = int.from_bytes(frame[4:6], "big") == len(frame) - MBAP_COUNTED
+    if frame[2:4] == b"\0\0" and counted and len(frame) > MBAP_BYTES:
+        found = Protocol.MODBUS_TCP, frame[6], frame[MBAP_BYTES:]
+    as_tcp = found is not None and first != Protocol.MODBUS_RTU
+    if not as_tcp and len(frame) >= RTU_BYTES_MIN and ends_with_crc16(frame):
         return Protocol.MODBUS_RTU, frame[0], frame[1:-2]
-    if headed and len(frame) > MBAP_BYTES:
-        return Protocol.MODBUS_TCP, frame[6], frame[MBAP_BYTES:]
-    return None
+    return found

@@ -101,10 +101,6 @@ def _missing(envelope: Envelope, name: str, programmer: Programmer) -> Iterator[
         yield Text("program.no_interlock", status=status, reset=reset)
     low = envelope.limits[setpoint].low
     shut = (row for row in envelope.interlocks if setpoint in row.guards and row.above < low)
-    if not any(_asks_for_reset(row.require, status, reset) for row in shut):
+    bounds = (each for row in shut for each in row.require if isinstance(each, Bound))
+    if not any(each.channel == status and each.high == reset for each in bounds):
         yield Text("program.no_setpoint", setpoint=setpoint, low=low, status=status, reset=reset)
-
-
-def _asks_for_reset(require: Sequence[object], status: str, reset: float) -> bool:
-    bounds = (each for each in require if isinstance(each, Bound))
-    return any(each.channel == status and each.high == reset for each in bounds)

@@ -30,10 +30,8 @@ def unsigned(plan: LabPlan) -> tuple[str, ...]:
 def _is_gone(path: Path) -> bool:
     try:
         path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False  # its reader reports why it cannot be read
+    except OSError as why:  # of any other its reader reports why it cannot be read
+        return isinstance(why, FileNotFoundError | NotADirectoryError)
     return False
 
 
