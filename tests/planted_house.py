@@ -195,7 +195,7 @@ IN_THE_HOUSE = (
         "labharness.lab.config.hazards:record_proof",
         "day > today",
         "False",
-        "tests/envelopes/test_unattended.py::test_a_proof_test_of_tomorrow_is_not_recorded",
+        "tests/envelopes/test_unattended.py::test_a_proof_test_that_cannot_be_is_one_plain_error",
         promise=35,
         detector="verdict",
     ),

@@ -132,27 +132,28 @@ def test_a_cold_tube_is_made_safe_as_ever(short_plan: LabPlan, tmp_path: Path) -
     watch(short_plan, tmp_path / "run", work)
 
 
-def hot_and_idle(lab: Lab) -> None:
-    """The room as a run has left it, its exhaust gone before the tube was cold."""
-    heat(lab, furnace_c=400.0, sulfur_c=130.0)
-    part(simulated_of(lab).plant, "relays").coils[:] = [
-        number in (ARGON_VALVE, VENT) for number in range(8)
-    ]
-    part(simulated_of(lab).plant, "argon").setpoint_sccm = INERT_SCCM
-    lose_exhaust(lab)
+@pytest.fixture
+def labs(monkeypatch: pytest.MonkeyPatch) -> list[Lab]:
+    """Each room as a run has left it, its exhaust gone before the tube was cold."""
+    found: list[Lab] = []
+
+    def left(lab: Lab) -> None:
+        found.append(lab)
+        heat(lab, furnace_c=400.0, sulfur_c=130.0)
+        part(simulated_of(lab).plant, "relays").coils[:] = [
+            number in (ARGON_VALVE, VENT) for number in range(8)
+        ]
+        part(simulated_of(lab).plant, "argon").setpoint_sccm = INERT_SCCM
+        lose_exhaust(lab)
+
+    monkeypatch.setattr(idle_line, "Lab", lab_with(left))
+    return found
 
 
 @pytest.mark.promise(43)
 def test_whoever_watches_an_idle_hot_line_is_told_what_to_do_and_people_are_called(
-    short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
+    short_plan: LabPlan, labs: list[Lab]
 ) -> None:
-    labs: list[Lab] = []
-
-    def left(lab: Lab) -> None:
-        labs.append(lab)
-        hot_and_idle(lab)
-
-    monkeypatch.setattr(idle_line, "Lab", lab_with(left))
     said = say("watch", "--for", "2", "--lab", SHORT_LINE)
     assert said.code == 0, said
     told = [each for each in said.out.splitlines() if each.startswith("ALARM: ")]
@@ -173,15 +174,8 @@ def test_whoever_watches_an_idle_hot_line_is_told_what_to_do_and_people_are_call
 
 @pytest.mark.promise(43)
 def test_who_makes_such_a_line_safe_by_hand_shuts_the_bypass_and_holds_the_argon(
-    short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
+    short_plan: LabPlan, labs: list[Lab]
 ) -> None:
-    labs: list[Lab] = []
-
-    def left(lab: Lab) -> None:
-        labs.append(lab)
-        hot_and_idle(lab)
-
-    monkeypatch.setattr(idle_line, "Lab", lab_with(left))
     done = make_safe(short_plan, "Ada", "no draught")
     assert (done["procedure"], done["unverified"]) == ("hold_inert", [])
     is_held_in_argon(labs[-1])

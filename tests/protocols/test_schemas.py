@@ -16,8 +16,9 @@ from commands import ROOT, say
 from labharness.faces.cli.schema import DOCUMENTS
 from labharness.faces.service.session_messages import messages_of
 from labharness.journal.reading import read
+from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.asyncapi import asyncapi
-from labharness.protocols.hcp.codec import BadPayload, NotHcp, decode, encode
+from labharness.protocols.hcp.codec import BadPayload, HcpMessage, NotHcp, decode, encode
 from labharness.protocols.hcp.messages import EVENT_DATA
 from labharness.protocols.hcp.schemas import KINDS, message_schemas
 from rig import EXAMPLE
@@ -110,6 +111,20 @@ def test_each_kind_of_message_and_event_has_its_sample() -> None:
 def test_a_sample_is_read_by_both(body: dict[str, Any]) -> None:
     VALIDATORS[body["type"]].validate(body)
     decode(json.dumps(body).encode())
+
+
+@pytest.mark.parametrize(("event_type", "data"), DATA.items())
+def test_each_event_is_written_and_needs_its_fields(event_type: str, data: dict[str, Any]) -> None:
+    submit = "m" if event_type == "session_created" else None
+
+    def built(fields: dict[str, Any]) -> HcpMessage:
+        about: dict[str, Any] = {"message_id": "m", "session_id": "s", "sequence": 1}
+        about |= {"timestamp": HEAD["timestamp"], "event_type": event_type, "data": fields}
+        return answers.event(**about, in_reply_to=submit)
+
+    assert decode(encode(built(data))) == built(data)
+    with pytest.raises(ValueError, match="data"):
+        built(dict(list(data.items())[1:]))
 
 
 def places(body: object, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

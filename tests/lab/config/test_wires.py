@@ -109,7 +109,3 @@ def test_what_the_wires_are_too_slow_for_is_said_with_its_numbers() -> None:
     seldom = replace(OVEN, polls={"temperature": 10.0})
     assert len([*check_wires(envelope(temperature=12.9), (seldom,), {}, FRAMES)]) == 1
     assert len([*check_wires(envelope(temperature=13.0), (seldom,), {}, FRAMES)]) == 0
-
-
-def test_a_finding_is_said_by_its_place() -> None:
-    assert str(Finding("port heat", "it is slow")) == "port heat: it is slow"

@@ -106,17 +106,6 @@ def test_risk_and_account_of_an_approver_bound_what_it_may_approve(tmp_path: Pat
     agree(where, name, "Ben", BEN, account="ben")
 
 
-def test_r5_takes_the_keys_of_two(tmp_path: Path) -> None:
-    asked = request(risk_level="R5")
-    where = folder(tmp_path, person("Ada", ADA), person("Ben", BEN))
-    name = where.ask(asked)
-    agree(where, name, "Ada", ADA)
-    agree(where, name, "Ada", ADA)
-    assert isinstance(where.verdict(name, asked), str)
-    agree(where, name, "Ben", BEN)
-    assert isinstance(where.verdict(name, asked), Approved)
-
-
 def test_anybody_may_refuse(tmp_path: Path) -> None:
     where, asked = folder(tmp_path, person("Ada", ADA)), request()
     name = where.ask(asked)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from labharness.core.clock import utc_text
 from labharness.journal.chain import record_bytes
 from labharness.protocols.hcp import answers, codec, wire
-from labharness.protocols.hcp.codec import BadPayload, HcpMessage, NotHcp, decode, encode
+from labharness.protocols.hcp.codec import BadPayload, NotHcp, decode, encode
 from labharness.protocols.hcp.messages import TaskAccepted, TaskCompleted, TaskRejected, TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from rig import HERE
@@ -279,35 +279,6 @@ def test_results_carry_outputs_artifacts_and_summary() -> None:
     assert decode(encode(failed)) == failed
     with pytest.raises(ValueError, match="'oops' is none of"):
         answers.task_failed(**IDS, session_id="s", error_code="oops", error_message="")
-
-
-EVENTS: list[tuple[str, dict[str, Any]]] = [
-    ("session_created", {"state": "PENDING", "risk_level": None, "session_token": None}),
-    ("state_changed", {"from_state": "PENDING", "to_state": "RUNNING", "reason": "accepted"}),
-    ("progress", {"stage": "awaiting_approval", "message": "a person must agree"}),
-    ("intermediate_result", {"result_type": "spectrum", "data": [1.0], "is_partial": True}),
-    ("log", {"level": "info", "message": "x", "details": None}),
-    ("warning", {"code": "session_already_closed", "message": "x"}),
-    ("error", {"code": "x", "message": "x", "recoverable": False}),
-    (
-        "checkpoint_created",
-        {"checkpoint_id": "ckpt-1", "description": "", "resumable": True, "created_at": "x"},
-    ),
-    ("session_closed", {"final_state": "ABORTED", "reason": "abort"}),
-]
-
-
-@pytest.mark.parametrize(("event_type", "data"), EVENTS)
-def test_each_event_is_written_and_needs_its_fields(event_type: str, data: dict[str, Any]) -> None:
-    submit = "msg-001" if event_type == "session_created" else None
-
-    def built(fields: dict[str, Any]) -> HcpMessage:
-        about = {**IDS, "session_id": "session-xyz", "in_reply_to": submit}
-        return answers.event(**about, event_type=event_type, sequence=1, data=fields)
-
-    assert decode(encode(built(data))) == built(data)
-    with pytest.raises(ValueError, match="data"):
-        built(dict(list(data.items())[1:]))
 
 
 def test_an_abort_needs_a_session_and_no_token_while_pending() -> None:
