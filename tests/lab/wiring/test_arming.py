@@ -1,6 +1,7 @@
 """The first command after arming is judged by what was read after ``prepare``, at any pace."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -91,48 +92,50 @@ def test_at_a_real_pace_nothing_was_read_before_prepare_either(
     run(play(), PacedLoop(FAST))
 
 
-def test_a_line_whose_instrument_falls_silent_after_prepare_is_not_armed_and_says_which(
+Ends = Callable[[Lab, Outcome], Outcome]
+
+
+@pytest.fixture
+def not_armed(
     plan: LabPlan, simulated_lab: Bench, virtual_time: VirtualTime
+) -> Callable[[Ends], str]:
+    """Return why a line is not armed if the last setting of ``prepare`` ends otherwise."""
+
+    def said(ends: Ends) -> str:
+        async def play() -> str:
+            async with simulated_lab.on(plan).opened() as lab:
+                perform = lab.line.perform
+
+                async def perform_otherwise(command: Command) -> Outcome:
+                    outcome = await perform(command)
+                    last = command.channel == "hydrogen.watchdog_ms"
+                    return ends(lab, outcome) if last else outcome
+
+                lab.line.perform = perform_otherwise  # type: ignore[method-assign] # to end it so
+                with pytest.raises(NotArmed) as why:
+                    await lab.line.arm(SAFE_TABLE)
+                assert lab.line.memory.mode is Mode.DISARMED
+                return str(why.value)
+
+        return virtual_time.run(play())
+
+    return said
+
+
+def test_a_line_whose_instrument_falls_silent_after_prepare_is_not_armed_and_says_which(
+    not_armed: Callable[[Ends], str],
 ) -> None:
-    async def play() -> str:
-        async with simulated_lab.on(plan).opened() as lab:
-            perform = lab.line.perform
+    def silent(lab: Lab, outcome: Outcome) -> Outcome:
+        cut("heat")(lab)
+        return outcome
 
-            async def perform_and_cut(command: Command) -> Outcome:
-                outcome = await perform(command)
-                if command.channel == "hydrogen.watchdog_ms":  # the last that is prepared
-                    cut("heat")(lab)
-                return outcome
-
-            lab.line.perform = perform_and_cut  # type: ignore[method-assign] # to cut in between
-            with pytest.raises(NotArmed) as why:
-                await lab.line.arm(SAFE_TABLE)
-            assert lab.line.memory.mode is Mode.DISARMED
-            return str(why.value)
-
-    assert "not read within 5 s of prepare: furnace." in virtual_time.run(play())
+    assert "not read within 5 s of prepare: furnace." in not_armed(silent)
 
 
 @pytest.mark.promise(3)
 @pytest.mark.parametrize("ending", [each for each in Ending if each is not Ending.CONFIRMED])
 def test_a_line_is_not_armed_by_a_prepare_that_nothing_shows(
-    plan: LabPlan, simulated_lab: Bench, virtual_time: VirtualTime, ending: Ending
+    not_armed: Callable[[Ends], str], ending: Ending
 ) -> None:
-    async def play() -> str:
-        async with simulated_lab.on(plan).opened() as lab:
-            perform = lab.line.perform
-
-            async def perform_unseen(command: Command) -> Outcome:
-                outcome = await perform(command)
-                if command.channel == "hydrogen.watchdog_ms":
-                    return Outcome(command, ending, None, "nobody saw it")
-                return outcome
-
-            lab.line.perform = perform_unseen  # type: ignore[method-assign] # to end it otherwise
-            with pytest.raises(NotArmed) as why:
-                await lab.line.arm(SAFE_TABLE)
-            assert lab.line.memory.mode is Mode.DISARMED
-            return str(why.value)
-
-    said = virtual_time.run(play())
+    said = not_armed(lambda _, done: Outcome(done.command, ending, None, "nobody saw it"))
     assert said == f"prepare hydrogen.watchdog_ms = 5000 {ending}: nobody saw it"
