@@ -12,7 +12,6 @@ IN_THE_ANSWER = (
         "CLASS_CM1 = 0.0",
         "tests/analysis/test_confidence_steps.py::test_a_step_is_not_read_off_the_table_as_if_every_film_knew_it",
         promise=48,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -22,7 +21,6 @@ IN_THE_ANSWER = (
         "BEAM_BEFORE, BEAM, PRUNED_LN = (16, 16, 12.0)",
         "tests/analysis/test_confidence_steps.py::test_what_is_dropped_and_merged_changes_no_answer",
         promise=48,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -44,7 +42,6 @@ IN_THE_ANSWER = (
         "tests/work/desk/test_terminal_fact.py::"
         "test_what_breaks_before_the_task_is_accepted_rejects_it[plan]",
         promise=57,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -55,7 +52,6 @@ IN_THE_ANSWER = (
         "tests/work/desk/test_terminal_fact.py::"
         "test_an_answer_that_no_message_can_hold_fails_the_task[NaN]",
         promise=57,
-        detector="verdict",
     ),
     PlantedBug(
         "abort that something breaks and nobody answers",
@@ -65,7 +61,6 @@ IN_THE_ANSWER = (
         "tests/work/desk/test_terminal_fact.py::"
         "test_an_abort_on_whose_way_something_breaks_stays_an_abort",
         promise=57,
-        detector="verdict",
     ),
     PlantedBug(
         "kelvin compared with a number of degC",
@@ -74,7 +69,6 @@ IN_THE_ANSWER = (
         "row.below",
         "tests/lab/config/test_cold.py::test_each_temperature_is_compared_in_its_own_unit",
         promise=62,
-        detector="verdict",
     ),
     PlantedBug(
         "second stop of a line driven by hand that changes nothing",
@@ -114,7 +108,6 @@ IN_THE_ANSWER = (
         "tests/work/desk/test_answer_before_cold.py::"
         "test_a_watch_that_is_broken_off_latches_the_warm_line",
         promise=62,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -125,6 +118,5 @@ IN_THE_ANSWER = (
         "tests/work/desk/test_answer_before_cold.py::"
         "test_the_answer_is_in_its_folder_before_the_line_is_watched",
         promise=62,
-        detector="verdict",
     ),
 )

@@ -25,7 +25,6 @@ AT_THE_BROKER = (
         "raise",
         PROPERTIES,
         promise=66,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -35,7 +34,6 @@ AT_THE_BROKER = (
         "False",
         FATE,
         promise=66,
-        detector="verdict",
     ),
     PlantedBug(
         "fault at one delivery that ends the service",
@@ -44,7 +42,6 @@ AT_THE_BROKER = (
         "raise",
         FAULT,
         promise=66,
-        detector="verdict",
     ),
     PlantedBug(
         "stranger without an account that is answered to the caller it names",
@@ -53,7 +50,6 @@ AT_THE_BROKER = (
         "account = account or caller_id",
         NOBODY,
         promise=67,
-        detector="verdict",
     ),
     PlantedBug(
         "right to every name that begins with an allowed one",
@@ -62,7 +58,6 @@ AT_THE_BROKER = (
         'f"^{found[0]}"',
         NAMES,
         promise=67,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -72,7 +67,6 @@ AT_THE_BROKER = (
         'rf"^{escaped(wire.word(user))}"',
         TOPICS,
         promise=67,
-        detector="verdict",
     ),
     PlantedBug(
         "span that waits for its collector",
@@ -91,7 +85,6 @@ AT_THE_BROKER = (
         "(text := str(value))",
         SPANS,
         promise=72,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -101,6 +94,5 @@ AT_THE_BROKER = (
         "task.task_family",
         SPANS,
         promise=72,
-        detector="verdict",
     ),
 )

@@ -17,7 +17,7 @@ class PlantedBug:
         wrong: What stands there instead; empty where it is only taken away.
         test: The test that must turn red.
         promise: Number of the promise that it breaks, in ``docs/reference/promises.md``.
-        detector: What notices it; the page says what each looks at.
+        detector: What notices it, mostly the verdict; the page says what each looks at.
         daily: Planted at every change; one bug of each promise is.
         dear: Planted in the long proofs only, because it takes a whole growth.
     """
@@ -28,6 +28,6 @@ class PlantedBug:
     wrong: str
     test: str
     promise: int
-    detector: str
+    detector: str = "verdict"
     daily: bool = False
     dear: bool = False

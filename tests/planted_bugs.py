@@ -71,7 +71,6 @@ PLANTED = (
         "True",
         "tests/line/test_trips.py::test_a_step_that_does_not_take_is_reported_as_it_is",
         promise=12,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -82,7 +81,6 @@ PLANTED = (
         "tests/line/test_failures.py::"
         "test_a_stopped_line_that_nothing_verifies_latches_and_keeps_out_the_next_run",
         promise=12,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -103,7 +101,6 @@ PLANTED = (
         "if False:\n    break",
         "tests/line/test_trip_response_again.py::test_the_way_down_ends_at_a_trip_that_comes_meanwhile[laser]",
         promise=15,
-        detector="verdict",
     ),
     PlantedBug(
         "another procedure sent over the one in force",
@@ -135,7 +132,6 @@ PLANTED = (
         "tests/line/test_trip_response_again.py::"
         "test_a_procedure_that_comes_back_is_verified_by_what_is_read_after_it[0.05]",
         promise=12,
-        detector="verdict",
     ),
     PlantedBug(
         "complete by several looks",
@@ -161,7 +157,6 @@ PLANTED = (
         "    found |= {each: looked[each] for each in open_steps}",
         "tests/line/test_trip_response_again.py::test_complete_is_what_one_look_shows",
         promise=12,
-        detector="verdict",
     ),
     PlantedBug(
         "predicted violation overlooked",
@@ -223,7 +218,6 @@ PLANTED = (
         "tests/lab/operate/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[emergency stop]",
         promise=14,
-        detector="verdict",
     ),
     PlantedBug(
         "what was not read taken for gone",
@@ -233,7 +227,6 @@ PLANTED = (
         "tests/lab/operate/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas not read]",
         promise=14,
-        detector="verdict",
     ),
     PlantedBug(
         "reset that asks for the first cause alone",
@@ -245,7 +238,6 @@ PLANTED = (
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known"
         "[exhaust lost after the first cause]",
         promise=14,
-        detector="verdict",
     ),
     PlantedBug(
         "reset though its cause stands",
@@ -255,7 +247,6 @@ PLANTED = (
         "tests/lab/operate/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas leak]",
         promise=14,
-        detector="verdict",
     ),
     PlantedBug(
         "unattended on instruments that hold",
@@ -275,7 +266,6 @@ PLANTED = (
         "False",
         "tests/line/test_operate_by_hand_during_a_run.py::test_after_a_stop_nothing_is_set_any_more_by_whomever[stop]",
         promise=14,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -285,7 +275,6 @@ PLANTED = (
         "self._by_hand(asked, 'stop')\nself._owner.abort(text)",
         "tests/line/test_operate_by_hand_during_a_run.py::test_a_stop_is_never_refused_for_its_words[no name]",
         promise=13,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -295,7 +284,6 @@ PLANTED = (
         "True",
         "tests/line/test_operate_by_hand_during_a_run.py::test_no_hold_leaves_the_laser_standing_on_one_spot",
         promise=12,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -306,7 +294,6 @@ PLANTED = (
         "tests/line/test_operate_by_hand_during_a_run.py::"
         "test_a_hold_asked_for_while_a_shut_tube_fills_waits_and_can_be_withdrawn",
         promise=10,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -397,7 +384,6 @@ PLANTED = (
         "True",
         "tests/line/test_procedures_fail.py::test_of_three_trips_in_any_order_the_worst_is_in_force",
         promise=15,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -456,7 +442,6 @@ PLANTED = (
         "tests/journal/test_journal_store.py::"
         "test_a_block_that_is_not_the_one_measured_is_named[twice]",
         promise=20,
-        detector="verdict",
     ),
     PlantedBug(
         "samples unpacked without a bound",
@@ -465,7 +450,6 @@ PLANTED = (
         "packed.decompress(block)",
         "tests/journal/test_journal_store.py::test_a_block_is_unpacked_up_to_a_bound",
         promise=20,
-        detector="verdict",
     ),
     PlantedBug(
         "record acknowledged before the disk has it",
@@ -504,7 +488,6 @@ PLANTED = (
         "return\nprocedure = self.memory.envelope.procedure_of[Cause.JOURNAL_LOST]",
         "tests/line/test_failures.py::test_a_journal_that_is_lost_trips_the_line",
         promise=20,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -642,7 +625,6 @@ PLANTED = (
         "tests/line/test_programs.py::"
         "test_a_value_that_was_altered_on_the_way_ends_the_upload_with_one_plain_error",
         promise=9,
-        detector="verdict",
     ),
     PlantedBug(
         "half a program left in the instrument",

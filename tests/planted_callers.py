@@ -23,7 +23,6 @@ TO_CALLERS = (
         "known(own) and not own.endswith('one_of')",
         AUDIENCE,
         promise=67,
-        detector="verdict",
     ),
     PlantedBug(
         "account of a person who works by hand, told to a caller",
@@ -32,7 +31,6 @@ TO_CALLERS = (
         "known(own) and 'by_hand' not in own",
         AUDIENCE,
         promise=67,
-        detector="verdict",
     ),
     PlantedBug(
         "text of a request that arrives as the object it travelled as",
@@ -41,7 +39,6 @@ TO_CALLERS = (
         "json.loads(data)",
         TEXT,
         promise=53,
-        detector="verdict",
     ),
     PlantedBug(
         "same key with other inputs, answered with the old task",
@@ -50,7 +47,6 @@ TO_CALLERS = (
         "canonical({'intent': payload.intent})",
         f"{KEY}[None]",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "session that is closed before its answer",
@@ -59,7 +55,6 @@ TO_CALLERS = (
         "False",
         f"{HEARD}[5]",
         promise=65,
-        detector="verdict",
     ),
     PlantedBug(
         "answer that is sent alone, and its session never closed",
@@ -68,6 +63,5 @@ TO_CALLERS = (
         "closing.seq",
         f"{HEARD}[5]",
         promise=65,
-        detector="verdict",
     ),
 )

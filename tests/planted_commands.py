@@ -13,7 +13,6 @@ OF_COMMANDS = (
         "tests/instruments/driver/test_frames_of_others.py::"
         "test_a_read_back_of_one_frame_does_not_show_the_others[second]",
         promise=42,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -38,7 +37,6 @@ OF_COMMANDS = (
         "tests/instruments/driver/test_frames_of_others.py::"
         "test_what_is_read_back_is_what_was_asked_to_within_one_step[9.0-mismatch]",
         promise=42,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -49,7 +47,6 @@ OF_COMMANDS = (
         "tests/line/test_verified_to_a_step.py::"
         "test_a_step_is_verified_within_its_resolution_and_not_beyond[9.0-False]",
         promise=12,
-        detector="verdict",
     ),
     PlantedBug(
         "permit outlives a change of an interlock's truth",
@@ -78,7 +75,6 @@ OF_COMMANDS = (
         "not row.procedure or value != value",
         "tests/line/test_active_causes.py::test_a_reading_that_is_stale_is_no_cause_and_is_told_as_not_known",
         promise=14,
-        detector="verdict",
     ),
     PlantedBug(
         "armed by a prepare that nothing shows",
@@ -88,7 +84,6 @@ OF_COMMANDS = (
         "tests/lab/wiring/test_arming.py::"
         "test_a_line_is_not_armed_by_a_prepare_that_nothing_shows[unconfirmed]",
         promise=3,
-        detector="verdict",
     ),
     PlantedBug(
         "settle time left out of what a permit takes",

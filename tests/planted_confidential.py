@@ -23,7 +23,6 @@ OF_CONFIDENTIAL_DATA = (
         "data",
         f"{KEPT}[t3]",
         promise=71,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -33,7 +32,6 @@ OF_CONFIDENTIAL_DATA = (
         "False",
         f"{KEPT}[t3]",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "request beside the journal in clear",
@@ -42,7 +40,6 @@ OF_CONFIDENTIAL_DATA = (
         "data",
         f"{KEPT}[t3]",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "results of a confidential task by value",
@@ -51,7 +48,6 @@ OF_CONFIDENTIAL_DATA = (
         "False",
         f"{KEPT}[t3]",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "reason of a rejection that quotes a confidential input",
@@ -60,7 +56,6 @@ OF_CONFIDENTIAL_DATA = (
         "True",
         HOUSE + "test_of_a_confidential_task_that_is_rejected_no_input_is_kept",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "task that is refused for its class, and kept in clear before",
@@ -69,7 +64,6 @@ OF_CONFIDENTIAL_DATA = (
         "False",
         CLI + "test_a_lab_without_a_key_refuses_confidential_data_and_keeps_none[line]",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "submission kept in clear by the house",
@@ -78,7 +72,6 @@ OF_CONFIDENTIAL_DATA = (
         "data",
         TAKEN,
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "intent of a confidential task in the journal of the house",
@@ -87,7 +80,6 @@ OF_CONFIDENTIAL_DATA = (
         "payload",
         TAKEN,
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "confidential task taken over a connection without TLS",
@@ -96,7 +88,6 @@ OF_CONFIDENTIAL_DATA = (
         "False",
         HOUSE + "test_over_a_broker_confidential_data_are_refused_that_are_no_reference",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "confidential data taken that a broker has kept",
@@ -105,7 +96,6 @@ OF_CONFIDENTIAL_DATA = (
         "True",
         HOUSE + "test_over_a_broker_confidential_data_are_refused_that_are_no_reference",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "confidential task told over a connection without TLS",
@@ -114,7 +104,6 @@ OF_CONFIDENTIAL_DATA = (
         "True",
         SERVICE + "test_what_was_taken_over_tls_is_not_told_without_it",
         promise=71,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -124,7 +113,6 @@ OF_CONFIDENTIAL_DATA = (
         "'tls'",
         SERVICE + "test_a_lab_without_tls_refuses_confidential_tasks_and_tells_nothing_of_them",
         promise=71,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -134,7 +122,6 @@ OF_CONFIDENTIAL_DATA = (
         "False",
         CLI + "test_restricted_results_are_read_by_those_alone_whom_another_person_has_approved",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "one nonce for all that a key encrypts",
@@ -143,7 +130,6 @@ OF_CONFIDENTIAL_DATA = (
         "bytes(NONCE_BYTES)",
         "tests/journal/test_journal_encryption.py::test_a_record_does_not_stand_in_the_place_of_another",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "text that may stand in the place of another",
@@ -152,7 +138,6 @@ OF_CONFIDENTIAL_DATA = (
         "next((f for w in (what, 'record 1') if (f := _decrypted(self._key, w, data))), None)",
         "tests/journal/test_journal_encryption.py::test_a_record_does_not_stand_in_the_place_of_another",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "dead letter that holds what is confidential",
@@ -161,7 +146,6 @@ OF_CONFIDENTIAL_DATA = (
         "data[:MESSAGE_BYTES_MAX]",
         "tests/faces/service/test_inbox.py::test_what_is_confidential_is_no_dead_letter_and_in_no_traceback",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "reader approved in the name of an approver, without the key",
@@ -170,7 +154,6 @@ OF_CONFIDENTIAL_DATA = (
         "(why := '')",
         CLI + "test_where_a_lab_has_approvers_one_of_them_signs_for_the_reader",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "run of a line whose key is not made",
@@ -179,7 +162,6 @@ OF_CONFIDENTIAL_DATA = (
         "None",
         f"{KEPT}[sweep]",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "sentence with a value in it, told",
@@ -188,7 +170,6 @@ OF_CONFIDENTIAL_DATA = (
         "True",
         TOLD,
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "event that no table names, told",
@@ -197,7 +178,6 @@ OF_CONFIDENTIAL_DATA = (
         "AS_IT_IS.get(kind, tuple(data))",
         TOLD,
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "event of a line that house and broker keep as it is",
@@ -206,7 +186,6 @@ OF_CONFIDENTIAL_DATA = (
         "False",
         SERVICE + "test_no_byte_of_a_confidential_growth_is_kept_in_clear",
         promise=71,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -216,7 +195,6 @@ OF_CONFIDENTIAL_DATA = (
         "outputs",
         GROWN,
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "log of a run that is confidential",
@@ -225,7 +203,6 @@ OF_CONFIDENTIAL_DATA = (
         "log",
         GROWN,
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "request for approval in clear",
@@ -234,7 +211,6 @@ OF_CONFIDENTIAL_DATA = (
         "True",
         LINE + "test_the_request_of_a_confidential_plan_is_shown_with_the_key_alone",
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "value of a trip told to its caller",
@@ -243,7 +219,6 @@ OF_CONFIDENTIAL_DATA = (
         "dict(said)",
         TRIPPED,
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "run that cannot read itself once its key is lost",
@@ -261,7 +236,6 @@ OF_CONFIDENTIAL_DATA = (
         "found",
         REFERRED,
         promise=71,
-        detector="verdict",
     ),
     PlantedBug(
         "results that go on into a lower class",
@@ -270,7 +244,6 @@ OF_CONFIDENTIAL_DATA = (
         "False",
         LINE + "test_a_confidential_run_goes_on_from_its_checkpoint_and_into_no_lower_class",
         promise=71,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -281,6 +254,5 @@ OF_CONFIDENTIAL_DATA = (
         "tests/faces/service/test_post_killed.py::"
         "test_a_caller_whose_run_can_no_longer_be_read_hears_its_end_all_the_same",
         promise=71,
-        detector="verdict",
     ),
 )

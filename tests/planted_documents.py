@@ -17,7 +17,6 @@ IN_DOCUMENTS = (
         "(resource.RLIMIT_CORE, 0)",
         READING + "test_the_system_itself_keeps_the_limits",
         promise=64,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -27,7 +26,6 @@ IN_DOCUMENTS = (
         "return",
         READING + "test_an_abort_kills_the_reader",
         promise=64,
-        detector="verdict",
     ),
     PlantedBug(
         "answer of a reader without a bound",
@@ -36,7 +34,6 @@ IN_DOCUMENTS = (
         "len(out) > 1000 * ANSWER_BYTES_MAX",
         READING + "test_an_answer_without_end_is_cut",
         promise=64,
-        detector="verdict",
     ),
     PlantedBug(
         "page that is parsed however deep it nests",
@@ -45,7 +42,6 @@ IN_DOCUMENTS = (
         "pass",
         READING + "test_a_document_that_cannot_be_read_is_refused_with_its_reason",
         promise=64,
-        detector="verdict",
     ),
     PlantedBug(
         "link that leads out of the folder of documents",
@@ -54,7 +50,6 @@ IN_DOCUMENTS = (
         "path",
         SOURCES + "test_a_file_is_read_below_its_folder_and_a_link_out_of_it_is_not",
         promise=64,
-        detector="verdict",
     ),
     PlantedBug(
         "document fetched from a private address",
@@ -63,7 +58,6 @@ IN_DOCUMENTS = (
         "not any(allowed) and not any(_is_public(each) for each in addresses)",
         SOURCES + "test_a_private_address_is_not_asked_unless_its_origin_is_named_exactly",
         promise=64,
-        detector="verdict",
     ),
     PlantedBug(
         "redirect that is followed anywhere",
@@ -72,7 +66,6 @@ IN_DOCUMENTS = (
         "origin is None",
         SOURCES + "test_a_redirect_is_judged_like_a_first_address",
         promise=64,
-        detector="verdict",
     ),
     PlantedBug(
         "artifact of a run of another caller",
@@ -81,7 +74,6 @@ IN_DOCUMENTS = (
         "held if below else ''",
         SOURCES + "test_an_artifact_is_read_by_the_caller_of_its_run_alone",
         promise=64,
-        detector="verdict",
     ),
     PlantedBug(
         "run that its house took with it taken for one that goes on",
@@ -91,7 +83,6 @@ IN_DOCUMENTS = (
         "tests/lab/house/test_desk_work.py::"
         "test_a_run_that_its_house_took_with_it_has_failed_and_may_be_tried_again",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "task without instruments that waits for the line owner",
@@ -100,7 +91,6 @@ IN_DOCUMENTS = (
         "self._owner",
         "tests/lab/house/test_desk_work.py::test_a_task_is_completed_while_the_line_owner_is_away",
         promise=64,
-        detector="verdict",
     ),
     PlantedBug(
         "task without a line that is accepted unseen",
@@ -109,7 +99,6 @@ IN_DOCUMENTS = (
         "False",
         RUNS + "test_what_may_not_be_asked_is_rejected_with_its_reason_and_a_terminal_fact",
         promise=64,
-        detector="verdict",
     ),
     PlantedBug(
         "reader of documents at the priority of the guard",
@@ -118,7 +107,6 @@ IN_DOCUMENTS = (
         "pass",
         READING + "test_the_system_itself_keeps_the_limits",
         promise=64,
-        detector="verdict",
     ),
     PlantedBug(
         "document that is too large called damaged",
@@ -127,6 +115,5 @@ IN_DOCUMENTS = (
         "break",
         READING + "test_a_bound_that_the_reader_of_pdf_calls_damage_is_told_as_a_bound",
         promise=64,
-        detector="verdict",
     ),
 )

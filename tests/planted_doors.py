@@ -16,7 +16,6 @@ AT_THE_OTHER_DOORS = (
         "task is None",
         PAGES + "test_anybody_else_and_anything_else_is_refused",
         promise=74,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -26,7 +25,6 @@ AT_THE_OTHER_DOORS = (
         "bool(account)",
         PAGES + "test_anybody_else_and_anything_else_is_refused",
         promise=74,
-        detector="verdict",
     ),
     PlantedBug(
         "account that names the broker it is vouched for by",
@@ -35,7 +33,6 @@ AT_THE_OTHER_DOORS = (
         "account",
         PAGES + "test_no_account_has_another_broker_asked",
         promise=74,
-        detector="verdict",
     ),
     PlantedBug(
         "last byte of a range left out",
@@ -44,7 +41,6 @@ AT_THE_OTHER_DOORS = (
         "min(int(last), size)",
         PAGES + "test_a_range_is_answered_as_rfc_9110_says",
         promise=74,
-        detector="verdict",
     ),
     PlantedBug(
         "part of another version than the one asked for",
@@ -53,7 +49,6 @@ AT_THE_OTHER_DOORS = (
         "match is None",
         PAGES + "test_a_range_is_answered_as_rfc_9110_says",
         promise=74,
-        detector="verdict",
     ),
     PlantedBug(
         "part without the checksum of its artifact",
@@ -62,7 +57,6 @@ AT_THE_OTHER_DOORS = (
         "headers.pop('ETag') and end - first < size",
         PAGES + "test_a_range_is_answered_as_rfc_9110_says",
         promise=74,
-        detector="verdict",
     ),
     PlantedBug(
         "artifact handed out over HTTP that nobody logs",
@@ -71,7 +65,6 @@ AT_THE_OTHER_DOORS = (
         "pass",
         PAGES + "test_its_caller_gets_an_artifact_with_its_checksum",
         promise=70,
-        detector="verdict",
     ),
     PlantedBug(
         "page of a browser that is let in",
@@ -80,7 +73,6 @@ AT_THE_OTHER_DOORS = (
         "not hmac.compare_digest(stated, self._secret.encode())",
         SOCKETS + "test_the_address_is_a_secret_of_the_account_and_no_browser_uses_it",
         promise=74,
-        detector="verdict",
     ),
     PlantedBug(
         "address of a service that every account may read",
@@ -89,7 +81,6 @@ AT_THE_OTHER_DOORS = (
         "0o644",
         SOCKETS + "test_the_address_is_a_secret_of_the_account_and_no_browser_uses_it",
         promise=74,
-        detector="verdict",
     ),
     PlantedBug(
         "older connection of a caller that takes the newer one with it",
@@ -98,7 +89,6 @@ AT_THE_OTHER_DOORS = (
         "caller_id in self._connected",
         SOCKETS + "test_the_newest_connection_of_a_caller_outlives_the_older_ones",
         promise=74,
-        detector="verdict",
     ),
     PlantedBug(
         "frame that cannot be read and is not answered",
@@ -108,6 +98,5 @@ AT_THE_OTHER_DOORS = (
         "tests/faces/service/test_inbox.py::"
         "test_a_frame_that_cannot_be_read_is_answered_on_its_own_connection",
         promise=74,
-        detector="verdict",
     ),
 )

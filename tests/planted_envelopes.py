@@ -46,7 +46,6 @@ IN_THE_ENVELOPES = (
         "tests/faces/cli/test_by_hand_dangers.py::"
         "test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes[3.0-short]",
         promise=10,
-        detector="verdict",
     ),
     PlantedBug(
         "range of a rate open at one end",
@@ -56,7 +55,6 @@ IN_THE_ENVELOPES = (
         f"{NUMBERS}test_a_command_is_refused_for_each_single_thing_that_forbids_it"
         "[sulfur.setpoint = 240, 13]",
         promise=10,
-        detector="verdict",
     ),
     PlantedBug(
         "person asked to open the enclosure of a laser that is on",
@@ -66,7 +64,6 @@ IN_THE_ENVELOPES = (
         "tests/envelopes/test_opening.py::test_no_sample_is_put_under_a_laser_that_is_on_"
         "and_while_it_is_put_there_it_stays_off",
         promise=9,
-        detector="verdict",
     ),
     PlantedBug(
         "hydrogen in the room found ten times too late",
@@ -76,7 +73,6 @@ IN_THE_ENVELOPES = (
         f"{NUMBERS}test_each_single_thing_that_must_trip_does_and_what_is_usual_does_not"
         "[close_all_valves_and_alert 2]",
         promise=11,
-        detector="verdict",
     ),
     PlantedBug(
         "change of two rows at once",
@@ -85,7 +81,6 @@ IN_THE_ENVELOPES = (
         "False",
         "tests/lab/config/test_envelope_patch.py::test_a_change_that_names_two_rows_is_an_error",
         promise=9,
-        detector="verdict",
     ),
     PlantedBug(
         "change that changes nothing",
@@ -95,7 +90,6 @@ IN_THE_ENVELOPES = (
         "tests/lab/config/test_envelope_patch.py::"
         "test_a_change_that_is_not_exactly_one_is_an_error_that_names_it[nothing changed]",
         promise=9,
-        detector="verdict",
     ),
     PlantedBug(
         "base of an envelope edited unseen",
@@ -105,7 +99,6 @@ IN_THE_ENVELOPES = (
         "tests/lab/config/test_envelope_patch.py::"
         "test_the_envelope_digest_covers_the_changes_and_what_they_are_made_of",
         promise=9,
-        detector="verdict",
     ),
     PlantedBug(
         "limit of a maker stated against another room",
@@ -132,7 +125,6 @@ IN_THE_ENVELOPES = (
         "not track.fresh(now) or True",
         f"{AMBIENT}test_a_line_is_not_armed_by_the_pressure_of_another_room[1600]",
         promise=11,
-        detector="verdict",
     ),
     PlantedBug(
         "room that nobody knows taken for sea level",
@@ -141,7 +133,6 @@ IN_THE_ENVELOPES = (
         "",
         f"{AMBIENT}test_a_line_whose_room_nobody_knows_is_not_armed",
         promise=11,
-        detector="verdict",
     ),
     PlantedBug(
         "pressure that does not say which one it is",
@@ -150,7 +141,6 @@ IN_THE_ENVELOPES = (
         "False",
         f"{AMBIENT}test_a_pressure_says_which_one_it_is[no unit]",
         promise=11,
-        detector="verdict",
     ),
     PlantedBug(
         "tube filled to the pressure at sea level by plan",
@@ -159,7 +149,6 @@ IN_THE_ENVELOPES = (
         "760.0",
         f"{AMBIENT}test_a_growth_comes_to_its_end_in_its_own_room[3600]",
         promise=10,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -169,7 +158,6 @@ IN_THE_ENVELOPES = (
         "found_s = 1000",
         "tests/faces/cli/test_rules_told.py::test_the_page_holds_the_rules_of_the_shipped_line_word_for_word",
         promise=47,
-        detector="verdict",
     ),
     PlantedBug(
         "a condition that nothing meets",
@@ -180,6 +168,5 @@ IN_THE_ENVELOPES = (
         "test_a_bad_lab_file_exits_64_and_names_what_is_wrong_and_what_is_allowed"
         "[a contact that is asked for what it never shows]",
         promise=47,
-        detector="verdict",
     ),
 )

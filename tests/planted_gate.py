@@ -12,7 +12,6 @@ IN_THE_GATE = (
         "False",
         "tests/safety/kernel/test_kernel.py::test_a_limit_is_exact_to_the_last_bit",
         promise=9,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -22,7 +21,6 @@ IN_THE_GATE = (
         "False",
         "tests/safety/kernel/test_kernel.py::test_a_reading_outside_its_bounds_trips_in_every_mode",
         promise=11,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -32,7 +30,6 @@ IN_THE_GATE = (
         "not bound.low <= track.value <= bound.high",
         "tests/safety/kernel/test_kernel.py::test_a_reading_counts_up_to_its_bound_exactly",
         promise=9,
-        detector="verdict",
     ),
     PlantedBug(
         "a command that takes away what heat needs confirmed, and then tripped",
@@ -42,7 +39,6 @@ IN_THE_GATE = (
         "tests/safety/kernel/test_kernel_plausible.py::"
         "test_a_command_is_refused_just_where_its_confirmed_value_would_trip",
         promise=10,
-        detector="verdict",
     ),
     PlantedBug(
         "a value confirmed whose own reading then trips",
@@ -52,7 +48,6 @@ IN_THE_GATE = (
         "tests/safety/kernel/test_kernel_plausible.py::"
         "test_a_value_is_refused_just_where_its_own_reading_would_trip[argon.flow]",
         promise=11,
-        detector="verdict",
     ),
     PlantedBug(
         "setpoint left over from before that trips as soon as the line is armed",
@@ -62,7 +57,6 @@ IN_THE_GATE = (
         "tests/work/desk/test_what_stands.py::"
         "test_a_setpoint_left_over_is_refused_before_approval_and_never_trips",
         promise=9,
-        detector="verdict",
     ),
     PlantedBug(
         "plan approved that heats a controller in manual",
@@ -72,7 +66,6 @@ IN_THE_GATE = (
         "tests/work/desk/test_what_stands.py::"
         "test_a_controller_that_stays_in_manual_is_refused_before_approval_with_the_cure",
         promise=9,
-        detector="verdict",
     ),
     PlantedBug(
         "what a setpoint moves forgotten",
@@ -82,7 +75,6 @@ IN_THE_GATE = (
         "tests/lab/config/test_follows.py::"
         "test_gas_is_not_taken_from_under_heat_on_any_shipped_lab",
         promise=10,
-        detector="verdict",
     ),
     PlantedBug(
         "purge by timer instead of flow",
@@ -113,7 +105,6 @@ IN_THE_GATE = (
         "tests/safety/kernel/test_kernel_proofs.py::"
         "test_a_shut_tube_that_fills_by_itself_takes_back_an_earlier_pass",
         promise=10,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -124,7 +115,6 @@ IN_THE_GATE = (
         "tests/safety/kernel/test_kernel_proofs.py::"
         "test_gas_that_the_line_lets_in_never_takes_back_a_pass_in_whatever_order_it_is_read",
         promise=10,
-        detector="verdict",
     ),
     PlantedBug(
         "a value judged as it was asked, not as it goes out",
@@ -134,7 +124,6 @@ IN_THE_GATE = (
         "tests/line/test_encoded_values.py::"
         "test_a_voltage_between_two_steps_is_judged_as_the_step_that_is_sent",
         promise=9,
-        detector="verdict",
     ),
     PlantedBug(
         "a real number written with its words the other way round",
@@ -154,7 +143,6 @@ IN_THE_GATE = (
         "tests/line/test_monitor.py::"
         "test_no_reading_counts_while_a_proof_of_the_settings_is_refused",
         promise=11,
-        detector="verdict",
     ),
     PlantedBug(
         "a unit that is changed in a run overlooked",
@@ -164,7 +152,6 @@ IN_THE_GATE = (
         "tests/line/test_set_otherwise.py::"
         "test_a_unit_that_is_changed_in_a_run_is_found_within_a_minute_and_ends_it",
         promise=11,
-        detector="verdict",
     ),
     PlantedBug(
         "settings not asked with the identity",
@@ -175,7 +162,6 @@ IN_THE_GATE = (
         "test_a_unit_that_is_not_the_rows_is_found_before_anything_is_read"
         "[argon-flow_unit-SLPM-argon.flow]",
         promise=11,
-        detector="verdict",
     ),
     PlantedBug(
         "a spoilt reading told as a number",
@@ -185,7 +171,6 @@ IN_THE_GATE = (
         "tests/line/test_spoilt_readings.py::"
         "test_a_spoilt_reading_is_told_and_is_no_number[furnace.temperature]",
         promise=11,
-        detector="verdict",
     ),
     PlantedBug(
         "a reply whose own checksum is wrong taken",
@@ -223,7 +208,6 @@ IN_THE_GATE = (
         "False",
         "tests/safety/kernel/test_kernel.py::test_an_interlock_holds_at_its_bound_and_not_below",
         promise=10,
-        detector="verdict",
     ),
     PlantedBug(
         "dead bus not noticed",
@@ -232,7 +216,6 @@ IN_THE_GATE = (
         "False",
         "tests/safety/kernel/test_kernel.py::test_silence_trips_where_the_line_is_live_and_the_watch_says_so",
         promise=11,
-        detector="verdict",
     ),
     PlantedBug(
         "tube filled with what no meter saw taken for purged",
@@ -242,7 +225,6 @@ IN_THE_GATE = (
         "tests/safety/kernel/test_kernel_proofs.py::"
         "test_a_fill_that_no_meter_saw_is_no_backfill_and_takes_back_what_was_proven_of_air[340.0-0]",
         promise=10,
-        detector="verdict",
     ),
     PlantedBug(
         "one odd low reading taken for a vacuum",
@@ -251,7 +233,6 @@ IN_THE_GATE = (
         "pressure",
         "tests/safety/kernel/test_kernel_proofs.py::test_one_odd_low_reading_is_no_vacuum_and_two_are_one",
         promise=10,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -261,7 +242,6 @@ IN_THE_GATE = (
         "map(state.holds, self.tracks[state.channel].unconfirmed)",
         "tests/safety/kernel/test_kernel_states.py::test_a_procedure_gives_way_while_its_state_was_heard_last",
         promise=10,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -272,7 +252,6 @@ IN_THE_GATE = (
         "False and all(map(row.unless.holds, self.tracks[row.unless.channel].possible()))",
         "tests/safety/kernel/test_kernel_states.py::test_a_state_that_another_reading_belies_is_not_believed",
         promise=10,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -283,7 +262,6 @@ IN_THE_GATE = (
         "tests/safety/kernel/test_kernel_proofs.py::"
         "test_inert_gas_that_went_to_the_pump_explains_no_rise_after_it",
         promise=10,
-        detector="verdict",
     ),
     PlantedBug(
         "forbidden state overlooked",
@@ -292,7 +270,6 @@ IN_THE_GATE = (
         "None",
         "tests/safety/kernel/test_kernel_states.py::test_a_ramp_through_a_forbidden_band_is_refused",
         promise=10,
-        detector="verdict",
     ),
     PlantedBug(
         "vent opened on a vacuum",
@@ -301,7 +278,6 @@ IN_THE_GATE = (
         'guards = ["box.pump"]',
         "tests/envelopes/test_model.py::test_no_hazard_of_the_tube_is_reachable",
         promise=10,
-        detector="verdict",
     ),
     PlantedBug(
         "any reply taken for the last one",
@@ -311,7 +287,6 @@ IN_THE_GATE = (
         "tests/line/test_line_poll.py::"
         "test_a_reply_that_is_the_same_as_the_last_counts_again_and_any_other_is_decoded",
         promise=11,
-        detector="verdict",
     ),
     PlantedBug(
         "heartbeats that go on without the tick",
@@ -340,7 +315,6 @@ IN_THE_GATE = (
         "False",
         "tests/safety/kernel/test_kernel_states.py::test_commands_at_the_limits_are_never_clipped",
         promise=9,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -351,7 +325,6 @@ IN_THE_GATE = (
         "tests/safety/kernel/test_kernel_plausible.py::"
         "test_a_stuck_sensor_is_found_within_its_time_wherever_it_began_to_stick",
         promise=11,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -369,7 +342,6 @@ IN_THE_GATE = (
         "Mode.DISARMED, Mode.TRIPPED}), Mode.TRIPPED: frozenset({Mode.DISARMED, Mode.RUNNING})}",
         "tests/safety/kernel/test_kernel.py::test_the_table_of_modes_is_this_one",
         promise=14,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -390,7 +362,6 @@ IN_THE_GATE = (
         "tests/line/test_guarded_line.py::"
         "test_a_latch_that_cannot_be_read_keeps_nobody_from_making_safe[latch.json]",
         promise=12,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -412,7 +383,6 @@ IN_THE_GATE = (
         "            await lab.line.next_tick()",
         "tests/faces/cli/test_two_terminals.py::test_who_only_watches_a_line_keeps_nobody_from_making_it_safe",
         promise=12,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -423,7 +393,6 @@ IN_THE_GATE = (
         "tests/lab/operate/test_line_taken.py::"
         "test_safe_waits_for_who_only_looks_says_so_and_makes_the_line_safe",
         promise=12,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -434,7 +403,6 @@ IN_THE_GATE = (
         "tests/lab/operate/test_safe_before_arming.py::"
         "test_a_run_that_waits_for_an_approval_is_ended_latched_and_told",
         promise=14,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -454,7 +422,6 @@ IN_THE_GATE = (
         'require = [{ channel = "box.vent", at_least = 0 }]',
         "tests/faces/cli/test_by_hand_dangers.py::test_a_shut_tube_is_not_filled_with_nitrogen[shipped]",
         promise=10,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -465,7 +432,6 @@ IN_THE_GATE = (
         "",
         "tests/faces/cli/test_by_hand_dangers.py::test_the_vent_is_not_shut_while_nitrogen_comes_in",
         promise=10,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -485,7 +451,6 @@ IN_THE_GATE = (
         'expects = { channel = "argon.setpoint", at_least = 0 }',
         "tests/faces/cli/test_by_hand_dangers.py::test_a_trickle_of_argon_into_a_shut_tube_trips[4.0-shipped]",
         promise=10,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -495,7 +460,6 @@ IN_THE_GATE = (
         '{ channel = "hydrogen.watchdog_ms", at_least = 0 },',
         "tests/faces/cli/test_by_hand_dangers.py::test_hydrogen_takes_the_watchdog_of_its_controller",
         promise=10,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(

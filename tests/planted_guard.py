@@ -12,7 +12,6 @@ IN_THE_GUARD = (
         "()",
         "tests/lab/doctor/test_doctor_ports.py::test_a_guard_that_tries_in_vain_is_found_by_port_and_since_when_until_it_has_made_safe",
         promise=46,
-        detector="verdict",
     ),
     PlantedBug(
         "an echo taken for an answer",
@@ -30,7 +29,6 @@ IN_THE_GUARD = (
         "self.core.latched = True",
         "tests/safety/guard/test_guard_shell.py::test_a_trip_writes_its_bytes_before_its_latch",
         promise=14,
-        detector="verdict",
     ),
     PlantedBug(
         "read set too wide",
@@ -59,7 +57,6 @@ IN_THE_GUARD = (
         "self.epoch += 0",
         "tests/safety/guard/test_guard_core.py::test_whatever_moves_the_epoch_voids_every_permit",
         promise=5,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -147,7 +144,6 @@ IN_THE_GUARD = (
         "fields.null(name)",
         "tests/safety/guard/test_guard_fields.py::test_a_request_is_held_to_its_bounds",
         promise=4,
-        detector="verdict",
     ),
     PlantedBug(
         "time to settle of an armed request without a bound",
@@ -158,7 +154,6 @@ IN_THE_GUARD = (
         "transaction transaction?, obeyed raw')",
         "tests/safety/guard/test_guard_fields.py::test_a_request_is_held_to_its_bounds",
         promise=4,
-        detector="verdict",
     ),
     PlantedBug(
         "field of a message that nobody knows passed over",
@@ -167,7 +162,6 @@ IN_THE_GUARD = (
         "",
         "tests/safety/guard/test_guard_fields.py::test_a_request_is_held_to_its_bounds",
         promise=4,
-        detector="verdict",
     ),
     PlantedBug(
         "safe table not sent after a crash",
@@ -186,7 +180,6 @@ IN_THE_GUARD = (
         "False",
         "tests/safety/guard/test_guard_leaves.py::test_a_guard_that_is_told_to_stop_is_not_armed_any_more[15]",
         promise=3,
-        detector="verdict",
     ),
     PlantedBug(
         "armed line left by its guard",
@@ -248,7 +241,6 @@ IN_THE_GUARD = (
         "tests/safety/guard/test_guard_core.py::"
         "test_whatever_is_lost_or_refused_on_the_way_all_is_off_when_nothing_is_left_to_do",
         promise=12,
-        detector="verdict",
     ),
     PlantedBug(
         "procedure of a driver that does not say what obedience is",
@@ -258,7 +250,6 @@ IN_THE_GUARD = (
         "tests/line/test_procedures_fail.py::"
         "test_a_driver_that_does_not_say_what_obedience_is_is_in_no_procedure",
         promise=12,
-        detector="verdict",
     ),
     PlantedBug(
         "unanswered safe frame not sent again",
@@ -376,7 +367,6 @@ IN_THE_GUARD = (
         "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
         "[ramp: replace latch.json 1: dies before]",
         promise=16,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -386,7 +376,6 @@ IN_THE_GUARD = (
         "",
         "tests/safety/guard/test_latch_lost.py::test_a_mark_stays_for_as_long_as_it_stands_for_a_latch",
         promise=14,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -404,7 +393,6 @@ IN_THE_GUARD = (
         "        self._ports.clear()",
         "tests/safety/guard/test_guard_process.py::test_a_mark_that_does_not_go_neither_holds_up_nor_ends_the_guard",
         promise=12,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -481,7 +469,6 @@ IN_THE_GUARD = (
         "tests/line/test_guarded_line.py::"
         "test_an_adapter_that_is_pulled_out_keeps_no_other_port_from_being_made_safe",
         promise=12,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -514,7 +501,6 @@ IN_THE_GUARD = (
         "tests/line/test_guarded_line.py::"
         "test_a_line_that_nobody_owns_is_made_safe_through_a_guard_of_its_own[quick]",
         promise=12,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(

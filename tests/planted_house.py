@@ -13,7 +13,6 @@ IN_THE_HOUSE = (
         "tests/lab/wiring/test_approval_log.py::"
         "test_what_was_said_of_an_earlier_request_does_not_count_for_a_later_one",
         promise=24,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -24,7 +23,6 @@ IN_THE_HOUSE = (
         "tests/lab/wiring/test_approval_log.py::"
         "test_a_log_that_is_not_as_it_was_written_lets_nothing_begin[use gone]",
         promise=24,
-        detector="verdict",
     ),
     PlantedBug(
         "run begun before the use of its agreement is kept",
@@ -34,7 +32,6 @@ IN_THE_HOUSE = (
         "tests/lab/wiring/test_approval_log.py::"
         "test_no_run_begins_before_the_use_of_its_agreement_is_on_the_disk",
         promise=24,
-        detector="verdict",
     ),
     PlantedBug(
         "agreement that comes back with its state directory",
@@ -45,7 +42,6 @@ IN_THE_HOUSE = (
         "test_a_state_directory_that_comes_back_whole_makes_no_used_agreement_count"
         "[before it is asked for]",
         promise=24,
-        detector="verdict",
     ),
     PlantedBug(
         "agreement that comes back while its run waits",
@@ -56,7 +52,6 @@ IN_THE_HOUSE = (
         "test_a_state_directory_that_comes_back_whole_makes_no_used_agreement_count"
         "[while it waits]",
         promise=24,
-        detector="verdict",
     ),
     PlantedBug(
         "run whose journal does not say what it has used",
@@ -66,7 +61,6 @@ IN_THE_HOUSE = (
         "tests/lab/wiring/test_approval_log.py::"
         "test_files_that_come_back_from_a_backup_let_no_second_run_begin[state directory]",
         promise=24,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -76,7 +70,6 @@ IN_THE_HOUSE = (
         "one.digest[:40] == digest[:40]",
         "tests/lab/wiring/test_approvals.py::test_a_decision_for_another_digest_is_not_counted[digest-last]",
         promise=24,
-        detector="verdict",
     ),
     PlantedBug(
         "digest believed as the file has it",
@@ -85,7 +78,6 @@ IN_THE_HOUSE = (
         "agreed[0].digest if agreed else ''",
         "tests/lab/wiring/test_approvals.py::test_a_decision_for_another_digest_is_not_counted[digest-first]",
         promise=24,
-        detector="verdict",
     ),
     PlantedBug(
         "own plan agreed to in letters that look alike",
@@ -95,7 +87,6 @@ IN_THE_HOUSE = (
         "tests/core/vocabulary/test_persons.py::"
         "test_nobody_agrees_to_the_own_plan_under_a_name_that_looks_like_the_own",
         promise=24,
-        detector="verdict",
     ),
     PlantedBug(
         "own plan agreed to in a compatibility form",
@@ -104,7 +95,6 @@ IN_THE_HOUSE = (
         '"""NFC"""',
         "tests/core/vocabulary/test_persons.py::test_names_that_a_reader_takes_for_one_are_one",
         promise=24,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -115,7 +105,6 @@ IN_THE_HOUSE = (
         "tests/core/vocabulary/test_persons.py::"
         "test_whoever_answers_for_something_does_so_under_a_name_that_cannot_mislead",
         promise=24,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -125,7 +114,6 @@ IN_THE_HOUSE = (
         "False",
         "tests/core/vocabulary/test_persons.py::test_a_name_that_misleads_is_refused_in_one_sentence",
         promise=24,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -147,7 +135,6 @@ IN_THE_HOUSE = (
         "tests/envelopes/test_unattended.py::"
         "test_simulated_hardware_is_never_overdue_and_stands_before_no_real_port",
         promise=35,
-        detector="verdict",
     ),
     PlantedBug(
         "line owner that leaves taken for one that is up",
@@ -157,7 +144,6 @@ IN_THE_HOUSE = (
         "tests/lab/house/test_up_and_down.py::"
         "test_who_brings_a_lab_up_has_a_line_owner_that_stays_or_is_told_why_not",
         promise=75,
-        detector="verdict",
     ),
     PlantedBug(
         "task that waits for a line owner that leaves",
@@ -167,7 +153,6 @@ IN_THE_HOUSE = (
         "tests/lab/house/test_house_queue.py::"
         "test_a_task_that_waits_while_no_line_owner_takes_it_says_so[after]",
         promise=75,
-        detector="verdict",
     ),
     PlantedBug(
         "two served labs with one state",
@@ -177,7 +162,6 @@ IN_THE_HOUSE = (
         "tests/instruments/simulation/test_served_file.py::"
         "test_two_served_labs_of_one_lab_file_share_no_latch_and_no_door[]",
         promise=36,
-        detector="verdict",
     ),
     PlantedBug(
         "time passes while a person is asked",
@@ -197,7 +181,6 @@ IN_THE_HOUSE = (
         "False",
         "tests/envelopes/test_unattended.py::test_a_proof_test_that_cannot_be_is_one_plain_error",
         promise=35,
-        detector="verdict",
     ),
     PlantedBug(
         "exhaust lost over a hot tube taken for nothing",
@@ -262,7 +245,6 @@ IN_THE_HOUSE = (
         'require = [{ channel = "hydrogen.setpoint_active", at_most = 200 }]',
         "tests/envelopes/test_hydrogen_sulfide.py::test_sulfur_is_not_heated_under_more_hydrogen_than_that",
         promise=45,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -293,7 +275,6 @@ IN_THE_HOUSE = (
         "tests/lab/house/test_house_queue.py::"
         "test_a_run_is_asked_in_the_name_of_the_person_who_asks",
         promise=75,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -304,7 +285,6 @@ IN_THE_HOUSE = (
         "tests/work/task/test_task_following.py::"
         "test_a_task_waits_for_a_manual_step_until_a_person_has_confirmed_it",
         promise=75,
-        detector="verdict",
     ),
     PlantedBug(
         "name of a person that the line owner leaves out",
@@ -314,7 +294,6 @@ IN_THE_HOUSE = (
         "tests/lab/house/test_manual_steps.py::"
         "test_a_manual_step_waits_for_a_person_who_confirms_it_from_any_terminal",
         promise=75,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -324,7 +303,6 @@ IN_THE_HOUSE = (
         "not waits",
         "tests/lab/wiring/test_remote_operator.py::test_a_word_for_one_step_confirms_no_later_one",
         promise=75,
-        detector="verdict",
     ),
     PlantedBug(
         "step confirmed on a line that has tripped",
@@ -334,7 +312,6 @@ IN_THE_HOUSE = (
         "tests/lab/wiring/test_remote_operator.py::"
         "test_nothing_is_confirmed_on_a_line_that_is_held_or_has_tripped",
         promise=75,
-        detector="verdict",
     ),
     PlantedBug(
         "step that is done although the line tripped",
@@ -344,7 +321,6 @@ IN_THE_HOUSE = (
         "tests/lab/wiring/test_remote_operator.py::"
         "test_a_step_that_is_confirmed_as_the_line_trips_is_not_done",
         promise=75,
-        detector="verdict",
     ),
     PlantedBug(
         "request that a hold ends",
@@ -354,7 +330,6 @@ IN_THE_HOUSE = (
         "tests/work/task/test_task_following.py::"
         "test_a_task_waits_for_a_manual_step_until_a_person_has_confirmed_it",
         promise=75,
-        detector="verdict",
     ),
     PlantedBug(
         "second step that nobody is called for",
@@ -364,7 +339,6 @@ IN_THE_HOUSE = (
         "tests/lab/house/test_house_queue.py::"
         "test_persons_are_called_for_each_manual_step_and_again_by_a_new_house",
         promise=75,
-        detector="verdict",
     ),
     PlantedBug(
         "step that a second person confirms again",
@@ -374,6 +348,5 @@ IN_THE_HOUSE = (
         "tests/lab/wiring/test_remote_operator.py::"
         "test_a_step_waits_for_a_person_and_is_confirmed_once",
         promise=75,
-        detector="verdict",
     ),
 )

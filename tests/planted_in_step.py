@@ -27,7 +27,6 @@ IN_STEP = (
         "tests/drivers/test_kinds_of_others.py::"
         "test_no_answer_to_another_question_is_believed[keithley_2400]",
         promise=76,
-        detector="verdict",
     ),
     PlantedBug(
         "step learnt before it was quiet",
@@ -130,6 +129,5 @@ IN_STEP = (
         "tests/drivers/test_kinds_of_others.py::"
         "test_no_answer_to_another_question_is_believed[cobolt_laser]",
         promise=76,
-        detector="verdict",
     ),
 )

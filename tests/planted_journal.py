@@ -13,7 +13,6 @@ IN_THE_JOURNAL = (
         "tests/journal/test_journal_tampered.py::"
         "test_records_before_the_damage_are_read_and_those_behind_it_are_counted[a_missing_row-groups]",
         promise=59,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -24,7 +23,6 @@ IN_THE_JOURNAL = (
         "tests/journal/test_journal_tampered.py::"
         "test_whichever_page_is_lost_what_is_read_is_a_beginning[groups]",
         promise=59,
-        detector="verdict",
     ),
     PlantedBug(
         "damaged journal not kept",
@@ -34,7 +32,6 @@ IN_THE_JOURNAL = (
         "tests/journal/test_journal_tampered.py::"
         "test_a_salvaged_journal_goes_on_and_the_damaged_file_is_kept[groups]",
         promise=59,
-        detector="verdict",
     ),
     PlantedBug(
         "house salvages without being asked",
@@ -44,7 +41,6 @@ IN_THE_JOURNAL = (
         "tests/work/task/test_task_house.py::"
         "test_a_damaged_house_opens_to_its_beginning_only_where_the_loss_is_agreed_to",
         promise=59,
-        detector="verdict",
     ),
     PlantedBug(
         "head that anybody may sign",
@@ -54,7 +50,6 @@ IN_THE_JOURNAL = (
         "tests/journal/test_journal_tampered.py::"
         "test_a_head_that_the_lab_did_not_sign_counts_for_nothing[change0]",
         promise=59,
-        detector="verdict",
     ),
     PlantedBug(
         "cut tail overlooked",
@@ -64,7 +59,6 @@ IN_THE_JOURNAL = (
         "tests/journal/test_journal_tampered.py::"
         "test_a_cut_tail_is_found_and_without_a_head_nobody_can_tell",
         promise=59,
-        detector="verdict",
     ),
     PlantedBug(
         "records added behind the end",
@@ -74,7 +68,6 @@ IN_THE_JOURNAL = (
         "tests/journal/test_journal_tampered.py::"
         "test_what_is_added_behind_the_end_is_found_and_a_continued_journal_has_no_end",
         promise=59,
-        detector="verdict",
     ),
     PlantedBug(
         "facts about the process that anybody may change",
@@ -84,7 +77,6 @@ IN_THE_JOURNAL = (
         "tests/journal/test_journal_tampered.py::"
         "test_a_change_of_the_facts_about_the_process_is_found",
         promise=59,
-        detector="verdict",
     ),
     PlantedBug(
         "tampered file taken for whole",
@@ -93,7 +85,6 @@ IN_THE_JOURNAL = (
         "False",
         "tests/journal/test_journal_tampered.py::test_tamperings_of_the_file_are_found",
         promise=59,
-        detector="verdict",
     ),
     PlantedBug(
         "durable before its commit",
@@ -123,7 +114,6 @@ IN_THE_JOURNAL = (
         "tests/journal/test_journal_chain.py::"
         "test_a_number_that_json_has_not_is_refused_wherever_it_stands",
         promise=59,
-        detector="verdict",
     ),
     PlantedBug(
         "something hidden behind the records of a row",
@@ -133,7 +123,6 @@ IN_THE_JOURNAL = (
         "tests/journal/test_journal_chain.py::"
         "test_what_stands_behind_the_records_of_a_row_is_found[more0]",
         promise=59,
-        detector="verdict",
     ),
     PlantedBug(
         "row before the first record passed over",
@@ -142,7 +131,6 @@ IN_THE_JOURNAL = (
         "return seq",
         "tests/journal/test_journal_chain.py::test_a_row_before_the_first_record_is_found",
         promise=59,
-        detector="verdict",
     ),
     PlantedBug(
         "full disk met only when the room of the log is used up",

@@ -15,7 +15,6 @@ IN_THE_SMALL_LABS = (
         "",
         f"{ANNEALING}test_the_sample_is_kept_at_the_temperature_for_the_time[150]",
         promise=56,
-        detector="verdict",
     ),
     PlantedBug(
         "dwell of an annealing begun too cold",
@@ -24,7 +23,6 @@ IN_THE_SMALL_LABS = (
         "TOLERANCE_C = 30.0",
         f"{ANNEALING}test_the_sample_is_kept_at_the_temperature_for_the_time[300]",
         promise=56,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -34,7 +32,6 @@ IN_THE_SMALL_LABS = (
         "False",
         f"{ANNEALING}test_what_the_line_does_not_allow_is_rejected_with_what_it_does",
         promise=9,
-        detector="verdict",
     ),
     PlantedBug(
         "the voltage that was set taken for the one at the terminals",
@@ -43,7 +40,6 @@ IN_THE_SMALL_LABS = (
         "volts",
         f"{IV_CURVE}test_in_compliance_the_curve_has_what_was_measured_and_says_so",
         promise=56,
-        detector="verdict",
     ),
     PlantedBug(
         "leakage counted as the diode's",
@@ -52,7 +48,6 @@ IN_THE_SMALL_LABS = (
         "a > 0",
         f"{IV_CURVE}test_the_diode_is_found_as_it_is",
         promise=56,
-        detector="verdict",
     ),
     PlantedBug(
         "output of a source meter never switched on",
@@ -61,7 +56,6 @@ IN_THE_SMALL_LABS = (
         "",
         f"{SHIPPED}test_its_example_runs_to_an_answer_and_a_report[iv_bench]",
         promise=56,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -71,6 +65,5 @@ IN_THE_SMALL_LABS = (
         "[]",
         f"{IV_CURVE}test_a_voltage_beyond_the_envelope_is_rejected_with_one_that_is_not[end0]",
         promise=9,
-        detector="verdict",
     ),
 )

@@ -12,7 +12,6 @@ IN_LATCH_AND_LOCK = (
         "path.exists()",
         "tests/core/files/test_named_files.py::test_a_latch_that_is_no_file_is_a_latch",
         promise=14,
-        detector="verdict",
     ),
     PlantedBug(
         "pipe in a file's place waited for",
@@ -31,7 +30,6 @@ IN_LATCH_AND_LOCK = (
         "ZeroDivisionError",
         "tests/core/files/test_named_files.py::test_no_other_file_of_a_line_is_waited_for[line.lock-pipe]",
         promise=12,
-        detector="verdict",
     ),
     PlantedBug(
         "ports of a line locked by its own file alone",
@@ -40,7 +38,6 @@ IN_LATCH_AND_LOCK = (
         "pass",
         "tests/safety/guard/test_port_latch.py::test_two_lab_files_that_lead_to_one_instrument_have_one_owner",
         promise=36,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -51,7 +48,6 @@ IN_LATCH_AND_LOCK = (
         "tests/lab/operate/test_line_elsewhere.py::"
         "test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner",
         promise=36,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -62,7 +58,6 @@ IN_LATCH_AND_LOCK = (
         "tests/lab/operate/test_line_elsewhere.py::"
         "test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner",
         promise=36,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -73,7 +68,6 @@ IN_LATCH_AND_LOCK = (
         "tests/lab/operate/test_line_elsewhere.py::"
         "test_a_guard_that_somebody_keeps_makes_its_ports_safe_for_who_comes_by_a_copy",
         promise=36,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -84,7 +78,6 @@ IN_LATCH_AND_LOCK = (
         "if record.state_dir != self._home:\n    continue",
         "tests/safety/guard/test_port_latch.py::test_a_latch_holds_whichever_lab_leads_to_its_port",
         promise=14,
-        detector="verdict",
     ),
     PlantedBug(
         "ports of an armed line not marked",
@@ -93,7 +86,6 @@ IN_LATCH_AND_LOCK = (
         "pass",
         "tests/safety/guard/test_port_latch.py::test_a_port_that_was_left_armed_is_latched_for_every_lab",
         promise=14,
-        detector="verdict",
     ),
     PlantedBug(
         "latch of a port taken away with the armed marker",
@@ -102,7 +94,6 @@ IN_LATCH_AND_LOCK = (
         "self._ports is not None",
         "tests/safety/guard/test_port_latch.py::test_a_mark_that_goes_leaves_the_latch_of_a_port",
         promise=14,
-        detector="verdict",
     ),
     PlantedBug(
         "port armed that was latched elsewhere meanwhile",
@@ -112,7 +103,6 @@ IN_LATCH_AND_LOCK = (
         "tests/safety/guard/test_port_latch.py::"
         "test_a_line_is_not_marked_whose_port_was_latched_elsewhere_meanwhile",
         promise=14,
-        detector="verdict",
     ),
     PlantedBug(
         "guard armed on a port that is latched elsewhere",
@@ -132,7 +122,6 @@ IN_LATCH_AND_LOCK = (
         "return None",
         "tests/safety/guard/test_port_latch.py::test_a_record_that_cannot_be_read_is_a_latch",
         promise=14,
-        detector="verdict",
     ),
     PlantedBug(
         "one host by two names taken for two instruments",
@@ -141,7 +130,6 @@ IN_LATCH_AND_LOCK = (
         "{host}",
         "tests/safety/guard/test_port_latch.py::test_a_host_is_the_same_by_whatever_name_it_is_reached",
         promise=36,
-        detector="verdict",
     ),
     PlantedBug(
         "one device by two names taken for two instruments",
@@ -150,7 +138,6 @@ IN_LATCH_AND_LOCK = (
         "path.lstat",
         "tests/safety/guard/test_port_latch.py::test_a_device_is_the_same_by_whatever_name_it_is_reached",
         promise=36,
-        detector="verdict",
     ),
     PlantedBug(
         "line over a network armed though nobody claims it",
@@ -163,7 +150,6 @@ IN_LATCH_AND_LOCK = (
         "self.contacts), *unknown_room(self.room))",
         "tests/instruments/link/test_lease.py::test_a_line_over_a_network_that_nobody_claims_is_not_armed",
         promise=36,
-        detector="verdict",
     ),
     PlantedBug(
         "line driven without its lease",
@@ -173,7 +159,6 @@ IN_LATCH_AND_LOCK = (
         "tests/instruments/link/test_lease.py::"
         "test_who_holds_the_lease_on_another_machine_keeps_this_one_from_driving",
         promise=36,
-        detector="verdict",
     ),
     PlantedBug(
         "guard goes on armed though its door is gone",
@@ -194,7 +179,6 @@ IN_LATCH_AND_LOCK = (
         "tests/lab/operate/test_line_elsewhere.py::"
         "test_an_owner_that_finds_its_door_taken_away_makes_the_line_safe_and_says_so[the socket]",
         promise=36,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -204,6 +188,5 @@ IN_LATCH_AND_LOCK = (
         "False",
         "tests/safety/guard/test_port_latch.py::test_a_lab_with_a_real_port_states_one_place_for_all_accounts",
         promise=14,
-        detector="verdict",
     ),
 )

@@ -15,7 +15,6 @@ IN_THE_PROOF = (
         "self.procedures()), *self.unclaimed(), *unknown_room(self.room))",
         "tests/lab/config/test_proven.py::test_a_line_with_an_unproven_envelope_is_not_armed",
         promise=40,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -25,7 +24,6 @@ IN_THE_PROOF = (
         "{each.channel for each, _ in last if not each.optional}",
         "tests/lab/config/test_proven.py::test_output_before_mode_is_found",
         promise=40,
-        detector="verdict",
     ),
     PlantedBug(
         "one way of two to switch off proven as both",
@@ -34,7 +32,6 @@ IN_THE_PROOF = (
         "len(missing) < len(source.ways)",
         "tests/lab/config/test_proven.py::test_a_step_that_is_dropped_turned_or_made_optional_is_found",
         promise=40,
-        detector="verdict",
     ),
     PlantedBug(
         "a setpoint confirmed in manual, and nothing said",
@@ -43,7 +40,6 @@ IN_THE_PROOF = (
         "False and acts is not None",
         "tests/line/test_without_effect.py::test_a_controller_that_was_put_to_manual_at_its_keys_is_seen",
         promise=41,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -53,7 +49,6 @@ IN_THE_PROOF = (
         "found == found",
         "tests/line/test_without_effect.py::test_a_value_without_effect_is_warned_of",
         promise=41,
-        detector="verdict",
     ),
     PlantedBug(
         "output 0 believed, whatever comes of it",
@@ -73,7 +68,6 @@ IN_THE_PROOF = (
         "verification",
         "tests/line/test_effects.py::test_a_line_whose_heat_gas_or_light_is_not_off_is_not_armed",
         promise=46,
-        detector="verdict",
     ),
     PlantedBug(
         "what a command heats taken for what is stuck",
@@ -91,7 +85,6 @@ IN_THE_PROOF = (
         "value is None or value <= dark.at_most",
         "tests/line/test_effects.py::test_light_counts_and_so_does_silence",
         promise=46,
-        detector="verdict",
     ),
     PlantedBug(
         "safe ends well though it still gets hotter",
@@ -101,7 +94,6 @@ IN_THE_PROOF = (
         "tests/line/test_effects.py::"
         "test_safe_waits_to_see_that_nothing_rises_and_says_so_with_its_exit_code",
         promise=46,
-        detector="verdict",
     ),
     PlantedBug(
         "only what a step switches off is looked at",
@@ -119,7 +111,6 @@ IN_THE_PROOF = (
         "0.0",
         "tests/faces/cli/test_rules_told.py::test_no_number_and_no_name_of_an_envelope_is_approved_unseen",
         promise=47,
-        detector="verdict",
         daily=True,
     ),
 )

@@ -14,7 +14,6 @@ OF_RETENTION = (
         "''",
         RETENTION + "test_each_class_has_its_own_days",
         promise=73,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -24,7 +23,6 @@ OF_RETENTION = (
         "timedelta(hours=days)",
         RETENTION + "test_each_class_has_its_own_days",
         promise=73,
-        detector="verdict",
     ),
     PlantedBug(
         "run removed before its log says so",
@@ -42,7 +40,6 @@ OF_RETENTION = (
         "shutil.rmtree(run.folder)",
         RETENTION + "test_a_removal_that_fails_leaves_a_whole_run_or_none[remove]",
         promise=73,
-        detector="verdict",
     ),
     PlantedBug(
         "half a run that a power cut brings back",
@@ -51,7 +48,6 @@ OF_RETENTION = (
         "pass",
         RETENTION + "test_a_folder_is_emptied_when_its_other_name_is_on_the_disk",
         promise=73,
-        detector="verdict",
     ),
     PlantedBug(
         "rest of a removal that nobody removes",
@@ -60,7 +56,6 @@ OF_RETENTION = (
         "pass",
         RETENTION + "test_the_command_removes_what_is_over_and_says_so",
         promise=73,
-        detector="verdict",
     ),
     PlantedBug(
         "key that outlives the confidential run it belongs to",
@@ -70,7 +65,6 @@ OF_RETENTION = (
         "tests/lab/house/test_confidential_tasks.py::"
         "test_the_command_that_removes_a_run_destroys_the_key_of_its_submission",
         promise=73,
-        detector="verdict",
     ),
     PlantedBug(
         "run removed by a clock that jumped",
@@ -80,7 +74,6 @@ OF_RETENTION = (
         "",
         RETENTION + "test_the_command_removes_nothing_by_a_clock_that_is_days_ahead",
         promise=73,
-        detector="verdict",
     ),
     PlantedBug(
         "clock relied on for as long as it likes",
@@ -89,7 +82,6 @@ OF_RETENTION = (
         "after - before > 2 * most",
         RETENTION + "test_nothing_is_removed_by_a_clock_that_jumped_further_than_the_bound",
         promise=73,
-        detector="verdict",
     ),
     PlantedBug(
         "link with the name of a rest that blocks every removal",
@@ -98,6 +90,5 @@ OF_RETENTION = (
         "True",
         RETENTION + "test_what_only_has_the_name_of_a_rest_blocks_no_removal",
         promise=73,
-        detector="verdict",
     ),
 )

@@ -18,7 +18,6 @@ IN_THE_RIGHTS = (
         "ends is not None",
         RIGHTS + "test_all_of_the_work_lies_within_the_hours_of_its_caller",
         promise=68,
-        detector="verdict",
     ),
     PlantedBug(
         "hours that do not follow summer time",
@@ -27,7 +26,6 @@ IN_THE_RIGHTS = (
         "monday.astimezone(UTC) + timedelta(minutes=minute)",
         HOURS + "test_a_time_is_covered_when_all_of_it_lies_within",
         promise=68,
-        detector="verdict",
     ),
     PlantedBug(
         "caller without instruments that may use all",
@@ -36,7 +34,6 @@ IN_THE_RIGHTS = (
         "caller.instruments",
         RIGHTS + "test_an_instrument_that_is_not_the_callers_is_named",
         promise=68,
-        detector="verdict",
     ),
     PlantedBug(
         "run that is attended at its beginning alone",
@@ -45,7 +42,6 @@ IN_THE_RIGHTS = (
         "facts.attended.cover(now, 0.0)",
         POLICY + "test_hours_that_passed_while_a_person_was_asked_count",
         promise=68,
-        detector="verdict",
     ),
     PlantedBug(
         "hours held against a plan that takes longer in its pre-flight",
@@ -54,7 +50,6 @@ IN_THE_RIGHTS = (
         "planned = weighed.planned",
         POLICY + "test_the_duration_that_the_pre_flight_shows_lies_within_the_hours",
         promise=68,
-        detector="verdict",
     ),
     PlantedBug(
         "edit of the callers that nobody sees",
@@ -63,7 +58,6 @@ IN_THE_RIGHTS = (
         "each.name == self._lab.name",
         DESK + "test_an_edit_of_the_callers_counts_for_the_next_task",
         promise=68,
-        detector="verdict",
     ),
     PlantedBug(
         "edit that the house's turn overlooks",
@@ -72,7 +66,6 @@ IN_THE_RIGHTS = (
         "pass",
         DESK + "test_a_house_that_looks_finds_an_edit_before_anybody_asks",
         promise=68,
-        detector="verdict",
     ),
     PlantedBug(
         "rights that outlive a file that cannot be honoured",
@@ -81,6 +74,5 @@ IN_THE_RIGHTS = (
         "pass",
         DESK + "test_a_house_that_looks_finds_an_edit_before_anybody_asks",
         promise=68,
-        detector="verdict",
     ),
 )

@@ -13,7 +13,6 @@ IN_SPECTRA = (
         "tests/analysis/test_analysis_names.py::"
         "test_a_higher_line_that_nothing_explains_takes_a_name[graphene without D-other1]",
         promise=50,
-        detector="verdict",
     ),
     PlantedBug(
         "clipped lines counted",
@@ -22,7 +21,6 @@ IN_SPECTRA = (
         "False",
         "tests/analysis/test_analysis_names.py::test_lines_clipped_by_the_camera_are_not_counted",
         promise=50,
-        detector="verdict",
     ),
     PlantedBug(
         "second film beside the counted one not said",
@@ -32,7 +30,6 @@ IN_SPECTRA = (
         "tests/analysis/test_analysis_names.py::"
         "test_a_second_film_is_said_and_lowers_the_confidence_of_the_count",
         promise=50,
-        detector="verdict",
     ),
     PlantedBug(
         "laser that the file names ignored",
@@ -42,7 +39,6 @@ IN_SPECTRA = (
         "tests/analysis/formats/test_formats_tables.py::"
         "test_the_laser_that_a_header_of_labspec_names_counts[LabSpec 5]",
         promise=50,
-        detector="verdict",
     ),
     PlantedBug(
         "narrow line taken for a cosmic ray",
@@ -52,7 +48,6 @@ IN_SPECTRA = (
         "tests/analysis/test_analysis_bare.py::"
         "test_a_clean_film_of_narrow_lines_is_named_at_coarse_pixels[MoSe2]",
         promise=50,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -63,7 +58,6 @@ IN_SPECTRA = (
         "tests/analysis/test_analysis_names.py::"
         "test_a_cosmic_ray_does_not_take_the_name_where_no_silicon_shows_the_width",
         promise=50,
-        detector="verdict",
     ),
     PlantedBug(
         "film denied that noise would hide",
@@ -72,7 +66,6 @@ IN_SPECTRA = (
         "looked is None",
         "tests/analysis/test_analysis_bare.py::test_in_noise_that_would_hide_a_film_none_is_denied",
         promise=50,
-        detector="verdict",
     ),
     PlantedBug(
         "weak line overlooked where a film is denied",
@@ -82,7 +75,6 @@ IN_SPECTRA = (
         "tests/analysis/test_analysis_bare.py::"
         "test_a_film_too_weak_for_a_name_is_not_denied[MoS2 on silicon-0.06]",
         promise=50,
-        detector="verdict",
     ),
     PlantedBug(
         "file of somebody else written over",
@@ -92,7 +84,6 @@ IN_SPECTRA = (
         "tests/faces/cli/test_cli_analyse_own.py::"
         "test_a_file_of_somebody_else_is_not_written_over[--table-out.csv]",
         promise=51,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -103,7 +94,6 @@ IN_SPECTRA = (
         "tests/work/capability/test_raman_on_the_line.py::"
         "test_three_layers_under_a_strain_that_nobody_stated_are_not_called_two[-0.2]",
         promise=48,
-        detector="verdict",
     ),
     PlantedBug(
         "strain of few films taken for that of any file with a stated A1g/Si",
@@ -113,7 +103,6 @@ IN_SPECTRA = (
         "tests/faces/cli/test_cli_analyse.py::"
         "test_three_layers_under_strain_beside_a_reference_are_not_called_two[-0.2-unknown]",
         promise=48,
-        detector="verdict",
     ),
     PlantedBug(
         "calibration of this microscope applied to the spectra of another",
@@ -123,7 +112,6 @@ IN_SPECTRA = (
         "tests/work/capability/test_raman_characterization.py::"
         "test_this_labs_intensities_do_not_count_for_spectra_of_another_microscope",
         promise=48,
-        detector="verdict",
     ),
     PlantedBug(
         "silicon of a doped wafer taken for that of the calibration",
@@ -133,6 +121,5 @@ IN_SPECTRA = (
         "tests/analysis/test_origin_of_a_film.py::"
         "test_silicon_wider_than_the_instrument_says_nothing_of_brightness",
         promise=48,
-        detector="verdict",
     ),
 )

@@ -15,7 +15,6 @@ IN_STORED_SPECTRA = (
         "len(film)",
         STORED + "test_bare_places_count_and_a_bare_sample_is_no_film",
         promise=48,
-        detector="verdict",
     ),
     PlantedBug(
         "answer below the confidence that its caller asks for",
@@ -24,7 +23,6 @@ IN_STORED_SPECTRA = (
         "threshold = 0.0",
         STORED + "test_a_film_that_leaves_doubt_is_no_answer",
         promise=48,
-        detector="verdict",
     ),
     PlantedBug(
         "dark counts of an earlier run left in its spectra",
@@ -33,7 +31,6 @@ IN_STORED_SPECTRA = (
         "dark_counts",
         STORED + "test_spectra_of_an_earlier_run_are_judged_and_their_read_is_logged",
         promise=48,
-        detector="verdict",
     ),
     PlantedBug(
         "microscope asked for in the form without risk",
@@ -43,7 +40,6 @@ IN_STORED_SPECTRA = (
         "tests/work/capability/test_raman_on_the_line.py::"
         "test_whatever_asks_for_the_microscope_is_of_the_form_with_physical_resources",
         promise=44,
-        detector="verdict",
     ),
     PlantedBug(
         "spectra of an earlier run that are read unlogged",
@@ -52,6 +48,5 @@ IN_STORED_SPECTRA = (
         "pass",
         STORED + "test_spectra_of_an_earlier_run_are_judged_and_their_read_is_logged",
         promise=70,
-        detector="verdict",
     ),
 )

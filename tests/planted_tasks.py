@@ -46,7 +46,6 @@ IN_THE_TASKS = (
         "late = True",
         NEWS,
         promise=65,
-        detector="verdict",
     ),
     PlantedBug(
         "message acknowledged that the caller's file does not hold",
@@ -56,7 +55,6 @@ IN_THE_TASKS = (
         "tests/faces/caller/test_connection.py::"
         "test_a_message_is_acknowledged_when_the_file_has_it",
         promise=65,
-        detector="verdict",
     ),
     PlantedBug(
         "gap of a session that is told to no reader",
@@ -65,7 +63,6 @@ IN_THE_TASKS = (
         "False",
         READ,
         promise=65,
-        detector="verdict",
     ),
     PlantedBug(
         "message taken for sent that no broker has confirmed",
@@ -74,7 +71,6 @@ IN_THE_TASKS = (
         "True",
         f"{HEARD}[5]",
         promise=65,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -85,7 +81,6 @@ IN_THE_TASKS = (
         "tests/faces/service/test_a_week_away.py::"
         "test_what_a_caller_missed_is_sent_in_order_and_in_pieces",
         promise=65,
-        detector="verdict",
     ),
     PlantedBug(
         "session of another attempt that is told to nobody",
@@ -95,7 +90,6 @@ IN_THE_TASKS = (
         "tests/faces/service/test_post_killed.py::"
         "test_each_attempt_of_a_task_is_told_also_one_that_comes_after_its_end",
         promise=65,
-        detector="verdict",
     ),
     PlantedBug(
         "end of a lost session that is not kept",
@@ -104,7 +98,6 @@ IN_THE_TASKS = (
         "pass",
         f"{HEARD}[5]",
         promise=65,
-        detector="verdict",
     ),
     PlantedBug(
         "lost session whose events are numbered anew",
@@ -113,7 +106,6 @@ IN_THE_TASKS = (
         "sequence = begin.sequence",
         f"{HEARD}[18]",
         promise=65,
-        detector="verdict",
     ),
     PlantedBug(
         "acceptance on receipt taken for sent with what opens its session",
@@ -122,7 +114,6 @@ IN_THE_TASKS = (
         "number",
         f"{HEARD}[18]",
         promise=65,
-        detector="verdict",
     ),
     PlantedBug(
         "locks on the messages of tasks that their next user takes away",
@@ -132,7 +123,6 @@ IN_THE_TASKS = (
         "tests/lab/house/test_message_store.py::"
         "test_a_second_user_in_one_process_takes_no_lock_from_the_first",
         promise=65,
-        detector="verdict",
     ),
     PlantedBug(
         "tasks that are kept before their submissions",
@@ -141,7 +131,6 @@ IN_THE_TASKS = (
         "self.journal.append_pending(draft, record); self.kept.receive(*receipts); return found",
         f"{QUEUE}::test_no_task_is_without_its_submission",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "submission that takes those beside it with it",
@@ -150,7 +139,6 @@ IN_THE_TASKS = (
         "raise",
         f"{QUEUE}::test_one_that_fails_takes_none_of_the_others_with_it",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "accepted task that is rejected because its run never began",
@@ -159,7 +147,6 @@ IN_THE_TASKS = (
         "False",
         f"{HEARD}[5]",
         promise=65,
-        detector="verdict",
     ),
     PlantedBug(
         "house that forgets how far it has read",
@@ -168,7 +155,6 @@ IN_THE_TASKS = (
         "0",
         f"{KILLED}[1]",
         promise=61,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -179,7 +165,6 @@ IN_THE_TASKS = (
         "tests/lab/house/test_house_queue.py::"
         "test_a_silent_owner_makes_doubt_and_a_dead_one_a_failure",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "damaged run that stops the house",
@@ -188,7 +173,6 @@ IN_THE_TASKS = (
         "raise",
         "tests/lab/house/test_house_queue.py::test_a_run_whose_journal_cannot_be_read_fails_alone",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "silent run that nobody ends",
@@ -207,7 +191,6 @@ IN_THE_TASKS = (
         "tests/work/capability/test_annealing.py::"
         "test_a_run_that_was_silent_for_too_long_is_made_safe_and_has_timed_out",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "caller elsewhere left to wait for a latched line",
@@ -226,7 +209,6 @@ IN_THE_TASKS = (
         "pass",
         f"{KILLED}[3]",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "next task begun on a latched line",
@@ -235,7 +217,6 @@ IN_THE_TASKS = (
         "''",
         EVENTS,
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "line at work taken for one that was left armed",
@@ -244,7 +225,6 @@ IN_THE_TASKS = (
         "True",
         "tests/lab/house/test_line_owner.py::test_a_line_at_work_is_armed_and_not_latched",
         promise=65,
-        detector="verdict",
     ),
     PlantedBug(
         "submission acknowledged before it is kept",
@@ -253,7 +233,6 @@ IN_THE_TASKS = (
         "pass",
         "tests/work/task/test_task_house.py::test_a_killed_process_loses_no_acknowledged_task",
         promise=20,
-        detector="verdict",
     ),
     PlantedBug(
         "key that makes a second task",
@@ -263,7 +242,6 @@ IN_THE_TASKS = (
         "tests/lab/house/test_house_queue.py::"
         "test_the_same_key_is_one_task_and_another_content_of_it_is_refused",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "retry that forgets its checkpoint",
@@ -273,7 +251,6 @@ IN_THE_TASKS = (
         "tests/lab/house/test_house_queue.py::"
         "test_a_retry_may_go_on_from_the_last_checkpoint_of_the_task",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "schedule that forgets what was due",
@@ -282,7 +259,6 @@ IN_THE_TASKS = (
         "on_time and due_s <= now_s",
         "tests/work/task/test_task_jobs.py::test_a_due_time_is_dealt_with_once_and_no_other_time_is",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "instrument that two runs have",
@@ -291,7 +267,6 @@ IN_THE_TASKS = (
         "True",
         LEASES,
         promise=63,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -302,7 +277,6 @@ IN_THE_TASKS = (
         "tests/work/task/test_task_leases.py::"
         "test_a_task_without_instruments_runs_beside_and_passes_one_that_waits",
         promise=63,
-        detector="verdict",
     ),
     PlantedBug(
         "stored spectra that take the place of a map",
@@ -311,7 +285,6 @@ IN_THE_TASKS = (
         "False",
         "tests/work/task/test_task_leases.py::test_each_form_of_a_capability_has_its_own_places",
         promise=63,
-        detector="verdict",
     ),
     PlantedBug(
         "map that runs without the line's lease",
@@ -320,7 +293,6 @@ IN_THE_TASKS = (
         "without_line(capability)",
         MAP_WAITS,
         promise=63,
-        detector="verdict",
     ),
     PlantedBug(
         "task in the queue that is passed for no reason",
@@ -329,7 +301,6 @@ IN_THE_TASKS = (
         "each.created_at_s",
         "tests/work/task/test_task_queue.py::test_tasks_begin_by_priority_and_then_by_age",
         promise=63,
-        detector="verdict",
     ),
     PlantedBug(
         "lease that ends while its line is still warm",
@@ -338,7 +309,6 @@ IN_THE_TASKS = (
         "False",
         f"{KILLED}[1]",
         promise=63,
-        detector="verdict",
     ),
     PlantedBug(
         "job that a repeated key makes again",
@@ -348,7 +318,6 @@ IN_THE_TASKS = (
         "tests/lab/house/test_house_jobs.py::"
         "test_a_job_that_is_asked_for_again_with_its_key_is_made_once",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "point of a campaign that a second lab gets",
@@ -358,7 +327,6 @@ IN_THE_TASKS = (
         "tests/lab/campaign/test_campaign_course.py::"
         "test_each_point_is_given_to_one_lab_and_has_an_end",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "campaign that takes a new name at each start",
@@ -368,7 +336,6 @@ IN_THE_TASKS = (
         "tests/lab/campaign/test_campaign_killed.py::"
         "test_a_campaign_that_is_killed_goes_on_and_makes_each_task_once",
         promise=61,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -379,7 +346,6 @@ IN_THE_TASKS = (
         "tests/lab/house/test_house_jobs.py::"
         "test_each_due_time_has_one_task_wherever_the_house_dies",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "run that is told of as missed and carried out",
@@ -389,7 +355,6 @@ IN_THE_TASKS = (
         "tests/work/task/test_task_jobs.py::"
         "test_each_due_time_ticks_or_is_missed_once_whenever_the_house_looks",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "second run begun beside the first",
@@ -398,7 +363,6 @@ IN_THE_TASKS = (
         "self._leaving",
         "tests/lab/house/test_line_owner.py::test_no_second_run_begins_beside_the_first",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "cancelled task that is ordered all the same",
@@ -408,7 +372,6 @@ IN_THE_TASKS = (
         "tests/lab/house/test_house_queue.py::"
         "test_a_task_that_is_cancelled_before_its_order_was_taken_is_never_ordered",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "line that is leased anew before it is cold",
@@ -418,7 +381,6 @@ IN_THE_TASKS = (
         "tests/lab/house/test_house_model.py::"
         "test_each_order_of_events_in_a_small_house_ends_as_the_reference_says[0]",
         promise=63,
-        detector="verdict",
     ),
     PlantedBug(
         "run ordered in a folder of anybody's",
@@ -428,7 +390,6 @@ IN_THE_TASKS = (
         "tests/lab/house/test_line_owner.py::"
         "test_a_run_is_ordered_in_the_folder_of_the_labs_own_runs_alone",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "resume of a run that is not held",
@@ -438,6 +399,5 @@ IN_THE_TASKS = (
         "tests/work/desk/test_desk_model.py::"
         "test_whatever_persons_do_a_session_goes_by_its_table_and_ends_once_and_safe",
         promise=75,
-        detector="verdict",
     ),
 )

@@ -23,7 +23,6 @@ IN_THE_TEXTS = (
         "tests/core/vocabulary/test_texts.py::"
         "test_a_text_is_its_english_and_keeps_its_code_wherever_it_goes",
         promise=53,
-        detector="verdict",
     ),
     PlantedBug(
         "parameter that is a text left in English",
@@ -33,7 +32,6 @@ IN_THE_TEXTS = (
         "tests/core/vocabulary/test_texts.py::"
         "test_a_text_is_its_english_and_keeps_its_code_wherever_it_goes",
         promise=53,
-        detector="verdict",
     ),
     PlantedBug(
         "sentence without its Chinese",
@@ -62,7 +60,6 @@ IN_THE_TEXTS = (
         "tests/work/capability/test_capability_of_others.py::"
         "test_a_task_of_it_ends_with_its_answer_its_report_and_no_traceback",
         promise=53,
-        detector="verdict",
     ),
     PlantedBug(
         "error of a lab file in English for a reader of Chinese",
@@ -71,7 +68,6 @@ IN_THE_TEXTS = (
         "why[:]",
         "tests/lab/config/test_in_chinese.py::test_a_lab_is_checked_in_chinese[check-keys]",
         promise=53,
-        detector="verdict",
     ),
     PlantedBug(
         "rows of a driver not checked when it is imported",
@@ -81,7 +77,6 @@ IN_THE_TEXTS = (
         "tests/instruments/driver/test_driver_rows.py::"
         "test_all_wrong_rows_are_named_at_once_when_the_class_is_made",
         promise=54,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -92,7 +87,6 @@ IN_THE_TEXTS = (
         "tests/instruments/driver/test_driver_rows.py::"
         "test_a_register_in_two_blocks_or_across_the_end_of_one_is_wrong",
         promise=54,
-        detector="verdict",
     ),
     PlantedBug(
         "reading that a rule rests on and nothing watches passed over",
@@ -101,7 +95,6 @@ IN_THE_TEXTS = (
         "",
         "tests/lab/config/test_all_at_once.py::test_rows_on_what_is_not_read_are_told_of_together",
         promise=54,
-        detector="verdict",
     ),
     PlantedBug(
         "row of watch to paste that is stale at once",
@@ -110,7 +103,6 @@ IN_THE_TEXTS = (
         "period_s / 2",
         "tests/lab/config/test_all_at_once.py::test_rows_on_what_is_not_read_are_told_of_together",
         promise=54,
-        detector="verdict",
     ),
     PlantedBug(
         "log that stops what writes into it",
@@ -119,7 +111,6 @@ IN_THE_TEXTS = (
         "super().emit(record)",
         "tests/lab/wiring/test_run_log.py::test_a_log_that_the_disk_does_not_take_costs_its_lines_only",
         promise=55,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -129,7 +120,6 @@ IN_THE_TEXTS = (
         "logger.setLevel('INFO')",
         "tests/lab/wiring/test_run_log.py::test_a_log_that_the_disk_does_not_take_costs_its_lines_only",
         promise=55,
-        detector="verdict",
     ),
     PlantedBug(
         "log in the time of day alone",
@@ -138,7 +128,6 @@ IN_THE_TEXTS = (
         "0.0",
         "tests/lab/wiring/test_run_log.py::test_a_log_that_the_disk_does_not_take_costs_its_lines_only",
         promise=55,
-        detector="verdict",
     ),
     PlantedBug(
         "error of the harness without its traceback",
@@ -148,6 +137,5 @@ IN_THE_TEXTS = (
         "tests/lab/wiring/test_run_log.py::"
         "test_an_error_of_the_harness_leaves_its_traceback_in_the_log_alone[before it]",
         promise=55,
-        detector="verdict",
     ),
 )

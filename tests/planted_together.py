@@ -16,7 +16,6 @@ KEPT_TOGETHER = (
         "Draft(self.journal.tasks, draft.now_s)",
         QUEUE + "test_submissions_that_come_together_are_one_record_and_each_is_what_it_is_alone",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "record that stands beside the submissions alone, and is forgotten there",
@@ -25,7 +24,6 @@ KEPT_TOGETHER = (
         "pass",
         ACCESS + "test_a_house_that_dies_behind_the_answer_has_every_task_that_was_told_of",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "record kept ahead that takes the place of one not yet written",
@@ -34,7 +32,6 @@ KEPT_TOGETHER = (
         "self.journal.pending_count > MESSAGES_MAX",
         ACCESS + "test_a_house_that_dies_behind_the_answer_has_every_task_that_was_told_of",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "records kept ahead of which half have a place",
@@ -43,7 +40,6 @@ KEPT_TOGETHER = (
         "pending.seq % (MESSAGES_MAX - 1)",
         ACCESS + "test_a_house_that_dies_behind_the_answer_has_every_task_that_was_told_of[16]",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "record of another past taken for what comes next",
@@ -52,7 +48,6 @@ KEPT_TOGETHER = (
         "each.seq == head.seq + 1",
         "tests/work/task/test_task_house.py::test_a_record_of_another_past_is_not_caught_up_with",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "receipts of which a part is kept",
@@ -61,7 +56,6 @@ KEPT_TOGETHER = (
         "for row in rows:\n    self._database.execute('INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?)', row)",
         MESSAGES + "test_a_receipt_is_kept_whole_or_not_at_all",
         promise=61,
-        detector="verdict",
     ),
     PlantedBug(
         "receipt that a power cut takes back",
@@ -70,7 +64,6 @@ KEPT_TOGETHER = (
         "'PRAGMA synchronous=NORMAL'",
         MESSAGES + "test_a_receipt_waits_for_the_disk_itself",
         promise=20,
-        detector="verdict",
     ),
     PlantedBug(
         "caller that hangs up takes those beside it with it",
@@ -79,6 +72,5 @@ KEPT_TOGETHER = (
         "False",
         ACCESS + "test_a_caller_that_hangs_up_takes_none_of_the_others_with_it",
         promise=61,
-        detector="verdict",
     ),
 )

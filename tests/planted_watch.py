@@ -12,7 +12,6 @@ IN_THE_WATCH = (
         "dict.fromkeys(polled)",
         "tests/lab/wiring/test_arming.py::test_nothing_that_is_listened_to_was_read_before_prepare[0.13]",
         promise=9,
-        detector="verdict",
     ),
     PlantedBug(
         "value that somebody else set overlooked",
@@ -55,7 +54,6 @@ IN_THE_WATCH = (
         "tests/envelopes/test_foreign_hands.py::"
         "test_what_a_procedure_prepare_or_a_person_at_a_disarmed_line_sets_is_nobody_elses",
         promise=11,
-        detector="verdict",
     ),
     PlantedBug(
         "nobody looks at what a verified line is set to",
@@ -64,7 +62,6 @@ IN_THE_WATCH = (
         "False",
         "tests/envelopes/test_foreign_hands.py::test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking",
         promise=11,
-        detector="verdict",
     ),
     PlantedBug(
         "readings kept only minute by minute",
@@ -94,7 +91,6 @@ IN_THE_WATCH = (
         "tests/faces/cli/test_by_hand.py::"
         "test_a_hold_by_hand_that_nobody_ends_is_over_after_an_hour_and_leaves_the_line_safe",
         promise=12,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(

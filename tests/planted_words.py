@@ -31,7 +31,6 @@ IN_THE_WORDS = (
         "[(instrument.name, instrument.driver)]",
         "tests/instruments/driver/test_reads_are_reads.py::test_a_read_is_held_against_the_grammars_of_all_on_its_port",
         promise=4,
-        detector="verdict",
     ),
     PlantedBug(
         "grammar not held against what its driver writes",
@@ -40,7 +39,6 @@ IN_THE_WORDS = (
         "request is None",
         "tests/instruments/driver/test_reads_are_reads.py::test_a_read_that_may_write_is_refused_when_the_lab_is_read[uncovered]",
         promise=4,
-        detector="verdict",
     ),
     PlantedBug(
         "driver without a grammar let on a real link",
@@ -49,7 +47,6 @@ IN_THE_WORDS = (
         "silent and settable and (not real)",
         "tests/instruments/driver/test_reads_are_reads.py::test_a_text_driver_that_states_no_grammar_of_writes_stays_off_real_links",
         promise=4,
-        detector="verdict",
     ),
     PlantedBug(
         "read that is a frame of a command",
@@ -58,7 +55,6 @@ IN_THE_WORDS = (
         "does: list[str] = []",
         "tests/instruments/driver/test_reads_are_reads.py::test_without_a_grammar_no_read_is_a_frame_that_its_driver_writes",
         promise=4,
-        detector="verdict",
     ),
     PlantedBug(
         "blank field told apart",
@@ -67,7 +63,6 @@ IN_THE_WORDS = (
         "a == b",
         "tests/instruments/driver/test_reads_are_reads.py::test_frames_that_differ_in_the_blank_field_alone_are_the_same",
         promise=4,
-        detector="verdict",
     ),
     PlantedBug(
         "guard believes what it is told are reads",
@@ -76,7 +71,6 @@ IN_THE_WORDS = (
         "",
         "tests/safety/guard/test_guard_armed.py::test_what_is_wrong_with_an_arming_is_said",
         promise=4,
-        detector="verdict",
     ),
     PlantedBug(
         "gases weighed as they are declared",
@@ -105,7 +99,6 @@ IN_THE_WORDS = (
         "_too_long(screened, weighed.planned.duration_s, screened.max_duration_s)",
         "tests/work/desk/test_lying_capability.py::test_hours_that_are_said_fewer_than_they_are_count_as_they_are",
         promise=44,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -135,7 +128,6 @@ IN_THE_WORDS = (
         "prediction is None",
         "tests/work/desk/test_lying_capability.py::test_what_a_flight_shows_counts_though_no_command_says_it",
         promise=44,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -145,7 +137,6 @@ IN_THE_WORDS = (
         "asked_c",
         "tests/work/desk/test_lying_capability.py::test_a_program_that_the_instrument_runs_counts_as_its_highest",
         promise=44,
-        detector="verdict",
     ),
     PlantedBug(
         "relay that no row describes taken for harmless",
@@ -154,7 +145,6 @@ IN_THE_WORDS = (
         "()",
         "tests/work/desk/test_lying_capability.py::test_a_relay_that_no_row_describes_counts_as_the_gravest",
         promise=44,
-        detector="verdict",
     ),
     PlantedBug(
         "rule on a name that no answer has passed over",
@@ -164,7 +154,6 @@ IN_THE_WORDS = (
         "tests/work/admission/test_admission_asked.py::"
         "test_a_task_whose_schema_asks_in_a_misspelt_name_is_rejected_before_anything",
         promise=52,
-        detector="verdict",
         daily=True,
     ),
 )

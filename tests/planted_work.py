@@ -18,7 +18,6 @@ IN_WORK_THAT_SURVIVES = (
         "",
         ACCESS + "test_each_read_is_logged_and_changes_no_head",
         promise=70,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -28,7 +27,6 @@ IN_WORK_THAT_SURVIVES = (
         "",
         ACCESS + "test_nothing_is_shown_where_no_log_takes_the_read",
         promise=70,
-        detector="verdict",
     ),
     PlantedBug(
         "signature of an approver that nobody checks",
@@ -37,7 +35,6 @@ IN_WORK_THAT_SURVIVES = (
         "False",
         APPROVERS + "test_a_decision_that_was_written_by_hand_does_not_count",
         promise=69,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -47,7 +44,6 @@ IN_WORK_THAT_SURVIVES = (
         "name not in ('signature', 'digest')",
         APPROVERS + "test_a_signature_is_of_one_decision",
         promise=69,
-        detector="verdict",
     ),
     PlantedBug(
         "agreement that is held against its key when it is given, and not when it is used",
@@ -56,7 +52,6 @@ IN_WORK_THAT_SURVIVES = (
         "0.0 <= _age_s(each.at, self.now()) <= VALID_S",
         APPROVERS + "test_a_decision_that_was_written_by_hand_does_not_count",
         promise=69,
-        detector="verdict",
     ),
     PlantedBug(
         "task beyond the hours and the instruments of its caller",
@@ -65,7 +60,6 @@ IN_WORK_THAT_SURVIVES = (
         "False",
         POLICY + "test_a_task_beyond_its_callers_rights_sets_nothing",
         promise=68,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -75,7 +69,6 @@ IN_WORK_THAT_SURVIVES = (
         "return None",
         POLICY + "test_hours_that_passed_while_a_person_was_asked_count",
         promise=68,
-        detector="verdict",
     ),
     PlantedBug(
         "command to an instrument that the token does not cover",
@@ -84,7 +77,6 @@ IN_WORK_THAT_SURVIVES = (
         "self.unweighed(command)",
         POLICY + "test_an_operation_that_the_token_does_not_cover_never_reaches_the_line",
         promise=68,
-        detector="verdict",
     ),
     PlantedBug(
         "spectrum that nobody keeps until the run has ended",
@@ -93,7 +85,6 @@ IN_WORK_THAT_SURVIVES = (
         "",
         RESULTS + "test_a_plan_gets_a_spectrum_only_after_it_is_on_the_disk",
         promise=58,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -103,7 +94,6 @@ IN_WORK_THAT_SURVIVES = (
         "",
         RESULTS + "test_a_plan_gets_a_spectrum_only_after_it_is_on_the_disk",
         promise=58,
-        detector="verdict",
     ),
     PlantedBug(
         "spectra that the chain does not cover",
@@ -112,7 +102,6 @@ IN_WORK_THAT_SURVIVES = (
         "frozenset({'samples', 'checkpoint', ENCRYPTED})",
         RESULTS + "test_a_changed_number_of_a_spectrum_is_found",
         promise=58,
-        detector="verdict",
     ),
     PlantedBug(
         "spectra of a failed run left in its journal alone",
@@ -121,7 +110,6 @@ IN_WORK_THAT_SURVIVES = (
         "",
         RESULTS + "test_a_failure_in_the_raman_map_keeps_every_spectrum_taken_so_far[failed]",
         promise=58,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -132,7 +120,6 @@ IN_WORK_THAT_SURVIVES = (
         "tests/work/desk/test_left_behind.py::test_a_killed_run_has_left_results_files_and_"
         "summary_as_far_as_its_journal_holds_them",
         promise=58,
-        detector="verdict",
     ),
     PlantedBug(
         "suggestion to go on that nobody has tried",
@@ -141,7 +128,6 @@ IN_WORK_THAT_SURVIVES = (
         "False",
         RESUMING + "test_the_way_on_that_is_told_is_one_that_was_tried",
         promise=60,
-        detector="verdict",
         daily=True,
     ),
     PlantedBug(
@@ -151,7 +137,6 @@ IN_WORK_THAT_SURVIVES = (
         "each.body['ending'] != Ending.CONFIRMED",
         "tests/work/desk/test_checkpoint.py::test_what_was_heated_since_a_record_is_what_may_have_been_sent_after_it",
         promise=60,
-        detector="verdict",
     ),
     PlantedBug(
         "growth taken up after something was heated",
@@ -161,7 +146,6 @@ IN_WORK_THAT_SURVIVES = (
         RESUMING
         + "test_what_does_not_belong_to_the_earlier_run_is_refused_with_its_reason[heated]",
         promise=60,
-        detector="verdict",
     ),
     PlantedBug(
         "run of another session gone on with",
@@ -171,7 +155,6 @@ IN_WORK_THAT_SURVIVES = (
         RESUMING
         + "test_what_does_not_belong_to_the_earlier_run_is_refused_with_its_reason[session]",
         promise=60,
-        detector="verdict",
     ),
     PlantedBug(
         "run of another caller gone on with",
@@ -181,7 +164,6 @@ IN_WORK_THAT_SURVIVES = (
         RESUMING
         + "test_what_does_not_belong_to_the_earlier_run_is_refused_with_its_reason[caller]",
         promise=60,
-        detector="verdict",
     ),
     PlantedBug(
         "another plan under the approval of the earlier one",
@@ -190,7 +172,6 @@ IN_WORK_THAT_SURVIVES = (
         "False",
         RESUMING + "test_what_does_not_belong_to_the_earlier_run_is_refused_with_its_reason[plan]",
         promise=60,
-        detector="verdict",
     ),
     PlantedBug(
         "damaged journal relied on",
@@ -199,7 +180,6 @@ IN_WORK_THAT_SURVIVES = (
         "False",
         RESUMING + "test_a_damaged_journal_is_not_relied_on",
         promise=60,
-        detector="verdict",
     ),
     PlantedBug(
         "line that was not compared with the checkpoint",
@@ -208,7 +188,6 @@ IN_WORK_THAT_SURVIVES = (
         "()",
         RESUMING + "test_a_run_that_failed_cold_can_be_gone_on_with",
         promise=60,
-        detector="verdict",
     ),
     PlantedBug(
         "steps before the checkpoint left in scope",
@@ -217,7 +196,6 @@ IN_WORK_THAT_SURVIVES = (
         "self.instructions.instructions",
         RESUMING + "test_a_run_that_failed_cold_can_be_gone_on_with",
         promise=60,
-        detector="verdict",
     ),
     PlantedBug(
         "line that changes while it is armed",
@@ -226,7 +204,6 @@ IN_WORK_THAT_SURVIVES = (
         "",
         RESUMING + "test_a_line_that_was_changed_meanwhile_is_not_gone_on_with[while arming]",
         promise=60,
-        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -236,7 +213,6 @@ IN_WORK_THAT_SURVIVES = (
         "self._weighed(replace(weighed, planned=planned), None)",
         POLICY + "test_what_the_pre_flight_finds_is_weighed_before_a_person_is_asked",
         promise=44,
-        detector="verdict",
     ),
     PlantedBug(
         "risk that rises while a person is asked",
@@ -246,7 +222,6 @@ IN_WORK_THAT_SURVIVES = (
         POLICY
         + "test_a_risk_that_rose_while_a_person_was_asked_is_refused_and_one_that_fell_is_not",
         promise=68,
-        detector="verdict",
     ),
     PlantedBug(
         "run begun whatever was found after the agreement",
@@ -255,7 +230,6 @@ IN_WORK_THAT_SURVIVES = (
         "",
         POLICY + "test_what_is_found_after_the_agreement_keeps_the_run_from_beginning",
         promise=68,
-        detector="verdict",
     ),
     PlantedBug(
         "first channel alone of an interlock taken for one that stays energised",
@@ -264,7 +238,6 @@ IN_WORK_THAT_SURVIVES = (
         "command.channel in row.guards[:1]",
         POLICY + "test_each_channel_of_each_interlock_counts_as_one_that_stays_energised",
         promise=35,
-        detector="verdict",
     ),
     PlantedBug(
         "approver that is only a name, told to nobody",
@@ -274,6 +247,5 @@ IN_WORK_THAT_SURVIVES = (
         "tests/lab/doctor/test_doctor.py::"
         "test_an_approver_that_is_only_a_name_is_told_where_instruments_are_real",
         promise=69,
-        detector="verdict",
     ),
 )
