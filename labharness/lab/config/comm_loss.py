@@ -22,8 +22,7 @@ def if_killed(plan: LabPlan, latest: Latest) -> tuple[str, ...]:
     """Return, by channel, each value that differs from the safe table, and its effect on loss."""
     found = []
     for channel, wanted in _safe(plan).items():
-        spec = _spec(plan, channel)
-        value = _shown(plan, channel, latest)
+        spec, value = _shown(plan, channel, latest)
         if value == value and abs(value - wanted) > spec.resolution:
             what = Command(channel, value, spec.unit).text
             found.append(Text("pair", what=what, why=comm_loss_text(spec.on_comm_loss)))
@@ -41,24 +40,21 @@ def what_stays(plan: LabPlan, latest: Latest) -> tuple[Stays, ...]:
     for channel in plan.envelope.limits:
         if channel.startswith(f"{OPERATOR}."):
             continue  # a hand valve stays as the person left it
-        spec = _spec(plan, channel)
-        value = _shown(plan, channel, latest)
+        spec, value = _shown(plan, channel, latest)
         heats = spec.unit in TEMPERATURES
         mains = _switches(plan, channel, safe) if heats else ()
-        off = any(_shown(plan, each, latest) == safe[each] for each in mains)
+        off = any(_shown(plan, each, latest)[1] == safe[each] for each in mains)
         if heats and _energises(plan.envelope, channel, value) and not off:
             told.update(mains)
             found.append(_stays("heats", channel.partition(".")[0], value, spec))
     flows = []
     for channel, flow_sccm in _flows(plan, latest):
-        spec = _spec(plan, channel)
-        value = _shown(plan, channel, latest)
+        spec, value = _shown(plan, channel, latest)
         told.update(_switches(plan, channel, safe))
         shown = value if value == value else flow_sccm
         flows.append(_stays("flows", channel.partition(".")[0], shown, spec))
     for channel in safe:
-        spec = _spec(plan, channel)
-        value = _shown(plan, channel, latest)
+        spec, value = _shown(plan, channel, latest)
         if not spec.unit and channel not in told and _energises(plan.envelope, channel, value):
             found.append(_stays("on", channel, value, spec))
     return (*found, *flows)
@@ -88,9 +84,11 @@ def _spec(plan: LabPlan, channel: str) -> Channel:
     raise LookupError(channel)
 
 
-def _shown(plan: LabPlan, channel: str, latest: Latest) -> float:
-    shows = _spec(plan, channel).readback or channel.partition(".")[2]
-    return latest(f"{channel.partition('.')[0]}.{shows}")
+def _shown(plan: LabPlan, channel: str, latest: Latest) -> tuple[Channel, float]:
+    """Return a channel as its driver declares it, and what it reads."""
+    name, _, own = channel.partition(".")
+    spec = _spec(plan, channel)
+    return spec, latest(f"{name}.{spec.readback or own}")
 
 
 def _energises(envelope: Envelope, channel: str, value: float) -> bool:

@@ -77,12 +77,11 @@ class ServedOperator:
                     writer.close()
         except (OSError, ValueError) as why:
             reason = str(why) or Text("operator.timeout")
-            text = Text("operator.served", control=self.control, why=reason)
-            raise LinkLost(text) from None
-        if "error" in answer:
-            refusal = Text("operator.served", control=self.control, why=words_of(answer, "error"))
-            raise LinkLost(refusal)
-        return "simulated operator"
+        else:
+            if "error" not in answer:
+                return "simulated operator"
+            reason = words_of(answer, "error")
+        raise LinkLost(Text("operator.served", control=self.control, why=reason))
 
 
 @dataclass(frozen=True, slots=True)
