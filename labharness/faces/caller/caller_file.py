@@ -168,10 +168,8 @@ class CallerFile:
         Raises:
             UnknownTask: There is none of this id.
         """
-        row = self._one("SELECT submission FROM task WHERE message_id = ?", message_id)
-        if row is None or row[0] is None:
-            raise self._unknown(message_id)
-        return decode(row[0])
+        asked = "SELECT submission FROM task WHERE message_id = ? AND submission IS NOT NULL"
+        return decode(self._one(asked, message_id))
 
     # ---- what was heard
 
@@ -197,10 +195,7 @@ class CallerFile:
         Raises:
             UnknownTask: There is none of this id.
         """
-        row = self._one("SELECT known FROM task WHERE message_id = ?", message_id)
-        if row is None:
-            raise self._unknown(message_id)
-        return _known(row[0])
+        return _known(self._one("SELECT known FROM task WHERE message_id = ?", message_id))
 
     def named(self, name: str) -> KnownTask:
         """Return the one task whose `message_id` or session begins so.
@@ -231,17 +226,17 @@ class CallerFile:
         Raises:
             UnknownTask: There is none of this id.
         """
-        row = self._one("SELECT body FROM told WHERE message_id = ?", message_id)
-        if row is None:
-            raise self._unknown(message_id)
-        return decode(row[0])
+        return decode(self._one("SELECT body FROM told WHERE message_id = ?", message_id))
 
     # ---- how far it was read
 
     def position(self, message_id: str) -> int:
-        """Return the position up to which a task was read."""
-        row = self._one("SELECT position FROM task WHERE message_id = ?", message_id)
-        return 0 if row is None else int(row[0])
+        """Return the position up to which a task was read.
+
+        Raises:
+            UnknownTask: There is none of this id.
+        """
+        return int(self._one("SELECT position FROM task WHERE message_id = ?", message_id))
 
     def after(self, message_id: str, position: int) -> list[tuple[int, HcpMessage | Gap]]:
         """Return the next messages and gaps of a task behind a position, each with its own."""
@@ -279,14 +274,13 @@ class CallerFile:
 
     # ---- rows
 
-    def _one(self, asked: str, message_id: str) -> tuple[Any, ...] | None:
-        found: tuple[Any, ...] | None
+    def _one(self, asked: str, message_id: str) -> Any:  # noqa: ANN401 - as the column has it
+        """Return the one value of a row; raises ``UnknownTask`` where there is none."""
         with self._read():
             found = self._database.execute(asked, (message_id,)).fetchone()
-        return found
-
-    def _unknown(self, name: str) -> UnknownTask:
-        return UnknownTask("call.unknown", name=name, path=str(self.path))
+        if found is None:
+            raise UnknownTask("call.unknown", name=message_id, path=str(self.path))
+        return found[0]
 
     def _row(self, message_id: str) -> tuple[bytes | None, str] | None:
         found: tuple[bytes | None, str] | None = self._database.execute(

@@ -40,6 +40,7 @@ from labharness.faces.cli.show import (
     say_each,
     warn,
 )
+from labharness.work.capability.raman_verdict import verdict_told
 
 SIX_OR_MORE = 6
 INDENT = "    "
@@ -328,30 +329,9 @@ def _entry(shown: Analysed) -> dict[str, Any]:
 
 
 def _of_verdict(verdict: LayerVerdict, *, counts: bool) -> dict[str, Any]:
-    claim, count = verdict.claim, verdict.layer_count if counts else None
-    return {
-        "layer_count": count,
-        "confidence": None if count is None else verdict.confidence,
-        "claim": claim and {"kind": claim.kind, "headline": claim.headline},
-        "shares": {
-            str(name): {"share": each.mean, "low": each.low, "high": each.high}
-            for name, each in verdict.shares.items()
-        },
-        "posterior": _by_name(verdict.posterior),
-        "credible_set": list(verdict.credible_set),
-        "peak_distance_cm1": verdict.peak_distance_cm1,
-        "peak_distance_sigma_cm1": verdict.peak_distance_sigma_cm1,
-        "evidence": [
-            {
-                "name": term.name,
-                "measured": term.measured,
-                "unit": term.unit,
-                "log_likelihood": _by_name(term.log_likelihood),
-                "systematic_error": term.systematic,
-            }
-            for term in verdict.evidence
-        ],
-    }
+    told = verdict_told(verdict)
+    named = {name: told[name] for name in NO_VERDICT}
+    return named if counts else {**named, "layer_count": None, "confidence": None}
 
 
 def _peak_table(shown: Analysed) -> PeakTable:
@@ -375,10 +355,6 @@ def _band(band: PlBand) -> dict[str, Any]:
             "sigma_area_counts_nm": band.area_sigma_counts_nm,
         }
     return found
-
-
-def _by_name(values: Mapping[int, float]) -> dict[str, float]:
-    return {str(name): value for name, value in values.items()}
 
 
 def file_bytes(path: Path) -> bytes:

@@ -89,6 +89,18 @@ def judge(
     verdict = judge_layers(evidence, known, rows, threshold)
     best = _best(verdict, evidence)
     return {
+        **verdict_told(verdict),
+        "spots": [
+            _row(spot, seen, layers)
+            for spot, seen, layers in zip(spots, evidence, verdict.spot_classes, strict=True)
+        ],
+        "best_spot": best,
+    }
+
+
+def verdict_told(verdict: "LayerVerdict") -> dict[str, Any]:
+    """Return a verdict as JSON has it, without its spots."""
+    return {
         **{name: getattr(verdict, name) for name in TOLD},
         "claim": None
         if verdict.claim is None
@@ -108,11 +120,6 @@ def judge(
             }
             for term in verdict.evidence
         ],
-        "spots": [
-            _row(spot, seen, layers)
-            for spot, seen, layers in zip(spots, evidence, verdict.spot_classes, strict=True)
-        ],
-        "best_spot": best,
     }
 
 
