@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from labharness.core.vocabulary.texts import CodedError
 from labharness.faces.caller import task_state
@@ -265,12 +265,6 @@ class CallerFile:
             if self._hearing is not None:
                 self._hearing.close()
                 self._hearing = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        self.close()
 
     # ---- rows
 

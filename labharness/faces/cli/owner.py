@@ -224,7 +224,7 @@ def signature(chosen: argparse.Namespace) -> dict[str, str]:
 
 
 def answer_of(owner: LineControl, **asked: object) -> dict[str, Any]:
-    """Ask the owner of a line, and hang up.
+    """Ask the owner of a line or a house, and hang up.
 
     Raises:
         CommandFailed: It refuses.

@@ -14,6 +14,7 @@ from labharness.core.clock import Chance, pause, wall_clock_utc
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.texts import Text, several
 from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED
+from labharness.faces.cli.owner import answer_of
 from labharness.faces.cli.show import (
     BadUse,
     CommandFailed,
@@ -308,11 +309,7 @@ def ask_house(place: LabAddress, **asked: object) -> dict[str, Any]:
         NoOwner: No house is up.
         CommandFailed: It refuses.
     """
-    with house_door(place.state_dir) as door:
-        answer = door.ask(**asked)
-    if not answer["ok"]:
-        raise CommandFailed(answer["error"])
-    return answer
+    return answer_of(house_door(place.state_dir), **asked)
 
 
 # ---- batches and schedules

@@ -4,7 +4,7 @@ import math
 import struct
 import zlib
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -232,8 +232,7 @@ def _bar(low: float, high: float) -> Html:
 
 def _legend(shown: Classes) -> Html:
     """Name the classes that are there, below the map, with how many spectra each has."""
-    counted = [(name, int((shown.index == at).sum())) for at, name in enumerate(shown.names)]
-    counted.append(("none", int((shown.index < 0).sum())))
+    counted = [*_counted(shown), ("none", int((shown.index < 0).sum()))]
     colours = (*shown.colours, _hex(NO_VALUE))
     return _key(
         (f"{name}: {count}", colour)
@@ -251,7 +250,9 @@ def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
         values = np.where(shown.index < 0, np.nan, shown.index.astype(np.float64))
         frame = markup.Frame(across, markup.Scale(-0.6, len(shown.names) - 0.4, FLOOR_PX, TOP_PX))
         ticks = [(float(at), str(at + 1)) for at in range(len(shown.names))]
-        colours, key = _class_colours(shown), _numbered(shown)
+        named = enumerate(_counted(shown), 1)
+        key = _key((f"{at}: {name} ({count})", "") for at, (name, count) in named)
+        colours = _class_colours(shown)
         bars: list[Html] = []
     else:
         values = shown.values
@@ -270,9 +271,8 @@ def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
     return joined(axes, *bars, dots, name, key, said if outside else Html(""))
 
 
-def _numbered(shown: Classes) -> Html:
-    counted = [(name, int((shown.index == at).sum())) for at, name in enumerate(shown.names)]
-    return _key((f"{at}: {name} ({count})", "") for at, (name, count) in enumerate(counted, 1))
+def _counted(shown: Classes) -> Iterator[tuple[str, int]]:
+    return ((name, int((shown.index == at).sum())) for at, name in enumerate(shown.names))
 
 
 def _key(named: Iterable[tuple[str, str]]) -> Html:
@@ -376,12 +376,7 @@ def png_bytes(cells: Cells) -> bytes:
 
     Args:
         cells: Red, green, blue and opacity of each, shape (height, width, 4), from the top.
-
-    Raises:
-        ValueError: When they have another shape.
     """
-    if cells.ndim != 3 or cells.shape[2] != 4 or cells.size == 0:
-        raise ValueError(f"a picture has the shape (height, width, 4), got {cells.shape}")
     height, width, _ = cells.shape
     lines = b"".join(b"\0" + row.tobytes() for row in cells)  # each begins with its filter: none
     header = struct.pack(">IIBBBBB", width, height, EIGHT_BITS, RGBA, DEFLATE, NO_FILTER, PLAIN)

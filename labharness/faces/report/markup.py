@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from labharness.core.vocabulary.durations import clock_text
@@ -217,26 +219,18 @@ def thinned(
     if len(points) <= columns or not high > low:
         yield from points
         return
-    per_unit = columns / (high - low)
-    column = None
-    first = least = most = points[0]
-    for point in points:
-        at, value = int((point[0] - low) * per_unit), point[1]
-        if value != value:  # NaN: nothing was measured, which ends a stretch
-            if column is not None:
-                yield from sorted({first, least, most})
-            yield point
-            column = None
-        elif at != column:
-            if column is not None:
-                yield from sorted({first, least, most})
-            column, first, least, most = at, point, point, point
-        elif value < least[1]:
-            least = point
-        elif value > most[1]:
-            most = point
-    if column is not None:
-        yield from sorted({first, least, most})
+    per_unit, value = columns / (high - low), itemgetter(1)
+
+    def column(point: tuple[float, float]) -> int | None:
+        x, y = point
+        return None if math.isnan(y) else int((x - low) * per_unit)
+
+    for at, near in groupby(points, column):
+        found = list(near)
+        if at is None:  # nothing was measured, which ends a stretch
+            yield from found
+        else:
+            yield from sorted({found[0], min(found, key=value), max(found, key=value)})
 
 
 def rounded_ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:

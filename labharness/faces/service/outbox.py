@@ -8,11 +8,11 @@ receiver drops what it knows; so nothing of it needs to survive a power cut.
 import logging
 import sqlite3
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
 from labharness.faces.service.open_sessions import OpenSessions, is_over
@@ -100,12 +100,6 @@ class Positions:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        self.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +336,8 @@ class Outbox:
 @contextmanager
 def outbox_of(house: HouseAccess, via: str = VIA, *, secured: bool = True) -> Iterator[Outbox]:
     """Open the outbox of a house for the messages that go one way; arguments as of `Outbox`."""
-    with Positions(house.home / OUTBOX_FILE) as positions, MessageStore(house.home) as kept:
+    file = house.home / OUTBOX_FILE
+    with closing(Positions(file)) as positions, MessageStore(house.home) as kept:
         new_id, left = Chance(None).uuid4, house.left_behind
         yield Outbox(kept, house.runs, positions, new_id, now_text, via, secured, left)
 

@@ -1,6 +1,7 @@
 """A caller's knowledge of a task, whatever of its messages is lost, doubled or late."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -147,9 +148,12 @@ def test_another_attempt_is_the_newest_session_and_has_no_end_yet() -> None:
 # ---- the file
 
 
+Opened = Callable[[], closing[CallerFile]]
+
+
 @pytest.fixture
-def opened(tmp_path: Path) -> Callable[[], CallerFile]:
-    return lambda: CallerFile(tmp_path / "folder" / "caller.sqlite")
+def opened(tmp_path: Path) -> Opened:
+    return lambda: closing(CallerFile(tmp_path / "folder" / "caller.sqlite"))
 
 
 def submission(message_id: str = "m", intent: str = "grow") -> HcpMessage:
@@ -189,7 +193,7 @@ def test_a_reader_that_is_killed_and_started_again_reads_each_message_in_its_ord
 
 
 def test_an_id_is_one_submission_and_other_content_under_it_is_refused(
-    opened: Callable[[], CallerFile],
+    opened: Opened,
 ) -> None:
     with opened() as file:
         assert file.submit("lab", submission())
@@ -207,7 +211,7 @@ def test_an_id_is_one_submission_and_other_content_under_it_is_refused(
 
 
 def test_a_rejected_task_that_is_submitted_again_waits_for_an_answer_anew(
-    opened: Callable[[], CallerFile],
+    opened: Opened,
 ) -> None:
     with opened() as file:
         file.submit("lab", submission())
@@ -220,7 +224,7 @@ def test_a_rejected_task_that_is_submitted_again_waits_for_an_answer_anew(
 
 
 def test_a_task_of_another_program_is_adopted_and_a_stranger_is_not(
-    opened: Callable[[], CallerFile],
+    opened: Opened,
 ) -> None:
     with opened() as file:
         assert file.heard(event(4, "unknown")) is None
@@ -233,7 +237,7 @@ def test_a_task_of_another_program_is_adopted_and_a_stranger_is_not(
 
 
 def test_one_program_of_a_file_hears_for_all_until_it_ends(
-    opened: Callable[[], CallerFile],
+    opened: Opened,
 ) -> None:
     with opened() as other:
         with opened() as file:
@@ -248,7 +252,7 @@ def test_one_program_of_a_file_hears_for_all_until_it_ends(
 
 
 def test_a_lock_that_cannot_be_used_is_named_and_not_taken_for_another_program(
-    opened: Callable[[], CallerFile],
+    opened: Opened,
 ) -> None:
     with opened() as file:
         lock = file.path.with_name(f"{file.path.name}.lock")
@@ -258,7 +262,7 @@ def test_a_lock_that_cannot_be_used_is_named_and_not_taken_for_another_program(
 
 
 def test_the_file_is_bounded_and_what_was_dropped_unread_is_a_gap(
-    opened: Callable[[], CallerFile], monkeypatch: pytest.MonkeyPatch
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(caller_file, "EVENTS_KEPT_MAX", 20)
     monkeypatch.setattr(caller_file, "PRUNED_EVERY", 10)

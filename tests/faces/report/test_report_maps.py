@@ -108,11 +108,6 @@ def test_a_picture_is_read_back_cell_by_cell() -> None:
     assert (cells_of(png_bytes(cells)) == cells).all()
 
 
-def test_a_picture_needs_cells() -> None:
-    with pytest.raises(ValueError, match=r"\(height, width, 4\), got \(2, 2\)"):
-        png_bytes(np.zeros((2, 2), np.uint8))
-
-
 def test_low_values_are_dark_high_ones_bright_and_none_is_grey() -> None:
     places = scan(3, 2)
     values = np.array([0.0, 0.5, 1.0, 0.0, np.nan, 1.0])  # from low y, row by row

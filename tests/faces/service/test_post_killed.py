@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -174,7 +175,7 @@ def test_each_attempt_of_a_task_is_told_also_one_that_comes_after_its_end(tmp_pa
     lab(ReportStatus(task_id="t", to="accepted"))
     lab(StartTask(task_id="t", run_id="s", worker="line"))
     minted = (f"id-{number}" for number in count())
-    with MessageStore(tmp_path) as kept, Positions(tmp_path / "outbox.sqlite") as positions:
+    with MessageStore(tmp_path) as kept, closing(Positions(tmp_path / "outbox")) as positions:
         outbox = Outbox(kept, RunFolders(tmp_path), positions, lambda: next(minted), lambda: NOW)
 
         def told() -> list[tuple[str, str]]:
@@ -215,7 +216,7 @@ def test_a_caller_whose_run_can_no_longer_be_read_hears_its_end_all_the_same(
     lab(ReportStatus(task_id="t", to="accepted"))
     lab(StartTask(task_id="t", run_id="s", worker="line"))
     minted = (f"id-{number}" for number in count())
-    with MessageStore(tmp_path) as kept, Positions(tmp_path / "outbox.sqlite") as positions:
+    with MessageStore(tmp_path) as kept, closing(Positions(tmp_path / "outbox")) as positions:
         outbox = Outbox(kept, Unreadable(tmp_path), positions, lambda: next(minted), lambda: NOW)
         positions.move({"s": 17})  # the record of the newest event that its caller has
         if accepted:

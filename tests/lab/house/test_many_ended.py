@@ -1,5 +1,6 @@
 """What a turn of the house and of its outbox costs does not grow with the tasks that have ended."""
 
+from contextlib import closing
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -67,7 +68,7 @@ def turns(home: Path, number: int) -> int:
     minted = count()
     with (
         HouseJournal(home / "house.sqlite") as journal,
-        Positions(home / "outbox.sqlite") as positions,
+        closing(Positions(home / "outbox.sqlite")) as positions,
         MessageStore(home) as kept,
         pytest.MonkeyPatch.context() as patch,
     ):
