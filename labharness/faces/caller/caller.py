@@ -299,13 +299,10 @@ class AsyncCaller:
                 await self._resubmit(message_id, end_s - steady_s())
                 resubmit_s = min(2 * resubmit_s, RESUBMIT_S[1])
                 again_s = steady_s() + resubmit_s
-            await self._news(min(end_s, again_s) - steady_s())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(min(end_s, again_s) - steady_s(), 0.0)):
+                    await connection.news.wait()
         return value
-
-    async def _news(self, within_s: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(within_s, 0.0)):
-                await self._connection.news.wait()
 
     async def _resubmit(self, message_id: str, within_s: float) -> None:
         """Send a submission again of which nothing was heard, not even a session."""

@@ -37,7 +37,6 @@ USAGE_CODES = frozenset(
         "bad_arming",
         "bad_campaign",
         "bad_channel",
-        "bad_collector",
         "bad_file",
         "bad_key",
         "bad_lab_file",

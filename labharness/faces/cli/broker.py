@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from labharness.core.clock import Chance
 from labharness.core.files.tables import read_toml
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
-from labharness.faces.cli.brokers import own_text, stays_here, tls_of
+from labharness.faces.cli.brokers import own_text, parts_of, stays_here, tls_of
 from labharness.faces.cli.show import BadUse, chosen_lab, counted, say, say_each
 from labharness.faces.service import rights
 from labharness.faces.service.management import Management
@@ -132,16 +132,14 @@ def _management(chosen: argparse.Namespace) -> Management:
             read, or it would send one in clear to another machine.
     """
     url = chosen.management or os.environ.get(MANAGEMENT, "")
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname or not parts.username:
+    parts = parts_of(url)
+    host = parts.hostname or ""
+    if parts.scheme not in ("http", "https") or not parts.username:
         raise BadUse("broker.bad_url", url=url.rpartition("@")[2] or "-", name=MANAGEMENT)
     if chosen.management and parts.password is not None:
         raise BadUse("broker.password_shown", name=MANAGEMENT)
-    if parts.scheme == "http" and not stays_here(parts.hostname):
-        raise BadUse("broker.in_clear", host=parts.hostname)
+    if parts.scheme == "http" and not stays_here(host):
+        raise BadUse("broker.in_clear", host=host)
     account = unquote(parts.username)
     password = unquote(parts.password or "") or _asked(
         Text("broker.ask_administrator", name=account), account

@@ -4,9 +4,10 @@ import argparse
 import os
 import ssl
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from labharness.core.files.named import open_named
 from labharness.faces.broker.connection import Broker
@@ -33,13 +34,13 @@ def broker_of(chosen: argparse.Namespace) -> Broker:
         url = own_text(Path(url)).strip()
     if url == chosen.broker and ":" in url.partition("://")[2].rpartition("@")[0]:
         raise BadUse("call.password_seen", name=BROKER)
-    if not url.startswith(SCHEMES) or not _is_address(url):
+    host = parts_of(url).hostname
+    if not url.startswith(SCHEMES) or not host:
         raise BadUse("hcp.bad_broker", url=url.rpartition("@")[2] or "-", name=BROKER)
     if Broker(url).secured:
         return Broker(url, tls_of(chosen.ca, chosen.cert, getattr(chosen, "cert_key", None)))
     if chosen.ca or chosen.cert:
         raise BadUse("hcp.no_tls")
-    host = urlsplit(url).hostname or ""
     if not stays_here(host):
         raise BadUse("hcp.in_clear", host=host)
     return Broker(url)
@@ -72,12 +73,13 @@ def own_text(path: Path) -> str:
         return file.read(SECRETS_BYTES_MAX).decode("utf-8", "replace")
 
 
-def _is_address(url: str) -> bool:
-    try:
+def parts_of(url: str) -> SplitResult:
+    """Return the parts of an address; empty ones where it names no host, or a port that is none."""
+    with suppress(ValueError):
         parts = urlsplit(url)
-        return bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        return False
+        if parts.hostname and parts.port != 0:
+            return parts
+    return urlsplit("")
 
 
 def stays_here(host: str) -> bool:

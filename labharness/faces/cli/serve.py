@@ -13,13 +13,13 @@ from typing import Final
 from labharness.core.clock import pause
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker.connection import Broker
-from labharness.faces.cli.brokers import broker_of
+from labharness.faces.cli.brokers import broker_of, parts_of
 from labharness.faces.cli.show import BadUse, chosen_lab, complain, looking
 from labharness.faces.service.amqp import AmqpFace
 from labharness.faces.service.card import agent_card
 from labharness.faces.service.counts import Counts
 from labharness.faces.service.stdio import serve_stdio
-from labharness.faces.service.traces import BadCollector, Take, TracedHouse, Traces, collector_at
+from labharness.faces.service.traces import Take, TracedHouse, Traces, collector_at
 from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lease import Leased
@@ -43,10 +43,11 @@ def serve(chosen: argparse.Namespace) -> None:
     """Serve until a stop request."""
     plan = chosen_lab(chosen.lab)
     broker = None if _alone(chosen) else broker_of(chosen)
-    try:
-        collector = None if chosen.traces is None else collector_at(chosen.traces, plan.file.lab.id)
-    except BadCollector as why:
-        raise BadUse("pair", what="--traces", why=str(why)) from None
+    collector = None
+    if chosen.traces is not None:
+        if parts_of(chosen.traces).scheme not in ("http", "https"):
+            raise BadUse("pair", what="--traces", why=Text("traces.url", url=chosen.traces))
+        collector = collector_at(chosen.traces, plan.file.lab.id)
     with looking(plan.state_dir), contextlib.ExitStack() as stack:
         plan.must_hold()
         listening = _listening("--http", chosen.http, stack)

@@ -190,11 +190,10 @@ def _drawing(
 ) -> Html:
     predicted = {} if facts.prediction is None else facts.prediction.channels
     forecast = {name: predicted[name] for name in quantity.measured if name in predicted}
-    warns = (bar for bar in quantity.watched if not bar.trips)
-    bars = (*acting(quantity.watched), *quantity.settable, *warns)
     bands = [part for each in forecast.values() for part in (each.low, each.high)]
     drawn = (value for points in (*traces.values(), *bands) for _, value in points)
-    values = [0.0, *(bar.value for bar in bars), *(each for each in drawn if not math.isnan(each))]
+    values = [0.0, *(line.value for line in _lines(quantity))]
+    values += [each for each in drawn if not math.isnan(each)]
     end_s = _end_s(facts)
     frame = markup.Frame(
         markup.Scale(0.0, end_s, LEFT_PX, width - margin_px),

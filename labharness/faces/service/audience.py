@@ -58,22 +58,18 @@ def _cleaned(value: object, said: bool = False) -> Any:  # noqa: ANN401 - whatev
 
 
 def _told(text: str) -> str:
+    """Return words for callers, without the names; a text that has none stays one."""
     if isinstance(text, Text):
         own = OWN + text.code
         params = {name: _param(each) for name, each in text.params.items()}
         text = Text(own if known(own) else text.code, **params)
-    return _unnamed(text)
+    left = text
+    for pattern, instead in NAMES:
+        left = pattern.sub(Text(instead), left)
+    return text if left == text else left
 
 
 def _param(value: Any) -> Any:  # noqa: ANN401 - a parameter of a text
     if isinstance(value, list | tuple):
         return [_param(each) for each in value]
     return _told(value) if isinstance(value, str) else value
-
-
-def _unnamed(text: str) -> str:
-    """Return words without the names; a text that has none stays as it is."""
-    left = text
-    for pattern, instead in NAMES:
-        left = pattern.sub(Text(instead), left)
-    return text if left == text else left

@@ -81,41 +81,30 @@ class MessageService(ABC):
 
     # ---- what is asked
 
-    async def handle(
-        self, data: bytes, account: str, message_id: str | None, traceparent: object = None
-    ) -> None:
-        """Carry out what a message asks; at the end it is on the disk, or answered.
+    async def handle_or_dead_letter(
+        self, data: bytes, account: str, message_id: str | None = None, traceparent: object = None
+    ) -> bool:
+        """Carry out what a message asks; return whether it is on the disk or answered.
+
+        What is of `ended_by` is raised: the message comes again, if ever.
 
         Args:
             data: The message.
             account: Of its sender, as what carries it vouches for.
             message_id: Of the message as what carries it says, for a dead letter.
             traceparent: The trace that it is a part of, as its caller says, if it does.
-
-        Raises:
-            JournalFailed: It could not be kept, and is to come again.
-            OSError: As well, or what carries the messages has ended.
-        """
-        found = inbox.asked(data, account)
-        self._counts.taken[KINDS[type(found)]] += 1
-        if isinstance(found, SubmissionAsked):
-            await self._submit(found, data, traceparent)
-        elif isinstance(found, inbox.AbortAsked):
-            await self._abort(found, data, message_id)
-        elif isinstance(found, Refusal):
-            await self._refuse(found, data, message_id)
-        else:
-            await self.dead_letter(data, message_id, found)
-
-    async def handle_or_dead_letter(
-        self, data: bytes, account: str, message_id: str | None = None, traceparent: object = None
-    ) -> bool:
-        """Carry out what a message asks, as `handle`; return whether it is on the disk or answered.
-
-        What is of `ended_by` is raised: the message comes again, if ever.
         """
         try:
-            await self.handle(data, account, message_id, traceparent)
+            found = inbox.asked(data, account)
+            self._counts.taken[KINDS[type(found)]] += 1
+            if isinstance(found, SubmissionAsked):
+                await self._submit(found, data, traceparent)
+            elif isinstance(found, inbox.AbortAsked):
+                await self._abort(found, data, message_id)
+            elif isinstance(found, Refusal):
+                await self._refuse(found, data, message_id)
+            else:
+                await self.dead_letter(data, message_id, found)
         except self.ended_by:
             raise
         except (JournalFailed, OSError) as why:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary import Request
+from labharness.instruments.driver.driver import reads_of
 from labharness.instruments.simulation import SimulatedBus, WireRecord
 from labharness.lab import Lab
 from labharness.safety.guard import Sent, Source
@@ -225,7 +226,5 @@ def _requests(lab: Lab, port: str) -> list[Request]:
     requests = []
     for instrument in lab.plan.instruments:
         if instrument.port == port:
-            requests += [scan.request for scan in instrument.driver.scans()]
-            requests += [query.request for query in instrument.driver.queries()]
-            requests.append(instrument.driver.identify().request)
+            requests += [request for _, request in reads_of(instrument.driver)]
     return requests
