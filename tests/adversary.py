@@ -32,8 +32,6 @@ from labharness.work.desk.folder import JOURNAL_NAME
 from rig import SAFE_TABLE
 from walks import Step
 
-__all__ = ["Walked", "play_walk"]
-
 AFTER_TRIP_S = 30.0  # the referee keeps looking, at what the procedure leaves
 AFTER_END_S = 15.0
 MEND_S = 20.0  # what was decided on a lie is done by then: the referee's ``ACTED_S``

@@ -16,8 +16,6 @@ from labharness.line.events import Events
 from labharness.safety.alarm.board import Fact, Severity
 from labharness.safety.alarm.outlets import AlarmFile, AlertChannel, Done
 
-__all__ = ["LEVELS", "Alone", "Disk", "Sender", "SlowLoop", "trip"]
-
 LEVELS = (
     AlertChannel(name="mail"),
     AlertChannel(name="chat", severities=frozenset({Severity.CRITICAL})),

@@ -18,8 +18,6 @@ from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
 from labharness.work.desk.checkpoint import checkpoints
 from rig import Injection
 
-__all__ = ["Attempts", "Submit", "body", "going_on"]
-
 Submit = tuple[HcpMessage, TaskSubmit]
 
 

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-__all__ = ["CANARY", "NUMBER", "found_in", "needles", "traces"]
-
 CANARY = "Kanarienvogel7431Q"
 NUMBER = 7431.912837465
 """A canary among measured values."""

@@ -13,8 +13,6 @@ from cryptography.x509.oid import NameOID
 
 from labharness.core.clock import wall_clock_utc
 
-__all__ = ["Authority", "Pair"]
-
 LASTS = timedelta(days=1)
 
 

@@ -10,8 +10,6 @@ from labharness.chaos.world import Verdict, play
 from labharness.lab import LabPlan, read_lab
 from rig import SHORT_LINE
 
-__all__ = ["FAULTS", "Play", "fault", "player", "scenario", "told"]
-
 FAULTS = faults_of(read_lab(SHORT_LINE))
 
 Play = Callable[..., Verdict]

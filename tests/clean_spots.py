@@ -6,8 +6,6 @@ from typing import Any
 from labharness.analysis.layers import SpotEvidence
 from labharness.analysis.peaks import PeakFit, SeenLine, SiliconFit
 
-__all__ = ["CLEAN", "SILICON", "spot"]
-
 CLEAN = PeakFit(
     e=SeenLine(384.1, 0.15, 3.2, 0.1, 1700.0, 30.0),
     a=SeenLine(404.0, 0.13, 4.8, 0.1, 4400.0, 40.0),

@@ -12,8 +12,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-__all__ = ["Collector", "collecting"]
-
 
 class Collector:
     """What was sent.

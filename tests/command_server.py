@@ -19,8 +19,6 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["run_command"]
-
 MODULES = ("hand", "report", "run")  # of the command line; these import nearly all of the code
 CAPABILITIES_VERSION = 0x20080522  # linux/capability.h, _LINUX_CAPABILITY_VERSION_3
 TIMEOUT_S = 60

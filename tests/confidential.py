@@ -10,20 +10,6 @@ from labharness.core.files.data_key import make_data_key
 from labharness.lab import LabPlan
 from rig import EXAMPLE, HERE, approved_copy
 
-__all__ = [
-    "CALLEE_ID",
-    "CALLER",
-    "DWELL_S",
-    "GROWER",
-    "PAPER",
-    "SPECTRA",
-    "confidential_furnace",
-    "confidential_growth",
-    "confidential_lab",
-    "confidential_line",
-    "confidential_task",
-]
-
 IV = HERE.parent / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 CALLEE_ID = "iv-bench-simulated"
 CALLER = "alpha"

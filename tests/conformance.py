@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["CITED", "PAGE", "ROOT", "Row", "is_served", "page", "rows"]
-
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference" / "conformance.md"
 ROW = re.compile(

@@ -24,8 +24,6 @@ from typing import IO, Any
 from planted_bug import PlantedBug
 from planting import file_of, plant
 
-__all__ = ["DRAWERS", "FAILED", "LATE", "ROOT", "UNSIGNED", "Copy", "copied"]
-
 ROOT = Path(__file__).parent.parent
 DRAWERS = ("labharness", "drivers", "simulators", "envelopes", "tests", "examples", "docs")
 LIBRARIES = (

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from labharness.analysis.formats import Recording
 from rig import HERE
 
-__all__ = ["MATERIALS", "OTHERS", "SILICON", "Lines", "draw", "recording"]
-
 Array = NDArray[np.float64]
 Lines = tuple[tuple[float, float, float], ...]
 """Position in cm⁻¹, full width at half maximum in cm⁻¹, height in counts."""

@@ -22,8 +22,6 @@ from labharness.journal.rows import Rows
 from labharness.lab import Lab
 from labharness.safety.guard import Source
 
-__all__ = ["Died", "Failpoint", "Plug"]
-
 Seam = Callable[[Any], Any]
 WORDS = {Source.READ: "read", Source.PERMIT: "command", Source.PROCEDURE: "safe"}
 

@@ -28,8 +28,6 @@ from labharness.lab.wiring.tasks import RunResult
 from labharness.safety.guard import Latch, Source
 from labharness.safety.kernel import Mode
 
-__all__ = ["Failed", "suffer"]
-
 MENDED_S = 60.0  # a person comes and mends; then the line is looked at
 SEED = 3  # of a room whose whole growth gives one layer: a mixed film fails its own claim
 SHORT: Mapping[str, float] = {"temperature_c": 650.0, "dwell_s": 60.0, "argon_sccm": 100.0}

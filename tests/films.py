@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AXIS", "BILAYER", "MONOLAYER", "SUBSTRATE", "film", "written", "written_map"]
-
 Array = NDArray[np.float64]
 Lines = Sequence[tuple[float, float, float]]
 

@@ -10,20 +10,6 @@ from labharness.line.command import Programs, Uploaded, Writer
 from labharness.line.gate import Gate
 from line_alone import Scene, Toy, block, blocks_of, shown, toy
 
-__all__ = [
-    "ANNEAL",
-    "HOLD",
-    "PROGRAMMER",
-    "RESET",
-    "RUN",
-    "Furnace",
-    "has",
-    "program",
-    "reason",
-    "started",
-    "status_is_set",
-]
-
 RUN, HOLD, RESET = (Command("furnace.status", value, "") for value in (2.0, 4.0, 1.0))
 EMPTY = block("segment1", "end", (-1,))
 

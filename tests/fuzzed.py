@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-__all__ = ["Account", "Fuzzed", "fuzzed"]
-
 LETTER_BYTES = 1_048_576
 """Of a dead letter; a longer body is cut."""
 

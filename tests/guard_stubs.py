@@ -20,9 +20,6 @@ from labharness.safety.guard.port_records import PortLatch
 from labharness.safety.guard.remote import RemoteGuard
 from labharness.safety.guard.remote_parts import Stream
 
-__all__ = ["ARMED", "KEY", "LAST", "ON", "READ", "SAFE", "SHUT", "Ends", "Remote"]
-__all__ += ["GONE", "MACHINE_S", "WHOLE_SEND", "Descriptor", "Started", "armed", "ask", "talk"]
-
 REPLY_S = 0.3  # in a time that no machine holds up
 READ, ON = (replace(each, timeout_s=REPLY_S) for each in (guard_rig.READ, guard_rig.ON))
 SHUT = [replace(each, timeout_s=REPLY_S) for each in guard_rig.SHUT]

@@ -17,8 +17,6 @@ from labharness.safety.guard.armed import Armed
 from labharness.safety.guard.messages import LineSplitter, line_of, seal, write_request
 from labharness.safety.guard.process import ProcessGuard
 
-__all__ = ["RESET", "START_S", "Harness", "Turn", "guarding", "last", "reason"]
-
 START_S = 1000.0
 RESET = "labharness reset --lab bench.toml"
 

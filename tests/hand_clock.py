@@ -2,8 +2,6 @@
 
 from types import SimpleNamespace
 
-__all__ = ["Clock"]
-
 
 class Clock:
     """A loop that only knows the time."""

@@ -5,8 +5,6 @@ from pathlib import Path
 from labharness.journal import SqliteJournal
 from labharness.journal.heads import HeadKeeper
 
-__all__ = ["KEY", "keeper", "kept_journal"]
-
 KEY = bytes(range(32))
 
 

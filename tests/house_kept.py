@@ -14,8 +14,6 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.work.task.house import HouseJournal
 from line_world import LineWorld
 
-__all__ = ["DeskHouse", "Kept", "house_of"]
-
 
 def house_of(kept: Any, **more: Any) -> House:
     """Return a house by its set-up, which has home, journal, world, time, ids and what is told."""

@@ -13,8 +13,6 @@ from labharness.journal.chain import Record
 from labharness.lab.house.orders import OwnerStatus, RunOrder
 from labharness.work.task.queue import PRIORITIES
 
-__all__ = ["SAYS", "Away", "Line", "Reference", "Row"]
-
 
 class Away(LabError, ConnectionError, code="away"):
     """The line owner does not do it."""

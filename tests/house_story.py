@@ -19,8 +19,6 @@ from labharness.work.task.states import TERMINAL
 from line_world import LineWorld, message
 from tasks_alone import OLGA
 
-__all__ = ["Killed", "Story"]
-
 TURNS_MAX = 400
 
 

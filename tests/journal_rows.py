@@ -12,19 +12,6 @@ from typing import Any
 
 from labharness.journal.layout import FORMAT
 
-__all__ = [
-    "SHARED",
-    "SINGLE",
-    "Row",
-    "begun_before",
-    "changed",
-    "opened",
-    "records",
-    "replaced",
-    "rows",
-    "store_rows",
-]
-
 SHARED, SINGLE = "groups", "records"
 HASH_BYTES = 32
 

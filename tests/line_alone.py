@@ -25,8 +25,6 @@ from labharness.line.exchanges import Exchanges, Reader
 from labharness.line.instrument import BoundScan, Instrument, bind
 from labharness.safety.guard import Guard, NotPermitted
 
-__all__ = ["Notes", "Port", "Scene", "Toy", "asks", "shown", "toy"]
-
 T = TypeVar("T")
 EXCHANGE_S = 0.01
 RULE = Quiet(0.05)

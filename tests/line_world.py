@@ -14,9 +14,6 @@ from labharness.core.errors import LabError
 from labharness.journal.chain import Record
 from labharness.lab.house.orders import OwnerStatus, RunOrder
 
-__all__ = ["AwayOwner", "LineWorld", "message", "script"]
-
-
 COLD_A_TURN = 0.6
 """Chance that a line which has answered is cold after one more look at it."""
 

@@ -11,8 +11,6 @@ from unittest.mock import patch
 
 from labharness_simulators.plant import CvdTube, Faults, Heater, MassFlow, Relays, Sample
 
-__all__ = ["NINE", "PAGE", "PAPERS", "TRENDS", "Film", "Growth", "page", "played"]
-
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "recipes.md"
 FACTOR = 2.0
 NO_SECOND_LAYER = 0.02

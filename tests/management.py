@@ -12,8 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["ManagementAnswers", "managed"]
-
 KEYS = {"permissions": ("user", "vhost"), "topic_permissions": ("user", "vhost", "exchange")}
 """What names a row; of all other kinds it is name and virtual host."""
 

@@ -2,8 +2,6 @@
 
 from html.parser import HTMLParser
 
-__all__ = ["parsed"]
-
 VOID = {"br", "input", "meta"}
 
 

@@ -17,8 +17,6 @@ from typing import NamedTuple
 from labharness.core.vocabulary import OPERATOR, Allowed, Cause, Command, Trip
 from labharness.safety.kernel import Envelope, Memory, Mode, judge, observe, tick
 
-__all__ = ["OPTICS", "TUBE", "Found", "Model", "State", "search"]
-
 FURNACE_C = (25.0, 700.0, 940.0)
 FURNACE_SET_C = (20.0, 700.0, 940.0)
 SULFUR_C = (25.0, 200.0)

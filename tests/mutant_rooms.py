@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from mutated import ROOT, Mutant, mutants_of
 from mutated_rows import RowMutant, row_mutants_of
 
-__all__ = ["ROOMS", "Room", "tests_of_rooms"]
-
 PURE = ("test_kernel*", "test_model")
 GUARD = (
     "test_guard*",

@@ -23,8 +23,6 @@ import pytest
 
 from mutated import FUNCTIONS, ROOT
 
-__all__ = ["CODE", "MODULE", "REACH", "Reach", "functions_of", "measure", "read_reach"]
-
 REACH = ROOT / "build" / "mutants_reach.json"
 MODULE = "module"
 """The name of what runs when a file is imported."""

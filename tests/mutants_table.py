@@ -9,18 +9,6 @@ from mutant_rooms import ROOMS
 from mutants_reach import read_reach
 from mutated import ROOT
 
-__all__ = [
-    "REASONS",
-    "SAMPLE",
-    "SAMPLE_COUNT",
-    "VERDICTS",
-    "draw_sample",
-    "read_sample",
-    "reasons",
-    "verdicts",
-    "write_tables",
-]
-
 REASONS = ROOT / "docs" / "reference" / "mutants.md"
 VERDICTS = ROOT / "build" / "mutants.jsonl"
 SAMPLE = ROOT / "tests" / "data" / "mutants_sample.json"

@@ -11,8 +11,6 @@ from mutants_reach import CODE, Reach, functions_of
 from mutated import Mutant
 from mutated_rows import RowMutant
 
-__all__ = ["AnyMutant", "Trial"]
-
 AnyMutant = Mutant | RowMutant
 
 BUDGET_S = 20.0

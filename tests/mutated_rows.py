@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from mutated import ROOT
 
-__all__ = ["RowMutant", "row_mutants_of"]
-
 ENVELOPES = ROOT / "envelopes" / "labharness_envelopes"
 LAB = ENVELOPES / "labs" / "cvd_mos2" / "lab.toml"
 WORDS = ("source", "description", "line", "kind", "id", "title", "baud", "delay_s")

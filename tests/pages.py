@@ -28,19 +28,6 @@ from labharness_simulators.plant.spectrum import Light, light_of
 from rig import EXAMPLE
 from strange_spectra import KINDS
 
-__all__ = [
-    "PAGES",
-    "RUN",
-    "blocks_of",
-    "checkout",
-    "command_line",
-    "differing",
-    "outdated",
-    "picture",
-    "updated",
-    "write",
-]
-
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 COMMANDS = ROOT / "build" / "pages" / "command-line.md"

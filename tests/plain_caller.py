@@ -15,8 +15,6 @@ from typing import Any
 import pika
 import pika.exceptions
 
-__all__ = ["PlainCaller", "Told", "answer_in", "closes", "history_faults", "is_end", "leaks"]
-
 WAIT_S_MAX = 90.0
 
 

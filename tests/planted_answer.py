@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_ANSWER"]
-
 IN_THE_ANSWER = (
     PlantedBug(
         "steps between classes as rigid as the table's",

@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["AT_THE_BROKER"]
-
 INBOX = "tests/faces/service/test_inbox.py"
 RIGHTS = "tests/faces/service/test_rights.py"
 PROPERTIES = f"{INBOX}::test_what_stands_beside_an_unreadable_property_is_read"

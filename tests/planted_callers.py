@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["TO_CALLERS"]
-
 TEXT = (
     "tests/lab/wiring/test_control.py::test_a_text_of_a_request_arrives_as_its_code_and_parameters"
 )

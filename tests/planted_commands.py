@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["OF_COMMANDS"]
-
 OF_COMMANDS = (
     PlantedBug(
         "command of several frames shown by one read-back",

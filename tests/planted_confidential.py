@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["OF_CONFIDENTIAL_DATA"]
-
 CLI = "tests/faces/cli/test_confidential.py::"
 HOUSE = "tests/lab/house/test_confidential_tasks.py::"
 SERVICE = "tests/faces/service/test_confidential_service.py::"

@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_DOCUMENTS"]
-
 READING = "tests/work/capability/test_document_reading.py::"
 SOURCES = "tests/work/capability/test_document_sources.py::"
 RUNS = "tests/work/desk/test_without_line.py::"

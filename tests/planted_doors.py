@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["AT_THE_OTHER_DOORS"]
-
 PAGES = "tests/faces/service/test_artifact_pages.py::"
 SOCKETS = "tests/faces/service/test_sockets.py::"
 HTTP = "labharness.faces.service.artifact_pages"

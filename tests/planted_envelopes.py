@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_ENVELOPES"]
-
 SHIPPED = "envelopes/labharness_envelopes/lines/cvd_mos2.toml"
 PLANT = "tests/envelopes/test_procedures_at_the_plant.py::"
 GUARD_ALONE = f"{PLANT}test_the_guard_alone_brings_the_plant_to_each_step_of_each_procedure"

@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_GATE"]
-
 IN_THE_GATE = (
     PlantedBug(
         "limit check removed",

@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_GROWTH"]
-
 IN_THE_GROWTH = (
     PlantedBug(
         "sulfur cut off at the end of the dwell",

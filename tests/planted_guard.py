@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_GUARD"]
-
 IN_THE_GUARD = (
     PlantedBug(
         "a guard that tries in vain told by nobody",

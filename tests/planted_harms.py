@@ -23,8 +23,6 @@ from labharness.safety.kernel.proofs.purged import PurgeProof
 from labharness.work.capability.steps import Steps
 from rig import approved_copy
 
-__all__ = ["HARMS", "Harm", "planted"]
-
 HOURS_MAX = 200.0
 
 Patch = Callable[[], contextlib.AbstractContextManager[object]]

@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_HOUSE"]
-
 IN_THE_HOUSE = (
     PlantedBug(
         "agreement used twice",

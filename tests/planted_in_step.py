@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_STEP"]
-
 PORT = "labharness.safety.guard.port:Port."
 PORTS = "tests/safety/guard/test_guard_ports.py::"
 SHELLS = "tests/safety/guard/test_both_shells.py::"

@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_JOURNAL"]
-
 IN_THE_JOURNAL = (
     PlantedBug(
         "damaged journal continued",

@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_SMALL_LABS"]
-
 ANNEALING = "tests/work/capability/test_annealing.py::"
 IV_CURVE = "tests/work/capability/test_iv_curve.py::"
 SHIPPED = "tests/envelopes/test_labs_that_ship.py::"

@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_LATCH_AND_LOCK"]
-
 IN_LATCH_AND_LOCK = (
     PlantedBug(
         "latch that is a dangling link taken for none",

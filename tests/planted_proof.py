@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_PROOF"]
-
 IN_THE_PROOF = (
     PlantedBug(
         "armed with a procedure that leaves a heater on",

@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["OF_RETENTION"]
-
 RETENTION = "tests/lab/operate/test_retention.py::"
 
 OF_RETENTION = (

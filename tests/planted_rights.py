@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_RIGHTS"]
-
 HOURS = "tests/core/vocabulary/test_hours.py::"
 RIGHTS = "tests/work/admission/test_policy.py::"
 POLICY = "tests/work/desk/test_policy_of_a_caller.py::"

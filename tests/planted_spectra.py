@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_SPECTRA"]
-
 IN_SPECTRA = (
     PlantedBug(
         "highest unexplained line ignored",

@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_STORED_SPECTRA"]
-
 STORED = "tests/work/capability/test_raman_characterization.py::"
 HERE = "labharness.work.capability.raman_characterization"
 

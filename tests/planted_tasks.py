@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_TASKS"]
-
 QUEUE = "tests/lab/house/test_house_queue.py"
 SILENT = "tests/lab/house/test_silent_or_latched.py"
 KILLED = (

@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_TEXTS"]
-
 IN_THE_TEXTS = (
     PlantedBug(
         "journal keeps a sentence without its code",

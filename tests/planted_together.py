@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["KEPT_TOGETHER"]
-
 QUEUE = "tests/lab/house/test_house_queue.py::"
 MESSAGES = "tests/lab/house/test_message_store.py::"
 ACCESS = "tests/lab/house/test_house_access.py::"

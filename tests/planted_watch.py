@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_WATCH"]
-
 IN_THE_WATCH = (
     PlantedBug(
         "first command judged by a reading from before prepare",

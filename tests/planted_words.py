@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_THE_WORDS"]
-
 IN_THE_WORDS = (
     PlantedBug(
         "poll that writes taken for a read",

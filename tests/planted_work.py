@@ -2,8 +2,6 @@
 
 from planted_bug import PlantedBug
 
-__all__ = ["IN_WORK_THAT_SURVIVES"]
-
 RESUMING = "tests/work/desk/test_resuming.py::"
 ACCESS = "tests/faces/cli/test_access.py::"
 APPROVERS = "tests/lab/wiring/test_approvers.py::"

@@ -10,8 +10,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-__all__ = ["file_of", "plant"]
-
 SYMBOLS = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 BLOCKS = ("body", "orelse", "finalbody")
 HEADER = re.compile(r"^\[", re.MULTILINE)

@@ -7,8 +7,6 @@ from labharness.analysis.evidence import LAYER_CLASSES, NANOCRYSTALLINE_ROW
 from labharness_simulators.plant.sample import Sample, draw_sample
 from labharness_simulators.plant.spectrum import Light, RamanLine, light_of
 
-__all__ = ["EVERY_DAY", "MIXED_PLANTS", "PLANTS", "Change", "Film", "Plant", "change_of", "drawn"]
-
 LASER_MW = 0.3
 LA_CM1, LA_FWHM_CM1, LA_OVER_E = 227.0, 15.0, (0.4, 0.75)
 """LA(M) of disordered film: 0.42 to 0.72 of E was seen (10.1038/s41598-025-09826-x)."""

@@ -6,14 +6,6 @@ import sys
 
 import pytest
 
-__all__ = [
-    "has_terminals",
-    "names_any_file",
-    "serves_ports",
-    "takes_open_files_away",
-    "unix",
-]
-
 unix = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="Windows has no such socket")
 takes_open_files_away = pytest.mark.skipif(os.name == "nt", reason="Windows keeps an open file")
 has_terminals = pytest.mark.skipif(os.name != "posix", reason="Windows has no pseudo-terminals")

@@ -4,8 +4,6 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec
 
-__all__ = ["played"]
-
 P = ParamSpec("P")
 Main = Coroutine[Any, Any, Any]
 

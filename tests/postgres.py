@@ -15,8 +15,6 @@ import pytest
 
 from broker import free_port
 
-__all__ = ["postgresql"]
-
 ACCOUNT = "postgres"  # the server does not run as root
 START_S_MAX = 60
 

@@ -9,8 +9,6 @@ from labharness.core.vocabulary import Command, Ending, Program, read_program
 from labharness.lab import Lab, LabPlan
 from rig import HERE, approved_copy
 
-__all__ = ["ANNEAL", "PAGE", "block", "prepared", "programmed"]
-
 PAGE = HERE.parent / "docs" / "how-to" / "run-a-program.md"
 ANNEAL: dict[str, Any] = {
     "segment": [

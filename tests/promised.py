@@ -13,8 +13,6 @@ from planted_bug import PlantedBug
 from planted_bugs import PLANTED
 from planted_harms import HARMS
 
-__all__ = ["DAILY_OF", "LISTS", "PAGE", "PROMISES", "ROOT", "bugs_of", "held_by", "lists"]
-
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference" / "promises.md"
 LISTS = ROOT / "build" / "pages" / "promises.md"

@@ -11,8 +11,6 @@ from certificates import Authority
 from confidential import CALLER, GROWER
 from plain_caller import PlainCaller
 
-__all__ = ["CALLEE", "Secured", "secured_broker"]
-
 CALLEE = "callee"
 
 

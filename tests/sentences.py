@@ -2,6 +2,4 @@
 
 from labharness.core.texts import WORDS, shipped, templates
 
-__all__ = ["SENTENCES"]
-
 SENTENCES = {code: said for code in shipped() if code != WORDS and (said := templates(code))}

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-__all__ = ["EXAMPLE", "OFF", "written"]
-
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "small-lab"
 
 OFF = """

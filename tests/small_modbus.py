@@ -6,8 +6,6 @@ from typing import Any
 from labharness.instruments.driver import Identity, Wants
 from labharness.instruments.driver.modbus import Holding, ModbusDriver, ReadBlock
 
-__all__ = ["Oven"]
-
 BOUNDS: dict[str, Any] = {"sets": (0.0, 1200.0), "unit": "degC", "source": "page 9"}
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from plain_caller import Told, history_faults, leaks
 
-__all__ = ["examined"]
-
 Is = Callable[[object], bool]
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")

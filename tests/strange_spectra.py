@@ -11,8 +11,6 @@ from drawn_spectra import MATERIALS
 from labharness.analysis.formats import Recording
 from rig import HERE
 
-__all__ = ["KINDS", "Strange", "films", "strangers"]
-
 Array = NDArray[np.float64]
 Lines = tuple[tuple[float, float, float], ...]
 

@@ -7,8 +7,6 @@ import tty
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["StrayWire"]
-
 
 class StrayWire:
     """A pseudo-terminal that passes on what a served instrument's port says, and adds lines.

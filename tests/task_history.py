@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from labharness.work.task import facts as f
 from labharness.work.task.states import TERMINAL, TRANSITIONS
 
-__all__ = ["faults_of"]
-
 
 @dataclass
 class _History:

@@ -8,8 +8,6 @@ from labharness.protocols.hcp.session import TERMINAL as SESSION_TERMINAL
 from labharness.protocols.hcp.session import TRANSITIONS as SESSION
 from labharness.work.task.states import TERMINAL, TRANSITIONS
 
-__all__ = ["STATES_PAGE", "with_tables"]
-
 STATES_PAGE = ROOT / "docs" / "reference" / "states.md"
 
 

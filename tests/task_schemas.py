@@ -9,8 +9,6 @@ from jsonschema import Draft202012Validator
 
 from rig import HERE
 
-__all__ = ["EVENT_TYPES", "event_validator", "snapshot_validator"]
-
 FOLDER = HERE / "data" / "agent_task"
 NAMES = json.loads((FOLDER / "names.json").read_text("utf-8"))
 FREE = {"scope", "constraints", "taskProfile"}

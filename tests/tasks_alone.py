@@ -13,8 +13,6 @@ from labharness.work.task.commands import (
 from labharness.work.task.facts import CommandRefused, TaskFact, folded
 from labharness.work.task.record import RetryPolicy, Task, Tasks
 
-__all__ = ["ANA", "BEN", "OLGA", "RUNTIME", "TasksAlone"]
-
 ANA, BEN = TaskActor("ana", "caller"), TaskActor("ben", "caller")
 OLGA, RUNTIME = TaskActor("olga", "operator"), TaskActor("house", "runtime")
 

@@ -15,8 +15,6 @@ from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Bound, Envelope, Memory, Mode, Procedure, Step
 from line_alone import Scene, Toy, asks, shown, toy
 
-__all__ = ["LOOK_S", "STEPS", "TOOK_S", "Safe", "cause", "frames", "states"]
-
 HEAT_OFF = Step(channel="furnace.setpoint", value=20.0, unit="degC")
 GAS_OFF = Step(channel="hydrogen.setpoint", value=0.0, unit="sccm")
 MAINS_OFF = Step(channel="box.contactor", value=0.0, unit="")

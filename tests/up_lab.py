@@ -10,8 +10,6 @@ from typing import Any
 from commands import ROOT, say
 from labharness.core.clock import pause, steady_s
 
-__all__ = ["IV", "Up", "until"]
-
 IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 WAIT_S_MAX = 90.0
 

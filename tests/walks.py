@@ -16,8 +16,6 @@ from labharness.chaos.scenario import Fault
 from labharness.core.clock import Chance
 from labharness.safety.kernel import Envelope
 
-__all__ = ["Step", "draw_walk", "shrink_walk", "stroll"]
-
 PLAYS_MAX = 150  # of a walk that is shrunk: one of 60 steps takes about 80
 
 STRAYS = (0.003, 0.1)  # expected strays a step, itself drawn: some people are careful

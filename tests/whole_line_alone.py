@@ -14,8 +14,6 @@ from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Bound, Envelope, Procedure, Step
 from line_alone import Notes, Port, Toy, asks, shown, toy
 
-__all__ = ["MAINS", "SPEED", "STOP", "Alone"]
-
 OFF = Step(channel="box.contactor", value=0.0, unit="")
 STOP = Trip(Cause.STOP_REQUEST, "shutdown", "test", None, 0.0, "because")
 SPEED = Command("furnace.rate", 5.0, "degC/min")
