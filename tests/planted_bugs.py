@@ -34,7 +34,7 @@ from planted_watch import IN_THE_WATCH
 from planted_words import IN_THE_WORDS
 from planted_work import IN_WORK_THAT_SURVIVES
 
-__all__ = ["PLANTED", "PlantedBug"]
+__all__ = ["PlantedBug"]  # passed on
 
 PLANTED = (
     *OF_COMMANDS,

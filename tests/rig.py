@@ -14,24 +14,7 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.approval import StandingApproval, sign, write_approval
 
-__all__ = [
-    "EXAMPLE",
-    "HERE",
-    "SAFE_TABLE",
-    "SHIPPED_ENVELOPE",
-    "SHORT_LINE",
-    "SOON",
-    "Injection",
-    "Ran",
-    "accepted",
-    "approved_copy",
-    "as_submit",
-    "cut",
-    "line_texts",
-    "part",
-    "plant_fault",
-    "submission",
-]
+__all__ = ["Injection", "Ran", "as_submit"]  # passed on
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parent / "examples" / "mos2-monolayer.json"
@@ -51,6 +34,18 @@ def submission(*, max_duration: str | None = None, **inputs: Any) -> tuple[HcpMe
         body["payload"]["constraints"]["max_duration"] = max_duration
     body["payload"]["inputs"].update(inputs)
     return as_submit(body)
+
+
+def task_submit(payload: object, message_id: str = "m") -> dict[str, Any]:
+    """The message around a payload, as its caller writes it."""
+    return {
+        "hcp_version": "1.0",
+        "message_id": message_id,
+        "timestamp": "2026-01-01T00:00:00Z",
+        "session_id": None,
+        "type": "task_submit",
+        "payload": payload,
+    }
 
 
 def line_texts() -> dict[str, str]:

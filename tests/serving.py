@@ -1,13 +1,17 @@
 """``labharness serve`` as a process of its own, which tests start, kill and end."""
 
+import base64
+import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+from broker import PASSWORD
 from commands import COMMAND, say
 from labharness.core.clock import pause, steady_s
 
@@ -63,6 +67,20 @@ class Service:
     def end(self) -> None:
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(60) == 0, self.said()
+
+    def page(
+        self, path: str, account: str = "", password: str = PASSWORD, **headers: str
+    ) -> tuple[int, bytes]:
+        """Return the status and the content of one of its pages, asked for by an account."""
+        found = re.search(r"http://(127\.0\.0\.1:\d+)", self.said())
+        assert found is not None, self.said()
+        if account:
+            coded = base64.b64encode(f"{account}:{password}".encode()).decode()
+            headers["Authorization"] = f"Basic {coded}"
+        with closing(http.client.HTTPConnection(found[1], timeout=30)) as asking:
+            asking.request("GET", path, headers=headers)
+            answer = asking.getresponse()
+            return answer.status, answer.read()
 
     def owner(self) -> int:
         return int(json.loads(say("status", "--lab", self.lab, "--json").out)["line_owner"]["pid"])

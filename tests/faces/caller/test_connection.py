@@ -14,7 +14,6 @@ from labharness.faces.broker.connection import Broker
 from labharness.faces.caller import AsyncCaller, NotSecured
 from labharness.faces.caller.caller_file import CallerFile, CallerFileFailed
 from labharness.faces.caller.connection import CallerConnection
-from labharness.protocols.hcp import wire
 
 HEAD = {"hcp_version": "1.0", "timestamp": "2026-01-01T00:00:00Z", "session_id": "s"}
 
@@ -155,11 +154,6 @@ def test_a_file_that_fails_is_what_a_wait_names(
 
     with pytest.raises(CallerFileFailed, match="full"):
         asyncio.run(wait())
-
-
-def test_the_wait_for_another_try_doubles_up_to_its_bound() -> None:
-    back_off = wire.BackOff()
-    assert [back_off.longer() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
 @pytest.mark.promise(71)

@@ -266,15 +266,36 @@ def test_a_journal_is_verified_shown_and_exported(done: tuple[Path, Said]) -> No
     assert len(exported.splitlines()) == 1 + len(shown)
 
 
+@pytest.mark.parametrize(
+    "name", ["submit.json", "answer.json", "report.html", "artifacts/mine.csv"]
+)
+def test_a_run_writes_over_nothing_that_lies_in_its_folder(tmp_path: Path, name: str) -> None:
+    mine = tmp_path / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine", "utf-8")
+    said = say("run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path)
+    said.is_one_plain_error(f"{tmp_path} holds {name.split('/')[0]} already", "a fresh folder")
+    assert mine.read_text("utf-8") == "mine"
+    assert [each.name for each in tmp_path.iterdir()] == [name.split("/")[0]]
+
+
 def test_a_report_is_written_over_nothing_but_a_report(
     done: tuple[Path, Said], tmp_path: Path
 ) -> None:
     folder, _ = done
-    for name in ("journal.sqlite", "answer.json", "artifacts/growth_log.csv"):
-        before = (folder / name).read_bytes()
-        said = say("report", folder, "--out", folder / name)
-        said.is_one_plain_error(f"{folder / name} is in the way: it is not a report")
-        assert (folder / name).read_bytes() == before
+    pages = {
+        "a.html": "<p>mine",
+        "b.html": "<!doctype html><title>labharness</title>",
+        "c.html": "",
+    }
+    for name, text in pages.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    mine = [folder / "journal.sqlite", folder / "answer.json", *map(tmp_path.joinpath, pages)]
+    for path in mine:
+        before = path.read_bytes()
+        said = say("report", folder, "--out", path)
+        said.is_one_plain_error(f"{path} is in the way: it is not a report")
+        assert path.read_bytes() == before
     if hasattr(os, "mkfifo"):  # as a device is, of which /dev/null is one
         os.mkfifo(tmp_path / "pipe")
         say("report", folder, "--out", tmp_path / "pipe").is_one_plain_error("pipe: File exists")

@@ -19,19 +19,9 @@ from confidential import PAPER, SPECTRA, confidential_lab, confidential_task
 from labharness.core.clock import pause, steady_s
 from labharness.journal.encryption import KEY_VARIABLE
 from labharness.journal.reading import read
+from rig import task_submit
 
 EXITS = {"task_completed": 0, "task_failed": 1, "task_rejected": 2}
-
-
-def message(name: str, payload: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "hcp_version": "1.0",
-        "message_id": name,
-        "timestamp": "2026-01-01T00:00:00Z",
-        "session_id": None,
-        "type": "task_submit",
-        "payload": payload,
-    }
 
 
 class Place:
@@ -47,7 +37,7 @@ class Place:
     def run(self, name: str, payload: dict[str, Any]) -> tuple[Said, dict[str, Any]]:
         """Run a task; its file is its caller's own, and is not searched."""
         task = self.folder / "tasks" / f"{name}.json"
-        task.write_text(json.dumps(message(name, payload)), "utf-8")
+        task.write_text(json.dumps(task_submit(payload, name)), "utf-8")
         out = self.folder / "runs" / name
         said = say("run", task, "--lab", self.lab, "--out", out, "--json")
         answer = said.answer
@@ -208,7 +198,7 @@ def test_a_confidential_run_that_is_killed_at_any_instant_has_left_nothing_in_cl
     place: Place,
 ) -> None:
     task = place.folder / "tasks" / "t.json"
-    task.write_text(json.dumps(message("t", TASKS["t3"][0])), "utf-8")
+    task.write_text(json.dumps(task_submit(TASKS["t3"][0])), "utf-8")
     ended = 0
     for number in range(8):
         out = place.folder / "runs" / str(number)
@@ -347,7 +337,7 @@ def test_where_a_lab_has_approvers_one_of_them_signs_for_the_reader(
 
 def test_a_campaign_takes_no_confidential_task(place: Place) -> None:
     task = place.folder / "tasks" / "task.json"
-    task.write_text(json.dumps(message("m", TASKS["sweep"][0])), "utf-8")
+    task.write_text(json.dumps(task_submit(TASKS["sweep"][0])), "utf-8")
     series = 'name = "{}"\ntask = "task.json"\nlabs = {{ one = "{}" }}\n[vary]\n"{}" = ["{}"]\n'
     for name, path, value in (
         ("one", "intent", CANARY),
@@ -400,7 +390,7 @@ def test_a_key_that_others_may_read_is_not_used(place: Place) -> None:
     assert checked.code == 1
     assert "chmod 600" in checked.out
     task = place.folder / "tasks" / "t.json"
-    task.write_text(json.dumps(message("t", TASKS["t3"][0])), "utf-8")
+    task.write_text(json.dumps(task_submit(TASKS["t3"][0])), "utf-8")
     told = say("run", task, "--lab", place.lab, "--out", place.folder / "runs" / "x")
     told.is_one_plain_error("chmod 600")
     assert not traces(told.err.encode())

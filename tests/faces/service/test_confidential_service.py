@@ -1,18 +1,14 @@
 """Confidential tasks over a real broker: over TLS alone, by reference, and nothing in clear."""
 
-import base64
-import http.client
 import json
-import re
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from broker import NEEDS_BROKER, PASSWORD
+from broker import NEEDS_BROKER
 from canary import CANARY, found_in, traces
 from commands import COMMAND, say
 from confidential import (
@@ -29,6 +25,7 @@ from confidential import (
 )
 from documents import pdf
 from plain_caller import PlainCaller, Told, answer_in, history_faults, is_end, leaks
+from rig import task_submit
 from secured import CALLEE, Secured, secured_broker
 from serving import Service, approve, until
 
@@ -75,19 +72,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 def fetched(service: Service, uri: str, caller: str = CALLER, **headers: str) -> tuple[int, bytes]:
     """The artifact of an address, as its caller gets it over HTTP."""
-    found = re.search(r"http://(127\.0\.0\.1:\d+)", service.said())
-    assert found is not None, service.said()
-    asking = http.client.HTTPConnection(found[1], timeout=30)
     session, _, name = uri.removeprefix("hcp://session-").split("/")
-    account = base64.b64encode(f"{caller}:{PASSWORD}".encode()).decode()
-    asking.request(
-        "GET",
-        f"/artifacts/{session}/{name}",
-        headers={"Authorization": f"Basic {account}", **headers},
-    )
-    with closing(asking):
-        answer = asking.getresponse()
-        return answer.status, answer.read()
+    return service.page(f"/artifacts/{session}/{name}", caller, **headers)
 
 
 def asked_of(secured: Secured, *payloads: dict[str, Any]) -> tuple[PlainCaller, list[list[Told]]]:
@@ -442,17 +428,7 @@ def test_over_pipes_a_task_may_hold_its_data_and_its_answer_holds_none(place: Pl
     inline = confidential_task({"document": PAPER}, intent=f"Find {CANARY}", context={"a": CANARY})
     bad = {**inline, "inputs": {CANARY: 1}}
     lines = "".join(
-        json.dumps(
-            {
-                "hcp_version": "1.0",
-                "message_id": name,
-                "session_id": None,
-                "timestamp": "2026-01-01T00:00:00Z",
-                "type": "task_submit",
-                "payload": payload,
-            }
-        )
-        + "\n"
+        f"{json.dumps(task_submit(payload, name))}\n"
         for name, payload in (("good", inline), ("bad", bad))
     )
     words = ("serve", "--stdio", "--lab", place.lab, "--runs", place.folder / "runs")

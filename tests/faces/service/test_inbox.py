@@ -34,19 +34,10 @@ from labharness.lab.house.orders import TaskRefused
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import decode, encode
 from labharness.work.task.queue import QUEUED_MAX
-from rig import EXAMPLE
+from rig import EXAMPLE, task_submit
 
 GROWTH = json.loads(EXAMPLE.read_text("utf-8"))["payload"]
-SUBMIT = json.dumps(
-    {
-        "hcp_version": "1.0",
-        "message_id": "m",
-        "timestamp": "2026-01-01T00:00:00Z",
-        "session_id": None,
-        "type": "task_submit",
-        "payload": GROWTH,
-    }
-).encode()
+SUBMIT = json.dumps(task_submit(GROWTH)).encode()
 ACCOUNTS = st.sampled_from(("", "harness-alpha-001", "mallory"))
 
 

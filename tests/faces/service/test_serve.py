@@ -1,8 +1,6 @@
 """A caller written from the specification alone, over a real broker, and what may fail between."""
 
-import base64
 import hashlib
-import http.client
 import json
 import os
 import re
@@ -16,7 +14,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from broker import NEEDS_BROKER, PASSWORD, Broker, running
+from broker import NEEDS_BROKER, Broker, running
 from commands import COMMAND, ROOT, say
 from labharness.core.clock import pause, steady_s
 from labharness.journal.reading import read_after, verify_file
@@ -377,35 +375,18 @@ def test_a_caller_whose_line_owner_dies_is_answered_with_its_last_checkpoint(
         assert verify_file(run / "journal.sqlite").ok
 
 
-def page(service: Service, path: str, **headers: str) -> tuple[int, str]:
-    """Return the status and the content of a page of a service."""
-    found = re.search(r"http://(127\.0\.0\.1:\d+)", service.said())
-    assert found is not None
-    asking = http.client.HTTPConnection(found[1], timeout=30)
-    asking.request("GET", path, headers=headers)
-    answer = asking.getresponse()
-    content = answer.read().decode()
-    asking.close()
-    return answer.status, content
-
-
 def artifact_of_its_own_run_alone(service: Service, completed: Told, caller_id: str) -> None:
     """Fetch an artifact by its address in an answer, as its caller and as others."""
     artifact = next(a for a in completed.payload["artifacts"] if a["name"] == "iv_curve")
     session, _, name = artifact["uri"].removeprefix("hcp://session-").split("/")
     path = f"/artifacts/{session}/{name}"
-
-    def as_account(account: str, password: str = PASSWORD, **more: str) -> tuple[int, str]:
-        coded = base64.b64encode(f"{account}:{password}".encode()).decode()
-        return page(service, path, Authorization=f"Basic {coded}", **more)
-
-    status, content = as_account(caller_id)
-    digest = hashlib.sha256(content.encode()).hexdigest()
+    status, content = service.page(path, caller_id)
+    digest = hashlib.sha256(content).hexdigest()
     assert (status, f"sha256:{digest}") == (200, artifact["checksum"])
-    assert as_account(caller_id, Range="bytes=0-6") == (206, content[:7])
-    assert as_account(caller_id, password="wrong")[0] == 401
-    assert as_account("mallory")[0] == 404
-    assert page(service, path)[0] == 401
+    assert service.page(path, caller_id, Range="bytes=0-6") == (206, content[:7])
+    assert service.page(path, caller_id, "wrong")[0] == 401
+    assert service.page(path, "mallory")[0] == 404
+    assert service.page(path)[0] == 401
 
 
 def test_card_health_and_numbers_of_a_service_are_those_of_what_it_does(
@@ -419,9 +400,9 @@ def test_card_health_and_numbers_of_a_service_are_those_of_what_it_does(
     asks.submit({**CURVE, "caller_id": asks.caller_id, "intent": 7})
     asks.ended()
     asks.send_bytes(b"no JSON")
-    until(lambda: "dead_lettered_total 1.0\n" in page(service, "/metrics")[1])
-    until(lambda: 'tasks{status="completed"} 1.0\n' in page(service, "/metrics")[1])
-    text = page(service, "/metrics")[1]
+    until(lambda: b"dead_lettered_total 1.0\n" in service.page("/metrics")[1])
+    until(lambda: b'tasks{status="completed"} 1.0\n' in service.page("/metrics")[1])
+    text = service.page("/metrics")[1].decode()
     assert 'labharness_messages_taken_total{kind="submission"} 1.0\n' in text
     assert "labharness_messages_rejected_total 1.0\n" in text
     assert "labharness_messages_dead_lettered_total 1.0\n" in text
@@ -431,17 +412,17 @@ def test_card_health_and_numbers_of_a_service_are_those_of_what_it_does(
     assert sent == {
         kind: str(n) for kind, n in Counter(each["type"] for each in asks.heard).items()
     }
-    card = json.loads(page(service, "/.well-known/agent-card.json")[1])
+    card = json.loads(service.page("/.well-known/agent-card.json")[1])
     assert card["supportedInterfaces"][0]["url"] == broker.url("x").replace("x:secret@", "")
     assert "secret" not in json.dumps(card)
-    assert page(service, "/healthz")[0] == 200
+    assert service.page("/healthz")[0] == 200
     os.kill(service.owner(), signal.SIGKILL)
-    assert page(service, "/healthz")[0] == 503
-    until(lambda: page(service, "/healthz")[0] == 200)  # it is started again, and was not armed
+    assert service.page("/healthz")[0] == 503
+    until(lambda: service.page("/healthz")[0] == 200)  # it is started again, and was not armed
     asks.forget()
     broker.stop()
-    until(lambda: page(service, "/healthz")[0] == 503)
-    assert "labharness_broker_connected 0.0\n" in page(service, "/metrics")[1]
+    until(lambda: service.page("/healthz")[0] == 503)
+    assert b"labharness_broker_connected 0.0\n" in service.page("/metrics")[1]
     broker.start()
-    until(lambda: page(service, "/healthz")[0] == 200)
+    until(lambda: service.page("/healthz")[0] == 200)
     asks.connect()

@@ -94,9 +94,21 @@ ENDS = st.sampled_from(["task_completed", "task_failed", "task_rejected"]).map(
 TIMES = st.lists(st.floats(0.0, 50.0), min_size=12, max_size=12)
 
 
+BEGAN_S = 1_793_534_400.0  # 2026-11-01T12:00:00Z
+
+
+def task_of(run: Attempt, created_at_s: float, **told: Any) -> Task:
+    return Task(
+        **{"task_id": "t", "objective": "", "requested_by": "", "root_task_id": "t", **told},
+        created_at_s=created_at_s,
+        updated_at_s=BEGAN_S,
+        last_activity_s=BEGAN_S,
+        attempts=(run,),
+    )
+
+
 def test_spans_of_a_run_at_another_speed_are_by_the_calendar() -> None:
     """Hours of lab time are seconds of it: no span ends in a time to come."""
-    began_s = 1_793_534_400.0  # 2026-11-01T12:00:00Z
     lab = {"metadata": {"lab_time": "2026-01-01T08:00:00.000Z"}}
     told: list[tuple[str, dict[str, Any], int]] = [
         ("event", {"event_type": "session_created", "data": {}}, 0),
@@ -118,20 +130,10 @@ def test_spans_of_a_run_at_another_speed_are_by_the_calendar() -> None:
         )
         for seq, (kind, body, second) in enumerate(told)
     ]
-    run = Attempt("s", 1, "completed", "line", began_s, ended_at_s=began_s + 3.0)
-    task = Task(
-        task_id="t",
-        objective="",
-        requested_by="",
-        created_at_s=began_s,
-        updated_at_s=began_s,
-        last_activity_s=began_s,
-        root_task_id="t",
-        attempts=(run,),
-    )
-    spans = spans_of(task, "s", run, records, context_of("s", ""))
-    assert max(each.end_s for each in spans) == began_s + 3.0
-    assert min(each.begin_s for each in spans) == began_s
+    run = Attempt("s", 1, "completed", "line", BEGAN_S, ended_at_s=BEGAN_S + 3.0)
+    spans = spans_of(task_of(run, BEGAN_S), "s", run, records, context_of("s", ""))
+    assert max(each.end_s for each in spans) == BEGAN_S + 3.0
+    assert min(each.begin_s for each in spans) == BEGAN_S
 
 
 @pytest.mark.promise(72)
@@ -150,21 +152,9 @@ def test_spans_lie_within_their_parents_and_hold_no_word_of_a_caller(
     ):
         at_s += wait_s
         records.append(Record(seq=seq, at_s=at_s, kind=kind, body=body, hash=""))
-    began_s = 1_793_534_400.0  # 2026-11-01T12:00:00Z
-    run = Attempt("s", 1, "completed", "line", began_s, ended_at_s=began_s + 1.0)
-    task = Task(
-        task_id="t",
-        objective=CANARY,
-        requested_by=CANARY,
-        created_at_s=began_s - 1.0,
-        updated_at_s=began_s,
-        last_activity_s=began_s,
-        root_task_id="t",
-        title=CANARY,
-        task_family=f"{CANARY} family",
-        constraints={"data_classification": CANARY},
-        attempts=(run,),
-    )
+    run = Attempt("s", 1, "completed", "line", BEGAN_S, ended_at_s=BEGAN_S + 1.0)
+    words = dict.fromkeys(("objective", "requested_by", "title", "task_family"), CANARY + " x")
+    task = task_of(run, BEGAN_S - 1.0, **words, constraints={"data_classification": CANARY})
     context = context_of("s", TRACE)
     found = spans_of(task, "s", run, records, context)
     root, *children = found

@@ -1,8 +1,6 @@
 """A service that is traced: real tasks over a real broker, and a collector that the test serves."""
 
 import json
-import re
-import urllib.request
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -91,7 +89,8 @@ def test_a_task_is_a_part_of_its_callers_trace_from_its_receipt_to_its_answer(
     for word in (CANARY, "exfoliated", CALLER, "layer", str(ROOT)):
         assert word.encode() not in whole, word
     sent = len(collector.spans)
-    until(lambda: f'trace_spans_total{{end="sent"}} {sent:.1f}\n' in metrics(service))
+    counted = f'trace_spans_total{{end="sent"}} {sent:.1f}\n'.encode()
+    until(lambda: counted in service.page("/metrics")[1])
     asks.close()
 
 
@@ -122,11 +121,3 @@ def session_of(collector: Collector, span: Any) -> str:
 
 def attributes(span: Any) -> dict[str, str | int]:
     return {e.key: e.value.string_value or e.value.int_value for e in span.attributes}
-
-
-def metrics(service: Service) -> str:
-    found = re.search(r"http://127\.0\.0\.1:\d+", service.said())
-    assert found is not None
-    with urllib.request.urlopen(f"{found[0]}/metrics", timeout=10) as page:
-        text: str = page.read().decode()
-    return text
