@@ -50,7 +50,7 @@ AT_THE_OTHER_DOORS = (
     ),
     PlantedBug(
         "part without the checksum of its artifact",
-        f"{HTTP}:_found",
+        f"{HTTP}:_page",
         "end - first < size",
         "headers.pop('ETag') and end - first < size",
         PAGES + "test_a_range_is_answered_as_rfc_9110_says",

@@ -4,7 +4,6 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -118,8 +117,8 @@ def _write_together(chosen: argparse.Namespace, done: list[Analysed], unread: li
         rows = write_table(Path(chosen.table), done)
         complain(one_line(Text("analyse.table", path=chosen.table, rows=rows, part=part)))
     if chosen.report:
-        shown = [(headline(each.found), each, str(chosen.baseline)) for each in done]
-        write_report(Path(chosen.report), shown, unread, f"labharness {version('labharness')}")
+        shown = [(headline(each.found), each) for each in done]
+        write_report(Path(chosen.report), shown, chosen.baseline, unread)
         complain(one_line(Text("analyse.report", path=chosen.report, part=part)))
 
 

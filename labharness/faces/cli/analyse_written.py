@@ -155,7 +155,7 @@ def write_spectra(target: Path, path: Path, shown: Analysed) -> None:
     else:
         calibrated = any(line is not None for line in shown.found.silicon)
         notes = NexusNotes(
-            program=f"labharness {version('labharness')}",
+            program=_program(),
             sample=path.name,
             offset_cm1=shown.found.offset_cm1 if calibrated else None,
         )
@@ -178,17 +178,20 @@ def write_table(target: Path, files: Sequence[Analysed]) -> int:
 
 
 def write_report(
-    target: Path, files: Sequence[tuple[str, Analysed, str]], unread: Sequence[str], program: str
+    target: Path, files: Sequence[tuple[str, Analysed]], baseline: str, unread: Sequence[str]
 ) -> None:
-    """Write one page about all files: for each its headline, the findings, and its baseline.
+    """Write one page about all files: for each its headline and the findings over a baseline.
 
     Raises:
         CannotWrite: The disk does not take it.
     """
-    from labharness.faces.report.spectra_page import FileShown, spectra_page
+    from labharness.faces.report.spectra_page import spectra_page
 
-    page = spectra_page([FileShown(*each) for each in files], unread, program)
-    _write(target, page.encode())
+    _write(target, spectra_page(files, baseline, unread, _program()).encode())
+
+
+def _program() -> str:
+    return f"labharness {version('labharness')}"
 
 
 def _write(target: Path, data: bytes) -> None:

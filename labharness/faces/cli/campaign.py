@@ -14,7 +14,7 @@ from labharness.faces.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.show import aligned, looking, say_either, warn
 from labharness.faces.cli.submission import read_submit
-from labharness.lab.campaign.course import Course, Outcome
+from labharness.lab.campaign.course import Course, Outcome, Point
 from labharness.lab.campaign.durable import Doing, campaign_id, carried_out, course_so_far
 from labharness.lab.campaign.houses import look_at, submit_to
 from labharness.lab.campaign.plan import BadCampaign, Campaign, read_campaign
@@ -45,20 +45,16 @@ def campaign(chosen: argparse.Namespace) -> int:
     return _show(found, course, chosen.json)
 
 
-def _must_be_open(payload: Mapping[str, Any]) -> None:
-    """Refuse a campaign of confidential tasks: its course is kept in clear."""
-    declared = (payload.get("constraints") or {}).get("data_classification")
-    if declared not in (None, *OPEN):
-        raise BadCampaign("data.campaign", found=str(declared))
-
-
 def _doing(found: Campaign, folder: Path, seed: int | None) -> Doing:
     """Return the moves of one campaign, as the houses of its labs answer them."""
     own, homes, points = campaign_id(found, folder), found.homes, found.course.points
     message, _ = read_submit(found.task)
     task: dict[str, Any] = json.loads(encode(message))
     for point in points:  # a misspelt path is told before the first task
-        _must_be_open(varied(task["payload"], point.values))
+        payload = varied(task["payload"], point.values)
+        declared = (payload.get("constraints") or {}).get("data_classification")
+        if declared not in (None, *OPEN):  # the course of a campaign is kept in clear
+            raise BadCampaign("data.campaign", found=str(declared))
 
     def move(what: str, asked: Mapping[str, Any]) -> Outcome:
         if what == "look":
@@ -72,7 +68,7 @@ def _doing(found: Campaign, folder: Path, seed: int | None) -> Doing:
 
 
 def _show(found: Campaign, course: Course, as_json: bool) -> int:
-    rows = [_row(course, each.number) for each in course.points]
+    rows = [_row(course, each) for each in course.points]
     over = course.next_move() is None
     done = over and all(each["status"] == "completed" for each in rows)
     table = aligned([[str(value) for value in each.values()] for each in rows])
@@ -82,8 +78,8 @@ def _show(found: Campaign, course: Course, as_json: bool) -> int:
     return EXIT_COMPLETED if done or not over else EXIT_FAILED
 
 
-def _row(course: Course, number: int) -> dict[str, Any]:
-    point = next(each for each in course.points if each.number == number)
+def _row(course: Course, point: Point) -> dict[str, Any]:
+    number = point.number
     task_id = course.tasks.get(number, "")
     end = course.ended.get(number)
     if end is None and course.next_move() is None:

@@ -254,18 +254,12 @@ def clock_ticks(end_s: float, count: int) -> list[tuple[float, str]]:
     wanted = end_s / 60 / max(count, 1)
     step = next((each for each in MINUTES if each >= wanted), math.ceil(wanted / 1440) * 1440)
     minutes = range(0, math.floor(end_s / 60) + 1, step)
-    return [(60.0 * each, minutes_text(60.0 * each)) for each in minutes]
+    return [(60.0 * each, f"{each // 60}:{each % 60:02}") for each in minutes]
 
 
 def clock(seconds: float | None) -> str:
     """Write a time as h:mm:ss; a dash where there is none."""
     return "–" if seconds is None else clock_text(seconds)
-
-
-def minutes_text(seconds: float) -> str:
-    """Write a time as hours and minutes."""
-    minutes = math.floor(seconds / 60)
-    return f"{minutes // 60}:{minutes % 60:02}"
 
 
 def number(value: float) -> str:

@@ -1,11 +1,11 @@
 """The report of ``analyse`` as one page: findings, lines and maps of each file."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from labharness.analysis.analysed import Analysed
 from labharness.analysis.measured import MeasuredLine
 from labharness.analysis.photoluminescence import PlBand
+from labharness.core.languages import ENGLISH
 from labharness.core.vocabulary import share_text
 from labharness.core.vocabulary.measured import measured_text
 from labharness.faces.report.document import document
@@ -15,48 +15,32 @@ from labharness.faces.report.spectra_drawn import fits_drawn, maps_drawn, pl_dra
 from labharness.faces.report.words import both, plain, say
 
 
-@dataclass(frozen=True, slots=True)
-class FileShown:
-    """One file on the page.
-
-    Attributes:
-        headline: The finding, in one sentence.
-        shown: The whole analysis.
-        baseline: The background under the lines.
-    """
-
-    headline: str
-    shown: Analysed
-    baseline: str
-
-
 def spectra_page(
-    files: Sequence[FileShown], unread: Sequence[str], program: str, language: str = "en"
+    files: Sequence[tuple[str, Analysed]], baseline: str, unread: Sequence[str], program: str
 ) -> str:
     """Return the whole page.
 
     Args:
-        files: The analysed files.
+        files: The analysed files, each with the finding in one sentence.
+        baseline: The background under the lines.
         unread: A sentence on each file that could not be analysed.
         program: Name and version of the program that made the page.
-        language: The one of ``LANGUAGES`` that is shown first; the page holds all.
     """
-    title = plain("spectra_title", language)
+    title = plain("spectra_title")
     if len(files) == 1:
-        title = f"{title}: {files[0].shown.name}"
-    shown = [_file(each) for each in files]
+        title = f"{title}: {files[0][1].name}"
+    shown = [_file(*each, baseline) for each in files]
     values = {"files": shown, "unread": unread, "program": program}
-    return document("spectra.html.j2", title, language, pictures=True, **values)
+    return document("spectra.html.j2", title, ENGLISH, pictures=True, **values)
 
 
-def _file(each: FileShown) -> Mapping[str, object]:
-    shown = each.shown
+def _file(headline: str, shown: Analysed, baseline: str) -> Mapping[str, object]:
     count = len(shown.found.spectra)
     band = shown.band_of(shown.best)
     return {
         "name": shown.name,
-        "headline": each.headline,
-        "facts": list(_facts(each)),
+        "headline": headline,
+        "facts": list(_facts(shown, baseline)),
         "lines": [(line.name, _cells(line, count)) for line in shown.lines()],
         "count": count,
         "clearest": shown.best + 1,
@@ -74,8 +58,8 @@ def _cells(line: MeasuredLine, spectra: int) -> list[object]:
     return [say("of", count=int(line.stands_out.sum()), total=line.stands_out.size), *texts]
 
 
-def _facts(each: FileShown) -> Iterator[tuple[str, object]]:
-    shown, found = each.shown, each.shown.found
+def _facts(shown: Analysed, baseline: str) -> Iterator[tuple[str, object]]:
+    found = shown.found
     axis = found.spectra[0].shift_cm1
     low, high, count = f"{axis[0]:.0f}", f"{axis[-1]:.0f}", len(found.spectra)
     kind = shown.recording.format
@@ -90,7 +74,7 @@ def _facts(each: FileShown) -> Iterator[tuple[str, object]]:
     if found.probability:
         yield "name_probability", f"{found.material}: {found.probability:.2f}"
     if shown.fitted:
-        lines = say("lines_of_text", material=shown.material, baseline=each.baseline)
+        lines = say("lines_of_text", material=shown.material, baseline=baseline)
         yield "lines_of", lines
     verdict = found.verdict
     if verdict is not None and verdict.evidence:

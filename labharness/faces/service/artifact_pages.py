@@ -10,7 +10,7 @@ from http import HTTPStatus
 from io import BytesIO
 from mimetypes import guess_type
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -96,7 +96,8 @@ def _page(folder: Path, uri: str, account: str, asked: Headers) -> Response:
             via="http",
             what=uri,
         )
-        with _opened(path, folder) as file:
+        # that of a confidential run is decrypted in memory
+        with BytesIO(kept(path)) if stated_class(folder) else open_named(path) as file:
             size = file.seek(0, 2)
             first, end = _part(asked, size, f'"{checksum}"')
             if first >= end and size:
@@ -114,12 +115,12 @@ def _page(folder: Path, uri: str, account: str, asked: Headers) -> Response:
         return refused(HTTPStatus.SERVICE_UNAVAILABLE)
     except OSError:
         return refused(HTTPStatus.INTERNAL_SERVER_ERROR)
-    return _found(content, path, checksum, (first, end, size))
-
-
-def _opened(path: Path, folder: Path) -> BinaryIO:
-    """Open an artifact; that of a confidential run is decrypted in memory."""
-    return BytesIO(kept(path)) if stated_class(folder) else open_named(path)
+    headers = {"ETag": f'"{checksum}"', "Accept-Ranges": "bytes"}
+    if end - first < size:
+        headers["Content-Range"] = f"bytes {first}-{end - 1}/{size}"
+    status = HTTPStatus.OK if end - first == size else HTTPStatus.PARTIAL_CONTENT
+    headers["Content-Type"] = guess_type(path.name)[0] or "application/octet-stream"
+    return Response(content, status, headers)
 
 
 def _part(headers: Mapping[str, str], size: int, etag: str) -> tuple[int, int]:
@@ -134,13 +135,3 @@ def _part(headers: Mapping[str, str], size: int, etag: str) -> tuple[int, int]:
     if first:
         return int(first), min(int(last) + 1, size) if last else size
     return (max(0, size - int(last)), size) if last else (0, size)
-
-
-def _found(content: bytes, path: Path, checksum: str, part: tuple[int, int, int]) -> Response:
-    first, end, size = part
-    headers = {"ETag": f'"{checksum}"', "Accept-Ranges": "bytes"}
-    if end - first < size:
-        headers["Content-Range"] = f"bytes {first}-{end - 1}/{size}"
-    status = HTTPStatus.OK if end - first == size else HTTPStatus.PARTIAL_CONTENT
-    headers["Content-Type"] = guess_type(path.name)[0] or "application/octet-stream"
-    return Response(content, status, headers)

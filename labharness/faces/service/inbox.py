@@ -66,7 +66,12 @@ def asked(data: bytes, account: str) -> SubmissionAsked | AbortAsked | Refusal |
         stranger = _stranger(caller_id, account, message.message_id)
         return stranger or SubmissionAsked(caller_id, message)
     if isinstance(message.payload, Abort):
-        return _abort(message, message.payload, account)
+        abort = message.payload
+        if not account or abort.caller_id not in (None, account):
+            return Unanswerable(Text("hcp.no_account", caller=abort.caller_id or "-"))
+        reason = abort.reason or Text("hcp.aborted")
+        token = abort.session_token or ""
+        return AbortAsked(account, message.session_id or "", token, reason)
     return Unanswerable(Text("hcp.not_for_callee", type=message.type))
 
 
@@ -92,10 +97,3 @@ def _stranger(caller_id: str, account: str, message_id: str) -> Refusal | Unansw
     why = Text("hcp.other_account", caller=caller_id)
     advice = Text("hcp.advice.account", caller=caller_id)
     return Refusal(account, message_id, Rejected("unauthorized", why, suggestion=advice))
-
-
-def _abort(message: HcpMessage, abort: Abort, account: str) -> AbortAsked | Unanswerable:
-    if not account or abort.caller_id not in (None, account):
-        return Unanswerable(Text("hcp.no_account", caller=abort.caller_id or "-"))
-    reason = abort.reason or Text("hcp.aborted")
-    return AbortAsked(account, message.session_id or "", abort.session_token or "", reason)

@@ -216,7 +216,9 @@ def _timed(run: Attempt | None, records: Iterable[Record]) -> Iterator[tuple[Rec
     """Return each record with its time; of a run in lab time each event states its own."""
     began_s, base_s, last_s, lab_time = 0.0 if run is None else run.started_at_s, None, 0.0, False
     for each in records:
-        own_s = _own_s(each)
+        own_s: float | None = None
+        with suppress(KeyError, ValueError):
+            own_s = datetime.fromisoformat(str(each.body["timestamp"])).timestamp()
         if base_s is None:  # the second since 1970 at which the run's own time was 0
             near = own_s is not None and abs(own_s - began_s) <= CLOCKS_APART_S
             base_s = (max(own_s or 0.0, began_s) if near else began_s) - each.at_s
@@ -224,12 +226,6 @@ def _timed(run: Attempt | None, records: Iterable[Record]) -> Iterator[tuple[Rec
         lab_time = lab_time or "metadata" in each.body
         last_s = max(last_s, own_s or 0.0) if lab_time else base_s + each.at_s
         yield each, last_s
-
-
-def _own_s(record: Record) -> float | None:
-    with suppress(KeyError, ValueError):
-        return datetime.fromisoformat(str(record.body["timestamp"])).timestamp()
-    return None
 
 
 PARTS: Final = (
