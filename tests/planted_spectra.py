@@ -79,7 +79,7 @@ IN_SPECTRA = (
         "labharness.faces.cli.analyse_written:in_the_way",
         "bool(data) and (not (data.startswith(begins) and holds in data))",
         "False",
-        "tests/faces/cli/test_cli_analyse_own.py::"
+        "tests/faces/cli/test_cli_analyse_outputs.py::"
         "test_a_file_of_somebody_else_is_not_written_over[--table-out.csv]",
         promise=51,
         daily=True,
