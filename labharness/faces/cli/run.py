@@ -92,7 +92,13 @@ def run(chosen: argparse.Namespace) -> int:
         if why.message.type != "task_submit":
             told_type = repr(why.message.type)
             raise BadUse("cli.other_type", path=chosen.task, type=told_type) from None
-        return _reject(why, chosen.json)
+        message = answers.task_rejected(
+            message_id=Chance(None).uuid4(),
+            timestamp=utc_text(wall_clock_utc()),
+            in_reply_to=why.message.message_id,
+            rejected=why.rejected(),
+        )
+        return say_answer(message, "", chosen.json)
     early.wait()
     with _answer_stays(result):
         if not early.taken:
@@ -161,16 +167,6 @@ def _newest_checkpoint(folder: Path) -> ResumeFrom:
         raise BadUse("resume.none", folder=str(folder))
     session = str(run_header(journal).get("session_id", ""))
     return ResumeFrom(session_id=session, checkpoint_id=found[-1])
-
-
-def _reject(why: BadPayload, as_json: bool) -> int:
-    message = answers.task_rejected(
-        message_id=Chance(None).uuid4(),
-        timestamp=utc_text(wall_clock_utc()),
-        in_reply_to=why.message.message_id,
-        rejected=why.rejected(),
-    )
-    return say_answer(message, "", as_json)
 
 
 def _ask(prompt: str) -> str:
