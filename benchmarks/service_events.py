@@ -9,6 +9,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 from types import SimpleNamespace
@@ -80,7 +81,8 @@ def at_work(sessions: list[str]) -> Tasks:
 async def ours(url: str, folder: Path, sessions: list[str]) -> float:
     """Return events a second of the service's outbox."""
     tasks = at_work(sessions)
-    with Positions(folder / f"{uuid.uuid4()}.sqlite") as positions, MessageStore(folder) as kept:
+    found = closing(Positions(folder / f"{uuid.uuid4()}.sqlite"))
+    with found as positions, MessageStore(folder) as kept:
         outbox = Outbox(kept, RunFolders(folder / "runs"), positions, lambda: "", lambda: "")
         house: Any = SimpleNamespace(lab_id=LAB, changed=asyncio.Event(), tasks=lambda: tasks)
         async with await aio_pika.connect(url) as connection:

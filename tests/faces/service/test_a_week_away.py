@@ -3,6 +3,7 @@
 import asyncio
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -137,7 +138,7 @@ def holds(folder: Path, day: int, monkeypatch: pytest.MonkeyPatch) -> None:
     (task,) = state.by_id.values()
     house: Any = SimpleNamespace(changed=asyncio.Event(), tasks=lambda: state)
     positions = Positions(folder / "outbox.sqlite")
-    with MessageStore(folder) as kept, positions:
+    with MessageStore(folder) as kept, closing(positions):
         outbox = Outbox(
             kept, RunFolders(folder / "runs"), positions, lambda: "id", lambda: NOW, VIA
         )
