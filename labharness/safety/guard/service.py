@@ -38,10 +38,10 @@ class DoorPaths:
 
 
 class BackgroundWork:
-    """What may hang, done in a thread: one at a time, each so long after the one before at least.
+    """Work that may hang, in a thread: one piece at a time, each some time after the one before.
 
     Args:
-        apart_s: Shortest time between the beginnings of two.
+        apart_s: Shortest time between the beginnings of two pieces.
     """
 
     def __init__(self, apart_s: float) -> None:

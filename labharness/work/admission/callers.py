@@ -68,7 +68,7 @@ Model = TypeVar("Model")
 
 
 def table_of(model: type[Model], text: str, what: str, error: type[CodedError]) -> Model:
-    """Return the table of a file; raise ``error`` where it is no such table."""
+    """Return the table of a file; raise ``error`` where it is none."""
     from labharness.core.files.tables import BadTable, read_table
 
     try:

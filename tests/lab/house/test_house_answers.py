@@ -371,3 +371,21 @@ def test_a_turn_comes_when_it_is_due_or_with_the_quiet_behind_news(
 
     asyncio.run(main())
     assert naps == ([house_process.QUIET_S] * 2 if news else [])
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_news_of_another_thread_reach_the_loop_while_it_runs(
+    tmp_path: Path, *, ended: bool
+) -> None:
+    made = HouseProcess(tmp_path / "lab.toml", tmp_path / "runs")
+    called: list[object] = []
+
+    def call(work: object) -> None:
+        if ended:
+            raise RuntimeError("the loop is closed")
+        called.append(work)
+
+    made._loop = SimpleNamespace(call_soon_threadsafe=call)  # type: ignore[assignment]  # stands in
+    made._wake()
+    made._tell_face()
+    assert called == ([] if ended else [made._news.set, made._changed.set])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from house_kept import Kept
+from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalDamaged, JournalFailed, SqliteJournal
 from labharness.journal.chain import Record
 from labharness.journal.reading import read
@@ -559,3 +560,23 @@ def test_a_task_is_known_to_need_no_line_only_where_it_needs_none(
     assert task.profile.get(WITHOUT_LINE) is (True if without else None)
     bound_s = None if without else 60.0
     assert task.retry == replace(retries, inactivity_timeout_s=bound_s), "its silence is no harm"
+
+
+def test_nothing_is_done_to_a_task_that_is_not_there_and_none_ended_twice(kept: Kept) -> None:
+    gone = [
+        RetryTask(task_id="gone", run_id="r", worker="line", reason="again"),
+        PauseTask(task_id="gone", reason="lunch"),
+        CancelTask(task_id="gone", reason="enough"),
+    ]
+    for command in gone:
+        with pytest.raises(TaskRefused, match="gone|no such task"):
+            kept.house.give(command, OLGA)
+    for resume in (True, False):
+        with pytest.raises(TaskRefused, match="gone|no such task"):
+            kept.house.retry("gone", "r", "again", "olga", resume=resume)
+    with pytest.raises(TaskRefused, match="gone|no such task"):
+        kept.house.confirm("gone", "load", "olga")
+    name = kept.house.submit(message("k")).task_id
+    with pytest.raises(TaskRefused) as refused:
+        kept.house.retry(name, "r", "again", "olga", resume=False)
+    assert refused.value.args[0] == Text("house.not_ended", status="queued")
