@@ -71,7 +71,7 @@ def salvage_house(plan: LabPlan) -> VerifyReport | None:
 
     Raises:
         Leased: The house is up.
-        JournalFailed: There is no journal, or it cannot be read or written.
+        JournalFailed: It cannot be read or written.
         OSError: The state directory cannot be written.
     """
     lease = Lease(plan.state_dir / HOUSE_LOCK, f"salvage {os.getpid()}")

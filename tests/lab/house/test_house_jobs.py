@@ -208,3 +208,26 @@ def test_a_run_of_a_job_stays_owed_while_the_queue_is_full(
     job: Any = SimpleNamespace(job_id="j", every="PT1H", runs=())
     jobs.HouseJobs._make(house, job, "1")
     assert [said[2] for said in made] == (["1"] if waits < QUEUED_MAX else [])
+
+
+@pytest.mark.parametrize("waits", [QUEUED_MAX - 1, QUEUED_MAX])
+def test_what_is_due_is_missed_once_the_queue_is_full(
+    monkeypatch: pytest.MonkeyPatch, waits: int
+) -> None:
+    asked: list[bool] = []
+
+    def due(tasks: object, job: object, now_s: float, *, full: bool) -> list[Any]:
+        asked.append(full)
+        return []
+
+    monkeypatch.setattr(jobs, "waiting", lambda tasks: [None] * waits)
+    monkeypatch.setattr(jobs, "due", due)
+    job = SimpleNamespace(owed=())
+    house: Any = SimpleNamespace(
+        journal=SimpleNamespace(tasks=SimpleNamespace(jobs={"j": job})),
+        now_s=lambda: 1.0,
+        _say=lambda commands: None,
+        _tell_of=lambda job_id: None,
+    )
+    jobs.HouseJobs.step(house)
+    assert asked == [waits >= QUEUED_MAX]

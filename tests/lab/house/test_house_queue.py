@@ -569,12 +569,12 @@ def test_nothing_is_done_to_a_task_that_is_not_there_and_none_ended_twice(kept: 
         CancelTask(task_id="gone", reason="enough"),
     ]
     for command in gone:
-        with pytest.raises(TaskRefused, match="gone|no such task"):
+        with pytest.raises(TaskRefused, match=r"gone|no such task"):
             kept.house.give(command, OLGA)
     for resume in (True, False):
-        with pytest.raises(TaskRefused, match="gone|no such task"):
+        with pytest.raises(TaskRefused, match=r"gone|no such task"):
             kept.house.retry("gone", "r", "again", "olga", resume=resume)
-    with pytest.raises(TaskRefused, match="gone|no such task"):
+    with pytest.raises(TaskRefused, match=r"gone|no such task"):
         kept.house.confirm("gone", "load", "olga")
     name = kept.house.submit(message("k")).task_id
     with pytest.raises(TaskRefused) as refused:

@@ -1,15 +1,23 @@
 """How a house follows a run and its lab's files: each question is asked in its order, and once."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from labharness.lab import read_lab as read_whole_lab
+from labharness.lab.config.lease import Lease, Leased
 from labharness.lab.house import house, screening
 from labharness.lab.house.house import House
+from labharness.lab.house.house_process import HOUSE_LOCK, salvage_house
+from labharness.lab.house.intake import forget
 from labharness.lab.house.orders import DESK, RECORDS_MAX
 from labharness.lab.house.screening import LOOK_S, LabFiles
+from labharness.work.task.house import HouseJournal
+from labharness.work.task.kept import HOUSE_JOURNAL
+from rig import SHORT_LINE
 
 
 def test_the_files_of_a_lab_are_read_anew_when_one_of_them_changed_and_else_not(
@@ -92,3 +100,31 @@ def test_the_records_of_a_run_are_followed_to_their_end(
     assert spy.said[:-1] == [each.seq for each in records[1 : len(records) - waits]]
     assert spy.said[-1] == ("_judge", {"ended": not waits})
     assert not spy._unread_s
+
+
+@pytest.mark.parametrize("status", ["running", "completed"])
+def test_the_key_of_a_submission_goes_with_its_removed_run_once_its_task_has_ended(
+    tmp_path: Path, status: str
+) -> None:
+    run = SimpleNamespace(run_id="r")
+    task = SimpleNamespace(task_id="t", session_id="s", status=status, attempts=(run,))
+    tasks: Any = SimpleNamespace(by_id={"t": task})
+    key = tmp_path / "tasks" / "t.key.json"
+    key.parent.mkdir()
+    key.write_text("{}")
+    forget(tmp_path, tasks, "another")
+    assert key.exists()
+    for _ in range(2):  # it may have gone before
+        forget(tmp_path, tasks, "r")
+        assert key.exists() is (status == "running")
+
+
+def test_a_journal_of_a_house_is_salvaged_only_where_no_house_is_up(tmp_path: Path) -> None:
+    plan = replace(read_whole_lab(SHORT_LINE), state_dir=tmp_path)
+    HouseJournal(tmp_path / HOUSE_JOURNAL).close()
+    lease = Lease(tmp_path / HOUSE_LOCK, "a house")
+    with pytest.raises(Leased):
+        salvage_house(plan)
+    lease.release()
+    for _ in range(2):  # the lock was given back
+        assert salvage_house(plan) is None, "it was whole"

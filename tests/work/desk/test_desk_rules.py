@@ -16,7 +16,7 @@ from labharness.lab import read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.capability import CannotDo, NoAnswer
-from labharness.work.desk.admitting import ADVISED, WAYS_MAX, Admitting
+from labharness.work.desk.admitting import ADVISED, WAYS_MAX, Admitting, _too_long
 from labharness.work.desk.desk import Desk
 from labharness.work.desk.redaction import failure
 from labharness.work.desk.resuming import NotResumable
@@ -188,3 +188,30 @@ def test_a_resumed_plan_runs_only_where_its_checkpoint_holds_once_the_line_is_ar
     after = [("checkpoint", "a", "b"), "start", ("run",)] if holds else []
     assert done == [("arm", "safe"), ("tick",), "readings", *after]
     assert found is (None if holds else changed)
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "told", "text"),
+    [
+        (59.2, None, None),
+        (60.0, None, None),
+        (60.1, "duration.set", {"needed": "PT1M1S"}),
+        (120.0, "duration.set", {"needed": "PT2M"}),
+        (120.1, "duration.shorten", {"capability": "grow", "longest": "PT2M"}),
+    ],
+)
+def test_a_plan_that_takes_too_long_is_refused_with_what_would_be_accepted(
+    duration_s: float, told: str | None, text: dict[str, Any] | None
+) -> None:
+    declared = SimpleNamespace(name="grow", max_duration_s=120.0)
+    screened: Any = SimpleNamespace(max_duration_s=60.0, declaration=declared)
+    found = _too_long(screened, duration_s, 60.0)
+    if told is None:
+        assert found is None
+        return
+    assert found is not None
+    said, why = found.suggestion, found.reason_message
+    assert isinstance(said, Text)
+    assert isinstance(why, Text)
+    assert (found.reason_code, said.code, said.params) == ("invalid_input", told, text)
+    assert why.code == "duration.too_long"
