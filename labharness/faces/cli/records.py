@@ -124,7 +124,9 @@ def journal_access(chosen: argparse.Namespace) -> None:
             how = Text("cli.signed") if one.signature else Text("cli.on_trust")
             say(Text("cli.grant", at=at, reader=reader, name=name, account=own, how=how, why=why))
         for each in access_log.accesses(folder):
-            say(Text("cli.access", **asdict(each)))
+            at, data_class, reader = each.at, each.data_class, each.reader
+            via, what = each.via, each.what
+            say(Text("cli.access", at=at, data_class=data_class, reader=reader, via=via, what=what))
             count += 1
     if not count:
         say(Text("cli.no_access"))
