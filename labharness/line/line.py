@@ -188,7 +188,9 @@ class Line:
         if missing := verification.unverified():
             wrong: str = Text("arm.table", missing=missing)
         else:
-            wrong = await self._reconnecting.prepare(self._reader.polled, self.read_all)
+            wrong = await self._reconnecting.prepare(
+                self.perform, self._reader.polled, self.read_all
+            )
         if not wrong and (lost := self._reconnecting.missing()):
             wrong = Text("arm.lost", ports=lost)
         if wrong:

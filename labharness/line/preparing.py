@@ -77,6 +77,7 @@ class Reconnecting:
 
     async def prepare(
         self,
+        perform: Callable[[Command], Awaitable[Outcome]],
         polled: Sequence[str],
         read_all: Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]],
     ) -> str:
@@ -85,6 +86,7 @@ class Reconnecting:
         A reading here counts as the setting of a channel without one.
 
         Args:
+            perform: Carries out one command as anybody's: on a line that has tripped it raises.
             polled: Every channel that the line polls.
             read_all: Measures channels now, each for so long at most; returns those that answered.
 
@@ -93,7 +95,7 @@ class Reconnecting:
         """
         for instrument in self.instruments.values():
             for command in prepare_commands(instrument, self.memory.envelope):
-                outcome = await self.perform(command)
+                outcome = await perform(command)
                 if outcome.ending is not Ending.CONFIRMED:
                     return _not_prepared(outcome)
         answered = await read_all(polled, FULL_POLL_S_MAX)

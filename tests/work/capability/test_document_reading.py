@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,9 +135,9 @@ def test_a_reader_that_hangs_computes_for_ever_or_is_killed_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, error: type[Exception], why: str
 ) -> None:
     reading(script, tmp_path, monkeypatch)
-    most = LIMITS if script == COMPUTES else replace(LIMITS, wall_s=1)
+    most = LIMITS if script == COMPUTES else LIMITS.model_copy(update={"wall_s": 1})
     with pytest.raises(error, match=why):
-        read(b"5 nm", "text/plain", replace(most, cpu_s=1))
+        read(b"5 nm", "text/plain", most.model_copy(update={"cpu_s": 1}))
 
 
 @pytest.mark.promise(64)
