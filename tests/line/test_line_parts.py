@@ -246,13 +246,13 @@ def prepared(
     line = Reconnecting(
         gate=Gate(memory, instruments, lambda: 0.0),
         identify=unused,
-        carry_out=perform,
+        carry_out=unused,
         note=unused,
         trip=unused,
         events=unused,
     )
     polled = ("oven.setpoint", "oven.temperature", "oven.unwatched")
-    said = asyncio.run(line.prepare(polled, read_all))
+    said = asyncio.run(line.prepare(perform, polled, read_all))
     return said, done, memory
 
 

@@ -1,5 +1,7 @@
 """How a house follows a run and its lab's files: each question is asked in its order, and once."""
 
+import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,14 +9,20 @@ from typing import Any
 
 import pytest
 
+from labharness.core.vocabulary.texts import Text
+from labharness.journal import JournalDamaged, JournalFailed
+from labharness.journal.encryption import KeyMissing
 from labharness.lab import read_lab as read_whole_lab
 from labharness.lab.config.lease import Lease, Leased
 from labharness.lab.house import house, screening
-from labharness.lab.house.house import House
+from labharness.lab.house.desk_work import DeskWork
+from labharness.lab.house.house import LOST_S, House
 from labharness.lab.house.house_process import HOUSE_LOCK, salvage_house
 from labharness.lab.house.intake import forget
-from labharness.lab.house.orders import DESK, RECORDS_MAX
+from labharness.lab.house.orders import DESK, RECORDS_MAX, BadOrder
 from labharness.lab.house.screening import LOOK_S, LabFiles
+from labharness.lab.house.start import _spawned
+from labharness.work.task.commands import ReportStatus
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.kept import HOUSE_JOURNAL
 from rig import SHORT_LINE
@@ -128,3 +136,69 @@ def test_a_journal_of_a_house_is_salvaged_only_where_no_house_is_up(tmp_path: Pa
     lease.release()
     for _ in range(2):  # the lock was given back
         assert salvage_house(plan) is None, "it was whole"
+
+
+@pytest.mark.parametrize("why", [KeyMissing("its key"), JournalDamaged("record 7")])
+@pytest.mark.parametrize("waited_s", [0.0, LOST_S, LOST_S + 0.5])
+@pytest.mark.parametrize("at", [None, "", "r", "other"])
+@pytest.mark.parametrize("task_status", ["running", "unknown", "completed"])
+def test_a_run_whose_journal_cannot_be_read_is_over_once_its_worker_has_left_it_long_enough(
+    why: JournalFailed, waited_s: float, at: str | None, task_status: str
+) -> None:
+    spy, run = spied(True), SimpleNamespace(run_id="r")
+    spy.now_s = lambda: 100.0 + waited_s
+    spy._unread_s = {"r": 100.0}
+    said: list[Any] = []
+    spy._say = said.append
+    task: Any = SimpleNamespace(task_id="t", status=task_status)
+    status: Any = None if at is None else SimpleNamespace(run_id=at)
+    House._unreadable(spy, task, run, status, why)  # type: ignore[arg-type]  # stands in
+    over = at not in (None, "r") and (isinstance(why, KeyMissing) or waited_s > LOST_S)
+    called = {"r": ["_found"]}.get(at or "", ["_over"] if over else [])
+    assert [each[0] for each in spy.said] == called
+    doubted = at not in (None, "r") and not over and task_status == "running"
+    told = [ReportStatus(task_id="t", to="unknown", reason=why.code)]
+    assert said == ([told] if doubted else [])
+    spy._unread_s.clear()
+    House._unreadable(spy, task, run, None, why)  # type: ignore[arg-type]  # stands in
+    assert spy._unread_s == {"r": 100.0 + waited_s}, "from when it was first seen"
+
+
+def test_a_run_of_the_desk_is_asked_to_end_and_nothing_else() -> None:
+    heard: list[str] = []
+    files: Any = None
+    desk = DeskWork(files)
+    run: Any = SimpleNamespace(abort=heard.append)
+    alive: Any = SimpleNamespace(is_alive=lambda: True, join=lambda within_s: heard.append("join"))
+    gone: Any = SimpleNamespace(is_alive=lambda: False)
+    desk._runs = {"r": (alive, run), "old": (gone, run)}
+    for name, do, code in (("other", "abort", "order.other"), ("r", "hold", "hold.nothing")):
+        with pytest.raises(BadOrder) as refused:
+            desk.ask(name, do, "enough")
+        text = Text(code, run_id="other") if code == "order.other" else Text(code)
+        assert refused.value.args[0] == text
+    with pytest.raises(BadOrder) as no_step:
+        desk.confirm("r", "load", "Ann")
+    assert no_step.value.args[0] == Text("operator.not_asked")
+    desk.ask("r", "abort", "enough")
+    assert (heard, desk.held()) == (["enough"], "")
+    assert [desk.status_of(name).run_id for name in ("r", "old", "other")] == ["r", "", ""]
+    assert desk.status_of("r").speed == 1
+    assert list(desk._runs) == ["r"]
+    desk.leave("down")
+    assert heard == ["enough", "down", "join"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="it starts a process as Unix systems do")
+def test_a_process_is_started_in_a_session_of_its_own_and_says_what_it_says_in_its_log(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "owner.log"
+    log.write_text("before\n")
+    says = "import os, sys; print(os.getsid(0) == os.getpid(), repr(sys.stdin.read()))"
+    for _ in range(2):
+        pid = _spawned((sys.executable, "-c", f"{says}; print('wrong', file=sys.stderr)"), log)
+        assert os.waitpid(pid, 0)[1] == 0
+    lines = log.read_text().splitlines()
+    assert (lines[0], sorted(lines[1:3])) == ("before", ["True ''", "wrong"])
+    assert len(lines) == 5

@@ -1,8 +1,10 @@
 """Each small rule of a desk by itself: limits of a report, ends of a run."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,8 +21,10 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.approval import Approved
 from labharness.work.capability import Answer, NoAnswer
 from labharness.work.desk import desk as desks
+from labharness.work.desk import left_behind as behind
 from labharness.work.desk import null_line
 from labharness.work.desk.admitting import Admitting
+from labharness.work.desk.checkpoint import Checkpoints
 from labharness.work.desk.closing import Closing
 from labharness.work.desk.desk import Desk
 from labharness.work.desk.explained import GateFound, _approval
@@ -31,7 +35,7 @@ from labharness.work.desk.redaction import referred_in
 from labharness.work.desk.results import ROWS_TOLD_MAX, SHORT_CHARACTERS, in_short
 from labharness.work.desk.resuming import NotResumable, Resumption, _class_of
 from labharness.work.desk.rules_record import Bar, RecordedRules, read_rules
-from labharness.work.plan.executor import Status
+from labharness.work.plan.executor import Status, StepRecord
 from labharness.work.plan.instructions import ResumePoint
 
 NAN = float("nan")
@@ -487,3 +491,111 @@ def test_a_step_at_which_a_run_was_killed_has_failed(said: dict[str, Any], statu
     assert (step.instruction_id, step.action, step.parameters) == ("heat", "ramp", {"to": 700})
     assert (step.dependencies, step.timeout_s) == (("load",), 60.0)
     assert (step.stage, step.description) == ("ramp", "Heat")
+
+
+@pytest.mark.parametrize("declared", [False, True])
+@pytest.mark.parametrize("hot", [False, True])
+@pytest.mark.parametrize("result", [{"n": 1}, {"n": object()}])
+def test_a_checkpoint_is_told_when_it_is_on_the_disk_and_says_whether_it_may_be_gone_on_from(
+    result: dict[str, object], *, declared: bool, hot: bool
+) -> None:
+    done: list[Any] = []
+    point = ResumePoint(description="cold", holds={"f.t": (None, 60.0)})
+    last: Any = SimpleNamespace(instruction_id="cool", checkpoint=point if declared else None)
+    first: Any = SimpleNamespace(instruction_id="heat", checkpoint=None)
+    records = [
+        StepRecord(first, Status.COMPLETED, 1.0, 2.0, None),
+        StepRecord(last, Status.COMPLETED, 2.0, 3.0, result),
+    ]
+
+    def append_block(kind: str, body: object, block: bytes, at_s: float) -> int:
+        done.append((kind, body, json.loads(block), at_s))
+        return 7
+
+    async def durable(number: int) -> None:
+        done.append(("on the disk", number))
+
+    session: Any = SimpleNamespace(
+        event=lambda *said: done.append(said),
+        clock=SimpleNamespace(now_s=lambda: 9.0, utc=lambda: VIRTUAL_EPOCH),
+        journal=SimpleNamespace(append_block=append_block, durable=durable),
+    )
+    now = {"f.t": 61.0 if hot else 20.0, "m.p": NAN}
+    line: Any = SimpleNamespace(latest=now.get, memory=SimpleNamespace(tracks=now))
+    facts: Any = SimpleNamespace(lab_digest="lab", envelope_digest="env")
+    made = Checkpoints(session, line, facts)
+    made.plan_digest = "plan"
+    asyncio.run(made.make(records))
+    if not declared:
+        assert (done, made.made, made.last) == ([], 0, None)
+        return
+    if result != {"n": 1}:
+        ((kind, told),) = done
+        assert (kind, told["code"], told["details"]) == ("warning", "checkpoint", {})
+        assert told["message"].params["step"] == "cool"
+        assert (made.made, made.last) == (0, None)
+        return
+    about = {"checkpoint_id": "ckpt-001", "description": "cold", "resumable": not hot}
+    body = {
+        **about,
+        "after": "cool",
+        "plan_digest": "plan",
+        "lab_digest": "lab",
+        "envelope_digest": "env",
+        "readings": {"f.t": now["f.t"]},
+    }
+    steps = [
+        {
+            "instruction": name,
+            "status": "COMPLETED",
+            "started_s": at,
+            "ended_s": at + 1,
+            "result": r,
+        }
+        for name, at, r in (("heat", 1.0, None), ("cool", 2.0, result))
+    ]
+    assert done == [
+        ("checkpoint", body, {"steps": steps}, 9.0),
+        ("on the disk", 7),
+        ("checkpoint_created", {**about, "created_at": utc_text(VIRTUAL_EPOCH)}),
+    ]
+    asyncio.run(made.make(records))
+    assert (made.made, made.last) == (2, "ckpt-002")
+
+
+def test_the_steps_of_a_killed_run_are_those_of_its_plan_with_what_was_noted_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    about = {"stage": "s", "description": "d"}
+    plan = [
+        {
+            "instructionId": name,
+            "action": "wait",
+            "parameters": {},
+            "dependencies": [],
+            "timeout": 1.0,
+            "metadata": about,
+        }
+        for name in ("heat", "grow", "cool", "look")
+    ]
+    records = [
+        noted("submitted", 0.0),
+        noted("planned", 1.0, instructions={"instructions": plan}),
+        noted("step", 2.0, instruction="heat", status="RUNNING"),
+        noted("step", 3.0, instruction="heat", status="COMPLETED"),
+        noted("step", 4.0, instruction="grow", status="RUNNING"),
+        noted("step", 5.0, instruction="cool", status="FAILED"),
+    ]
+    kept = {"instruction": "heat", "status": "COMPLETED", "started_s": 2.5, "ended_s": 3.0}
+    point = SimpleNamespace(steps=({**kept, "result": {"n": 1}},))
+    monkeypatch.setattr(behind, "checkpoints", lambda journal: [point])
+    found = behind._steps(Path(), records)
+    assert [
+        (each.instruction.instruction_id, each.status, each.started_s, each.ended_s, each.result)
+        for each in found
+    ] == [
+        ("heat", Status.COMPLETED, 2.5, 3.0, {"n": 1}),
+        ("grow", Status.FAILED, 4.0, None, None),
+        ("cool", Status.FAILED, None, 5.0, None),
+        ("look", Status.SKIPPED, None, None, None),
+    ]

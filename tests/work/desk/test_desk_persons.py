@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from labharness.core.vocabulary import Cause
+from labharness.core.vocabulary import Cause, Ending
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.line import NotArmed
@@ -393,3 +393,81 @@ def test_a_run_goes_on_only_from_a_hold_on_a_line_that_has_not_tripped(
         asyncio.run(Desk.resume(desk, "seen"))
     told = "tripped" if tripped else Text("hold.not_held", state=state)
     assert (refused.value.args[0], done) == (told, [])
+
+
+@pytest.mark.parametrize("act", ["start", "hold", "reset", "upload", "play", 7])
+def test_a_program_of_an_instrument_is_stored_or_started_by_a_named_person(
+    monkeypatch: pytest.MonkeyPatch, act: object
+) -> None:
+    line, _, hand = by_hand()
+    asked: list[object] = []
+
+    def of(name: str) -> Any:
+        async def do(instrument: str) -> Any:
+            asked.append(f"{name} {instrument}")
+            return SimpleNamespace(ending=Ending.CONFIRMED, detail="")
+
+        return do
+
+    async def upload(instrument: str, program: object) -> Any:
+        asked.append((instrument, program))
+        return SimpleNamespace(ending=Ending.MISMATCH, detail="segment 2", written=3)
+
+    line.check = lambda: asked.append("check")
+    line.programs = SimpleNamespace(upload=upload, **{n: of(n) for n in ("start", "hold", "reset")})
+    program = SimpleNamespace(segments=("up", "down"))
+    monkeypatch.setattr(hands, "read_program", lambda found: program)
+    hand = ByHand(line, hand._active)
+    said = asyncio.run(
+        hand.answer({"do": "program", "instrument": "furnace", "act": act, "by": "Ann"})
+    )
+    if act in ("play", 7):
+        why = Text("by_hand.program_act", acts="start, hold, reset", act=act)
+        assert said == {"ok": False, "error": str(why)}
+        assert (asked, line.noted, line.warned) == (["check"], [], [])
+        return
+    stored = act == "upload"
+    ending = Ending.MISMATCH if stored else Ending.CONFIRMED
+    more = {"written": 3} if stored else {}
+    told = {"instrument": "furnace", "act": act, "ending": ending.value, **more}
+    assert said == {"ok": True, **told, "detail": "segment 2" if stored else ""}
+    assert asked == ["check", ("furnace", program) if stored else f"{act} furnace"]
+    wished = Text("by_hand.program", act=act, instrument="furnace")
+    if stored:
+        wished = Text("by_hand.upload", count=2, instrument="furnace")
+    text = Text("by_hand", what=wished, by="Ann", reason="")
+    assert line.noted == [("by_hand", {"text": text}, 100.0)]
+    (ended,) = line.warned
+    shown = "MISMATCH" if stored else "confirmed"
+    assert (ended.code, ended.params["ending"]) == ("by_hand.ended", shown)
+    assert ("segment 2" in ended) is stored
+
+
+@pytest.mark.parametrize("takes", [False, True])
+@pytest.mark.parametrize("step", ["load", "close"])
+@pytest.mark.parametrize("waits", ["load", ""])
+@pytest.mark.parametrize("held", [False, True])
+def test_a_manual_step_is_confirmed_by_its_own_name_on_a_line_that_is_not_held(
+    step: str, waits: str, *, takes: bool, held: bool
+) -> None:
+    line, run, _ = by_hand()
+    line.check = lambda: None
+    line.holding = SimpleNamespace(on=held)
+    done: list[str] = []
+    run.about = lambda: {"asked_step": waits}
+    active: Any = run
+    hand = ByHand(line, active, done.append if takes else None)
+    said = asyncio.run(hand.answer({"do": "confirm", "by": "Ann", "step": step}))
+    wrong = (
+        Text("by_hand.confirms_there")
+        if not takes
+        else Text("by_hand.other_step", step=step, waits=waits or "-")
+        if step != waits
+        else Text("by_hand.held")
+        if held
+        else None
+    )
+    assert said == ({"ok": False, "error": str(wrong)} if wrong else {"ok": True, "said": step})
+    assert done == ([] if wrong else ["Ann"])
+    text = Text("by_hand", what=Text("by_hand.confirm", step=step), by="Ann", reason="")
+    assert line.noted == ([] if wrong else [("by_hand", {"text": text}, 100.0)])
