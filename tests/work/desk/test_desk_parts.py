@@ -567,7 +567,7 @@ def test_the_steps_of_a_killed_run_are_those_of_its_plan_with_what_was_noted_las
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     about = {"stage": "s", "description": "d"}
-    plan = [
+    plan: list[dict[str, Any]] = [
         {
             "instructionId": name,
             "action": "wait",

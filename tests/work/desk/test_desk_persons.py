@@ -85,7 +85,7 @@ class Aborted:
         self.reasons.append(reason)
 
 
-def by_hand() -> tuple[HandLine, Aborted, ByHand]:
+def by_hand() -> tuple[Any, Any, ByHand]:
     line: Any = HandLine()
     run: Any = Aborted()
     return line, run, ByHand(line, run)
@@ -397,7 +397,7 @@ def test_a_run_goes_on_only_from_a_hold_on_a_line_that_has_not_tripped(
 
 @pytest.mark.parametrize("act", ["start", "hold", "reset", "upload", "play", 7])
 def test_a_program_of_an_instrument_is_stored_or_started_by_a_named_person(
-    monkeypatch: pytest.MonkeyPatch, act: object
+    monkeypatch: pytest.MonkeyPatch, act: Any
 ) -> None:
     line, _, hand = by_hand()
     asked: list[object] = []
@@ -432,7 +432,7 @@ def test_a_program_of_an_instrument_is_stored_or_started_by_a_named_person(
     told = {"instrument": "furnace", "act": act, "ending": ending.value, **more}
     assert said == {"ok": True, **told, "detail": "segment 2" if stored else ""}
     assert asked == ["check", ("furnace", program) if stored else f"{act} furnace"]
-    wished = Text("by_hand.program", act=act, instrument="furnace")
+    wished = Text("by_hand.program", act=str(act), instrument="furnace")
     if stored:
         wished = Text("by_hand.upload", count=2, instrument="furnace")
     text = Text("by_hand", what=wished, by="Ann", reason="")
