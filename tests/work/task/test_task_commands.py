@@ -13,8 +13,10 @@ from labharness.work.task.commands import (
     CreateTask,
     FailTask,
     GetTask,
+    LeaseInstruments,
     LinkTasks,
     PauseTask,
+    ReleaseInstruments,
     ReportStatus,
     ResumeTask,
     RetryTask,
@@ -219,3 +221,45 @@ def test_a_task_is_complete_only_when_everything_is_reconciled(lab: TasksAlone) 
     assert lab(end, OLGA) == "forbidden"
     assert lab(end, RUNTIME) == ""
     assert (lab["t"].status, lab["t"].attempts[-1].status) == ("completed", "completed")
+
+
+@pytest.mark.parametrize("to", ["completed", "failed", "cancelling", "retrying", "odd"])
+def test_a_status_that_has_a_command_of_its_own_is_not_reported(lab: TasksAlone, to: str) -> None:
+    lab.running()
+    assert lab(ReportStatus(task_id="t", to=to)) == "illegal_status"
+    assert lab["t"].status == "running"
+
+
+def test_a_cancelled_graph_leaves_what_has_ended_as_it_is(lab: TasksAlone) -> None:
+    lab.running()
+    lab.running("done", parent="t")
+    lab.running("open", parent="t")
+    assert lab(FailTask(task_id="done", error_code="timeout")) == ""
+    ended = lab["done"]
+    assert lab(CancelTask(task_id="t", reason="enough"), ANA) == ""
+    assert lab["done"] == ended
+    assert [lab[each].status for each in ("t", "open")] == ["cancelling"] * 2
+
+
+def test_only_the_outputs_of_the_last_attempt_have_to_be_there(lab: TasksAlone) -> None:
+    lab.running(retry=RetryPolicy(attempts_max=3))
+    assert lab(AppendProgress(task_id="t", output_offsets={"lost": 3})) == ""
+    assert lab(FailTask(task_id="t", error_code="timeout")) == ""
+    retry = RetryTask(task_id="t", run_id="t-2", worker="line", reason="again")
+    assert lab(retry, OLGA) == ""
+    assert lab(ReportStatus(task_id="t", to="running")) == ""
+    lab.reconcile("t")
+    assert lab(CompleteTask(task_id="t")) == ""
+
+
+def test_instruments_are_released_by_the_task_that_has_them(lab: TasksAlone) -> None:
+    lab.running()
+    lab.running("u")
+    lease = LeaseInstruments(task_id="t", run_id="t-1", instruments=("furnace",), places=1)
+    assert lab(lease) == ""
+    assert lab(ReleaseInstruments(task_id="u", run_id="t-1")) == "not_leased"
+    assert lab(ReleaseInstruments(task_id="t", run_id="t-1")) == "attempt_open"
+    assert lab(FailTask(task_id="t", error_code="timeout")) == ""
+    assert lab(ReleaseInstruments(task_id="t", run_id="t-1")) == ""
+    assert lab(ReleaseInstruments(task_id="t", run_id="t-1")) == "not_leased"
+    assert lab.tasks.leases == {}

@@ -16,6 +16,7 @@ from labharness.work.task.jobs import (
     CreateJob,
     EndJob,
     MissRuns,
+    TellJob,
     TickJob,
     due,
     points,
@@ -136,3 +137,10 @@ def test_a_schedule_that_cannot_be_kept_is_refused_with_the_bounds(every: str) -
         schedule_of(every, 0.0)
     bounds = {} if "@" in every else {"least_s": 60, "most_d": 366}
     assert why.value.args[0].params == {"every": every, **bounds}
+
+
+def test_what_people_were_told_of_a_job_is_kept_for_good(lab: TasksAlone) -> None:
+    assert lab(CreateJob(job_id="j", title="check", every="6h"), OLGA) == ""
+    for name in ("a", "b", "a"):
+        assert lab(TellJob(job_id="j", name=name)) == ""
+    assert lab.tasks.jobs["j"].told == {"a", "b"}
