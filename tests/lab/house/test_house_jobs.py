@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from house_kept import Kept
+from labharness.journal import JournalFailed
 from labharness.lab.house import jobs
 from labharness.lab.house.jobs import job_file
 from labharness.lab.house.orders import OwnerStatus, TaskRefused
 from labharness.work.task.facts import TaskFact
 from labharness.work.task.house import HouseJournal
-from labharness.work.task.jobs import BadJob, EndJob, standing
+from labharness.work.task.jobs import BadJob, DropRun, EndJob, standing
 from labharness.work.task.queue import QUEUED_MAX
 from labharness.work.task.record import Job, Tasks
 from line_world import LineWorld, message
@@ -231,3 +232,37 @@ def test_what_is_due_is_missed_once_the_queue_is_full(
     )
     jobs.HouseJobs.step(house)
     assert asked == [waits >= QUEUED_MAX]
+
+
+@pytest.mark.parametrize(
+    ("why", "reason"),
+    [
+        (JournalFailed("full"), None),
+        (TaskRefused("house.full", most=QUEUED_MAX), TaskRefused.code),
+        (OSError("no disk"), "unreadable"),
+        (ValueError("no JSON"), "unreadable"),
+    ],
+)
+def test_a_run_that_cannot_be_made_is_dropped_with_its_code_but_not_where_the_disk_is_full(
+    monkeypatch: pytest.MonkeyPatch, why: Exception, reason: str | None
+) -> None:
+    said: list[Any] = []
+
+    def submit(*made: object) -> None:
+        raise why
+
+    monkeypatch.setattr(jobs, "waiting", lambda tasks: [])
+    house: Any = SimpleNamespace(
+        journal=SimpleNamespace(tasks=None),
+        _kept=lambda job: message("template"),
+        submit=submit,
+        _say=said.extend,
+    )
+    job: Any = SimpleNamespace(job_id="j", every="", runs=({PATH: "low"},))
+    if reason is None:
+        with pytest.raises(JournalFailed):
+            jobs.HouseJobs._make(house, job, "1")
+        assert said == []
+        return
+    jobs.HouseJobs._make(house, job, "1")
+    assert said == [DropRun(job_id="j", run="1", reason=reason)]
