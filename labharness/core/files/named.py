@@ -98,7 +98,7 @@ def hold_alone(handle: int) -> None:
         import msvcrt
 
         os.lseek(handle, 2**30, os.SEEK_SET)  # behind what is written, which stays readable
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # Windows
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # Windows has it
         os.lseek(handle, 0, os.SEEK_SET)
 
 

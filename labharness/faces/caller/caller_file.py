@@ -169,7 +169,7 @@ class CallerFile:
             UnknownTask: There is none of this id.
         """
         asked = "SELECT submission FROM task WHERE message_id = ? AND submission IS NOT NULL"
-        return decode(self._one(asked, message_id))
+        return decode(self._found(asked, message_id)[0])
 
     # ---- what was heard
 
@@ -195,7 +195,7 @@ class CallerFile:
         Raises:
             UnknownTask: There is none of this id.
         """
-        return _known(self._one("SELECT known FROM task WHERE message_id = ?", message_id))
+        return _known(self._found("SELECT known FROM task WHERE message_id = ?", message_id)[0])
 
     def named(self, name: str) -> KnownTask:
         """Return the one task whose `message_id` or session begins so.
@@ -226,7 +226,7 @@ class CallerFile:
         Raises:
             UnknownTask: There is none of this id.
         """
-        return decode(self._one("SELECT body FROM told WHERE message_id = ?", message_id))
+        return decode(self._found("SELECT body FROM told WHERE message_id = ?", message_id)[0])
 
     # ---- how far it was read
 
@@ -236,7 +236,7 @@ class CallerFile:
         Raises:
             UnknownTask: There is none of this id.
         """
-        return int(self._one("SELECT position FROM task WHERE message_id = ?", message_id))
+        return int(self._found("SELECT position FROM task WHERE message_id = ?", message_id)[0])
 
     def after(self, message_id: str, position: int) -> list[tuple[int, HcpMessage | Gap]]:
         """Return the next messages and gaps of a task behind a position, each with its own."""
@@ -268,13 +268,13 @@ class CallerFile:
 
     # ---- rows
 
-    def _one(self, asked: str, message_id: str) -> Any:  # noqa: ANN401 - as the column has it
-        """Return the one value of a row; raises ``UnknownTask`` where there is none."""
+    def _found(self, asked: str, message_id: str) -> tuple[Any, ...]:
+        """Return the row of a message; raises ``UnknownTask`` where there is none."""
         with self._read():
-            found = self._database.execute(asked, (message_id,)).fetchone()
+            found: tuple[Any, ...] | None = self._database.execute(asked, (message_id,)).fetchone()
         if found is None:
             raise UnknownTask("call.unknown", name=message_id, path=str(self.path))
-        return found[0]
+        return found
 
     def _row(self, message_id: str) -> tuple[bytes | None, str] | None:
         found: tuple[bytes | None, str] | None = self._database.execute(

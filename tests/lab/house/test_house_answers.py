@@ -296,7 +296,8 @@ def test_a_house_that_leaves_ends_the_desk_first_and_closes_even_where_its_disk_
 
     monkeypatch.setattr(process, "_journal", SimpleNamespace(close=close))
     monkeypatch.setattr(process, "_open", done.append)
-    process._open_again("plan")  # type: ignore[arg-type]  # only passed on
+    plan: Any = "plan"
+    process._open_again(plan)
     assert done == ["house", "journal", "plan"]
 
 
@@ -377,7 +378,7 @@ def test_a_turn_comes_when_it_is_due_or_with_the_quiet_behind_news(
 def test_news_of_another_thread_reach_the_loop_while_it_runs(
     tmp_path: Path, *, ended: bool
 ) -> None:
-    made = HouseProcess(tmp_path / "lab.toml", tmp_path / "runs")
+    made: Any = HouseProcess(tmp_path / "lab.toml", tmp_path / "runs")
     called: list[object] = []
 
     def call(work: object) -> None:
@@ -385,7 +386,7 @@ def test_news_of_another_thread_reach_the_loop_while_it_runs(
             raise RuntimeError("the loop is closed")
         called.append(work)
 
-    made._loop = SimpleNamespace(call_soon_threadsafe=call)  # type: ignore[assignment]  # stands in
+    made._loop = SimpleNamespace(call_soon_threadsafe=call)
     made._wake()
     made._tell_face()
     assert called == ([] if ended else [made._news.set, made._changed.set])

@@ -145,14 +145,15 @@ def test_a_journal_of_a_house_is_salvaged_only_where_no_house_is_up(tmp_path: Pa
 def test_a_run_whose_journal_cannot_be_read_is_over_once_its_worker_has_left_it_long_enough(
     why: JournalFailed, waited_s: float, at: str | None, task_status: str
 ) -> None:
-    spy, run = spied(True), SimpleNamespace(run_id="r")
+    spy: Any = spied(True)
+    run: Any = SimpleNamespace(run_id="r")
     spy.now_s = lambda: 100.0 + waited_s
     spy._unread_s = {"r": 100.0}
     said: list[Any] = []
     spy._say = said.append
     task: Any = SimpleNamespace(task_id="t", status=task_status)
     status: Any = None if at is None else SimpleNamespace(run_id=at)
-    House._unreadable(spy, task, run, status, why)  # type: ignore[arg-type]  # stands in
+    House._unreadable(spy, task, run, status, why)
     over = at not in (None, "r") and (isinstance(why, KeyMissing) or waited_s > LOST_S)
     called = {"r": ["_found"]}.get(at or "", ["_over"] if over else [])
     assert [each[0] for each in spy.said] == called
@@ -160,7 +161,7 @@ def test_a_run_whose_journal_cannot_be_read_is_over_once_its_worker_has_left_it_
     told = [ReportStatus(task_id="t", to="unknown", reason=why.code)]
     assert said == ([told] if doubted else [])
     spy._unread_s.clear()
-    House._unreadable(spy, task, run, None, why)  # type: ignore[arg-type]  # stands in
+    House._unreadable(spy, task, run, None, why)
     assert spy._unread_s == {"r": 100.0 + waited_s}, "from when it was first seen"
 
 

@@ -183,8 +183,8 @@ def test_each_word_reaches_the_run_and_before_there_is_one_it_is_no_error_of_our
     early = owner.ask(do, run_id=ONE, **WORDS[do])
     by_hand = do in ("hold", "resume", "confirm")
     assert early == {"ok": True} if not by_hand else early["code"] == "bad_order"
-    run = Heard()
-    owner.process._task = run  # type: ignore[assignment]  # stands in
+    run: Any = Heard()
+    owner.process._task = run
     assert owner.ask(do, run_id=ONE, **WORDS[do])["ok"]
     told = {"do": do, "by": "", "reason": "", **WORDS[do]}
     expected = {
@@ -370,8 +370,8 @@ def test_a_run_leaves_its_end_and_no_word_of_a_confidential_input(
 
 def test_a_stop_ends_what_runs_and_then_the_owner_and_is_not_taken_back(owner: Owner) -> None:
     owner.begin(ONE)
-    run = Heard()
-    owner.process._task = run  # type: ignore[assignment]  # stands in
+    run: Any = Heard()
+    owner.process._task = run
     owner.process._stopped()
     assert run.heard == [("stop", Text("stop.signal", name="SIGTERM"))]
     assert owner.ask("status")["leaving"]

@@ -114,6 +114,5 @@ def test_a_caller_elsewhere_is_answered_only_where_its_task_waits_for_the_line(
         current=runs[-1] if runs else None,
     )
     tasks: Any = SimpleNamespace(unended_tasks=[task])
-    needs: Any = lambda task: Need(instruments)  # noqa: E731 - one line
-    found = _called_elsewhere(tasks, needs, lambda run_id: begun)
+    found = _called_elsewhere(tasks, lambda task: Need(instruments), lambda run_id: begun)
     assert found == ([task] if via and instruments and waits else [])

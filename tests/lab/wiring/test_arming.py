@@ -97,7 +97,10 @@ Ends = Callable[[Lab, Outcome], Outcome]
 
 @pytest.fixture
 def not_armed(
-    plan: LabPlan, simulated_lab: Bench, virtual_time: VirtualTime
+    plan: LabPlan,
+    simulated_lab: Bench,
+    virtual_time: VirtualTime,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[[Ends], str]:
     """Return why a line is not armed if the last setting of ``prepare`` ends otherwise."""
 
@@ -111,7 +114,7 @@ def not_armed(
                     last = command.channel == "hydrogen.watchdog_ms"
                     return ends(lab, outcome) if last else outcome
 
-                lab.line.perform = perform_otherwise  # type: ignore[method-assign] # to end it so
+                monkeypatch.setattr(lab.line, "perform", perform_otherwise)
                 with pytest.raises(NotArmed) as why:
                     await lab.line.arm(SAFE_TABLE)
                 assert lab.line.memory.mode is Mode.DISARMED

@@ -165,12 +165,12 @@ def test_making_safe_is_waited_for_until_the_promised_time_and_begun_once(trip: 
     async def main() -> None:
         line: Any = CoolLine()
         line.memory.trip = trip
-        safe = MakingSafe(line, "safe")
-        safe._settle = settle  # type: ignore[method-assign]  # to end it when told
+        safe: Any = MakingSafe(line, "safe")
+        safe._settle = settle
         wait = asyncio.wait
 
-        async def wait_for(works: Any, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as the library is called
-            waited.append(timeout)
+        async def wait_for(works: Any, **within: Any) -> None:
+            waited.append(within.get("timeout"))
             await wait(works, timeout=0.0)
 
         with pytest.MonkeyPatch.context() as patch:
@@ -202,9 +202,9 @@ def test_an_error_of_making_safe_is_raised_and_asked_for_again_begins_anew() -> 
 
     async def main() -> None:
         line: Any = CoolLine()
-        safe = MakingSafe(line, "safe")
+        safe: Any = MakingSafe(line, "safe")
         await safe.ended()  # nothing is under way
-        safe._settle = settle  # type: ignore[method-assign]  # to fail once
+        safe._settle = settle
         with pytest.raises(ValueError, match="ours"):
             await safe.wait()
         with pytest.raises(ValueError, match="ours"):

@@ -46,6 +46,7 @@ def test_the_limits_of_a_run_are_read_as_bars_on_both_sides() -> None:
     warns = {"name": "low", "channel": "m.p", "unit": "Pa", "source": "t"}
     limit = {"channel": "f.sp", "readback": "f.rb", "unit": "degC", "high": 9.0, "source": "u"}
     plain = {**limit, "channel": "m.sp", "readback": "", "unit": "sccm"}
+    most: Any = {"value": 9.0, "trips": False, "below": False, "source": "u"}
     found = read_rules(
         {
             "watched": {"f.t": "degC"},
@@ -63,24 +64,8 @@ def test_the_limits_of_a_run_are_read_as_bars_on_both_sides() -> None:
             Bar(**trip, value=800.0, trips=True, below=False),
             Bar(**warns, value=0.0, trips=False, below=True),
             Bar(**warns, value=5.0, trips=False, below=False),
-            Bar(
-                name="f.sp",
-                channel="f.sp",
-                unit="degC",
-                value=9.0,
-                trips=False,
-                below=False,
-                source="u",
-            ),
-            Bar(
-                name="m.sp",
-                channel="m.sp",
-                unit="sccm",
-                value=9.0,
-                trips=False,
-                below=False,
-                source="u",
-            ),
+            Bar(name="f.sp", channel="f.sp", unit="degC", **most),
+            Bar(name="m.sp", channel="m.sp", unit="sccm", **most),
         ),
     )
     assert read_rules({}) == RecordedRules({}, {}, ())

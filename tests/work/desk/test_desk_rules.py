@@ -132,7 +132,8 @@ def test_each_value_of_a_plan_is_held_against_the_hard_limit_of_its_channel(
 ) -> None:
     limit = SimpleNamespace(low=10.0, high=900.0, unit="degC", source="manual")
     envelope: Any = SimpleNamespace(limits={"f.sp": limit})
-    desk = Admitting(facts=None, envelope=envelope, utc=lambda: VIRTUAL_EPOCH)  # type: ignore[arg-type]  # not asked
+    facts: Any = None
+    desk = Admitting(facts=facts, envelope=envelope, utc=lambda: VIRTUAL_EPOCH)
     good = ("first", Command("f.sp", 20.0, "degC"))
     found = desk._beyond_limits([good, ("heat", Command(channel, value, unit))])
     if not code:
