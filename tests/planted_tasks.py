@@ -219,8 +219,8 @@ IN_THE_TASKS = (
     PlantedBug(
         "line at work taken for one that was left armed",
         "labharness.lab.house.owner_client:_trip",
-        "trip is None or trip.detail != LEFT_ARMED",
-        "True",
+        "latch.write_error",
+        "False",
         "tests/lab/house/test_line_owner.py::test_a_line_at_work_is_armed_and_not_latched",
         promise=65,
     ),

@@ -1,6 +1,7 @@
 """The line owner as the house reaches it: by its socket, and by the latch of its line."""
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from labharness.core.errors import LabError
@@ -12,7 +13,6 @@ from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.house.orders import OwnerStatus, RunOrder, TaskRefused
 from labharness.lab.house.start import state_of
 from labharness.safety.guard import Latch, LatchUnreadable
-from labharness.safety.guard.port_records import LEFT_ARMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +101,14 @@ def line_state(plan: LabPlan) -> str:
 def _trip(plan: LabPlan) -> Trip | None:
     """Return what a line is latched for.
 
-    A line at work is armed as well: that it was left so counts once no process holds it.
+    A line at work is marked as armed: that it was left so counts once no process holds it.
     """
-    trip = Latch(plan.state_dir / "latch.json", plan.port_latch()).trip
-    if trip is None or trip.detail != LEFT_ARMED:
-        return trip
-    try:
-        with LineLock(plan.state_dir):
-            return Latch(plan.state_dir / "latch.json", plan.port_latch()).trip
-    except LineBusy:
-        return None
+    look = partial(Latch, plan.state_dir / "latch.json", plan.port_latch())
+    latch = look()
+    if latch.write_error:  # the mark stands for a trip that is in no file
+        try:
+            with LineLock(plan.state_dir):
+                latch = look()
+        except LineBusy:
+            return None
+    return latch.trip

@@ -215,6 +215,7 @@ class Tripped:
 
     def __init__(self, detail: str | None) -> None:
         self.trip = None if detail is None else SimpleNamespace(detail=detail)
+        self.write_error = ""
 
 
 @pytest.mark.parametrize(
