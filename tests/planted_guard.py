@@ -524,6 +524,16 @@ IN_THE_GUARD = (
         daily=True,
     ),
     PlantedBug(
+        "frame of a procedure on the wire that is not seen as making safe",
+        "labharness.safety.guard.port:Port.makes_safe",
+        "self._safe_sent is not None",
+        "False",
+        "tests/safety/guard/test_guard_ports.py::"
+        "test_a_port_makes_safe_until_its_last_frame_has_ended_whatever_gave_way_to_it",
+        promise=13,
+        detector="byte log",
+    ),
+    PlantedBug(
         "lost link told between two frames",
         "labharness.safety.guard.ports:Ports._send_safe",
         "lost.append((name, why))",

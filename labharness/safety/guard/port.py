@@ -183,6 +183,11 @@ class Port:
         if self._request is None and not self._numbered:
             self._drain(now, self._quiet_s)
 
+    @property
+    def makes_safe(self) -> bool:
+        """Whether a frame of a procedure is on the wire, or waits for it."""
+        return self._safe_sent is not None or bool(self.safe)
+
     def give_way(self, now: float) -> Finished | None:
         """End an exchange that waits with nothing on the wire, because a procedure must send."""
         if self.safe and (self.step is not None or self._said is not None):

@@ -50,7 +50,6 @@ class Ports:
         self._selector = selector
         self._steady_s = steady_s
         self._asked: dict[str, int | None] = dict.fromkeys(links)
-        self._safe_sent: set[str] = set()  # ports with a frame of a procedure on the wire
         self._wanted: dict[str, None] = {}  # lost links that are needed, in order
         self._openings: dict[str, Thread] = {}  # by which some of them are being opened
         self._not_before_s = dict.fromkeys(links, 0.0)
@@ -69,7 +68,7 @@ class Ports:
     @property
     def making_safe(self) -> bool:
         """Whether a frame of a procedure is on a wire, or waits for one."""
-        return bool(self._safe_sent) or any(port.safe for port in self.core.ports.values())
+        return any(port.makes_safe for port in self.core.ports.values())
 
     def free(self) -> list[str]:
         """Return the ports on which an exchange may begin."""
@@ -137,7 +136,7 @@ class Ports:
         Only a port that is still at its frames is left out: a silent port waits for its own
         time-outs, and delays no other.
         """
-        at_it = {*self._safe_sent, *(name for name, port in self.core.ports.items() if port.safe)}
+        at_it = {name for name, port in self.core.ports.items() if port.makes_safe}
         self._send_again(self.duty.due(at_it, reading=reading))
 
     def _send_again(self, frames: Collection[SafeFrame]) -> None:
@@ -256,7 +255,6 @@ class Ports:
             gone.append((name, self.core.ports[name].give_way(now)))
             frame = self.core.send_safe(name, now)
             if frame is not None:
-                self._safe_sent.add(name)
                 why = self._hand_over(name, frame)
                 if why:
                     lost.append((name, why))
@@ -272,7 +270,6 @@ class Ports:
             self._finish(name, finished)
 
     def _finish(self, name: str, finished: Finished) -> None:
-        self._safe_sent.discard(name)
         if self.core.ports[name].safe:
             self._send_safe((name,))
         safe = finished.safe

@@ -1,12 +1,14 @@
 """The ports of the guard's core: replies that are whole, late, wrong or endless."""
 
 import json
+import selectors
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import labharness.safety.guard.port as port_module
+from guard_stubs import Descriptor
 from guarded import READ, SAFE, SHUT, armed, refused, rtu, state_of
 from labharness.core.vocabulary import (
     LengthAt,
@@ -21,6 +23,7 @@ from labharness.core.vocabulary import (
 )
 from labharness.safety.guard import GuardCore, PortState, SafeFrame
 from labharness.safety.guard.port import Finished, Port
+from labharness.safety.guard.ports import Ports
 
 
 def whole(finished: Finished | None) -> tuple[bytes | None, str]:
@@ -257,6 +260,29 @@ def test_making_safe_waits_for_no_step_and_believes_no_reading_without_one() -> 
     core.send_safe("p", 2.0)
     assert port.feed(b"0\r", 2.1) is None
     assert core.prove("p", 2.1) == WHO.frame, "readings wait for each other"
+
+
+def test_a_port_makes_safe_until_its_last_frame_has_ended_whatever_gave_way_to_it() -> None:
+    """Its guard keeps from the disk so long: a read that gave way ended its frame's turn, too."""
+    core = GuardCore({"p": {b"p?\r", b"id?\r"}}, {"stop": (STOP,)}, {"p": (WHO,)})
+    port, link, ended = core.ports["p"], Descriptor("p"), list[str]()
+    link.open(1.0)
+    ports = Ports(core, {"p": link}, selectors.DefaultSelector(), lambda: 0.0)
+    ports.on_safe = lambda frame, error: ended.append(error)
+    assert asked(core, b"0.5\r", b"7\r") is None, "it waits for quiet"
+    assert not ports.making_safe
+    ports.trip("stop")
+    assert link.wrote == [OFF.frame]
+    assert ports.making_safe
+    ports.insist(reading=False)
+    assert not port.safe, "what is on the wire is not sent again"
+    assert port.feed(b"OK\r", 0.1) is None
+    assert core.prove("p", 0.1) == WHO.frame
+    assert port.feed(b"7\r", 0.2) is None
+    assert ports.making_safe
+    ports.expire(port.due_s)
+    assert (ended, ports.making_safe) == ([""], False)
+    link.end()
 
 
 @pytest.mark.promise(76)
