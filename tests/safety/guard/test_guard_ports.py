@@ -262,6 +262,7 @@ def test_making_safe_waits_for_no_step_and_believes_no_reading_without_one() -> 
     assert core.prove("p", 2.1) == WHO.frame, "readings wait for each other"
 
 
+@pytest.mark.promise(13)
 def test_a_port_makes_safe_until_its_last_frame_has_ended_whatever_gave_way_to_it() -> None:
     """Its guard keeps from the disk so long: a read that gave way ended its frame's turn, too."""
     core = GuardCore({"p": {b"p?\r", b"id?\r"}}, {"stop": (STOP,)}, {"p": (WHO,)})
