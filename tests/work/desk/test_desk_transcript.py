@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import admission_walk
+import closing_walk
 from desk_walk import WALKS, transcript, transcript_of
 from labharness.core.vocabulary.texts import coded
 
@@ -22,8 +23,14 @@ def test_what_is_decided_before_a_line_is_opened_is_what_the_transcript_says() -
     compare([*admission_walk.transcript()], admission_walk.TRANSCRIPT)
 
 
-def compare(made: list[tuple[str, list[Any]]], transcript: Path) -> None:
-    written = transcript.read_text("utf-8").splitlines()
+@pytest.mark.parametrize("case", closing_walk.CASES)
+def test_a_session_is_closed_in_each_way_as_the_transcript_says(tmp_path: Path, case: str) -> None:
+    compare([*closing_walk.transcript(tmp_path, case)], closing_walk.TRANSCRIPT, f"{case}, ")
+
+
+def compare(made: list[tuple[str, list[Any]]], transcript: Path, of: str = "") -> None:
+    whole = transcript.read_text("utf-8").splitlines()
+    written = [each for each in whole if each.startswith(of)]
     for number, ((line, told), was) in enumerate(zip(made, written, strict=False), 1):
         assert line == was, f"line {number} now has {json.dumps(coded(told), default=str)}"
     assert len(made) == len(written)
