@@ -83,6 +83,7 @@ def labs(facts: LabFacts) -> Iterator[tuple[str, LabFacts]]:
     yield "edited", replace(facts, lab_digest="0" * 64)
     lapsed = tuple(replace(each, until="2025-01-01T00:00:00Z") for each in facts.approvals)
     yield "lapsed", replace(facts, approvals=lapsed)
+    yield "lapsed twice", replace(facts, approvals=lapsed * 2)
     yield "real", replace(facts, link_kinds=("serial",))
     callers = {
         name: replace(each, risk_max="R1", data_class_max="T1")

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labharness.core.clock import utc_text
+from labharness.core.vocabulary.texts import Text
 from labharness.journal.null_journal import NullJournal
 from labharness.protocols.hcp.session import STATES, IllegalTransition, next_state
 from labharness.work.admission.token import Scope, issue
@@ -123,6 +124,9 @@ def test_a_token_is_good_while_its_session_runs_or_is_held_and_ends_with_its_wor
         found.become(state, "why")
         assert found.authorises(now)
         assert found.beyond("furnace") == ""
+    scope, found.scope = found.scope, None
+    assert found.beyond("furnace") == Text("token.void")
+    found.scope = scope
     found.become(end, "why")
     assert not found.authorises(now)
     assert not found.authorises(BEGUN)
