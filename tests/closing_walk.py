@@ -218,14 +218,18 @@ def closed(folder: Path, facts: LabFacts, about: Mapping[str, Any]) -> Iterator[
             return
         name, way = left[0]
         found = itertools.chain([about.get("again")], itertools.repeat(None))
-        with patch.object(closings, "way_on", side_effect=found):  # a checkpoint is looked for once
+        with (
+            patch.object(closings, "way_on", side_effect=found),  # a checkpoint is looked for once
+            patch.object(closings, "LOG") as log,
+        ):
             if about.get("ahead"):
                 asyncio.run(case.closing.prepare(RECORDS))
             case.break_down(about.get("fails", ""))
             try:
-                yield name, case.closed(way())
+                told = case.closed(way())
             except (LabError, OSError) as why:
-                yield name, [repr(why), case.told]
+                told = [repr(why), case.told]
+            yield name, [told, [repr(each) for each in log.method_calls]]
 
 
 def transcript(folder: Path, case: str) -> Iterator[tuple[str, list[Any]]]:

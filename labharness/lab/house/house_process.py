@@ -213,7 +213,10 @@ class HouseProcess:
             needs=needs_of(plan),
             tell=_alerts(plan),
             desk=self._desk,
-            retries=RetryPolicy(plan.file.lab.attempts_max, 0.0, (), plan.file.lab.inactivity_s),
+            retries=RetryPolicy(
+                attempts_max=plan.file.lab.attempts_max,
+                inactivity_timeout_s=plan.file.lab.inactivity_s,
+            ),
         )
 
     def _left(self) -> None:

@@ -422,7 +422,7 @@ class Admitting:
 
     async def _would_pass(self, payload: TaskSubmit) -> bool:
         weighed = self.weigh(payload)
-        if isinstance(weighed, Rejected) or not self.covered(weighed, payload.caller_id):
+        if isinstance(weighed, Rejected):
             return False
         flown = await self.predict(weighed, {})
         return not isinstance(flown, Rejected) and self.covered(flown[0], payload.caller_id)

@@ -52,8 +52,9 @@ class ProgressReporter:
             done: The number of instructions that an earlier run completed.
         """
         self._steps = {each.instruction_id: each for each in instructions.instructions}
-        first = [each.instruction_id for each in instructions.instructions[done : done + 1]]
-        over_s = self._begins_s.get(first[0], 0.0) if done and first else 0.0
+        over_s = 0.0
+        if done and (left := instructions.instructions[done:]):
+            over_s = self._begins_s.get(left[0].instruction_id, 0.0)
         self._ends_s = self._now_s() + (self._lasts_s or duration_s) - over_s
 
     @property

@@ -125,7 +125,7 @@ def test_each_command_on_a_task_is_given_in_the_name_of_its_account(process: Hou
 
 
 def test_a_house_whose_journal_stays_away_ends_after_a_bounded_number_of_tries(
-    process: HouseProcess, monkeypatch: pytest.MonkeyPatch
+    process: HouseProcess, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     tries: list[str] = []
 
@@ -135,11 +135,16 @@ def test_a_house_whose_journal_stays_away_ends_after_a_bounded_number_of_tries(
             raise JournalFailed("the disk is full")
 
     monkeypatch.setattr(house_process, "REOPENS_MAX", 2)
-    monkeypatch.setattr(house_process, "REOPEN_S", 0.0)
+
+    async def pause(seconds: float) -> None:
+        tries.append(f"{seconds:g} s")
+
+    monkeypatch.setattr(process, "_pause", pause)
     monkeypatch.setattr(process, "_in_house", in_house)
     with pytest.raises(JournalFailed):
         asyncio.run(process._turns(SimpleNamespace()))  # type: ignore[arg-type]  # only passed on
-    assert tries == ["_turn", "_open_again"] * 2 + ["_turn"]
+    assert tries == ["_turn", "5 s", "_open_again"] * 2 + ["_turn"]
+    assert caplog.messages == ["the journal of the house failed: the disk is full"] * 2
     assert process._failure == "the disk is full"
 
 

@@ -16,16 +16,18 @@ from labharness.lab import read_lab as read_whole_lab
 from labharness.lab.config.lease import Lease, Leased
 from labharness.lab.house import house, screening
 from labharness.lab.house.desk_work import DeskWork
-from labharness.lab.house.house import LOST_S, House
+from labharness.lab.house.house import House
 from labharness.lab.house.house_process import HOUSE_LOCK, salvage_house
 from labharness.lab.house.intake import forget
-from labharness.lab.house.orders import DESK, RECORDS_MAX, BadOrder
+from labharness.lab.house.orders import DESK, BadOrder
 from labharness.lab.house.screening import LOOK_S, LabFiles
 from labharness.lab.house.start import _spawned
 from labharness.work.task.commands import ReportStatus
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.kept import HOUSE_JOURNAL
 from rig import SHORT_LINE
+
+LOST_S, RECORDS_MAX = 10.0, 256  # as promised, not as imported
 
 
 def test_the_files_of_a_lab_are_read_anew_when_one_of_them_changed_and_else_not(

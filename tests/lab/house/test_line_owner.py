@@ -359,6 +359,7 @@ def test_a_run_leaves_its_end_and_no_word_of_a_confidential_input(
     run = Run(why, confidential=confidential)
     monkeypatch.setattr(process, "_task_of", lambda order: run)
     order = owner.order(ONE)
+    order = replace(order, folder=str(Path(order.folder) / "not" / "made"))
     process._order = order
     loop: Any = SimpleNamespace(call_soon_threadsafe=lambda work: work())
     process._carry_out(order, loop)

@@ -149,7 +149,9 @@ def test_who_brings_a_lab_up_has_a_line_owner_that_stays_or_is_told_why_not(
             if why:
                 assert found.owner is not None
                 has = found.owner._speed
-                assert f"at speed {'fast' if has is None else format(has, 'g')} (run: " in why
+                run = RUN if found.owner._order is not None else "-"
+                pace = "fast" if has is None else format(has, "g")
+                assert f"at speed {pace} (run: {run})" in why
                 assert speed not in (None, has)
             else:
                 assert found.owner is not None

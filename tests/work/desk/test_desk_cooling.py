@@ -142,7 +142,7 @@ def test_a_line_that_has_tripped_is_not_latched_for_another_reason(line: Any) ->
     assert cooled.tripped == "a leak"
 
 
-def test_a_watch_that_fails_latches_its_line(line: Any) -> None:
+def test_a_watch_that_fails_latches_its_line(line: Any, caplog: pytest.LogCaptureFixture) -> None:
     def hears() -> None:
         raise ValueError("ours")
 
@@ -150,6 +150,7 @@ def test_a_watch_that_fails_latches_its_line(line: Any) -> None:
     cooled, _ = watched(line)
     assert cooled.warm == Text("failure.internal", what=repr(ValueError("ours")))
     assert [each.detail for each in line.did if isinstance(each, Trip)] == [cooled.tripped]
+    assert [str(each.exc_info[1]) for each in caplog.records if each.exc_info] == ["ours"]
 
 
 @pytest.mark.parametrize("trip", [None, LEAK])

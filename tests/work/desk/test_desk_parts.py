@@ -18,6 +18,7 @@ from labharness.instruments.link import LinkLost
 from labharness.line import NoReply, NotArmed
 from labharness.protocols.hcp.messages import ResumeFrom
 from labharness.protocols.hcp.terms import Rejected
+from labharness.safety.kernel import Mode
 from labharness.work.admission.approval import Approved
 from labharness.work.capability import Answer, NoAnswer
 from labharness.work.desk import desk as desks
@@ -32,11 +33,14 @@ from labharness.work.desk.left_behind import OF_A_TRIP, _step, _summary
 from labharness.work.desk.making_safe import Cooled
 from labharness.work.desk.progress_reporter import ProgressReporter
 from labharness.work.desk.redaction import referred_in
-from labharness.work.desk.results import ROWS_TOLD_MAX, SHORT_CHARACTERS, in_short
+from labharness.work.desk.results import in_short
 from labharness.work.desk.resuming import NotResumable, Resumption, _class_of
 from labharness.work.desk.rules_record import Bar, RecordedRules, read_rules
 from labharness.work.plan.executor import Status, StepRecord
 from labharness.work.plan.instructions import ResumePoint
+from rig import submission
+
+ROWS_TOLD_MAX, SHORT_CHARACTERS = 8, 2000  # as promised, not as imported
 
 NAN = float("nan")
 
@@ -133,6 +137,49 @@ def test_a_run_is_ended_once_and_only_while_it_runs(ask: str, *, running: bool, 
     assert cancelled == ([ask] if taken else [])
     assert desk._abort_reason == ("enough" if taken and ask == "abort" else "")
     assert str(desk._silence) == ("enough" if taken and ask == "time_out" else "None")
+
+
+def test_a_run_that_is_cancelled_by_nobody_it_knows_ends_as_cancelled() -> None:
+    async def cancelled(payload: object) -> None:
+        raise asyncio.CancelledError
+
+    desk: Any = SimpleNamespace(_begin=str, _admit=cancelled, _abort_reason="", _silence=None)
+
+    async def take() -> None:
+        desk._clock = SimpleNamespace(loop=asyncio.get_running_loop())
+        await Desk._taken(desk, submission()[1])
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(take())
+
+
+@pytest.mark.parametrize("safe_at_s", [None, 7.0])
+@pytest.mark.parametrize("mode", [Mode.DISARMED, Mode.RUNNING])
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_line_is_left_safe_after_an_error_of_ours_or_else_closed_once(
+    safe_at_s: float | None, mode: Mode, fails: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    did: list[object] = []
+
+    async def leave_safe(failure: BaseException) -> None:
+        did.append(failure)
+        if fails:
+            raise ZeroDivisionError("ours too")
+
+    async def close() -> None:
+        did.append("closed")
+
+    line = SimpleNamespace(memory=SimpleNamespace(mode=mode), close=close)
+    desk: Any = SimpleNamespace(
+        line=line, watches=True, _safe_at_s=safe_at_s, _leave_safe=leave_safe
+    )
+    failure = ValueError("ours")
+    asyncio.run(Desk._close_safe(desk, failure))
+    left = safe_at_s is None and mode is Mode.RUNNING
+    closed = safe_at_s is None and (mode is Mode.DISARMED or fails)
+    assert did == [failure] * left + ["closed"] * closed
+    assert desk.watches is not closed
+    assert len(caplog.records) == (left and fails)
 
 
 @pytest.mark.parametrize("why", [LinkLost("no port"), NoReply("silent"), NotArmed("read-only")])

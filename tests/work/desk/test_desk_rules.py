@@ -16,11 +16,13 @@ from labharness.lab import read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.capability import CannotDo, NoAnswer
-from labharness.work.desk.admitting import ADVISED, WAYS_MAX, Admitting, _too_long
+from labharness.work.desk.admitting import ADVISED, Admitting, _too_long
 from labharness.work.desk.desk import Desk
 from labharness.work.desk.redaction import failure
 from labharness.work.desk.resuming import NotResumable
 from rig import SHORT_LINE, submission
+
+WAYS_MAX = 6  # as promised, not as imported
 
 NO = Rejected("safety_violation", "too hot")
 

@@ -1,10 +1,11 @@
 """Commands on tasks: what each makes, who may give it, and how it is refused."""
 
+from typing import Any
+
 import pytest
 
 from labharness.lab.house.spoken import command_of
 from labharness.work.task.commands import (
-    ANSWER_S,
     COMMANDS,
     MAY,
     AppendProgress,
@@ -32,6 +33,8 @@ from labharness.work.task.facts import CommandRefused, folded
 from labharness.work.task.queue import waiting
 from labharness.work.task.record import RetryPolicy
 from tasks_alone import ANA, BEN, OLGA, RUNTIME, TasksAlone
+
+ANSWER_S = 300.0  # as promised, not as imported
 
 
 def test_each_command_has_a_name_an_actor_and_a_decision() -> None:
@@ -169,6 +172,26 @@ def test_a_graph_has_no_circle(kind: str, lab: TasksAlone) -> None:
     assert lab(UnlinkTasks(task_id="a", kind=kind, target_id="b")) == ""
     assert lab(UnlinkTasks(task_id="a", kind=kind, target_id="b")) == "unknown_edge"
     assert lab(LinkTasks(task_id="c", kind=kind, target_id="a")) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "refused"),
+    [
+        ({}, ""),
+        ({"task_id": ""}, "bad_field"),
+        ({"objective": ""}, "bad_field"),
+        ({"visibility": "loud"}, "bad_field"),
+        ({"title": "x" * 500}, ""),
+        ({"title": "x" * 501}, "bad_field"),
+        ({"retry": RetryPolicy(0)}, "bad_field"),
+        ({"job_id": "daily"}, "unknown_job"),
+    ],
+)
+def test_a_task_is_made_only_of_fields_that_can_be(
+    changes: dict[str, Any], refused: str, lab: TasksAlone
+) -> None:
+    assert lab(CreateTask(**{"task_id": "a", "objective": "grow", **changes}), ANA) == refused
+    assert list(lab.tasks.by_id) == ([] if refused else ["a"])
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,8 @@ def test_a_fact_that_was_not_written_does_not_change_the_state(tmp_path: Path) -
             second.give(CREATE, ANA, 3.0)
         with pytest.raises(JournalFailed, match="open it again"):
             second.expire(3.0)
+        with pytest.raises(JournalFailed, match="open it again"):
+            second.draft(3.0)
         with pytest.raises(JournalFailed):
             second.close()  # its fact is still not on the disk, and it says so
 

@@ -9,9 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from labharness.work.task.jobs import (
-    BATCH_MAX,
-    JOBS_MAX,
-    LATE_S_MAX,
     BadJob,
     CreateJob,
     EndJob,
@@ -24,6 +21,8 @@ from labharness.work.task.jobs import (
     varied,
 )
 from tasks_alone import ANA, OLGA, TasksAlone
+
+JOBS_MAX, BATCH_MAX, LATE_S_MAX = 50, 50, 60.0  # as promised, not as imported
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 EVERY = st.one_of(
