@@ -90,7 +90,7 @@ class Attempts:
 
 
 def body(result: RunResult) -> dict[str, Any]:
-    return result.message.payload.model_dump(by_alias=True, exclude_unset=True)
+    return result.message.payload.stated()
 
 
 def going_on(submit: Submit, folder: Path, checkpoint: str = "") -> Submit:

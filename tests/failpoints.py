@@ -162,7 +162,7 @@ class _Restarted(_World):
 
     def _say_how(self, result: RunResult) -> None:
         super()._say_how(result)
-        body = result.message.payload.model_dump(by_alias=True, exclude_unset=True)
+        body = result.message.payload.stated()
         why = body.get("error_code") or body.get("reason_code") or ""
         if result.message.type == "event":
             why = body["data"]["final_state"]

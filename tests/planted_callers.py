@@ -41,7 +41,7 @@ TO_CALLERS = (
     PlantedBug(
         "same key with other inputs, answered with the old task",
         "labharness.lab.house.intake:_digest",
-        "canonical(payload.model_dump(by_alias=True, exclude_unset=True))",
+        "canonical(payload.stated())",
         "canonical({'intent': payload.intent})",
         f"{KEY}[None]",
         promise=61,

@@ -368,7 +368,7 @@ class _World:
         self._nobody(DEAD_S)
 
     def _say_how(self, result: RunResult) -> None:
-        body = result.message.payload.model_dump(by_alias=True, exclude_unset=True)
+        body = result.message.payload.stated()
         why = body.get("error_message") or body.get("reason_message") or ""
         for trip in self._lab.line.trip_response.trips if self._lab else ():
             self._timeline.append((trip.at_s, f"trip: {trip.cause.value}: {trip.detail}"))

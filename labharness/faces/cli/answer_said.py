@@ -46,7 +46,7 @@ def report_run(folder: Path) -> None:
 
 def print_message(message: HcpMessage, capability: str) -> None:
     """Print the terminal message of a run for a person."""
-    body = message.payload.model_dump(by_alias=True, exclude_unset=True)
+    body = message.payload.stated()
     if message.type == "task_rejected":
         say_each(_reason("cli.rejected", body["reason_code"], body["reason_message"], body))
     elif message.type == "event":

@@ -57,7 +57,7 @@ def submit(chosen: argparse.Namespace) -> int:
         fresh = True
         with suppress(UnknownTask):
             fresh = caller.task(message_id).message_id != message_id
-        body = payload.model_dump(by_alias=True, exclude_unset=True)
+        body = payload.stated()
         caller.submit(chosen.callee, body, message_id=message_id, within_s=chosen.within)
         task = caller.received(message_id, chosen.within)
         told = {

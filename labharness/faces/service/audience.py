@@ -40,7 +40,7 @@ PERSONS: Final = ("confirmed_by",)
 
 def for_caller(message: HcpMessage) -> HcpMessage:
     """Return a message without what is for the lab alone."""
-    body = message.payload.model_dump(by_alias=True, exclude_unset=True)
+    body = message.payload.stated()
     cleaned = _cleaned(body)
     if cleaned == body:
         return message

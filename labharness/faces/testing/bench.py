@@ -55,7 +55,7 @@ class Ran:
     @property
     def body(self) -> dict[str, Any]:
         """Return the terminal message's payload as JSON has it."""
-        return self.result.message.payload.model_dump(by_alias=True, exclude_unset=True)
+        return self.result.message.payload.stated()
 
     @property
     def truth(self) -> dict[str, Any]:

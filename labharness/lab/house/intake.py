@@ -350,7 +350,7 @@ def _digest(master: Path | None, payload: TaskSubmit, was: Task | None) -> dict[
     """
     if was is not None and DIGEST not in was.profile:
         return {}
-    said = canonical(payload.model_dump(by_alias=True, exclude_unset=True))
+    said = canonical(payload.stated())
     with _usable_key():
         return {DIGEST: digest_of(said) if master is None else keyed_digest(master, said)}
 

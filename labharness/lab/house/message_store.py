@@ -181,9 +181,7 @@ ENVELOPE: Final = ("message_id", "timestamp", "session_id", "type")
 def _written(message: HcpMessage) -> bytes:
     """Return a message with its texts as codes: whom it goes to decides what each of them says."""
     body = {name: getattr(message, name) for name in ENVELOPE}
-    return to_json(
-        {**body, "payload": message.payload.model_dump(by_alias=True, exclude_unset=True)}
-    )
+    return to_json({**body, "payload": message.payload.stated()})
 
 
 def _read_back(data: bytes) -> HcpMessage:

@@ -168,7 +168,7 @@ def encode(message: HcpMessage) -> bytes:
 
 
 def _encoded(message: HcpMessage) -> bytes:
-    payload = message.payload.model_dump(by_alias=True, exclude_unset=True)
+    payload = message.payload.stated()
     body = {name: getattr(message, name) for name in _FIELDS if name != "payload"}
     unknown = {name: value for name, value in message.unknown.items() if name not in _FIELDS}
     whole = {**body, "payload": payload, **unknown}

@@ -73,6 +73,10 @@ class Payload(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, extra="allow", allow_inf_nan=False)
 
+    def stated(self) -> dict[str, Any]:
+        """Return the fields that were stated, by the names of the specification."""
+        return self.model_dump(by_alias=True, exclude_unset=True)
+
 
 class Constraints(Payload):
     """Constraints of a submission. Only types are checked here; admission judges the values."""

@@ -529,7 +529,7 @@ def accept(
         )
         message = replace(message, unknown=clock.metadata())
         keep(message)
-    body = message.payload.model_dump(by_alias=True, exclude_unset=True)
+    body = message.payload.stated()
     body["session_token"] = None  # it goes to the caller and nowhere else
     body["risk_reasons"] = list(weighed.risk.reasons)
     body["hazard_categories"] = list(weighed.hazards)

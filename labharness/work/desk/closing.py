@@ -472,7 +472,7 @@ def record_body(message: HcpMessage) -> dict[str, Any]:
         "type": message.type,
         "message_id": message.message_id,
         "timestamp": message.timestamp,
-        "payload": message.payload.model_dump(by_alias=True, exclude_unset=True),
+        "payload": message.payload.stated(),
         **message.unknown,
     }
 

@@ -159,7 +159,7 @@ class Desk:
         submitted = {
             "message_id": self.chance.uuid4(),
             "metadata": dict(self.session.metadata),
-            "payload": payload.model_dump(by_alias=True, exclude_unset=True),
+            "payload": payload.stated(),
         }
         self.session.record("submitted", submitted)
         for warning in self.facts.warnings:

@@ -93,7 +93,7 @@ def written(path: Path, body: dict[str, Any]) -> Path:
 
 
 def as_told(each: HcpMessage) -> Told:
-    body = each.payload.model_dump(by_alias=True, exclude_unset=True)
+    body = each.payload.stated()
     return Told(
         message_id=each.message_id, session_id=each.session_id, type=each.type, payload=body
     )

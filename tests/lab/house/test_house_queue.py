@@ -445,6 +445,7 @@ def test_a_run_is_asked_in_the_name_of_the_person_who_asks(kept: Kept) -> None:
         kept.turn()
     assert kept.house.confirm(name, "load", "ann") == "load"
     kept.house.give(PauseTask(task_id=name), OLGA)
+    assert kept.status(name) == "running", "it follows what the line does"
     kept.house.give(ResumeTask(task_id=name), OLGA)
     assert kept.world.asked == [("confirm load", "ann"), ("hold", "olga"), ("resume", "olga")]
 

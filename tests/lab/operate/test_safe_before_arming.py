@@ -94,7 +94,7 @@ def run(
 
 def ended(result: RunResult, plan: LabPlan, folder: Path) -> list[Record]:
     """See that a run ended without arming, that its line is latched, and that all say why."""
-    body = result.message.payload.model_dump(by_alias=True, exclude_unset=True)
+    body = result.message.payload.stated()
     assert (result.message.type, body["reason_code"]) == ("task_rejected", "aborted"), body
     assert WHY in str(body)
     latch = Latch(plan.state_dir / "latch.json").trip

@@ -33,7 +33,7 @@ def grow(seed: int) -> tuple[int, str, int, int, str]:
             prepare=opened.append,
         )
         result = run.execute()
-    body = result.message.payload.model_dump(by_alias=True, exclude_unset=True)
+    body = result.message.payload.stated()
     simulated = opened[0].simulated
     assert simulated is not None
     spots = simulated.plant.truth()["measured_spots"]

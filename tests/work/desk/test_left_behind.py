@@ -54,7 +54,7 @@ def test_a_killed_run_has_left_results_files_and_summary_as_far_as_its_journal_h
     found, now = SessionState("RUNNING", 9), "2026-01-01T00:00:00.000Z"
     ending = LostEnd(left.way_on.session_id, found, ids.__next__, now)
     (*_, failed, closed) = end_of_lost(alone["t"], run_of, ending, left=left, accepted=False)
-    told = failed.payload.model_dump(by_alias=True, exclude_unset=True)
+    told = failed.payload.stated()
     assert (failed.type, told["error_details"]["recoverable"]) == ("task_failed", True)
     assert told["partial_outputs"] == left.outputs
     assert [each["uri"] for each in told["artifacts"]] == [*uris.values()]

@@ -227,7 +227,7 @@ class Earlier:
     again: bool = False
 
     def written(self) -> "Earlier":
-        payload = submission()[1].model_dump(by_alias=True, exclude_unset=True)
+        payload = submission()[1].stated()
         steps = [
             {"instruction": "load", "status": "COMPLETED", "started_s": 1.0, "ended_s": 9.0}
             | {"result": {"said": Text("advice.hold")}}

@@ -7,8 +7,8 @@ import pytest
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.chain import Record
 from labharness.work.task.commands import ReportStatus, RetryTask
-from labharness.work.task.following import followed, found_again, read_up_to
-from labharness.work.task.record import RetryPolicy, Task
+from labharness.work.task.following import _request, followed, found_again, read_up_to
+from labharness.work.task.record import PersonRequest, RetryPolicy, Task
 from labharness.work.task.snapshot import last_error, task_of
 from line_world import script
 from tasks_alone import OLGA, RUNTIME, TasksAlone
@@ -148,6 +148,36 @@ def test_the_end_is_kept_with_its_reason_in_words(
     assert task.attempts[-1].status == "failed"
     assert not alone(RetryTask(task_id="t", run_id="r2", worker="line", reason="again"), OLGA)
     assert last_error(alone["t"]) == {"code": code}  # the reason of the retry is not its reason
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        terminal("task_rejected", reason_code="aborted", reason_message="why"),
+        terminal("event", data={"final_state": "ABORTED", "reason": "why"}),
+    ],
+)
+def test_an_aborted_run_cancels_its_task_with_its_reason(alone: TasksAlone, end: Body) -> None:
+    follow(alone, [end])
+    assert (alone["t"].status, alone["t"].status_reason) == ("cancelled", "why")
+
+
+@pytest.mark.parametrize(
+    ("event", "open_"),
+    [
+        (state("RUNNING", "COMPLETED"), False),
+        (state("RUNNING", "PAUSED"), True),
+        (state("PAUSED", "RUNNING"), True),
+        (logged(confirmed_by="ann"), False),
+        (logged(of="another"), True),
+        (said("ramp", "hotter"), True),
+    ],
+)
+def test_a_request_is_open_until_it_is_answered_and_a_hold_is_no_answer(
+    event: Body, open_: bool
+) -> None:
+    request = PersonRequest("waiting_input", "load it", "confirm:load")
+    assert _request(request, event[1]) == (request if open_ else None)
 
 
 def test_the_finding_of_a_run_is_the_summary_of_its_attempt(alone: TasksAlone) -> None:

@@ -85,7 +85,19 @@ def test_a_due_time_is_dealt_with_once_and_no_other_time_is(lab: TasksAlone) -> 
     assert lab(TickJob(job_id="j", due_s=due_s + 3600)) == "job_ended"
 
 
-@pytest.mark.parametrize("every", ["monday", "moonday@07:00", "day@24:00", "P", "PT30S", "PT0M"])
+@pytest.mark.parametrize(("late_s", "kind"), [(60.0, TickJob), (60.5, MissRuns)])
+def test_a_due_time_is_kept_until_it_is_too_late(
+    lab: TasksAlone, late_s: float, kind: type
+) -> None:
+    assert lab(CreateJob(job_id="j", title="leak check", every="PT1H"), OLGA) == ""
+    lab.now_s = schedule_of("PT1H", lab.now_s).after(lab.now_s) + late_s
+    (command,) = due(lab.tasks, lab.tasks.jobs["j"], lab.now_s, full=False)
+    assert isinstance(command, kind)
+
+
+@pytest.mark.parametrize(
+    "every", ["monday", "moonday@07:00", "day@24:00", "P", "3600", "PT30S", "PT0M"]
+)
 def test_what_is_no_schedule_is_refused(every: str) -> None:
     with pytest.raises(BadJob):
         schedule_of(every, 0.0)
