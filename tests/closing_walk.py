@@ -88,9 +88,13 @@ class Partial:
     """A capability that makes partial results."""
 
     log = "growth_log"
+    asked = 0
 
     def so_far(self, records: object, measured: tuple[Any, ...]) -> PartialResults:
-        return PartialResults({"spectra": len(measured)}, (replace(MAP, name="partial_map"),))
+        self.asked += 1
+        return PartialResults(
+            {"spectra": len(measured), "asked": self.asked}, (replace(MAP, name="partial_map"),)
+        )
 
 
 class Ticking:
@@ -137,7 +141,7 @@ class Case:
         made: Any = SimpleNamespace(made=2, last="ckpt-002")
         self.closing = Closing(
             *(self.session, bounded, Artifacts(folder / "artifacts", "s"), facts, chance, made),
-            about.get("capability"),
+            about.get("capability", type(None))(),
         )
 
     def tell(self, kind: str, data: Mapping[str, Any]) -> None:
@@ -172,16 +176,16 @@ CASES: Mapping[str, Mapping[str, Any]] = {
     "behind": {"ends": ENDS[:1], "behind_s": 0.6},
     "not behind": {"ends": ENDS[:1], "behind_s": 0.5},
     "confidential": {"confidential": True},
-    "of a capability": {"capability": Partial()},
-    "of a confidential capability": {"capability": Partial(), "confidential": True},
-    "of a bare capability": {"capability": object()},
-    "nothing measured": {"capability": object(), "measured": False},
+    "of a capability": {"capability": Partial},
+    "of a confidential capability": {"capability": Partial, "confidential": True},
+    "of a bare capability": {"capability": object},
+    "nothing measured": {"capability": object, "measured": False},
     "resumable": {"again": ResumeFrom(session_id="s", checkpoint_id="ckpt-002")},
     "prepared": {"ahead": True, "again": ResumeFrom(session_id="s", checkpoint_id="ckpt-002")},
-    "prepared by a capability": {"ahead": True, "capability": Partial()},
-    "full": {"fails": "put", "capability": Partial()},
-    "full and confidential": {"fails": "put", "capability": Partial(), "confidential": True},
-    "lost": {"fails": "journal", "capability": Partial()},
+    "prepared by a capability": {"ahead": True, "capability": Partial},
+    "full": {"fails": "put", "capability": Partial},
+    "full and confidential": {"fails": "put", "capability": Partial, "confidential": True},
+    "lost": {"fails": "journal", "capability": Partial},
 }
 """What is around a session that ends."""
 

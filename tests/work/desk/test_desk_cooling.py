@@ -193,6 +193,22 @@ def test_making_safe_is_waited_for_until_the_promised_time_and_begun_once(trip: 
     assert begun == ["settle"]
 
 
+@pytest.mark.parametrize("lost", ["", "the mark is not on the disk"])
+def test_a_latch_that_is_lost_is_looked_at_and_told_until_the_disk_is_mended(
+    line: Any, lost: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def look(guard: object, clock: object) -> str:
+        return lost
+
+    monkeypatch.setattr(making_safe, "latch_lost", look)
+    safe: Any = MakingSafe(line, "safe")
+    safe._lost, safe._settled = "as before", object()
+    safe._last = lambda: SimpleNamespace(procedure="safe", unverified=list)
+    line.instruments = ("furnace",)
+    assert asyncio.run(safe.latch_lost()) == lost
+    assert safe.unverified() == ([lost] if lost else [])
+
+
 def test_an_error_of_making_safe_is_raised_and_asked_for_again_begins_anew() -> None:
     begun: list[int] = []
 

@@ -13,6 +13,7 @@ import pytest
 from labharness.core.clock import VIRTUAL_EPOCH, utc_text
 from labharness.core.vocabulary import Command, Ending
 from labharness.core.vocabulary.durations import format_duration
+from labharness.core.vocabulary.hours import ALWAYS
 from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.link import LinkLost
 from labharness.line import NoReply, NotArmed
@@ -28,7 +29,7 @@ from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.checkpoint import Checkpoints
 from labharness.work.desk.closing import Closing
 from labharness.work.desk.desk import Desk
-from labharness.work.desk.explained import GateFound, _approval
+from labharness.work.desk.explained import GateFound, _approval, _bounds
 from labharness.work.desk.left_behind import OF_A_TRIP, _step, _summary
 from labharness.work.desk.making_safe import Cooled
 from labharness.work.desk.progress_reporter import ProgressReporter
@@ -410,6 +411,47 @@ def test_a_task_that_goes_on_opens_its_line_only_with_a_checkpoint_that_holds(
     why = Text("resume.changed", name="c", why="hot")
     changed = Rejected("resource_unavailable", why, "R3")
     assert said == (None if found == "as it was" else changed)
+
+
+@pytest.mark.parametrize("used", [(), ("mfc.flow", "furnace.setpoint")])
+@pytest.mark.parametrize("known", [None, ("furnace",), ("furnace", "mfc")])
+def test_which_instruments_a_task_uses_is_explained_beside_what_its_caller_may_use(
+    used: tuple[str, ...], known: tuple[str, ...] | None
+) -> None:
+    risk = SimpleNamespace(points=1, level="R1")
+    commands = [SimpleNamespace(channel=each) for each in used]
+    weighed: Any = SimpleNamespace(risk=risk, commands=commands)
+    caller: Any = SimpleNamespace(risk_max="R1", hours=ALWAYS, instruments=known)
+    *_, found = _bounds(weighed, caller, VIRTUAL_EPOCH)
+    asked = ["furnace", "mfc"] if used else "-"
+    allowed = Text("policy.all") if known is None else list(known)
+    passed = not used or known != ("furnace",)
+    text = Text("policy.of", asked=asked, allowed=allowed)
+    assert found == GateFound("instruments", text, passed)
+
+
+@pytest.mark.parametrize("state", ["PENDING", "RUNNING"])
+def test_a_task_that_is_aborted_before_it_is_accepted_is_rejected(state: str) -> None:
+    did: list[Any] = []
+
+    async def leave_safe(why: BaseException) -> None:
+        did.append(repr(why))
+
+    desk: Any = SimpleNamespace(
+        _abort_reason="enough",
+        session=SimpleNamespace(state=state, become=lambda *to: did.append(to)),
+        _rejected=lambda rejected: rejected,
+        _leave_safe=leave_safe,
+        _making_safe=SimpleNamespace(unverified=lambda: ["valve"]),
+        _closing=SimpleNamespace(aborted=lambda *said: said),
+        _records=tuple,
+    )
+    said: Any = asyncio.run(Desk._aborted(desk))
+    if state == "PENDING":
+        assert (said, did) == (Rejected("aborted", "enough"), [])
+        return
+    assert said == ("enough", ["valve"], ())
+    assert did == [("ABORTING", "enough"), "CancelledError('enough')", ("ABORTED", "enough")]
 
 
 @pytest.mark.parametrize(

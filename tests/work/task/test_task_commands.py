@@ -110,6 +110,9 @@ def test_a_retry_is_bound_by_its_policy_and_keeps_what_failed(lab: TasksAlone) -
         ("failed", "dead_bus"),
         ("preparing", ""),
     ]
+    began_s = lab["t"].started_at_s
+    assert lab(ReportStatus(task_id="t", to="running")) == ""
+    assert lab["t"].started_at_s == began_s, "with its first attempt"
     assert lab(FailTask(task_id="t", error_code="safety_violation")) == ""
     third = RetryTask(task_id="t", run_id="r3", worker="line", reason="again")
     assert lab(third, OLGA) == "not_retryable"
@@ -169,6 +172,7 @@ def test_a_graph_has_no_circle(kind: str, lab: TasksAlone) -> None:
     assert lab(LinkTasks(task_id="b", kind=kind, target_id="c")) == ""
     assert lab(LinkTasks(task_id="c", kind=kind, target_id="a")) == "edge_cycle"
     assert lab(LinkTasks(task_id="a", kind=kind, target_id="a")) == "edge_cycle"
+    assert lab(LinkTasks(task_id="a", kind="odd", target_id="c")) == "unknown_edge_kind"
     assert lab(UnlinkTasks(task_id="a", kind=kind, target_id="b")) == ""
     assert lab(UnlinkTasks(task_id="a", kind=kind, target_id="b")) == "unknown_edge"
     assert lab(LinkTasks(task_id="c", kind=kind, target_id="a")) == ""

@@ -1,5 +1,8 @@
 """The queue: the most urgent of what may begin, the oldest of those, nothing before its time."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,15 +13,38 @@ from labharness.work.task.commands import (
     CreateTask,
     FailTask,
     LinkTasks,
+    ReportStatus,
     StartTask,
 )
-from labharness.work.task.queue import PRIORITIES, Need, next_task, reviewed, waiting
+from labharness.work.task.queue import PRIORITIES, Need, _told, next_task, reviewed, waiting
 from labharness.work.task.record import Task
 from tasks_alone import ANA, OLGA, TasksAlone
 
 
 def line(task: Task) -> Need:
     return Need(("line",))
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "action", "why", "told"),
+    [
+        ("queued", "", "", "", []),
+        ("queued", "", "", "hot", ["waiting_resource"]),
+        ("queued", "hot", "", "hot", ["waiting_resource"]),
+        ("waiting_resource", "hot", "line", "hot", []),
+        ("waiting_resource", "hot", "line", "hotter", []),
+        ("waiting_resource", "taken", "lease", "hot", ["queued", "waiting_resource"]),
+        ("waiting_resource", "hot", "line", "", ["queued"]),
+    ],
+)
+def test_what_a_task_waits_for_is_told_once_and_when_it_changes(
+    status: str, reason: str, action: str, why: str, told: list[str]
+) -> None:
+    task: Any = SimpleNamespace(
+        task_id="t", status=status, status_reason=reason, required_action=action
+    )
+    said = [each.to for each in _told(task, why, "line") if isinstance(each, ReportStatus)]
+    assert said == told
 
 
 def queued(alone: TasksAlone, name: str, priority: str = "normal", after: str = "") -> None:
