@@ -160,27 +160,24 @@ class Decisions:
             yield plain(self.admitting(hours, flight).again(weighed, prediction))
 
 
-def transcript() -> Iterator[tuple[str, list[Any]]]:
-    """Return the lines, each with all that its digest is of."""
-    for task, (path, more) in TASKS.items():
-        plan, example = read_lab(path), json.loads((ROOT / "examples" / f"{task}.json").read_text())
-        facts = replace(lab_facts_of(plan), predict=None)
-        lines = {
-            "latched": SimpleNamespace(latched=lambda: "hot", unguarded=tuple),
-            "unguarded": SimpleNamespace(latched=str, unguarded=lambda: ("heat is real", "gas")),
-        }
-        for number, changes in enumerate(ASKED):
-            _, payload = as_submit(
-                {**example, "payload": changed(example["payload"], more, changes)}
-            )
-            for name, each in labs(facts) if number == 0 else [("as it is", facts)]:
-                made = [*Decisions(each, plan.envelope, payload).made()]
-                yield line(f"{task} {number} {name}", rounded(made), ROOT)
-        for name, bounded in lines.items():
-            asked = {**example, "payload": changed(example["payload"], more)}
-            _, payload = as_submit(asked)
-            made = [*Decisions(facts, plan.envelope, payload, bounded).made()]
-            yield line(f"{task} {name}", rounded(made), ROOT)
+def transcript(task: str) -> Iterator[tuple[str, list[Any]]]:
+    """Return the lines of a task, each with all that its digest is of."""
+    path, more = TASKS[task]
+    plan, example = read_lab(path), json.loads((ROOT / "examples" / f"{task}.json").read_text())
+    facts = replace(lab_facts_of(plan), predict=None)
+    lines = {
+        "latched": SimpleNamespace(latched=lambda: "hot", unguarded=tuple),
+        "unguarded": SimpleNamespace(latched=str, unguarded=lambda: ("heat is real", "gas")),
+    }
+    for number, changes in enumerate(ASKED):
+        _, payload = as_submit({**example, "payload": changed(example["payload"], more, changes)})
+        for name, each in labs(facts) if number == 0 else [("as it is", facts)]:
+            made = [*Decisions(each, plan.envelope, payload).made()]
+            yield line(f"{task} {number} {name}", rounded(made), ROOT)
+    for name, bounded in lines.items():
+        _, payload = as_submit({**example, "payload": changed(example["payload"], more)})
+        made = [*Decisions(facts, plan.envelope, payload, bounded).made()]
+        yield line(f"{task} {name}", rounded(made), ROOT)
 
 
 def changed(payload: Mapping[str, Any], *changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,5 +190,6 @@ def changed(payload: Mapping[str, Any], *changes: Mapping[str, Any]) -> dict[str
 
 
 if __name__ == "__main__":
-    TRANSCRIPT.write_text("".join(f"{each}\n" for each, _ in transcript()), "utf-8")
-    sys.stdout.write(f"{TRANSCRIPT.read_text().count(chr(10))} lines\n")
+    lines = [each for task in TASKS for each, _ in transcript(task)]
+    TRANSCRIPT.write_text("\n".join(lines) + "\n", "utf-8")
+    sys.stdout.write(f"{len(lines)} lines\n")

@@ -365,16 +365,15 @@ def _short(said: Any) -> str:
     return said if isinstance(said, str) else f"{len(said)} kept"
 
 
-def walks(folder: Path) -> Iterator[tuple[str, list[Any]]]:
-    """Return the lines of a walk for each seed."""
-    for seed in SEEDS:
-        home = folder / str(seed)
-        home.mkdir()
-        yield from HouseWalk(home, seed).transcript(EVENTS)
+def walk(folder: Path, seed: int) -> Iterator[tuple[str, list[Any]]]:
+    """Return the lines of a walk, one for each of its events."""
+    home = folder / str(seed)
+    home.mkdir()
+    yield from HouseWalk(home, seed).transcript(EVENTS)
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as at:
-        lines = [each for each, _ in walks(Path(at))]
+        lines = [each for seed in SEEDS for each, _ in walk(Path(at), seed)]
     TRANSCRIPT.write_text("\n".join(lines) + "\n", "utf-8")
     sys.stdout.write(f"{len(lines)} lines\n")

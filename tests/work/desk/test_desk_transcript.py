@@ -19,8 +19,9 @@ def test_a_walk_of_persons_over_a_run_is_recorded_and_answered_as_its_transcript
     compare(transcript(tmp_path, walk), transcript_of(walk))
 
 
-def test_what_is_decided_before_a_line_is_opened_is_what_the_transcript_says() -> None:
-    compare([*admission_walk.transcript()], admission_walk.TRANSCRIPT)
+@pytest.mark.parametrize("task", admission_walk.TASKS)
+def test_what_is_decided_before_a_line_is_opened_is_what_the_transcript_says(task: str) -> None:
+    compare([*admission_walk.transcript(task)], admission_walk.TRANSCRIPT, f"{task} ")
 
 
 @pytest.mark.parametrize("case", closing_walk.CASES)
