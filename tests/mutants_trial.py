@@ -13,7 +13,7 @@ from mutated_rows import RowMutant
 
 AnyMutant = Mutant | RowMutant
 
-BUDGET_S = 20.0
+BUDGET_S = 60.0
 """What the tests of one mutant may take in all; what they do not kill by then has survived, s."""
 TEST_S_MIN = 0.02  # to collect one and set it up
 FIRST_TESTS = 12

@@ -29,7 +29,7 @@ from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.checkpoint import Checkpoints
 from labharness.work.desk.closing import Closing
 from labharness.work.desk.desk import Desk
-from labharness.work.desk.explained import GateFound, _approval, _bounds
+from labharness.work.desk.explained import GateFound, _approval, _bounds, _rights
 from labharness.work.desk.left_behind import OF_A_TRIP, _step, _summary
 from labharness.work.desk.making_safe import Cooled
 from labharness.work.desk.progress_reporter import ProgressReporter
@@ -411,6 +411,17 @@ def test_a_task_that_goes_on_opens_its_line_only_with_a_checkpoint_that_holds(
     why = Text("resume.changed", name="c", why="hot")
     changed = Rejected("resource_unavailable", why, "R3")
     assert said == (None if found == "as it was" else changed)
+
+
+@pytest.mark.parametrize("asked", ["T1", "T2", "T3", "T9", ""])
+def test_a_class_of_data_is_explained_beside_the_highest_that_a_caller_may_use(asked: str) -> None:
+    payload: Any = SimpleNamespace(
+        capability="grow", constraints=SimpleNamespace(data_classification=asked)
+    )
+    caller: Any = SimpleNamespace(capabilities=("grow",), data_class_max="T2")
+    *_, found = _rights(payload, caller)
+    text = Text("policy.up_to", asked=asked or "T2", most="T2")
+    assert found == GateFound("data", text, passed=asked in ("T1", "T2", ""))
 
 
 @pytest.mark.parametrize("used", [(), ("mfc.flow", "furnace.setpoint")])

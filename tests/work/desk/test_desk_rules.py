@@ -14,6 +14,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.lab import read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
+from labharness.line import NotArmed
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.capability import CannotDo, NoAnswer
 from labharness.work.desk.admitting import ADVISED, Admitting, _too_long
@@ -218,3 +219,28 @@ def test_a_plan_that_takes_too_long_is_refused_with_what_would_be_accepted(
     assert isinstance(why, Text)
     assert (found.reason_code, said.code, said.params) == ("invalid_input", told, text)
     assert why.code == "duration.too_long"
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_request_for_a_hold_is_answered_when_the_line_is_held_or_after_its_time(
+    held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holding = SimpleNamespace(on=False, said=lambda: "it is held")
+    reporter = SimpleNamespace(doing="ramp")
+    desk: Any = SimpleNamespace(
+        _executing=True, _holding=None, line=SimpleNamespace(holding=holding), _reporter=reporter
+    )
+    desk.session = SimpleNamespace(state="RUNNING")
+    monkeypatch.setattr("labharness.work.desk.desk.HOLD_ANSWER_S", 5.0 if held else 0.01)
+
+    async def hold(reason: str) -> None:
+        await asyncio.sleep(0.0 if held else 9.0)
+        holding.on = True
+
+    async def ask() -> str:
+        desk._clock, desk._hold = SimpleNamespace(loop=asyncio.get_running_loop()), hold
+        return await Desk.hold(desk, "a look")
+
+    assert asyncio.run(ask()) == ("it is held" if held else Text("hold.soon", doing="ramp"))
+    with pytest.raises(NotArmed):
+        asyncio.run(ask())

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -48,6 +49,21 @@ def test_a_fact_that_was_not_written_does_not_change_the_state(tmp_path: Path) -
             second.draft(3.0)
         with pytest.raises(JournalFailed):
             second.close()  # its fact is still not on the disk, and it says so
+
+
+@pytest.mark.parametrize("fails", ["append", "commit"])
+def test_a_fact_that_the_disk_does_not_take_is_raised_and_is_none(
+    tmp_path: Path, fails: str
+) -> None:
+    with HouseJournal(tmp_path / "house.sqlite") as house:
+        with (
+            patch.object(house._journal, fails, side_effect=JournalFailed("full")),
+            pytest.raises(JournalFailed, match="full"),
+        ):
+            house.give(CREATE, ANA, 1.0)
+        assert house.tasks.by_id == {}
+        with pytest.raises(JournalFailed, match="open it again"):
+            house.give(CREATE, ANA, 1.0)
 
 
 @pytest.mark.promise(61)
