@@ -11,6 +11,7 @@ import pytest
 from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.texts import Text
+from labharness.instruments.driver import Adds
 from labharness.journal import JournalFailed
 from labharness.lab import read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
@@ -19,8 +20,10 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.work.capability import CannotDo, NoAnswer
 from labharness.work.desk.admitting import ADVISED, Admitting, _too_long
 from labharness.work.desk.desk import Desk
+from labharness.work.desk.energised import BadPlan, EnergySource, scope, stated
 from labharness.work.desk.redaction import failure
 from labharness.work.desk.resuming import NotResumable
+from labharness.work.plan import Instruction, InstructionSet
 from rig import SHORT_LINE, submission
 
 WAYS_MAX = 6  # as promised, not as imported
@@ -244,3 +247,26 @@ def test_a_request_for_a_hold_is_answered_when_the_line_is_held_or_after_its_tim
     assert asyncio.run(ask()) == ("it is held" if held else Text("hold.soon", doing="ramp"))
     with pytest.raises(NotArmed):
         asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("source", "free"),
+    [
+        ({"adds": Adds.GAS, "gas": "argon"}, True),
+        ({"adds": Adds.GAS, "gas": "hydrogen"}, False),
+        ({"adds": Adds.HEAT}, False),
+        ({"adds": Adds.HEAT, "harmless": True}, True),
+    ],
+)
+def test_what_harms_nobody_need_not_be_stated(source: dict[str, Any], free: bool) -> None:
+    of_relay = EnergySource(name="box", switches={"box.valve": 0.0}, **source)
+    why_not = scope((), [of_relay])
+    assert (why_not(Command("box.valve", 1.0, "")) == "") is free
+    assert why_not(Command("box.valve", 0.0, "")) == ""
+
+
+def test_a_step_that_does_not_name_the_channel_that_it_sets_is_a_bad_plan() -> None:
+    asked = {"channel": 7, "value": 1.0, "unit": "sccm"}
+    step = Instruction(instruction_id="flow", action="set", timeout_s=1.0, parameters=asked)
+    with pytest.raises(BadPlan, match="step flow"):
+        stated(InstructionSet((step,)), {})
