@@ -11,7 +11,7 @@ import pytest
 from labharness.core.vocabulary import Cause, Ending
 from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
-from labharness.line import NotArmed
+from labharness.line import NoReply, NotArmed
 from labharness.safety.kernel import Mode
 from labharness.work.desk import by_hand as hands
 from labharness.work.desk.by_hand import ByHand, Nobody, _after
@@ -473,3 +473,17 @@ def test_a_manual_step_is_confirmed_by_its_own_name_on_a_line_that_is_not_held(
     assert done == ([] if wrong else ["Ann"])
     text = Text("by_hand", what=Text("by_hand.confirm", step=step), by="Ann", reason="")
     assert line.noted == ([] if wrong else [("by_hand", {"text": text}, 100.0)])
+
+
+def test_a_command_by_hand_that_fails_is_told_with_its_end_to_all_that_watch() -> None:
+    line, _, hand = by_hand()
+
+    async def perform(command: object) -> None:
+        raise NoReply("the furnace is silent")
+
+    line.check, line.perform = lambda: None, perform
+    asked = {"do": "set", "channel": "furnace.setpoint", "value": 60, "unit": "degC", "by": "Ann"}
+    said = asyncio.run(hand.answer(asked))
+    assert said["error"] == "the furnace is silent"
+    (told,) = line.warned
+    assert (told.params["ending"], told.params["detail"]) == ("FAILED", _after(said["error"]))
