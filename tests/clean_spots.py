@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from labharness.analysis.layers import SpotEvidence
-from labharness.analysis.peaks import PeakFit, SeenLine, SiliconFit
+from labharness.analysis.lines import SeenLine
+from labharness.analysis.peaks import PeakFit, SiliconFit
 
 CLEAN = PeakFit(
     e=SeenLine(384.1, 0.15, 3.2, 0.1, 1700.0, 30.0),

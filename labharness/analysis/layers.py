@@ -219,8 +219,8 @@ def la_over_e_rows(stack: Stack, fits: Sequence[PeakFit]) -> tuple[LaOverE | Non
     shares: list[LaOverE | None] = []
     for converged, height, sigma, fit in zip(
         found.converged.tolist(),
-        line.height.tolist(),
-        line.height_sigma.tolist(),
+        line.height_counts.tolist(),
+        line.height_sigma_counts.tolist(),
         fits,
         strict=True,
     ):
@@ -423,31 +423,19 @@ def _doubts(
 ) -> tuple[Text, ...]:
     """Return why the layers are not counted; a mixed film has a count for any shares."""
     best = claim.layer_class or _most_likely(posterior)
+    layers, sure, needed = _name(best), claim.probability, POSTERIOR_MIN
     reasons = []
     if claim.kind == "undetermined":
-        reasons.append(
-            Text(
-                "doubt.probability",
-                layers=_name(best),
-                probability=claim.probability,
-                needed=POSTERIOR_MIN,
-            )
-        )
+        reasons.append(Text("doubt.probability", layers=layers, probability=sure, needed=needed))
     if alone and LAYER_CLASSES[0] < best < LAYER_CLASSES[-1]:
         reasons.append(Text("doubt.separation_alone"))
     if alone and strained and best == LAYER_CLASSES[-1]:
         reasons.append(Text("doubt.bulk"))
-    if alone and claim.kind == "mixed" and claim.probability < POSTERIOR_MIN:
+    if alone and claim.kind == "mixed" and sure < needed:
         reasons.append(Text("doubt.twisted"))
-    if claim.kind != "mixed" and claim.probability >= POSTERIOR_MIN > claim.probability * quality:
-        reasons.append(
-            Text(
-                "doubt.weak",
-                layers=_name(best),
-                probability=claim.probability * quality,
-                needed=POSTERIOR_MIN,
-            )
-        )
+    weak = sure * quality
+    if claim.kind != "mixed" and sure >= needed > weak:
+        reasons.append(Text("doubt.weak", layers=layers, probability=weak, needed=needed))
     return tuple(reasons)
 
 

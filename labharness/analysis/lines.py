@@ -9,7 +9,8 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -68,17 +69,27 @@ class LineWindow(NamedTuple):
     fwhm_max_cm1: float = 40.0
 
 
-class FittedLine(NamedTuple):
-    """One line of every spectrum: its numbers, each before one sigma of it, misfit included."""
+Number = TypeVar("Number")
 
-    position: Array
-    position_sigma: Array
-    fwhm: Array
-    fwhm_sigma: Array
-    height: Array
-    height_sigma: Array
-    area: Array
-    area_sigma: Array
+
+@dataclass(frozen=True, slots=True)
+class SeenLine(Generic[Number]):
+    """One fitted line: position, width, height, and one sigma of each."""
+
+    position_cm1: Number
+    position_sigma_cm1: Number
+    fwhm_cm1: Number
+    fwhm_sigma_cm1: Number
+    height_counts: Number
+    height_sigma_counts: Number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedLine(SeenLine[Array]):
+    """One line of every spectrum, with its area; one sigma of each includes the misfit."""
+
+    area_counts_cm1: Array
+    area_sigma_counts_cm1: Array
 
 
 class LineFits(NamedTuple):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from labharness.analysis.lines import (
     ITERATIONS_MAX,
     FoundLines,
     LineFits,
+    SeenLine,
     area_sigma,
     find_lines,
     fit_window,
@@ -29,7 +30,7 @@ from labharness.analysis.material_table import (
     LineGroup,
     Material,
 )
-from labharness.analysis.peaks import SeenLine, SiliconFit
+from labharness.analysis.peaks import SiliconFit
 from labharness.analysis.spectrum import NM_TO_CM1, Stack, covers, cut_window
 
 
@@ -55,7 +56,7 @@ class Named:
     """
 
     material: Material
-    lines: Mapping[str, SeenLine] = field(default_factory=dict)
+    lines: Mapping[str, SeenLine[float]] = field(default_factory=dict)
     probability: float = 1.0
     beside: tuple[str, ...] = ()
     open_lines: tuple[OpenLine, ...] = ()
@@ -440,11 +441,7 @@ class _Naming:
         at = at[np.argsort(-height)][:OPEN_MAX]
         least = OPEN_SHARE_MIN * float(height.max())
         return tuple(
-            OpenLine(
-                float(lines.position_cm1[row, n]),
-                float(lines.fwhm_cm1[row, n]),
-                float(lines.height_counts[row, n]),
-            )
+            OpenLine(*(float(each[row, n]) for each in lines[:3]))
             for n in at.tolist()
             if lines.height_counts[row, n] >= least
         )
@@ -524,9 +521,9 @@ def _speaks(material: Material, lines: FoundLines) -> Mask:
     return (lines.position_cm1 >= low) & (lines.position_cm1 <= high)
 
 
-def _standing(fitted: Sequence[tuple[LineGroup, _Fitted]], row: int) -> dict[str, SeenLine]:
+def _standing(fitted: Sequence[tuple[LineGroup, _Fitted]], row: int) -> dict[str, SeenLine[float]]:
     """Return the lines of these groups that stand out in one row, each from its first group."""
-    lines: dict[str, SeenLine] = {}
+    lines: dict[str, SeenLine[float]] = {}
     for group, found in fitted:
         stands = found.stands[row].tolist()
         for at, name in enumerate(group.names):
@@ -549,7 +546,7 @@ def _fit_group(stack: Stack, group: LineGroup) -> _Fitted:
     iterations_max = ITERATIONS_ALONE if lines == 1 else ITERATIONS_MAX
     fits = fit_window(cut_window(stack, group.range_cm1), group.windows, iterations_max)
     for line in range(lines):
-        values[:, line] = np.stack(fits.line(line)[:6], axis=1)
+        values[:, line] = np.stack(astuple(fits.line(line))[:6], axis=1)
         clear = _clear(fits, line)
         stands[:, line] = fits.converged & (clear > HEIGHT_SIGMA_MIN)
         sure[:, line] = fits.converged & (clear > ALONE_SIGMA_MIN)

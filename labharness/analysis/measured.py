@@ -13,7 +13,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -90,8 +90,8 @@ HEIGHT_SIGMA_MIN = 6.0
 """A line stands out if its height exceeds this many errors, as for naming a material."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MeasuredLine:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MeasuredLine(FittedLine):
     """One line in every spectrum of a file: each attribute has one value per spectrum.
 
     Errors are one sigma from the noise of the pixels, enlarged by the root of the reduced
@@ -107,14 +107,6 @@ class MeasuredLine:
 
     name: str
     stands_out: Mask
-    position_cm1: Array
-    position_sigma_cm1: Array
-    fwhm_cm1: Array
-    fwhm_sigma_cm1: Array
-    height_counts: Array
-    height_sigma_counts: Array
-    area_counts_cm1: Array
-    area_sigma_counts_cm1: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,9 +224,10 @@ def _fitted(
 
 
 def _line(name: str, line: FittedLine, converged: Mask, units_per_count: Array) -> MeasuredLine:
-    stands_out = converged & (line.height > HEIGHT_SIGMA_MIN * line.height_sigma)
-    in_units = (each * units_per_count for each in line[4:])  # heights and areas
-    return MeasuredLine(name, stands_out, *line[:4], *in_units)
+    stands_out = converged & (line.height_counts > HEIGHT_SIGMA_MIN * line.height_sigma_counts)
+    numbers = astuple(line)
+    in_units = (each * units_per_count for each in numbers[4:])  # heights and areas
+    return MeasuredLine(*numbers[:4], *in_units, name=name, stands_out=stands_out)
 
 
 WORDS = ("file", "material", "line")

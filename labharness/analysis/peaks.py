@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
 from labharness.analysis.arrays import Array, Mask, Rows
-from labharness.analysis.lines import LineFits, LineWindow, fit_window
+from labharness.analysis.lines import LineFits, LineWindow, SeenLine, fit_window
 from labharness.analysis.spectrum import (
     SpectralWindow,
     Spectrum,
@@ -88,18 +88,6 @@ COSMIC_REACH_PIXELS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class SeenLine:
-    """One fitted line: position, width, height, and one sigma of each."""
-
-    position_cm1: float
-    position_sigma_cm1: float
-    fwhm_cm1: float
-    fwhm_sigma_cm1: float
-    height_counts: float
-    height_sigma_counts: float
-
-
-@dataclass(frozen=True, slots=True)
 class PeakFit:
     """The two MoS2 lines of one spectrum, E and A.
 
@@ -112,8 +100,8 @@ class PeakFit:
         pixel_cm1: Mean distance of two pixels.
     """
 
-    e: SeenLine
-    a: SeenLine
+    e: SeenLine[float]
+    a: SeenLine[float]
     separation_cm1: float
     separation_sigma_cm1: float
     snr_e: float
@@ -125,7 +113,7 @@ class PeakFit:
 
 
 @dataclass(frozen=True, slots=True)
-class SiliconFit(SeenLine):
+class SiliconFit(SeenLine[float]):
     """The silicon line of one spectrum: the reference for its axis and its intensities.
 
     ``fwhm_cm1`` includes the instrument's width.
@@ -318,7 +306,7 @@ def _fit_silicon_within(stack: Stack, moved_cm1: float) -> list[SiliconFit | Non
     background = np.maximum(level + slope * (position - fits.centre_cm1), 0.0)
     noise = np.sqrt(np.maximum(background + stack.read_noise_counts**2, 1.0))
     seen = fits.converged & (height >= SNR_DETECTION_MIN * noise)
-    numbers = fits.line(0)[:6]
+    numbers = astuple(fits.line(0))[:6]
     for row in np.nonzero(seen)[0].tolist():
         nothing[row] = SiliconFit(*(float(each[row]) for each in numbers))
     return nothing

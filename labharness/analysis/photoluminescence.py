@@ -6,7 +6,7 @@ only reported.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -50,7 +50,6 @@ class PlBand:
         wavelength_nm: Axis of the spectrum.
         counts: In the unit of its file.
         stands_out: The fit converged, and the band is six errors high.
-        energy_ev: Energy of the position.
         ground_counts: Background at each pixel, including the second band.
     """
 
@@ -61,13 +60,17 @@ class PlBand:
     stands_out: bool
     position_nm: float
     position_sigma_nm: float
-    energy_ev: float
     fwhm_nm: float
     fwhm_sigma_nm: float
     height_counts: float
     height_sigma_counts: float
     area_counts_nm: float
     area_sigma_counts_nm: float
+
+    @property
+    def energy_ev(self) -> float:
+        """Energy of the position."""
+        return EV_NM / self.position_nm
 
     def model(self, wavelength_nm: Array) -> Array:
         """Return the fitted curve."""
@@ -173,28 +176,15 @@ def _fit_windows(scaled: Spectrum, unit: float, windows: Sequence[LineWindow]) -
     fits = fit_window(cut, windows)
     row = fits.parameters[0]
     lines = [fits.line(number) for number in range(len(windows))]
-    clear = all(each.height[0] > HEIGHT_SIGMA_MIN * each.height_sigma[0] for each in lines)
-    numbers = [float(each[0]) for each in lines[0]]
-    position, position_sigma, fwhm, fwhm_sigma = numbers[:4]
-    height, height_sigma, area, area_sigma = (each * unit for each in numbers[4:])
+    clear = all(
+        each.height_counts[0] > HEIGHT_SIGMA_MIN * each.height_sigma_counts[0] for each in lines
+    )
+    numbers = [float(each[0]) for each in astuple(lines[0])]
     ground = row[-2] + row[-1] * (x - fits.centre_cm1)
     for other in row[3:-2].reshape(-1, 3):
         ground = ground + other[0] / (1 + ((x - other[1]) / (other[2] / 2)) ** 2)
     with np.errstate(divide="ignore"):
         noise = unit / cut.root_noise[0]
-    return PlBand(
-        wavelength_nm=x,
-        counts=clean[0] * unit,
-        noise_counts=noise,
-        ground_counts=ground * unit,
-        stands_out=bool(fits.converged[0]) and clear,
-        position_nm=position,
-        position_sigma_nm=position_sigma,
-        energy_ev=EV_NM / position,
-        fwhm_nm=fwhm,
-        fwhm_sigma_nm=fwhm_sigma,
-        height_counts=height,
-        height_sigma_counts=height_sigma,
-        area_counts_nm=area,
-        area_sigma_counts_nm=area_sigma,
-    )
+    stands_out = bool(fits.converged[0]) and clear
+    in_units = (each * unit for each in numbers[4:])  # heights and areas
+    return PlBand(x, clean[0] * unit, noise, ground * unit, stands_out, *numbers[:4], *in_units)

@@ -12,13 +12,8 @@ NAME = "JASCO text"
 DATA, FOOTER = "XYDATA", "##### Extended Information"
 HEAD_BYTES = 4096
 UNITS = {
-    "1/CM": "1/cm",
-    "CM-1": "1/cm",
-    "RAMAN SHIFT": "1/cm",
-    "RAMAN SHIFT [CM-1]": "1/cm",
-    "NANOMETERS": "nm",
-    "NM": "nm",
-    "WAVELENGTH [NM]": "nm",
+    **dict.fromkeys(("1/CM", "CM-1", "RAMAN SHIFT", "RAMAN SHIFT [CM-1]"), "1/cm"),
+    **dict.fromkeys(("NANOMETERS", "NM", "WAVELENGTH [NM]"), "nm"),
 }
 LASERS = ("Laser wavelength", "Excitation wavelength", "励起波長")
 

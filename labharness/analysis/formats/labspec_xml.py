@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from labharness.analysis.arrays import Array
+from labharness.analysis.formats.labspec import UNITS
 from labharness.analysis.formats.recording import BadFile, Recording, left_out
 from labharness.analysis.formats.table import laser_of
 from labharness.analysis.formats.xml_text import numbers_in, root_of
@@ -66,10 +67,8 @@ def parse_labspec_xml(text: str) -> Recording:
 
 
 def _in_known_unit(values: Array, unit: str) -> tuple[Array, str]:
-    if unit in ("1/cm", "cm-1", "cm⁻¹"):
-        return values, "1/cm"
-    if unit in ("nm", "eV"):
-        return values, unit
+    if unit in UNITS:
+        return values, UNITS[unit]
     if unit == "1/cm abs" and (values > 0).all():
         return NM_TO_CM1 / values, "nm"
     raise BadFile("spectra.labspec_units", format=NAME, unit=unit[:30])

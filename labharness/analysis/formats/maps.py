@@ -124,17 +124,12 @@ def parse_grid(
     words, axis = found
     rows = _without_names(lines[1:], len(words))
     table = table_of(name, rows, first_line + 1, header)
+    width, points = table.values.shape[1], axis.size
     before = len(words) if rows == list(lines[1:]) else 0
     if not words:
-        before = max(table.values.shape[1] - axis.size, 0)
-    if table.values.shape[1] != before + axis.size:
-        raise BadFile(
-            "spectra.map_rows",
-            format=name,
-            found=table.values.shape[1],
-            points=axis.size,
-            places=before,
-        )
+        before = max(width - points, 0)
+    if width != before + points:
+        raise BadFile("spectra.map_rows", format=name, found=width, points=points, places=before)
     places: dict[str, Array] = {}
     for index in range(before):
         title = titles[index] if titles is not None and index < len(titles) else ""

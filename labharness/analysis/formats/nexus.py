@@ -174,13 +174,8 @@ ELEMENTS_MAX = 64_000_000
 """Half a gigabyte of memory as doubles."""
 
 UNITS = {
-    "1/cm": "1/cm",
-    "cm-1": "1/cm",
-    "cm^-1": "1/cm",
-    "cm⁻¹": "1/cm",
-    "1/centimeter": "1/cm",
-    "nm": "nm",
-    "nanometer": "nm",
+    **dict.fromkeys(("1/cm", "cm-1", "cm^-1", "cm⁻¹", "1/centimeter"), "1/cm"),
+    **dict.fromkeys(("nm", "nanometer"), "nm"),
 }
 # Exceptions that h5py raises on damaged files (tried on thousands), and similar ones.
 BROKEN = (

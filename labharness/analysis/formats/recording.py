@@ -96,12 +96,8 @@ class Recording:
         axis = np.array(self.axis, dtype=np.float64)
         rows = np.atleast_2d(np.array(self.intensity, dtype=np.float64))
         if axis.ndim != 1 or rows.ndim != 2 or rows.shape[1] != axis.size or rows.size == 0:
-            raise BadFile(
-                "spectra.shape",
-                format=self.format,
-                points=axis.size,
-                shape="x".join(map(str, rows.shape)),
-            )
+            points, shape = axis.size, "x".join(map(str, rows.shape))
+            raise BadFile("spectra.shape", format=self.format, points=points, shape=shape)
         if self.axis_unit not in AXIS_UNITS:
             raise BadFile("spectra.axis_unit", format=self.format, unit=self.axis_unit)
         for name, column in self.places.items():
@@ -125,14 +121,9 @@ class Recording:
         if not (np.diff(axis) > 0).all():
             axis, rows, turned = self._in_order(axis, rows)
             notes = (*notes, turned)
-        if self.laser_nm is not None and not LASER_NM_MIN <= self.laser_nm <= LASER_NM_MAX:
-            raise BadFile(
-                "spectra.laser",
-                format=self.format,
-                laser=self.laser_nm,
-                low=LASER_NM_MIN,
-                high=LASER_NM_MAX,
-            )
+        laser_nm, low, high = self.laser_nm, LASER_NM_MIN, LASER_NM_MAX
+        if laser_nm is not None and not low <= laser_nm <= high:
+            raise BadFile("spectra.laser", format=self.format, laser=laser_nm, low=low, high=high)
         axis.setflags(write=False)
         rows.setflags(write=False)
         object.__setattr__(self, "axis", axis)

@@ -210,13 +210,7 @@ def _numbers(length: int) -> str:
 # ---- what the heading of an axis says
 
 NM_MARKS = (
-    "wavelength",
-    "nm",
-    "wellenlänge",
-    "longueur d'onde",
-    "longitud de onda",
-    "波长",
-    "波長",
+    *("wavelength", "nm", "wellenlänge", "longueur d'onde", "longitud de onda", "波长", "波長"),
 )
 """Words of a heading that say that the first column is a wavelength."""
 
