@@ -29,7 +29,7 @@ IN_WORK_THAT_SURVIVES = (
     PlantedBug(
         "signature of an approver that nobody checks",
         "labharness.work.admission.approval:why_not_by",
-        "not signed_by(approver.key, signature, decision_bytes(fields))",
+        "not signed_by(approver.key.hex(), signature, decision_bytes(fields))",
         "False",
         APPROVERS + "test_a_decision_that_was_written_by_hand_does_not_count",
         promise=69,

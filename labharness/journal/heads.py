@@ -11,6 +11,7 @@ from typing import Final
 
 from labharness.core.clock import Chance
 from labharness.core.files.durable import sync_folder, write_durably
+from labharness.core.files.signing_key import signed_by
 from labharness.journal.chain import Head, VerifyReport, canonical
 from labharness.journal.reading import header_bytes, verify_file
 
@@ -72,15 +73,7 @@ class SignedHead:
 
     def holds(self) -> bool:
         """Return whether the signature fits the key that is stated."""
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-        try:
-            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.key))
-            key.verify(bytes.fromhex(self.signature), self.signed_bytes())
-        except (InvalidSignature, ValueError):
-            return False
-        return True
+        return signed_by(self.key, self.signature, self.signed_bytes())
 
 
 class HeadKeeper:
@@ -141,12 +134,7 @@ class HeadKeeper:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             _make_room(path.parent)
-        if self._synced:
-            write_durably(path, data)
-        else:
-            fresh = path.with_suffix(".new")
-            fresh.write_bytes(data)
-            fresh.replace(path)
+        write_durably(path, data, synced=self._synced)
 
 
 @dataclass(frozen=True, slots=True)

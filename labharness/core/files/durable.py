@@ -38,15 +38,21 @@ def _ends_well(handle: int, size: int) -> bool:
     return os.read(handle, 1) == b"\n"
 
 
-def write_durably(path: Path, text: str | bytes) -> None:
-    """Put a small file in its place whole, and on the disk before this returns."""
+def write_durably(path: Path, text: str | bytes, *, synced: bool = True) -> None:
+    """Put a small file in its place whole, and where it is synced on the disk before this returns.
+
+    Raises:
+        OSError: The disk does not take it.
+    """
     fresh = path.with_suffix(".new")
     with os.fdopen(open_own(fresh, os.O_WRONLY | os.O_TRUNC | NO_LINK), "wb") as file:
         file.write(text.encode() if isinstance(text, str) else text)
         file.flush()
-        os.fsync(file.fileno())
+        if synced:
+            os.fsync(file.fileno())
     fresh.replace(path)
-    sync_folder(path.parent)
+    if synced:
+        sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

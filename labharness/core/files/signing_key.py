@@ -34,6 +34,19 @@ def write_secret(path: Path, secret: bytes) -> None:
         raise BadKey("key.file", path=str(path), why=why.strerror) from None
 
 
+def signed_by(public_key: str, signature: str, data: bytes) -> bool:
+    """Return whether a signature of some bytes is that of a key; both are hexadecimal digits."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
+        key.verify(bytes.fromhex(signature), data)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
 def make_key(path: Path, passphrase: str) -> bytes:
     """Write a new key that only its account can read; return its public half, 32 bytes.
 

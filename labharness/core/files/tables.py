@@ -48,7 +48,7 @@ def read_table(model: type[T], text: str, where: str) -> T:
             stand there instead.
     """
     table = read_toml(text, where)
-    if any("\0" in each for each in _texts(table)):
+    if any("\0" in each for each in every_text(table)):
         raise BadTable(Text("table.nul", where=where))
     try:
         if is_dataclass(model):  # a strict one takes a list for a tuple in JSON only
@@ -72,13 +72,15 @@ def read_toml(text: str, where: str) -> dict[str, Any]:
         raise BadTable(Text("table.too_deep", where=where)) from None
 
 
-def _texts(value: object) -> Iterator[str]:
-    """Return every text in a table; how deep it goes, its reader has bounded."""
+def every_text(value: object) -> Iterator[str]:
+    """Return every text and key in a table; how deep it goes, its reader has bounded."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+    elif isinstance(value, dict):
+        yield from every_text([*value, *value.values()])
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from every_text(each)
 
 
 def all_errors(why: ValidationError, table: object, model: type) -> str:
@@ -106,29 +108,23 @@ def _said(error: ErrorDetails, table: object, model: type) -> str:
     path = [part for part in error["loc"] if part != "[key]" and not str(part).startswith("tuple[")]
     where = _named(path, table)
     kind, found = error["type"], error["input"]
+    shown = repr(found)[:80]
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         known = list(keys_of(path[:-1], model))
-        there = ", ".join(known)
-        return Text(
-            "table.extra", where=where, hint=did_you_mean(str(path[-1]), known), there=there
-        )
+        near, there = did_you_mean(str(path[-1]), known), ", ".join(known)
+        return Text("table.extra", where=where, hint=near, there=there)
     if kind == "missing":
         return Text("table.missing", where=where)
     if kind in ("literal_error", "enum"):
-        allowed = error["ctx"]["expected"].replace("'", "")
-        return Text(
-            "table.choice",
-            where=where,
-            found=repr(found)[:80],
-            allowed=allowed.replace(" or ", ", "),
-        )
+        allowed = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ")
+        return Text("table.choice", where=where, found=shown, allowed=allowed)
     if kind == "tuple_type":
         if isinstance(found, Mapping):
             write = "[{ ... }], or two brackets around its name"
             return Text("table.table_for_list", where=where, write=write)
-        return Text("table.no_list", where=where, found=repr(found)[:80])
+        return Text("table.no_list", where=where, found=shown)
     if kind in ("dict_type", "model_type"):
-        return Text("table.no_table", where=where, found=repr(found)[:80])
+        return Text("table.no_table", where=where, found=shown)
     if kind == "value_error":
         says = str(error["ctx"]["error"])
         return Text("pair", what=where, why=says) if where else says
@@ -136,7 +132,7 @@ def _said(error: ErrorDetails, table: object, model: type) -> str:
     if kind in BOUNDS:
         code, key = BOUNDS[kind]
         says = Text(code, bound=error["ctx"][key])
-    return Text("table.value", where=where, found=repr(found)[:80], says=says)
+    return Text("table.value", where=where, found=shown, says=says)
 
 
 def _named(path: Sequence[int | str], table: object) -> str:

@@ -46,17 +46,13 @@ class ReplyRule(Protocol):
         ...
 
 
-def _crc_table() -> tuple[int, ...]:
-    table = []
-    for byte in range(256):
-        crc = byte
-        for _ in range(8):
-            crc = (crc >> 1) ^ 0xA001 if crc & 1 else crc >> 1
-        table.append(crc)
-    return tuple(table)
+def _crc_of(byte: int) -> int:
+    for _ in range(8):
+        byte = (byte >> 1) ^ 0xA001 if byte & 1 else byte >> 1
+    return byte
 
 
-_CRC = _crc_table()
+_CRC = tuple(map(_crc_of, range(256)))
 
 
 @lru_cache(maxsize=1024)

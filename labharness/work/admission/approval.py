@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, Literal
 
+from labharness.core.files.signing_key import signed_by
 from labharness.core.vocabulary.digests import digest_of, joined
 from labharness.core.vocabulary.persons import bad_name, same_person
 from labharness.core.vocabulary.texts import CodedError, Text
@@ -154,7 +155,7 @@ def verify(
         public_key: The 32 bytes of the key that must have signed.
         now_utc: World time, with its zone.
     """
-    if not signed_by(public_key, approval.signature, _signed_bytes(approval)):
+    if not signed_by(public_key.hex(), approval.signature, _signed_bytes(approval)):
         return NotApproved(Text("approval.signature", id=approval.id))
     until = _until(approval)
     if now_utc >= until:
@@ -243,18 +244,6 @@ def _limit_faults(limits: Mapping[str, float], quantities: Mapping[str, float]) 
                 yield Text("approval.from", name=name, asked=asked, limit=limit)
         else:
             yield Text("approval.not_a_limit", name=name)
-
-
-def signed_by(public_key: bytes, signature: str, data: bytes) -> bool:
-    """Return whether an Ed25519 signature (hexadecimal digits) of some bytes is that of a key."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    try:
-        Ed25519PublicKey.from_public_bytes(public_key).verify(bytes.fromhex(signature), data)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
 
 
 def _signed_bytes(approval: StandingApproval) -> bytes:
@@ -415,6 +404,6 @@ def why_not_by(
         return Text("approvers.risk", name=name, most=approver.risk_max, asked=risk_level)
     if approver.account and fields.get("account") != approver.account:
         return Text("approvers.account", name=name, account=approver.account)
-    if not signed_by(approver.key, signature, decision_bytes(fields)):
+    if not signed_by(approver.key.hex(), signature, decision_bytes(fields)):
         return Text("approvers.unsigned", name=name)
     return ""

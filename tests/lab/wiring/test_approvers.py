@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands import ROOT, say
-from labharness.core.files.signing_key import BadKey, make_key, read_key
+from labharness.core.files.signing_key import BadKey, make_key, read_key, signed_by
 from labharness.lab import read_lab
 from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Decision
 from labharness.work.admission.approval import (
@@ -23,7 +23,6 @@ from labharness.work.admission.approval import (
     BadApprovers,
     decision_bytes,
     read_approvers,
-    signed_by,
 )
 from platforms import unix
 from requested import request
@@ -119,9 +118,11 @@ def test_anybody_may_refuse(tmp_path: Path) -> None:
 def test_a_signature_is_of_one_decision(field: str, other: str) -> None:
     said = dict.fromkeys(("name", "reason", "digest", "ticket", "account", "at"), "as it was")
     signature = ADA.sign(decision_bytes(said)).hex()
-    assert signed_by(person("Ada", ADA).key, signature, decision_bytes(said))
-    assert not signed_by(person("Ada", ADA).key, signature, decision_bytes({**said, field: other}))
-    assert not signed_by(person("Ada", BEN).key, signature, decision_bytes(said))
+    assert signed_by(person("Ada", ADA).key.hex(), signature, decision_bytes(said))
+    assert not signed_by(
+        person("Ada", ADA).key.hex(), signature, decision_bytes({**said, field: other})
+    )
+    assert not signed_by(person("Ada", BEN).key.hex(), signature, decision_bytes(said))
 
 
 KEY = "ab" * 32
