@@ -226,16 +226,10 @@ def _heeded(submission: Submission) -> None:
     for where, names in submission.unknown.items():
         known = HEEDED[where]
         if names:
-            raise _Reject(
-                Text(
-                    "name.unknown",
-                    where=where,
-                    name=names[0][:80],
-                    hint=did_you_mean(names[0], known),
-                    known=", ".join(known),
-                ),
-                Text("name.leave_out", where=where, names=", ".join(name[:80] for name in names)),
-            )
+            hint, listed = did_you_mean(names[0], known), ", ".join(known)
+            why = Text("name.unknown", where=where, name=names[0][:80], hint=hint, known=listed)
+            dropped = ", ".join(name[:80] for name in names)
+            raise _Reject(why, Text("name.leave_out", where=where, names=dropped))
 
 
 def _expected_output(
@@ -257,17 +251,11 @@ def _expected_output(
     required = {*submission.required_fields, *(schema or {}).get("required", ())}
     missing = sorted(required - declaration.produces())
     if missing:
-        produced = ", ".join(sorted(declaration.produces()))
-        raise _Reject(
-            Text(
-                "output.missing",
-                capability=declaration.name,
-                missing=", ".join(missing),
-                hint=did_you_mean(missing[0], sorted(declaration.produces())),
-                produced=produced,
-            ),
-            Text("output.require", produced=produced),
-        )
+        known = sorted(declaration.produces())
+        name, lacks, produced = declaration.name, ", ".join(missing), ", ".join(known)
+        hint = did_you_mean(missing[0], known)
+        why = Text("output.missing", capability=name, missing=lacks, hint=hint, produced=produced)
+        raise _Reject(why, Text("output.require", produced=produced))
     # a closed schema may leave no room for a field that is required beside it
     whole = None if schema is None else {**schema, "required": sorted(required)}
     never = None if whole is None else contradiction(whole, declaration.output_schema)
@@ -309,9 +297,8 @@ def _data_class(
     submission: Submission, caller: Caller, declaration: Declaration, encrypts: bool
 ) -> DataClass:
     """Return the data class; a right like that to a capability, it is asked before the inputs."""
-    declared = submission.data_classification
-    if declared is None:
-        declared = UNDECLARED
+    taken = submission.data_classification
+    declared = UNDECLARED if taken is None else taken
     found = next((one for one in DATA_CLASSES if one == declared), None)
     if found is None:
         raise _Reject(
@@ -322,8 +309,7 @@ def _data_class(
         way_out = Text("data.at_most", most=OPEN[-1])
         raise _Reject(Text("data.encryption", found=found), way_out, "forbidden")
     if DATA_CLASSES.index(found) > DATA_CLASSES.index(caller.data_class_max):
-        most, taken = caller.data_class_max, submission.data_classification
-        said = "" if taken else Text("data.taken")
+        most, said = caller.data_class_max, "" if taken else Text("data.taken")
         why = Text("data.above", found=found, taken=said, most=most, caller=caller.id)
         raise _Reject(why, Text("data.declare_at_most", most=most), "forbidden")
     return found
@@ -340,10 +326,8 @@ def _max_duration_s(submission: Submission, declaration: Declaration) -> float:
     except NotADuration as error:
         raise _Reject(Text("duration.bad", why=str(error)), advice) from error
     if not 0 < asked_s <= longest_s:
-        raise _Reject(
-            Text("duration.outside", asked=submission.max_duration, longest=longest),
-            advice,
-        )
+        why = Text("duration.outside", asked=submission.max_duration, longest=longest)
+        raise _Reject(why, advice)
     return asked_s
 
 

@@ -8,7 +8,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -57,15 +57,10 @@ class Quantity:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as an output has it."""
-        return {
-            "text": self.text,
-            "low": self.low,
-            "high": self.high,
-            "unit": self.unit,
-            "si_low": float(f"{self.si_low:.9g}"),  # without the noise of a conversion
-            "si_high": float(f"{self.si_high:.9g}"),
-            "si_unit": self.si_unit,
-        }
+        said = asdict(self)
+        del said["start"], said["end"]
+        # without the noise of a conversion
+        return said | {name: float(f"{said[name]:.9g}") for name in ("si_low", "si_high")}
 
 
 def quantities(sentence: str) -> tuple[Quantity, ...]:

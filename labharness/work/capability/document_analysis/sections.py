@@ -29,22 +29,8 @@ _UNDERLINE: Final = re.compile(r"\s{0,3}(?:=+|-+)\s*")
 _SHORT: Final = frozenset(
     (
         *("fig", "figs", "eq", "eqs", "ref", "refs", "sec", "tab", "no", "dr", "prof", "approx"),
-        *(
-            "ca",
-            "vs",
-            "al",
-            "e.g",
-            "i.e",
-            "cf",
-            "resp",
-            "st",
-            "wt",
-            "at",
-            "vol",
-            "pp",
-            "inc",
-            "etc",
-        ),
+        *("ca", "vs", "al", "e.g", "i.e", "cf", "resp", "st", "wt", "at", "vol", "pp", "inc"),
+        "etc",
     )
 )
 """Words whose dot ends no sentence."""
