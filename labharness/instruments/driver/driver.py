@@ -427,11 +427,8 @@ class Driver(ABC):
         an echo of its question.
         """
         asks = self.identify().request
-        return (
-            ()
-            if isinstance(asks.reply, requests.Rtu | requests.LengthAt | requests.Message)
-            else (asks,)
-        )
+        numbered = requests.Rtu | requests.LengthAt | requests.Message
+        return () if isinstance(asks.reply, numbered) else (asks,)
 
     @abstractmethod
     def expects(self, identity: Identity) -> str:

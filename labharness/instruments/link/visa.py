@@ -82,12 +82,9 @@ class VisaLink:
 
         try:
             return bytes(session.read_bytes(1))
-        except pyvisa.errors.VisaIOError as why:
-            if why.error_code != pyvisa.constants.StatusCode.error_timeout:
+        except (pyvisa.errors.VisaIOError, OSError) as why:
+            if getattr(why, "error_code", None) != pyvisa.constants.StatusCode.error_timeout:
                 self._lost = str(why)
-            return b""
-        except OSError as why:
-            self._lost = str(why)
             return b""
 
     async def _read_on(self) -> None:

@@ -21,7 +21,7 @@ Latest = Callable[[str], float]
 def if_killed(plan: LabPlan, latest: Latest) -> tuple[str, ...]:
     """Return, by channel, each value that differs from the safe table, and its effect on loss."""
     found = []
-    for channel, wanted in _safe(plan).items():
+    for channel, wanted in plan.safe_values.items():
         spec, value = _shown(plan, channel, latest)
         if value == value and abs(value - wanted) > spec.resolution:
             what = Command(channel, value, spec.unit).text
@@ -36,7 +36,7 @@ def what_stays(plan: LabPlan, latest: Latest) -> tuple[Stays, ...]:
     a procedure. A heater counts as off only where a switch that an interlock guards together with
     its setpoint, and with no other heater's, reads as the safe table has it.
     """
-    found, told, safe = [], set[str](), _safe(plan)
+    found, told, safe = [], set[str](), plan.safe_values
     for channel in plan.envelope.limits:
         if channel.startswith(f"{OPERATOR}."):
             continue  # a hand valve stays as the person left it
@@ -68,12 +68,6 @@ def hardware(plan: LabPlan) -> tuple[str, ...]:
 
 def _stays(what: str, name: str, value: float, spec: Channel) -> Stays:
     return Stays(what=what, name=name, value=value, unit=spec.unit, does=spec.on_comm_loss)
-
-
-def _safe(plan: LabPlan) -> dict[str, float]:
-    return {
-        step.channel: step.value for step in plan.envelope.procedures[plan.safe_procedure].steps
-    }
 
 
 def _spec(plan: LabPlan, channel: str) -> Channel:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from labharness.core.files.tables import every_text
 from labharness.core.vocabulary import OPERATOR
 from labharness.core.vocabulary.channels import split_channel
 from labharness.core.vocabulary.texts import Text
@@ -59,25 +60,14 @@ def missing_limits(
 def missing_watches(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
     """Name each reading that a rule needs and no plausibility row watches, with the missing row."""
     rules = ("trip", "plausible", "ambient", "purge", "opening")
-    named = set(_texts(line.model_dump(include={*rules})))
-    named |= set(_texts([row.model_dump(exclude={"guards"}) for row in line.interlock]))
+    named = set(every_text(line.model_dump(include={*rules})))
+    named |= set(every_text([row.model_dump(exclude={"guards"}) for row in line.interlock]))
     named -= {row.channel for row in line.watch}
     for channel, each, scan in scanned(instruments):
         period_s = (each.polls or {}).get(scan.name, scan.period_s)
         if channel in named and period_s is not None:
             stale_s = math.ceil(2 * answer_s(period_s, scan.request)) / 2
             yield Text("agree.unwatched", channel=channel, stale_s=stale_s)
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Return each text in the tables and keys of a value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from _texts([*value, *value.values()])
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _texts(each)
 
 
 def unknown_procedure_channels(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
@@ -150,19 +140,12 @@ def ineffective_bounds(envelope: Envelope, instruments: Sequence[Instrument]) ->
     """Name each bound that a reading never meets, or always meets."""
     shows = {channel: spec.shows for channel, spec in channels_of(instruments).items()}
     for who, bound in _asked(envelope):
-        low, high = shows.get(bound.channel, (-math.inf, math.inf))
+        name, said = bound.channel, str(bound)
+        low, high = shows.get(name, (-math.inf, math.inf))
         never = bound.low > high or bound.high < low
         if never or (math.isfinite(low) and bound.low <= low and high <= bound.high):
             so = "never" if never else "always"
-            yield Text(
-                "agree.never",
-                who=who,
-                bound=str(bound),
-                so=so,
-                channel=bound.channel,
-                low=low,
-                high=high,
-            )
+            yield Text("agree.never", who=who, bound=said, so=so, channel=name, low=low, high=high)
 
 
 def _asked(envelope: Envelope) -> Iterator[tuple[str, Bound]]:

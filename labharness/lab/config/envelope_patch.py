@@ -100,22 +100,13 @@ def patch_line(text: str, where: str, base_text: str, base_where: str) -> LineFi
             _make(change, table)
             line = LineFile.model_validate(table)
         except (ValidationError, EnvelopeInvalid) as why:
-            raise EnvelopeInvalid(
-                "patch.wrong",
-                where=where,
-                change=_named(change, number),
-                why=_said(why, table),
-            ) from None
+            said = (
+                all_errors(why, table, LineFile) if isinstance(why, ValidationError) else str(why)
+            )
+            row = "" if change.row is None else f" {change.row!r}"
+            named = Text("patch.change", number=number, table=change.table, row=row)
+            raise EnvelopeInvalid("patch.wrong", where=where, change=named, why=said) from None
     return line
-
-
-def _said(why: ValidationError | EnvelopeInvalid, table: object) -> str:
-    return str(why) if isinstance(why, EnvelopeInvalid) else all_errors(why, table, LineFile)
-
-
-def _named(change: ChangeRow, number: int) -> str:
-    row = "" if change.row is None else f" {change.row!r}"
-    return Text("patch.change", number=number, table=change.table, row=row)
 
 
 def _make(change: ChangeRow, line: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, PrivateAttr, StrictInt
+from pydantic import Field, PrivateAttr, StrictInt, TypeAdapter, ValidationError
 
 from labharness.core.clock import wall_clock_utc
 from labharness.core.files.durable import append_durably
@@ -37,9 +37,9 @@ class Proof:
 
     hazard: str
     day: date
-    by: str = ""
-    reason: str = ""
-    passed: bool = True
+    by: str
+    reason: str
+    passed: bool
 
 
 class HazardRow(Strict):
@@ -71,7 +71,8 @@ class HazardRow(Strict):
         """Return the newest proof test up to a day."""
         known = [each for each in self._proofs if each.day <= today]
         if self.proof_tested is not None and self.proof_tested <= today:
-            known.insert(0, Proof(hazard=self.name, day=self.proof_tested))
+            day = self.proof_tested
+            known.insert(0, Proof(hazard=self.name, day=day, by="", reason="", passed=True))
         # of two on one day the later line counts
         return max(enumerate(known), key=lambda each: (each[1].day, each[0]))[1] if known else None
 
@@ -191,16 +192,7 @@ def _read_log(path: Path) -> tuple[Proof, ...]:
     proofs = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         try:
-            body = json.loads(line)
-            proofs.append(
-                Proof(
-                    hazard=str(body["hazard"]),
-                    day=date.fromisoformat(body["day"]),
-                    by=str(body["by"]),
-                    reason=str(body["reason"]),
-                    passed=body["passed"] is True,
-                )
-            )
-        except (ValueError, KeyError, TypeError):
+            proofs.append(TypeAdapter(Proof).validate_json(line, strict=True))
+        except ValidationError:
             raise BadLabFile("hazards.no_record", path=str(path), number=number) from None
     return tuple(proofs)

@@ -129,15 +129,6 @@ def capabilities() -> dict[str, Capability]:
     return found
 
 
-def envelope_file(kind: str) -> Traversable:
-    """Find the limits that ship with a kind.
-
-    Raises:
-        LookupError: No package of envelopes has this kind.
-    """
-    return shipped_file(f"{kind}.toml")
-
-
 def shipped_file(path: str) -> Traversable:
     """Find a file in any package of envelopes.
 

@@ -193,14 +193,8 @@ class PortRow(Strict):
     @property
     def address(self) -> LinkAddress:
         """The name of this port for its lock and its latch on this machine."""
-        return LinkAddress(
-            port=self.name,
-            path=self.path or "",
-            host=self.host or "",
-            tcp_port=self.port or 0,
-            url=self.url or "",
-            resource=self.resource or "",
-        )
+        stated = self.model_dump(include={"path", "host", "url", "resource"}, exclude_none=True)
+        return LinkAddress(port=self.name, tcp_port=self.port or 0, **stated)
 
 
 PollPeriod = Annotated[StrictFloat, Field(gt=0, le=3600)]

@@ -30,10 +30,10 @@ from labharness.lab.config.kernel_envelope import (
 )
 from labharness.lab.config.kinds import (
     absent,
-    envelope_file,
     load_driver,
     load_simulator,
     plant_kinds,
+    shipped_file,
     shipped_line,
 )
 from labharness.lab.config.lab_file import (
@@ -97,6 +97,12 @@ class LabPlan(LabAddress):
     def procedures(self) -> dict[str, tuple[SafeFrame, ...]]:
         """Return the frames of every procedure, in order of hazard."""
         return compile_procedures(self.envelope, self.by_name)
+
+    @property
+    def safe_values(self) -> dict[str, float]:
+        """The value that the safe procedure gives each of its channels."""
+        steps = self.envelope.procedures[self.safe_procedure].steps
+        return {step.channel: step.value for step in steps}
 
     @property
     def timings(self) -> dict[str, PortTiming]:
@@ -350,11 +356,9 @@ def _kinds(instruments: Sequence[Instrument]) -> tuple[dict[str, KindLimits], di
     limits: dict[str, KindLimits] = {}
     for each in instruments:
         if each.kind not in texts:
-            texts[each.kind] = envelope_file(each.kind).read_text("utf-8")
-        limits[each.name] = _renamed(
-            read_table(KindLimits, texts[each.kind], Text("lab.envelope_of", kind=each.kind)),
-            each.driver,
-        )
+            texts[each.kind] = shipped_file(f"{each.kind}.toml").read_text("utf-8")
+        where = Text("lab.envelope_of", kind=each.kind)
+        limits[each.name] = _renamed(read_table(KindLimits, texts[each.kind], where), each.driver)
     return limits, texts
 
 
@@ -422,10 +426,8 @@ def _line(named: str, lab_path: Path) -> tuple[LineFile, tuple[str, ...]]:
         raise EnvelopeInvalid("lab.no_base", where=where, base=base) from None
     except BadLabFile as why:
         raise EnvelopeInvalid("lab.bad_base", where=where, why=str(why)) from None
-    return patch_line(text, where, base_text, Text("lab.envelope_of_line", named=base)), (
-        text,
-        base_text,
-    )
+    line = patch_line(text, where, base_text, Text("lab.envelope_of_line", named=base))
+    return line, (text, base_text)
 
 
 def _line_text(line: str, beside: Path) -> tuple[Path, str]:
@@ -460,15 +462,8 @@ def check_fitting(
         if name not in asked:
             if open_to_more:
                 continue
-            known = ", ".join(asked) or "none"
-            raise ValueError(
-                Text(
-                    "settings.unknown",
-                    name=name,
-                    hint=did_you_mean(name, asked.keys()),
-                    known=known,
-                )
-            )
+            near, known = did_you_mean(name, asked.keys()), ", ".join(asked) or "none"
+            raise ValueError(Text("settings.unknown", name=name, hint=near, known=known))
         wanted = asked[name].annotation
         if wanted is float and type(value) is int:
             continue

@@ -115,16 +115,12 @@ def unproven(
         instruments: The line's, whose drivers declare their *off* values.
         contacts: The channels that its relays feed.
     """
+    found = [*_undeclared(instruments, contacts)]
     sources = tuple(_sources(instruments, contacts))
-    return (
-        *_undeclared(instruments, contacts),
-        *(
-            finding
-            for procedure in envelope.procedures.values()
-            for source in sources
-            for finding in _left_on(procedure, source)
-        ),
-    )
+    for procedure in envelope.procedures.values():
+        for source in sources:
+            found += _left_on(procedure, source)
+    return tuple(found)
 
 
 def _undeclared(
@@ -176,13 +172,8 @@ def _left_on(procedure: Procedure, source: _Source) -> Iterator[Finding]:
     ways, taken = len(source.ways), len(source.ways) - len(missing)
     what = Text("proven.ways", ways=taken, ways2=ways, source=str(source), said=said)
     if not taken:
-        what = Text(
-            "proven.left_on",
-            source=str(source),
-            doing=source.adds.doing,
-            said=said,
-            besides=_besides(procedure.steps, source),
-        )
+        doing, besides = source.adds.doing, _besides(procedure.steps, source)
+        what = Text("proven.left_on", source=str(source), doing=doing, said=said, besides=besides)
     yield Finding(where, what, paste)
 
 

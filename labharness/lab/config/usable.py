@@ -49,8 +49,6 @@ def _misfits(plan: LabPlan) -> Iterator[Finding]:
 
 def _left_idle(plan: LabPlan) -> Iterator[Finding]:
     """Find modes in which the safe procedure leaves an instrument, and which no task may leave."""
-    steps = plan.envelope.procedures[plan.safe_procedure].steps
-    left = {step.channel: step.value for step in steps}
     for each in plan.instruments if plan.file.capability else ():
         drives = {own for off in each.driver.off or () for own in off.drives}
         for own in drives:
@@ -59,16 +57,14 @@ def _left_idle(plan: LabPlan) -> Iterator[Finding]:
             if acts is None or limit is None or limit.high <= 0 or acts.setter in drives:
                 continue  # what drives it too is switched on by a plan
             sets = f"{each.name}.{acts.setter}"
-            begins = {**left, **{f"{each.name}.{name}": value for name, value in each.prepare}}
+            begins = {
+                **plan.safe_values,
+                **{f"{each.name}.{name}": value for name, value in each.prepare},
+            }
             if begins.get(sets, acts.values[0]) in acts.values:
                 continue
-            what = Text(
-                "usable.idle",
-                table=plan.safe_procedure,
-                found=acts.otherwise,
-                channel=sets,
-                sets=own,
-            )
+            safe, found = plan.safe_procedure, acts.otherwise
+            what = Text("usable.idle", table=safe, found=found, channel=sets, sets=own)
             paste = f'prepare = [["{acts.setter}", {acts.values[0]:g}]]'
             yield Finding(Text("lab.instrument", name=each.name), what, paste)
 

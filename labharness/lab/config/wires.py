@@ -115,19 +115,15 @@ def check_wires(
 ) -> Iterator[Finding]:
     """Prove that polls fit, one lost reply makes no reading stale, and procedures are fast."""
     for cost in port_costs(instruments, timings, procedures):
+        where = Text("doctor.port", name=cost.port)
         if cost.poll_s > TICK_S:
-            what = Text("wires.poll", poll_s=cost.poll_s, tick_s=TICK_S)
-            yield Finding(Text("doctor.port", name=cost.port), what)
+            yield Finding(where, Text("wires.poll", poll_s=cost.poll_s, tick_s=TICK_S))
+        worst_s = cost.longest_s + cost.safe_s
         for procedure in envelope.procedures.values():
-            worst_s = cost.longest_s + cost.safe_s
-            if worst_s > procedure.wire_s_max:
-                what = Text(
-                    "wires.procedure",
-                    name=procedure.name,
-                    worst_s=worst_s,
-                    wire_s_max=procedure.wire_s_max,
-                )
-                yield Finding(Text("doctor.port", name=cost.port), what)
+            name, most_s = procedure.name, procedure.wire_s_max
+            if worst_s > most_s:
+                what = Text("wires.procedure", name=name, worst_s=worst_s, wire_s_max=most_s)
+                yield Finding(where, what)
     for channel, each, scan in scanned(instruments):
         watch = envelope.watches.get(channel)
         if watch is None:

@@ -57,6 +57,9 @@ KEY_FILE, HIDDEN = "key_file", "encrypted"
 """In the file of a confidential request: where its key is, and all that persons are shown."""
 
 
+TOLD: Final = ("requester", "capability", "risk_level")
+"""Of a request, in its file in clear and in the log of its end."""
+
 ASKED: Final = "asked"
 """In the log, the state of a request that is still open."""
 
@@ -185,7 +188,7 @@ class ApprovalFolder:
         if self.key is None:
             return whole
         hidden = self.key.encrypt(f"approval {name}", json.dumps(whole).encode())
-        told = {each: whole[each] for each in ("requester", "capability", "risk_level")}
+        told = {each: whole[each] for each in TOLD}
         place = str(self.key.place.absolute())
         return {**told, KEY_FILE: place, HIDDEN: b64encode(hidden).decode()}
 
@@ -390,9 +393,7 @@ class ApprovalFolder:
             "at": utc_text(self.now()),
             "id": name,
             "became": became,
-            "requester": body.get("requester"),
-            "capability": body.get("capability"),
-            "risk_level": body.get("risk_level"),
+            **{each: body.get(each) for each in TOLD},
             "decisions": [asdict(each) for each in self._decisions(name)],
         }
         append_chained(self._log, line)

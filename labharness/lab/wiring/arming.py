@@ -1,7 +1,7 @@
 """Compiles the arming of the guard process from a lab's files, and writes it as armed.json."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,11 +32,6 @@ def armed_of(
     rows = [row for row in plan.file.port if row.link in GUARDED]
     if not rows:
         return None
-    names = {row.name for row in rows}
-    ours = {
-        name: tuple(frame for frame in frames if frame.port in names)
-        for name, frames in procedures.items()
-    }
     return Armed(
         lab=plan.file.lab.id,
         lab_digest=plan.lab_digest,
@@ -45,8 +40,18 @@ def armed_of(
         safe_table=safe_table,
         lost=plan.envelope.procedure_of[Cause.COMMUNICATION],
         ports=tuple(_port(row, plan) for row in rows),
-        procedures=ours,
+        procedures=frames_on({row.name for row in rows}, procedures),
     )
+
+
+def frames_on(
+    ports: Container[str], procedures: Mapping[str, tuple[SafeFrame, ...]]
+) -> dict[str, tuple[SafeFrame, ...]]:
+    """Return the frames of each procedure that go to these ports."""
+    return {
+        name: tuple(frame for frame in frames if frame.port in ports)
+        for name, frames in procedures.items()
+    }
 
 
 def write_armed(state_dir: Path, armed: Armed) -> Path:
@@ -59,14 +64,8 @@ def write_armed(state_dir: Path, armed: Armed) -> Path:
 
 def guard_command(lab_file: Path) -> tuple[str, ...]:
     """Return the command that starts the guard process of a lab for one run."""
-    return (
-        sys.executable,
-        "-m",
-        "labharness.faces.cli",
-        "guard",
-        str(lab_file.resolve()),
-        "--once",
-    )
+    guard = (sys.executable, "-m", "labharness.faces.cli", "guard")
+    return (*guard, str(lab_file.resolve()), "--once")
 
 
 def _port(row: PortRow, plan: "LabPlan") -> ArmedPort:

@@ -8,7 +8,7 @@ from labharness.instruments.link import Link, LoopbackLink
 from labharness.journal import Journal
 from labharness.lab.config.lab_file import BadLabFile, PortRow
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.lab.wiring.arming import armed_of, guard_command
+from labharness.lab.wiring.arming import armed_of, frames_on, guard_command
 from labharness.lab.wiring.operators import ServedOperator, SimulatedOperator
 from labharness.lab.wiring.simulated_lab import STEP_S, SimulatedLab
 from labharness.line import Line
@@ -95,12 +95,10 @@ class Lab:
         near = dict(self.links)
         found = read_frames(self.plan.instruments)
         reads = {port: frames for port, frames in found.items() if port in near}
-        ours = {
-            name: tuple(frame for frame in frames if frame.port in near)
-            for name, frames in procedures.items()
-        }
         echoes = [row.name for row in self.plan.file.port if row.echo]
-        core = GuardCore(reads, ours, step_frames(self.plan.instruments), echoes)
+        core = GuardCore(
+            reads, frames_on(near, procedures), step_frames(self.plan.instruments), echoes
+        )
         return LoopGuard(core, near, latch)
 
     def _whole_guard(

@@ -152,7 +152,7 @@ class _Flight:
         self.volumes_purged = line.volumes_purged
         self.now_s, self.held_s = line.clock.now_s, line.holding.total_s
         if lab.simulated is not None:
-            lab.simulated.begin_at(self.readings)
+            lab.simulated.plant.begin_at(self.readings)
         watched = self.plan.envelope.watches
         units = {
             channel: spec.unit

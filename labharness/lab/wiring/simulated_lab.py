@@ -96,10 +96,6 @@ class SimulatedLab:
             yield seconds(step_s)
             step(step_s)
 
-    def begin_at(self, readings: Mapping[str, float]) -> None:
-        """Put the plant into the state that a real line was read back in."""
-        self.plant.begin_at(readings)
-
     def operate(self, action: str, details: Mapping[str, object]) -> float:
         """Begin a manual step in the simulated lab; return the seconds it takes."""
         self.env.sync()
