@@ -97,7 +97,7 @@ PLANTED = (
     PlantedBug(
         "way down goes on over a trip",
         "labharness.line.trip_response:TripResponse.bring_down",
-        "if self.in_force is not None:\n    break",
+        "if self.memory.trip is not None:\n    break",
         "if False:\n    break",
         "tests/line/test_trip_response_again.py::test_the_way_down_ends_at_a_trip_that_comes_meanwhile[laser]",
         promise=15,

@@ -30,8 +30,8 @@ OF_COMMANDS = (
     PlantedBug(
         "ten steps of tolerance in a read-back",
         "labharness.line.command:Writer._read_back",
-        "abs(found - command.value) <= spec.resolution",
-        "abs(found - command.value) <= 10 * spec.resolution",
+        "abs(found - asked) <= spec.resolution",
+        "abs(found - asked) <= 10 * spec.resolution",
         "tests/instruments/driver/test_frames_of_others.py::"
         "test_what_is_read_back_is_what_was_asked_to_within_one_step[9.0-mismatch]",
         promise=42,

@@ -119,7 +119,7 @@ IN_THE_ENVELOPES = (
     PlantedBug(
         "room of another height believed",
         "labharness.line.hindrances:Room.hindrance",
-        "not track.fresh(now) or abs(track.value - self.ambient) <= self.differ_max",
+        "not track.fresh(now) or abs(found - stated) <= most",
         "not track.fresh(now) or True",
         f"{AMBIENT}test_a_line_is_not_armed_by_the_pressure_of_another_room[1600]",
         promise=11,

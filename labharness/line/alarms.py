@@ -9,7 +9,7 @@ import asyncio
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -131,8 +131,7 @@ class LineAlarms:
                 self.board = take(self.board, fact).board
                 if _by_others(fact):
                     self._heard.add(fact)
-            old = left_over(self.board, self.clock.utc())
-            if old:
+            if old := left_over(self.board, self.clock.utc()):
                 self.file.append(old)
         for fact in left_over(self.board, self.clock.utc()):
             self.board = take(self.board, fact).board
@@ -305,7 +304,8 @@ class LineAlarms:
         self, name: str, severity: Severity, why: str, *, source: str = "line", rank: int = 0
     ) -> None:
         if name not in self._active(name):
-            self._tell(self._fact(AlarmEvent.ACTIVATE, name, why, severity, source, rank))
+            fact = self._fact(AlarmEvent.ACTIVATE, name, why)
+            self._tell(replace(fact, severity=severity, source=source, rank=rank))
 
     def _end_unheard(self, name: str) -> None:
         """End an alarm that an earlier process left latched and active: this one sees it anew.
@@ -320,19 +320,8 @@ class LineAlarms:
     def _clear(self, name: str, why: str) -> None:
         self._tell(self._fact(AlarmEvent.DEACTIVATE, name, why))
 
-    def _fact(
-        self,
-        event: AlarmEvent,
-        name: str,
-        why: str,
-        severity: Severity = Severity.WARNING,
-        source: str = "line",
-        rank: int = 0,
-    ) -> Fact:
-        at = self.clock.utc()
-        return Fact(
-            event=event, alarm=name, at=at, why=why, severity=severity, source=source, rank=rank
-        )
+    def _fact(self, event: AlarmEvent, name: str, why: str) -> Fact:
+        return Fact(event=event, alarm=name, at=self.clock.utc(), why=why)
 
     def _tell(self, fact: Fact) -> None:
         """Queue a fact; disk and people come when the callback that found it has ended."""
@@ -394,7 +383,8 @@ class LineAlarms:
 
     def _not_saved(self, why: str) -> None:
         text = Text("alarm.unwritten", file=self.file.path.name, why=str(why))
-        self._take(self._fact(AlarmEvent.ACTIVATE, RECORD, text, Severity.FAULT, HOUSE))
+        fact = self._fact(AlarmEvent.ACTIVATE, RECORD, text)
+        self._take(replace(fact, severity=Severity.FAULT, source=HOUSE))
 
     def _take(self, fact: Fact) -> None:
         """Have the board take a fact; a refused one, for example a second end, changes nothing."""

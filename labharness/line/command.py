@@ -210,7 +210,7 @@ class Writer:
     async def _read_back(
         self, command: Command, owner: str, spec: Channel, fault: str, unproven: str, many: bool
     ) -> Outcome:
-        trouble = fault or unproven
+        trouble, asked, unit = fault or unproven, command.value, spec.unit
         if spec.readback is None or (trouble and many):  # a read-back shows the last frame only
             if trouble:
                 return Outcome(command, Ending.FAILED if fault else Ending.UNKNOWN, None, trouble)
@@ -223,17 +223,13 @@ class Writer:
                 found = await self.read(shown_by)
             except NoReply as why:
                 return Outcome(command, Ending.UNKNOWN, None, several(trouble, str(why)))
-            lost = found == 0 and command.value != 0  # within a step, but 0 may well mean off
-            if abs(found - command.value) <= spec.resolution and not lost:
+            lost = found == 0 and asked != 0  # within a step, but 0 may well mean off
+            if abs(found - asked) <= spec.resolution and not lost:
                 self.gate.conclude(command)
                 return Outcome(command, Ending.CONFIRMED, found, trouble)
             if self.now_s() >= until_s or fault:
                 what = Text(
-                    "command.mismatch",
-                    channel=shown_by,
-                    found=found,
-                    unit=spec.unit,
-                    asked=command.value,
+                    "command.mismatch", channel=shown_by, found=found, unit=unit, asked=asked
                 )
                 ending = Ending.FAILED if fault else Ending.MISMATCH
                 return Outcome(command, ending, found, several(trouble, what))

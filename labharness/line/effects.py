@@ -52,9 +52,8 @@ class Idle:
             for name, _, acts, otherwise in _needed(instrument, channel)
             if await self._hinders(name, acts)
         ]
-        return (
-            Text("command.no_effect", found=found, nothing=driven[0].adds.nothing) if found else ""
-        )
+        nothing = driven[0].adds.nothing
+        return Text("command.no_effect", found=found, nothing=nothing) if found else ""
 
     async def _hinders(self, channel: str, acts: Callable[[float], bool]) -> bool:
         if acts(self.latest(channel)):
@@ -262,11 +261,9 @@ def _off_after(steps: Sequence[Step], instruments: Mapping[str, Instrument]) -> 
         for off in owner.driver.off or ():
             own = [(f"{owner.name}.{channel}", value) for channel, value in off.steps]
             all_off = all(last.get(channel) == value for channel, value in own)
-            said = (
-                [Text("step.to", channel=channel, value=value) for channel, value in own]
-                if all_off
-                else []
-            )
+            said = [
+                Text("step.to", channel=channel, value=value) for channel, value in own if all_off
+            ]
             if said or relays or not off.inert:  # whatever its steps: none may end with it on
                 yield _Source(owner, off, (*said, *relays), bool(relays))
 

@@ -143,9 +143,7 @@ class PortLease:
                 ended.set_result((reply, error))
 
         try:
-            permit = None
-            if command:
-                permit = self.guard.permit(self.port, request)
+            permit = self.guard.permit(self.port, request) if command else None
             LOG.debug("%s > %r%s", self.port, request.frame, " by permit" if permit else "")
             self.guard.exchange(self.port, request, permit, done)
         except NotPermitted as why:

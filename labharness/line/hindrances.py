@@ -64,16 +64,11 @@ class Room:
             return Text("room.unknown")
         if not self.channel or not all(memory.holds(each, now) for each in self.during):
             return ""
-        track = memory.tracks[self.channel]
-        if not track.fresh(now) or abs(track.value - self.ambient) <= self.differ_max:
+        track, stated, most = memory.tracks[self.channel], self.ambient, self.differ_max
+        found = track.value
+        if not track.fresh(now) or abs(found - stated) <= most:
             return ""
-        return Text(
-            "room.differs",
-            stated=self.ambient,
-            channel=self.channel,
-            found=track.value,
-            most=self.differ_max,
-        )
+        return Text("room.differs", stated=stated, channel=self.channel, found=found, most=most)
 
 
 def begins(

@@ -11,10 +11,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from labharness.core.clock import Clock
-from labharness.core.vocabulary import Cause, Command, Outcome
+from labharness.core.vocabulary import Cause
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.texts import Text, several
-from labharness.instruments.driver import Identity
 from labharness.instruments.link import Link
 from labharness.journal import Journal
 from labharness.line.command import Programs, Writer
@@ -58,6 +57,11 @@ class Line:
         attended: Whether a person is there.
         room: The room, against which the envelope's pressures were made absolute.
         cold: Each temperature that it is cold by, and below which value, in its own unit.
+
+    Attributes:
+        perform: Carries out one command; waits and raises as ``Reconnecting.perform`` does.
+        read, read_all: Measure channels now, as those of ``Reader`` do.
+        identify, prove, meet, query: Ask an instrument, as those of ``Reader`` do.
     """
 
     def __init__(
@@ -136,6 +140,9 @@ class Line:
         )
         self.programs = Programs(writer=writer, perform=self._reconnecting.perform)
         self.identities, self.meet, self.prove = reader.identities, reader.meet, reader.prove
+        self.identify, self.query = reader.identify, reader.query
+        self.read, self.read_all = reader.read, reader.read_all
+        self.perform = self._reconnecting.perform
         guard.on_link_lost = self._reconnecting.lost
 
     # ---- opening and closing
@@ -294,26 +301,6 @@ class Line:
             await self.events.on_close()
 
     # ---- what the plan uses
-
-    async def perform(self, command: Command) -> Outcome:
-        """Carry out one command; waits and raises as ``Reconnecting.perform`` does."""
-        return await self._reconnecting.perform(command)
-
-    async def read(self, channel: str, *, patient: bool = False) -> float:
-        """Measure one channel; waits and raises as ``Reader.read`` does."""
-        return await self._reader.read(channel, patient=patient)
-
-    async def read_all(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
-        """Measure channels now, each for so long at most; return those that answered."""
-        return await self._reader.read_all(channels, within_s)
-
-    async def identify(self, name: str) -> Identity:
-        """Ask one instrument for its identity; raises as ``Reader.identify`` does."""
-        return await self._reader.identify(name)
-
-    async def query(self, instrument: str, name: str) -> object:
-        """Ask for something other than a number; raises as ``Reader.query`` does."""
-        return await self._reader.query(instrument, name)
 
     def latest(self, channel: str) -> float:
         """Return the last reading of a channel; NaN if it is stale, spoilt, or was never read."""

@@ -80,12 +80,10 @@ class Poller:
 
     def stop(self) -> None:
         """End; exchanges under way finish by themselves."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._heartbeat_timer is not None:
-            self._heartbeat_timer.cancel()
-            self._heartbeat_timer = None
+        for timer in (self._timer, self._heartbeat_timer):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._heartbeat_timer = None
         self.wake()
 
     def wake(self) -> None:
@@ -182,18 +180,16 @@ class _Chain:
         self._at, self._step = self._at + 1, 0
         if self._told:
             LOG.debug("%s < %r %s", self.port, reply, error)
-        if reply is not None:
-            try:
+        try:
+            if reply is not None:
                 self.take(scan, self._decode(scan, reply))
-            except (BadReply, DeviceFault) as why:  # the reading grows stale, and staleness trips
-                if isinstance(why, BadReply):
-                    self.guard.doubt(self.port)
-                LOG.debug("%s: %s counts as silence: %s", self.port, scan.scan.name, why)
-                if isinstance(why, DeviceFault):
-                    self.fault(scan, str(why))
-            finally:  # any other error fails the run, and the port is still free for making safe
-                self._next()
-        else:
+        except (BadReply, DeviceFault) as why:  # the reading grows stale, and staleness trips
+            if isinstance(why, BadReply):
+                self.guard.doubt(self.port)
+            LOG.debug("%s: %s counts as silence: %s", self.port, scan.scan.name, why)
+            if isinstance(why, DeviceFault):
+                self.fault(scan, str(why))
+        finally:  # any other error fails the run, and the port is still free for making safe
             self._next()
 
     def _decode(self, scan: BoundScan, reply: bytes) -> tuple[float, ...]:

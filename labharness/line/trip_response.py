@@ -123,11 +123,6 @@ class TripResponse:
         self.guard.on_safe_frame = self._frame_sent
         self.guard.on_trip = self.events.on_trip = self.trip
 
-    @property
-    def in_force(self) -> Trip | None:
-        """The trip that stands, if one does."""
-        return self.memory.trip
-
     def trip(self, trip: Trip, *, disarmed: bool = False) -> None:
         """Run a procedure now, and then report it: for the line, the guard, a stop or a person.
 
@@ -241,7 +236,7 @@ class TripResponse:
         """
         passed: list[str] = []
         for stage, cause in ESCALATION[list(DownStage).index(begin) :]:
-            if self.in_force is not None:  # no stage may undo its procedure
+            if self.memory.trip is not None:  # no stage may undo its procedure
                 break
             if cause is None:
                 try:
@@ -257,7 +252,7 @@ class TripResponse:
                 self.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s, why))
                 break
             missing = "; ".join((await self.make_safe(procedure)).unverified())
-            if self.in_force is not None:
+            if self.memory.trip is not None:
                 passed.append(Text("down.tripped", stage=stage))
             elif not missing:
                 return Reached(stage, tuple(passed))
@@ -269,9 +264,7 @@ class TripResponse:
     def close(self) -> None:
         """Try no more: the links are closed next."""
         self._closed = True
-        for each in (self._dark, self._cooling):
-            if each is not None:
-                each.cancel()
+        self.let_go()
         if self._again is not None:
             self._again.cancel()
 
@@ -510,8 +503,7 @@ class Hold:
 
     def said(self) -> str:
         """Return the text that the line is held, and when the hold ends by itself."""
-        minutes = HOLD_S_MAX / 60
-        return Text("hold.held", minutes=minutes)
+        return Text("hold.held", minutes=HOLD_S_MAX / 60)
 
     def total_s(self) -> float:
         """Return the lab time for which the line has been held so far."""

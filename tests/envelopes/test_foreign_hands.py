@@ -105,8 +105,8 @@ def test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_t
         assert truth(lab)["furnace_heating"]
         writes(lab, FURNACE, address, word)
         assert words in await trip_within(lab, NOTICED_S)
-        assert lab.line.trip_response.in_force is not None
-        assert lab.line.trip_response.in_force.procedure == "immediate_shutdown"
+        assert lab.line.trip_response.memory.trip is not None
+        assert lab.line.trip_response.memory.trip.procedure == "immediate_shutdown"
         await lab.line.trip_response.verified()
         assert not truth(lab)["furnace_heating"]
 
@@ -139,8 +139,8 @@ def test_a_foreign_master_in_flowing_hydrogen_trips_within_two_polls(
         assert truth(lab)["hydrogen_sccm"] > 1
         writes(lab, where, address, word, function)
         assert "somebody else has set it" in await trip_within(lab, NOTICED_S)
-        assert lab.line.trip_response.in_force is not None
-        assert lab.line.trip_response.in_force.procedure == procedure
+        assert lab.line.trip_response.memory.trip is not None
+        assert lab.line.trip_response.memory.trip.procedure == procedure
         await lab.line.trip_response.verified()
         await asyncio.sleep(3.0)
         assert truth(lab)["hydrogen_sccm"] < 0.1

@@ -131,7 +131,7 @@ def test_a_line_that_reaches_no_stage_trips_with_what_each_left_open() -> None:
     open_step = "box.contactor = 0: mismatch (reads 1)"
     passed = (f"stop: {open_step}", f"abort: {open_step}")
     assert down(safe, DownStage.STOP) == Reached(DownStage.TRIP, passed)
-    trip = safe.trip_response.in_force
+    trip = safe.trip_response.memory.trip
     assert trip is not None
     assert (trip.cause, trip.channel, trip.value) == (Cause.STOP_REQUEST, "line", None)
     assert trip.detail == f"not verified by {'; '.join(passed)}"

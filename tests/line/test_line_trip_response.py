@@ -38,7 +38,7 @@ def test_a_trip_sends_first_then_counts_is_recorded_and_told() -> None:
         }
     ]
     assert safe.trip_response.trips == [stop]
-    assert safe.trip_response.in_force == stop
+    assert safe.trip_response.memory.trip == stop
     assert safe.woken == [0.0], "whoever waits for the line looks at it"
 
 
@@ -73,7 +73,7 @@ def test_a_trip_runs_what_makes_safe_in_the_state_the_line_is_in() -> None:
     see(safe.memory, 0.0, furnace__temperature=600.0)
     safe.after(0.0, cause())
     assert safe.fake.asked == [("trip", "relieve")]
-    assert safe.trip_response.in_force == cause(name="relieve")
+    assert safe.trip_response.memory.trip == cause(name="relieve")
     safe = Safe(Bound("furnace.temperature", low=500.0))
     see(safe.memory, 0.0, furnace__temperature=600.0)
     safe.play(safe.trip_response.make_safe("shutdown"))

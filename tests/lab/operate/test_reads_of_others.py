@@ -12,7 +12,6 @@ from labharness.core.clock import PacedLoop
 from labharness.core.clock import run as run_on
 from labharness.lab import Lab
 from labharness.lab.wiring.control import CLIENTS_MAX, ControlSocket
-from labharness.line import Line
 from labharness.safety.guard import PortBusy
 from labharness.work.desk.by_hand import READS_MAX, ByHand, Nobody
 from platforms import unix
@@ -88,12 +87,12 @@ def test_no_more_reads_wait_at_once_than_are_counted(play: Play) -> None:
 def test_a_port_that_too_many_want_is_told_of_plainly(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def busy(line: Line, channel: str, *, patient: bool = False) -> float:
+    async def busy(channel: str, *, patient: bool = False) -> float:
         raise PortBusy("256 users wait for port heat already")
 
     async def work(lab: Lab) -> None:
         hands = ByHand(lab.line, Nobody())
-        monkeypatch.setattr(Line, "read", busy)
+        monkeypatch.setattr(lab.line, "read", busy)
         said = await hands.answer(READ)
         assert said == {"ok": False, "error": "256 users wait for port heat already"}
 
