@@ -241,7 +241,6 @@ class Referee:
         self.scene = Scene(watched=watched)
         self.violation: RefereeViolation | None = None
         self.demands: dict[str, float] = {}
-        self.energised = False
         self._sim_lab = sim_lab
         self._table = table
         self._latching = [row.sets for row in table.fault if row.latches and row.sets]
@@ -286,7 +285,6 @@ class Referee:
         """Note that a harness begins."""
         self.scene.harness = "alive"
         self.scene.stopped = self.scene.used = self.scene.guarded = False
-        self.energised = False
         self._must_trip_since_s = math.inf
         self.masking.growth_begins()
 
@@ -311,7 +309,7 @@ class Referee:
             self.masking.sees(word)
             self._begin_clocks(word)
         on = bool(values["in_use"])
-        self.energised = scene.used = self.energised or on
+        scene.used = scene.used or on
         self._expect_latch(now_s)
         state = [truth[name] for name in self._table.digest]
         self._digest.update(struct.pack(f"<{1 + len(state)}d?", now_s, *state, on))
@@ -340,7 +338,7 @@ class Referee:
         scene, plant = self.scene, self._sim_lab.plant
         latching = any(getattr(plant.faults, field) for field in self._latching)
         must = latching or scene.silent or scene.watched_port_cut
-        if not (self.energised and scene.harness == "alive" and must):
+        if not (scene.used and scene.harness == "alive" and must):
             self._must_trip_since_s = math.inf
         elif now_s - min(self._must_trip_since_s, now_s) >= TRIP_S:
             scene.latched = True

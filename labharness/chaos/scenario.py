@@ -5,10 +5,13 @@ import math
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Annotated, ClassVar
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from labharness.chaos.table import KINDS, WRITES, FaultRow, FaultTable, Place, matches, unknown
 from labharness.core.clock import Chance
+from labharness.core.files.tables import all_errors
 from labharness.lab.config.lab_facts import repository_key
 from labharness.lab.config.lab_file import read_text
 from labharness.lab.config.lab_plan import LabPlan
@@ -63,6 +66,9 @@ SELDOM_S_MAX = 100.0  # of its stage: the tube is being filled, the heaters ramp
 BESIDE_IT = 1  # other faults that stay; more would end a run before it does harm
 
 
+STATED = {"strict": True, "extra": "forbid", "allow_inf_nan": False}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """One fault of a scenario.
@@ -77,13 +83,15 @@ class Fault:
         growth: Number of the scenario's growth, from 0.
     """
 
+    __pydantic_config__: ClassVar = STATED
+
     kind: str
     stage: str
-    after_s: float
-    lasts_s: float = FOR_GOOD_S
+    after_s: Annotated[float, Field(ge=0)]
+    lasts_s: Annotated[float, Field(ge=0)] = FOR_GOOD_S
     target: str = ""
     amount: float = 0.0
-    growth: int = 0
+    growth: Annotated[int, Field(ge=0)] = 0
 
     def __str__(self) -> str:
         where = f" {self.target}" if self.target else ""
@@ -106,6 +114,8 @@ class Scenario:
         looks: The sample is examined to the end. Otherwise a stop request ends the run soon after
             the laser is on, because spectra take more time than they add danger.
     """
+
+    __pydantic_config__: ClassVar = STATED
 
     name: str
     seed: int
@@ -185,39 +195,23 @@ def read_scenario(text: str, table: FaultTable, ports: Collection[str] = ()) -> 
         ValueError: It is not a scenario; the message says why.
     """
     try:
-        body = json.loads(text)
-        faults = tuple(Fault(**each) for each in body.pop("faults"))
-        scenario = Scenario(**body, faults=faults)
+        scenario = TypeAdapter(Scenario).validate_json(text)
         _check(scenario, table, ports)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as why:
+    except ValidationError as why:
+        raise ValueError(f"no scenario: {all_errors(why, {}, Scenario)}") from None
+    except ValueError as why:
         raise ValueError(f"no scenario: {why}") from None
     return scenario
 
 
-FORMS: tuple[tuple[str, type, str], ...] = (
-    ("name", str, "a text"),
-    ("second_growth", bool, "true or false"),
-    ("looks", bool, "true or false"),
-    ("seed", int, "a whole number"),
-)
-
-
 def _check(scenario: Scenario, table: FaultTable, ports: Collection[str]) -> None:
-    """Refuse wrong values of a hand-edited file."""
-    for name, kind, words in FORMS:
-        if not isinstance(getattr(scenario, name), kind):
-            raise ValueError(f"{name} is {getattr(scenario, name)!r}; it is {words}")
-    for name, value in scenario.recipe.items():
-        _check_number(f"recipe.{name}", value)
+    """Refuse what a hand-edited file has and the line has not."""
     stages = [each.name for each in table.stage]
     for fault in scenario.faults:
         for name, known in (("kind", list(table.rows)), ("stage", stages)):
             value = getattr(fault, name)
             if value not in known:
                 raise ValueError(unknown(name, value, known))
-        for name in ("after_s", "lasts_s", "growth"):
-            _check_number(name, getattr(fault, name), low=0.0)
-        _check_number("amount", fault.amount)
         _check_target(fault, table, ports)
 
 
@@ -238,15 +232,9 @@ def _check_target(fault: Fault, table: FaultTable, ports: Collection[str]) -> No
         raise ValueError(f"{fault.kind}: amount is {fault.amount!r}; it is {allowed}")
 
 
-def _check_number(name: str, value: object, low: float = -math.inf) -> None:
-    if not isinstance(value, int | float) or not math.isfinite(value) or value < low:
-        raise ValueError(f"{name} is {value!r}; it is a number" + (" from 0" if low == 0 else ""))
-
-
 def write_scenario(scenario: Scenario) -> str:
     """Return a scenario as JSON."""
-    body: dict[str, Any] = asdict(scenario)
-    return json.dumps(body, indent=1) + "\n"
+    return json.dumps(asdict(scenario), indent=1) + "\n"
 
 
 def _fault(chance: random.Random, table: FaultTable, row: FaultRow, growth: int) -> Fault:

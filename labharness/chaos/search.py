@@ -1,10 +1,9 @@
 """Play many scenarios in worker processes, count hours, and reduce a violation to its faults."""
 
 import json
-import math
 import os
 import signal
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -13,12 +12,16 @@ from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import Any
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from labharness.chaos.scenario import Fault, Scenario, draw, write_scenario
 from labharness.chaos.table import faults_of
 from labharness.chaos.world import Verdict, play
+from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_named
+from labharness.core.files.tables import all_errors
 from labharness.lab.config.lab_plan import read_lab
 
 PLAYS_MAX = 100  # six faults take at most a few dozen
@@ -82,6 +85,16 @@ class Search:
     rate: float = 1.0
 
 
+Count = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
+
+
+def _whole(violation: dict[str, Any]) -> dict[str, Any]:
+    if not {"name", "violation", "scenario", "timeline"} <= set(violation):
+        raise ValueError("a violation has a name, a violation, a scenario and a timeline")
+    return violation
+
+
 @dataclass(slots=True)
 class Tally:
     """The results of a search so far.
@@ -100,15 +113,19 @@ class Tally:
         played_by: The versions of labharness that were used, the latest last.
     """
 
-    seed: int
-    rate: float
+    __pydantic_config__: ClassVar = {"strict": True, "extra": "forbid", "allow_inf_nan": False}
+
+    seed: Count
+    rate: Amount
     lab_digest: str
-    lab_s: float = 0.0
-    done: set[int] = field(default_factory=set)
-    drawn: int = 0
-    injected: int = 0
-    demands: dict[str, float] = field(default_factory=dict)
-    violations: list[dict[str, Any]] = field(default_factory=list)
+    lab_s: Amount = 0.0
+    done: set[Count] = field(default_factory=set)
+    drawn: Count = 0
+    injected: Count = 0
+    demands: dict[str, Amount] = field(default_factory=dict)
+    violations: list[Annotated[dict[str, Any], AfterValidator(_whole)]] = field(
+        default_factory=list
+    )
     played_by: list[str] = field(default_factory=list)
 
     def take(self, number: int, said: dict[str, Any]) -> None:
@@ -129,9 +146,7 @@ class Tally:
             OSError: It cannot be written.
         """
         body = {**asdict(self), "done": sorted(self.done)}
-        fresh = path.with_name(f"{path.name}.part")
-        fresh.write_text(json.dumps(body, indent=1) + "\n", "utf-8")
-        fresh.replace(path)
+        write_durably(path, json.dumps(body, indent=1) + "\n", synced=False)
 
     @classmethod
     def read(cls, path: Path) -> "Tally":
@@ -141,61 +156,17 @@ class Tally:
             ValueError: The file does not hold results of a search.
             OSError: It cannot be read.
         """
+        with open_named(path) as file:
+            data = file.read()
         try:
-            with open_named(path) as file:
-                body = json.loads(file.read())
-            _check(body)
-            return cls(**{**body, "done": set(body["done"])})
-        except (TypeError, KeyError, ValueError, RecursionError) as why:
-            raise ValueError(f"{path} is not a state of a search: {why}") from None
-
-
-def _check(body: dict[str, Any]) -> None:
-    """Refuse wrong values of a hand-edited file."""
-    for each in fields(Tally):
-        if each.name not in body:
-            raise ValueError(f"it has no {each.name}")
-        value, (words, sound) = body[each.name], SOUND[each.name]
-        if not sound(value):
-            raise ValueError(f"{each.name} is {str(value)[:40]!r}; it is {words}")
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _is_amount(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value) and value >= 0
-
-
-def _is_violation(value: object) -> bool:
-    return isinstance(value, dict) and {"name", "violation", "scenario", "timeline"} <= set(value)
-
-
-SOUND: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "seed": ("a count", _is_count),
-    "rate": ("a number from 0", _is_amount),
-    "lab_digest": ("a text", lambda value: isinstance(value, str)),
-    "lab_s": ("a number from 0", _is_amount),
-    "done": ("a list of counts", lambda value: _each(value, _is_count)),
-    "drawn": ("a count", _is_count),
-    "injected": ("a count", _is_count),
-    "demands": (
-        "seconds by rule",
-        lambda value: isinstance(value, dict) and all(map(_is_amount, value.values())),
-    ),
-    "violations": ("a list of violations", lambda value: _each(value, _is_violation)),
-    "played_by": (
-        "a list of texts",
-        lambda value: _each(value, lambda each: isinstance(each, str)),
-    ),
-}
-
-
-def _each(values: object, sound: Callable[[Any], bool]) -> bool:
-    return isinstance(values, list) and all(map(sound, values))
+            kept = TypeAdapter(cls).validate_json(data)
+        except ValidationError as why:
+            said = all_errors(why, {}, cls)
+            raise ValueError(f"{path} is not a state of a search: {said}") from None
+        missing = {each.name for each in fields(cls)} - set(json.loads(data))
+        if missing:
+            raise ValueError(f"{path} is not a state of a search: it has no {min(missing)}")
+        return kept
 
 
 def search(

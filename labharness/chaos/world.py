@@ -15,6 +15,7 @@ import copy
 import errno
 import random
 from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -114,7 +115,7 @@ class GuardLeft:
         guard.close()
 
 
-Undo = Callable[[], None]
+Undo = Callable[[], object]
 
 
 def inject(
@@ -144,7 +145,7 @@ def inject(
 
         def honest() -> None:
             if plant.faults.sensors.get(target) is lie:  # another lie may have replaced it
-                _forget(plant.faults.sensors, target)
+                del plant.faults.sensors[target]
 
         return honest
     row = table.rows.get(kind)
@@ -162,18 +163,13 @@ def inject(
     if kind == "contact_stuck":
         number = table.contacts.index(target)
         plant.parts["relays"].stick(number)
-        return lambda: _forget(plant.faults.stuck, number)
+        return lambda: plant.faults.stuck.pop(number, None)
     if kind == "flow_drift":
         return _set(plant.parts[target], "drift", fault.amount, 1.0)
     if kind == "power_dip":
         plant.lose_power()
         undone = [_set(bus.faults, "cut", True, False) for bus in sim_lab.buses.values()]
-
-        def power_back() -> None:
-            for each in undone:
-                each()
-
-        return power_back
+        return lambda: [each() for each in undone]
     if lab is None:
         return lambda: None
     if kind == "clock_jump":
@@ -186,10 +182,6 @@ def inject(
 def _set(owner: object, name: str, value: object, healthy: object) -> Undo:
     setattr(owner, name, value)
     return lambda: setattr(owner, name, healthy)
-
-
-def _forget(table: dict[Any, Any], key: object) -> None:
-    table.pop(key, None)
 
 
 def _fill_disk(lab: Lab) -> Undo:
@@ -252,11 +244,8 @@ def play(plan: LabPlan, scenario: Scenario, folder: Path) -> Verdict:
         scenario: The scenario.
         folder: An empty folder, for journals and the latch.
     """
-    world = _World(plan, scenario, folder)
-    try:
+    with closing(_World(plan, scenario, folder)) as world:
         world.play()
-    finally:
-        world.close()
     return world.verdict()
 
 
