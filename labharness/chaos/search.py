@@ -19,7 +19,6 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from labharness.chaos.scenario import Fault, Scenario, draw, write_scenario
 from labharness.chaos.table import faults_of
 from labharness.chaos.world import Verdict, play
-from labharness.core.files.durable import write_durably
 from labharness.core.files.named import open_named
 from labharness.core.files.tables import all_errors
 from labharness.lab.config.lab_plan import read_lab
@@ -146,7 +145,9 @@ class Tally:
             OSError: It cannot be written.
         """
         body = {**asdict(self), "done": sorted(self.done)}
-        write_durably(path, json.dumps(body, indent=1) + "\n", synced=False)
+        fresh = path.with_name(f"{path.name}.part")
+        fresh.write_text(json.dumps(body, indent=1) + "\n", "utf-8")
+        fresh.replace(path)
 
     @classmethod
     def read(cls, path: Path) -> "Tally":
