@@ -68,9 +68,9 @@ AT_THE_BROKER = (
     ),
     PlantedBug(
         "span that waits for its collector",
-        "labharness.faces.service.traces:Traces.put",
-        "self._queue.put_nowait((context, span))",
-        "self._queue.put((context, span), timeout=0.01)",
+        "labharness.faces.service.traces:Traces.on_end",
+        "self._queue.put_nowait(span)",
+        "self._queue.put(span, timeout=0.01)",
         "tests/faces/service/test_traces.py::"
         "test_a_collector_that_hangs_holds_up_nothing_and_what_does_not_fit_is_counted",
         promise=72,
@@ -78,8 +78,8 @@ AT_THE_BROKER = (
     ),
     PlantedBug(
         "word of a caller in a span",
-        "labharness.faces.service.traces:_word",
-        "_WORD.fullmatch((text := str(value)))",
+        "labharness.faces.service.session_times:code_in",
+        "CODE.fullmatch((text := str(value)))",
         "(text := str(value))",
         SPANS,
         promise=72,
@@ -87,8 +87,8 @@ AT_THE_BROKER = (
     ),
     PlantedBug(
         "capability of a task that was never accepted in a span",
-        "labharness.faces.service.traces:spans_of",
-        "_word(task.task_family) if seen.risk_level else ''",
+        "labharness.faces.service.traces:trace_session",
+        "code_in(task.task_family) if seen.risk_level else ''",
         "task.task_family",
         SPANS,
         promise=72,

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +18,6 @@ from labharness.faces.service.amqp import AmqpFace
 from labharness.faces.service.card import agent_card
 from labharness.faces.service.counts import Counts
 from labharness.faces.service.stdio import serve_stdio
-from labharness.faces.service.traces import Take, TracedHouse, Traces, collector_at
 from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lease import Leased
@@ -47,7 +45,9 @@ def serve(chosen: argparse.Namespace) -> None:
     if chosen.traces is not None:
         if parts_of(chosen.traces).scheme not in ("http", "https"):
             raise BadUse("pair", what="--traces", why=Text("traces.url", url=chosen.traces))
-        collector = collector_at(chosen.traces, plan.file.lab.id)
+        from labharness.faces.service.traces import collector_at, traced
+
+        collector = collector_at(chosen.traces)
     with looking(plan.state_dir), contextlib.ExitStack() as stack:
         plan.must_hold()
         listening = _listening("--http", chosen.http, stack)
@@ -66,7 +66,8 @@ def serve(chosen: argparse.Namespace) -> None:
                 face = partial(serve_websockets, sockets, complain)
             async with contextlib.AsyncExitStack() as stack:
                 if collector is not None:
-                    house = await stack.enter_async_context(_traced(house, collector, counts))
+                    traces = traced(house, collector, counts, complain)
+                    house = await stack.enter_async_context(traces)
                 if listening is not None and broker is not None:
                     pages = _pages(plan, broker, house, counts, listening)
                     await stack.enter_async_context(pages)
@@ -87,20 +88,6 @@ def serve(chosen: argparse.Namespace) -> None:
                     complain(Text("hcp.stands_by", why=str(why)))
                 stands_by = True
                 pause(STAND_BY_S)
-
-
-@contextlib.asynccontextmanager
-async def _traced(
-    house: HouseAccess, collector: Take, counts: Counts
-) -> AsyncIterator[HouseAccess]:
-    """Have the tasks of a house traced."""
-    traces = Traces(collector, counts, complain)
-    following = asyncio.ensure_future(traces.follow(house))
-    try:
-        yield TracedHouse.of(house, traces)
-    finally:
-        following.cancel()
-        await asyncio.to_thread(traces.end, house)
 
 
 def _alone(chosen: argparse.Namespace) -> bool:

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
+from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.trace import StatusCode, Tracer
 
 from collector import Collector, collecting
 from commands import ROOT, Said, say
@@ -19,13 +22,15 @@ from labharness.faces.service.pages import exposed
 from labharness.faces.service.traces import (
     BATCH_SPANS,
     FLUSH_S_MAX,
+    HEADERS,
+    KEYS,
     SPANS_MAX,
-    Span,
+    TRACEPARENT,
     Traces,
     collector_at,
-    context_of,
-    spans_of,
-    traceparent_of,
+    noted_of,
+    trace_session,
+    tracer_of,
 )
 from labharness.journal.chain import Record
 from labharness.work.task.record import Attempt, Task
@@ -50,27 +55,29 @@ HEX = "0123456789abcdef"
 )
 def test_a_callers_trace_is_taken_as_it_states_it(trace: str, span: str, flags: int) -> None:
     stated = f"00-{trace}-{span}-{flags:02x}"
-    found = traceparent_of(stated)
+    found = noted_of(stated)
     if not (int(trace, 16) and int(span, 16)):
-        assert found == ""
+        assert not found
         return
-    assert found == stated
-    context = context_of("s", found)
-    assert (context.trace_id, context.parent_id) == (int(trace, 16), int(span, 16))
-    assert context.sampled is bool(flags & 1)
+    assert found == {TRACEPARENT: stated}
+    kept = Kept()
+    some(tracer_of("lab", kept), 1, stated)
+    assert [(each.context.trace_id, each.parent.span_id) for each in kept.spans] == (
+        [(int(trace, 16), int(span, 16))] if flags & 1 else []
+    )
 
 
 @given(st.none() | st.integers() | st.text(max_size=60) | st.binary(max_size=60))
 def test_what_is_no_trace_is_passed_over(stated: object) -> None:
-    assert traceparent_of(stated) == ""
-    assert context_of("s", "").parent_id == 0
+    assert not noted_of(stated)
 
 
 @pytest.mark.parametrize("wrong", [TRACE.upper(), f"{TRACE}-x", f"ff{TRACE[2:]}", f"{TRACE}0"])
 def test_a_trace_that_the_specification_forbids_is_passed_over(wrong: str) -> None:
-    assert traceparent_of(TRACE) == TRACE
-    assert traceparent_of(wrong) == ""
-    assert traceparent_of(f"cc{TRACE[2:]}-more") == TRACE, "a higher version may have more"
+    assert noted_of(TRACE) == {TRACEPARENT: TRACE}
+    assert not noted_of(wrong)
+    higher = noted_of(f"cc{TRACE[2:]}-more")
+    assert higher == {TRACEPARENT: TRACE}, "a higher version may have more"
 
 
 WORDS = st.text(max_size=8).map(lambda text: f"{CANARY} {text}")
@@ -95,6 +102,22 @@ TIMES = st.lists(st.floats(0.0, 50.0), min_size=12, max_size=12)
 
 
 BEGAN_S = 1_793_534_400.0  # 2026-11-01T12:00:00Z
+
+
+class Kept(SpanProcessor):
+    """Keeps the spans that have ended."""
+
+    def __init__(self) -> None:
+        self.spans: list[Any] = []
+
+    def on_end(self, span: ReadableSpan) -> None:
+        self.spans.append(span)
+
+
+def spans_of(task: Task, run: Attempt, records: list[Record]) -> list[Any]:
+    kept = Kept()
+    trace_session(tracer_of("lab", kept), task, "s", run, records)
+    return kept.spans
 
 
 def task_of(run: Attempt, created_at_s: float, **told: Any) -> Task:
@@ -131,9 +154,9 @@ def test_spans_of_a_run_at_another_speed_are_by_the_calendar() -> None:
         for seq, (kind, body, second) in enumerate(told)
     ]
     run = Attempt("s", 1, "completed", "line", BEGAN_S, ended_at_s=BEGAN_S + 3.0)
-    spans = spans_of(task_of(run, BEGAN_S), "s", run, records, context_of("s", ""))
-    assert max(each.end_s for each in spans) == BEGAN_S + 3.0
-    assert min(each.begin_s for each in spans) == BEGAN_S
+    spans = spans_of(task_of(run, BEGAN_S), run, records)
+    assert max(each.end_time for each in spans) == (BEGAN_S + 3.0) * 1e9
+    assert min(each.start_time for each in spans) == BEGAN_S * 1e9
 
 
 @pytest.mark.promise(72)
@@ -154,29 +177,40 @@ def test_spans_lie_within_their_parents_and_hold_no_word_of_a_caller(
         records.append(Record(seq=seq, at_s=at_s, kind=kind, body=body, hash=""))
     run = Attempt("s", 1, "completed", "line", BEGAN_S, ended_at_s=BEGAN_S + 1.0)
     words = dict.fromkeys(("objective", "requested_by", "title", "task_family"), CANARY + " x")
-    task = task_of(run, BEGAN_S - 1.0, **words, constraints={"data_classification": CANARY})
-    context = context_of("s", TRACE)
-    found = spans_of(task, "s", run, records, context)
-    root, *children = found
-    assert (root.name, root.parent_id) == ("task", context.parent_id)
-    known = {each.span_id: each for each in found}
+    task = task_of(
+        run,
+        BEGAN_S - 1.0,
+        **words,
+        constraints={"data_classification": CANARY},
+        profile=noted_of(TRACE),
+    )
+    found = spans_of(task, run, records)
+    *children, root = found
+    assert (root.name, root.parent.span_id) == ("task", int(TRACE[36:52], 16))
+    known = {each.context.span_id: each for each in found}
     assert len(known) == len(found)
     for each in children:
-        above = known[each.parent_id]
-        assert above.begin_s - 1e-6 <= each.begin_s <= each.end_s <= above.end_s + 1e-6
-    assert CANARY not in repr(found)
-    assert found == spans_of(task, "s", run, records, context), "sent again it is the same"
-    assert root.begin_s == task.created_at_s
+        above = known[each.parent.span_id]
+        assert above.start_time - 1_000 <= each.start_time <= each.end_time
+        assert each.end_time <= above.end_time + 1_000
+    told = [each.to_json() for each in found]
+    assert CANARY not in repr(told)
+    again = [each.to_json() for each in spans_of(task, run, records)]
+    assert told == again, "sent again it is the same"
+    assert root.start_time == task.created_at_s * 1e9
 
 
 # ---- on their way
 
 
-CONTEXT = context_of("s", "")
-
-
-def some(count: int) -> list[Span]:
-    return [Span(f"n{number}", number + 1, 0, 1.0, 2.0) for number in range(count)]
+def some(tracer: Tracer, count: int, stated: str = "") -> None:
+    KEYS.set(("s", iter(range(count))))
+    above = HEADERS.extract(noted_of(stated))
+    told: dict[str, str | int] = {"hcp.attempt": 1, "hcp.end": "task_failed"}
+    for _ in range(count):
+        span = tracer.start_span("task", above, attributes=told, start_time=1_500_000_000)
+        span.set_status(StatusCode.ERROR)
+        span.end(2_250_000_000)
 
 
 @pytest.mark.promise(72)
@@ -184,17 +218,18 @@ def test_a_collector_that_hangs_holds_up_nothing_and_what_does_not_fit_is_counte
     over, counts = Event(), Counts()
     told: list[str] = []
 
-    def hangs(spans: Sequence[object]) -> bool:
-        return over.wait(60) and False
+    def hangs(spans: Sequence[object]) -> SpanExportResult:
+        over.wait(60)
+        return SpanExportResult.FAILURE
 
-    traces = Traces(hangs, counts, told.append)
+    traces = Traces(hangs, NO_HOUSE, counts, told.append)
     more = 1_000
     begun_s = steady_s()
-    traces.put(CONTEXT, some(SPANS_MAX + BATCH_SPANS + more))
+    some(traces.tracer, SPANS_MAX + BATCH_SPANS + more)
     assert steady_s() - begun_s < PUT_S_MAX
     assert more <= counts.spans["dropped"] <= more + BATCH_SPANS
     begun_s = steady_s()
-    traces.end(NO_HOUSE)
+    traces.end()
     assert steady_s() - begun_s < FLUSH_S_MAX + PUT_S_MAX
     over.set()
     until(lambda: counts.spans["dropped"] == SPANS_MAX + BATCH_SPANS + more)
@@ -203,6 +238,8 @@ def test_a_collector_that_hangs_holds_up_nothing_and_what_does_not_fit_is_counte
 
 
 class NoHouse:
+    lab_id = "lab"
+
     def tasks(self) -> object:
         raise LabError("there is none")
 
@@ -221,29 +258,26 @@ def test_a_collector_gets_each_span_as_it_is_and_what_it_refuses_is_dropped(
 ) -> None:
     counts = Counts()
     told: list[str] = []
-    traces = Traces(collector_at(collector.url, "lab"), counts, told.append)
-    span = Span("task", 7, 9, 1.5, 2.25, {"hcp.attempt": 1, "hcp.end": "task_failed"}, "ERROR")
-    context = context_of("s", TRACE)
-    traces.put(context, [span])
-    traces.put(context_of("s", f"{TRACE[:-2]}00"), [span])  # its caller samples it out
+    traces = Traces(collector_at(collector.url), NO_HOUSE, counts, told.append)
+    some(traces.tracer, 1, TRACE)
+    some(traces.tracer, 1, f"{TRACE[:-2]}00")  # its caller samples it out
     until(lambda: counts.spans["sent"] == 1)
     (seen,) = collector.spans
     assert (seen.name, seen.trace_id.hex()) == ("task", TRACE[3:35])
-    assert (int.from_bytes(seen.span_id), int.from_bytes(seen.parent_span_id)) == (7, 9)
+    assert seen.parent_span_id.hex() == TRACE[36:52]
     assert (seen.start_time_unix_nano, seen.end_time_unix_nano) == (1_500_000_000, 2_250_000_000)
     assert seen.status.code == 2
-    assert {e.key: e.value.string_value or e.value.int_value for e in seen.attributes} == dict(
-        span.attributes
-    )
+    attributes = {e.key: e.value.string_value or e.value.int_value for e in seen.attributes}
+    assert attributes == {"hcp.attempt": 1, "hcp.end": "task_failed"}
     assert collector.paths == ["/v1/traces"]
     about = collector.resources[0]
     assert (about["service.name"], about["labharness.lab"]) == ("labharness", "lab")
     collector.status = 400
-    traces.put(context, [span])
+    some(traces.tracer, 1, TRACE)
     until(lambda: counts.spans["dropped"] == 1)
     collector.status = 200
-    traces.put(context, [span])
-    traces.end(NO_HOUSE)
+    some(traces.tracer, 1, TRACE)
+    traces.end()
     assert counts.spans == {"sent": 2, "dropped": 1}
     assert len(told) == 1
 
