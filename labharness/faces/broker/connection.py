@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote, urlsplit
 
 from labharness.faces.broker.lenient import read_what_can_be_read
+from labharness.instruments.link.pipes import settle
 from labharness.protocols.hcp.codec import HcpMessage, encode
 
 if TYPE_CHECKING:
@@ -127,20 +128,13 @@ def amqp_message(message: HcpMessage, user_id: str | None = None) -> "Message":
     )
 
 
-def when_closed(
-    *watched: "AbstractConnection | AbstractChannel",
-) -> "asyncio.Future[BaseException | None]":
-    """Return a future that has the reason once one of them is closed."""
+def when_closed(*watched: "AbstractConnection | AbstractChannel") -> "asyncio.Future[None]":
+    """Return a future that ends, by the reason where there is one, once one of them is closed."""
     import asyncio
 
-    ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
-
-    def end(_: object, why: BaseException | None) -> None:
-        if not ended.done():
-            ended.set_result(why)
-
+    ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     for each in watched:
-        each.close_callbacks.add(end)
+        each.close_callbacks.add(lambda _, why: settle(ended, why))
     return ended
 
 
@@ -151,6 +145,16 @@ async def hang_up(connection: "AbstractConnection") -> None:
     with suppress(Exception):
         async with asyncio.timeout(HANG_UP_S_MAX):
             await connection.close()
+
+
+async def one_ended(jobs: "Iterable[asyncio.Future[None]]") -> None:
+    """Wait until a job has ended; raises what it has raised."""
+    import asyncio
+
+    await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+    for each in jobs:
+        if each.done():
+            each.result()
 
 
 async def cancelled(jobs: "Iterable[asyncio.Future[None]]") -> None:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from labharness.core.clock import steady_s
 from labharness.core.errors import LabError
@@ -178,22 +178,13 @@ class CallerConnection:
         async with AsyncExitStack() as stack:
             connection = await self._broker.connect()
             stack.push_async_callback(amqp.hang_up, connection)
-            channel, commands = await _either(
-                connection,
-                lambda channel: channel.declare_exchange(wire.COMMANDS, "direct", durable=True),
-                lambda channel: channel.get_exchange(wire.COMMANDS),
-            )
+            channel, commands = await _exchange(connection, wire.COMMANDS)
             ended = amqp.when_closed(connection, channel)
             self._commands, self._known, self.away = commands, True, None
             self.news.tell()
-            hearing = asyncio.ensure_future(self._hear(connection))
-            stack.push_async_callback(cancelled, [hearing])
-            watched: list[asyncio.Future[Any]] = [ended, hearing]
-            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
-            if hearing.done():
-                hearing.result()
-            if ended.done() and (why := ended.result()) is not None:
-                raise why
+            jobs = [asyncio.ensure_future(self._hear(connection)), ended]
+            stack.push_async_callback(cancelled, jobs)
+            await amqp.one_ended(jobs)
 
     async def _queue(
         self, connection: "abc.AbstractConnection"
@@ -208,11 +199,7 @@ class CallerConnection:
             "x-max-length": wire.EVENTS_MAX,
             "x-overflow": "drop-head",
         }
-        await _either(
-            connection,
-            lambda channel: channel.declare_exchange(wire.EVENTS, "topic", durable=True),
-            lambda channel: channel.get_exchange(wire.EVENTS),
-        )
+        await _exchange(connection, wire.EVENTS)
         channel, queue = await _either(
             connection,
             lambda channel: channel.declare_queue(name, durable=True, arguments=bounds),
@@ -295,6 +282,17 @@ class CallerConnection:
 
 STRANGERS_MAX: Final = 1_000
 """Most unknown sessions that are warned of, each once."""
+
+
+async def _exchange(
+    connection: "abc.AbstractConnection", name: str
+) -> "tuple[abc.AbstractChannel, abc.AbstractExchange]":
+    """Return an exchange of HCP, and the channel on which it was asked for."""
+    return await _either(
+        connection,
+        lambda channel: channel.declare_exchange(name, wire.EXCHANGES[name], durable=True),
+        lambda channel: channel.get_exchange(name),
+    )
 
 
 async def _either(

@@ -9,13 +9,12 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.broker import connection as amqp
 from labharness.faces.broker.away import why_away
-from labharness.faces.broker.connection import Broker, cancelled
-from labharness.faces.service.audience import for_caller
+from labharness.faces.broker.connection import Broker
 from labharness.faces.service.counts import Counts
 from labharness.faces.service.inbox import Unanswerable
 from labharness.faces.service.message_service import RETRY_S, MessageService, says_confidential
@@ -63,14 +62,11 @@ class AmqpFace:
                     why = why_away(error, secured=self.broker.secured)
                 finally:
                     self.counts.connected = False
-                await self._count_waiting(house, outbox)
+                due = (len(each.messages) for each in outbox.due(house.tasks()))
+                self.counts.waiting = await asyncio.to_thread(sum, due)
                 wait_s = self._back_off.longer()
                 self.tell(Text("hcp.away", why=why, wait_s=wait_s))
                 await asyncio.sleep(wait_s)
-
-    async def _count_waiting(self, house: HouseAccess, outbox: Outbox) -> None:
-        due = (len(each.messages) for each in outbox.due(house.tasks()))
-        self.counts.waiting = await asyncio.to_thread(sum, due)
 
     async def _connected(self, house: HouseAccess, outbox: Outbox) -> None:
         """Serve until the connection ends."""
@@ -84,15 +80,9 @@ class AmqpFace:
             self.counts.connected = True
             self.tell(Text("hcp.connected", queue=wire.command_queue(house.lab_id)))
             asked = (service.take(), service.send(), service.restore())
-            jobs = [asyncio.ensure_future(each) for each in asked]
-            stack.push_async_callback(cancelled, jobs)
-            watched: list[asyncio.Future[Any]] = [ended, *jobs]
-            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
-            for job in jobs:
-                if job.done():
-                    job.result()
-            if isinstance(why := ended.result(), BaseException):
-                raise why
+            jobs = [*map(asyncio.ensure_future, asked), ended]
+            stack.push_async_callback(amqp.cancelled, jobs)
+            await amqp.one_ended(jobs)
 
 
 class _AmqpService(MessageService):
@@ -210,7 +200,7 @@ class _AmqpService(MessageService):
         """Publish one message; return whether it was confirmed and has reached a queue."""
         from aio_pika.exceptions import DeliveryError
 
-        sent = amqp.amqp_message(for_caller(message))
+        sent = amqp.amqp_message(message)
         topic = wire.topic(batch.caller_id, batch.session_id, message)
         try:
             # `Exchange.publish` waits for the socket before the next message may go; here the
@@ -227,7 +217,6 @@ class _AmqpService(MessageService):
             )
         except DeliveryError:
             return False
-        self._counts.sent[message.type] += 1
         return True
 
 

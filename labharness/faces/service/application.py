@@ -45,9 +45,9 @@ def local_socket(port: int) -> socket.socket:
     return socket.create_server((HOST, port))
 
 
-def refused(status: HTTPStatus, **headers: str) -> Response:
-    """Return a page that says only its status."""
-    return PlainTextResponse(f"{status.phrase}\n", status, headers)
+def refused(status: HTTPStatus, why: str = "", **headers: str) -> Response:
+    """Return a page that says only its status, or why."""
+    return PlainTextResponse(f"{why or status.phrase}\n", status, headers)
 
 
 def application(routes: Sequence[BaseRoute]) -> Starlette:

@@ -12,11 +12,13 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
+from itertools import compress
 from typing import ClassVar, Final
 
 from labharness.core.clock import Chance, steady_s
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.service import inbox
+from labharness.faces.service.audience import for_caller
 from labharness.faces.service.counts import Counts
 from labharness.faces.service.inbox import Refusal, SubmissionAsked, Unanswerable
 from labharness.faces.service.outbox import Batch, Outbox, now_text
@@ -236,8 +238,9 @@ class MessageService(ABC):
         """Publish messages in their order; return how many the broker confirmed without a gap."""
         for at in range(0, len(batch.messages), WINDOW):
             window = batch.messages[at : at + WINDOW]
-            sending = (self.publish(batch, each.message) for each in window)
+            sending = (self.publish(batch, for_caller(each.message)) for each in window)
             confirmed = await asyncio.gather(*sending)
+            self._counts.sent.update(each.message.type for each in compress(window, confirmed))
             if not all(confirmed):
                 return at + confirmed.index(False)
         return len(batch.messages)

@@ -17,14 +17,13 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from labharness.core.clock import Chance
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.service.application import application, serving
-from labharness.faces.service.audience import for_caller
+from labharness.faces.service.application import application, refused, serving
 from labharness.faces.service.inbox import Unanswerable
 from labharness.faces.service.message_service import MessageService
 from labharness.faces.service.outbox import Batch, Outbox, outbox_of
@@ -102,12 +101,12 @@ class _Sockets(MessageService):
         stated = asked.path_params["secret"].encode()
         callers = asked.query_params.getlist("caller")
         if "Origin" in asked.headers or not hmac.compare_digest(stated, self._secret.encode()):
-            return _refused(HTTPStatus.FORBIDDEN, Text("websocket.forbidden"))
+            return refused(HTTPStatus.FORBIDDEN, Text("websocket.forbidden"))
         if len(callers) != 1 or not re.fullmatch(CALLERS, callers[0]):
-            return _refused(HTTPStatus.BAD_REQUEST, Text("websocket.no_caller"))
+            return refused(HTTPStatus.BAD_REQUEST, Text("websocket.no_caller"))
         if len(self._connected) >= CONNECTIONS_MAX and callers[0] not in self._connected:
             most = Text("websocket.full", most=CONNECTIONS_MAX)
-            return _refused(HTTPStatus.SERVICE_UNAVAILABLE, most)
+            return refused(HTTPStatus.SERVICE_UNAVAILABLE, most)
         return None
 
     async def with_caller(self, connection: WebSocket) -> None:
@@ -140,7 +139,7 @@ class _Sockets(MessageService):
         connection, patience = talks
         try:
             async with asyncio.timeout(SEND_S_MAX):
-                await connection.send_text(encode(for_caller(message)).decode())
+                await connection.send_text(encode(message).decode())
         except TimeoutError:
             if self._connected.get(batch.caller_id) is talks:
                 del self._connected[batch.caller_id]
@@ -148,7 +147,6 @@ class _Sockets(MessageService):
             return False
         except (WebSocketDisconnect, RuntimeError):
             return False
-        self._counts.sent[message.type] += 1
         return True
 
     async def dead_letter(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:
@@ -159,7 +157,3 @@ class _Sockets(MessageService):
         with suppress(WebSocketDisconnect, RuntimeError, TimeoutError):
             async with asyncio.timeout(SEND_S_MAX):
                 await SPEAKS.get().send_text(json.dumps(said, ensure_ascii=False))
-
-
-def _refused(status: HTTPStatus, why: str) -> Response:
-    return PlainTextResponse(f"{why}\n", status)

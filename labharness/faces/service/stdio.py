@@ -7,11 +7,10 @@ line: it is who its first message says, and cannot be another one later.
 import asyncio
 import sys
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.broker.connection import cancelled
-from labharness.faces.service.audience import for_caller
+from labharness.faces.broker.connection import cancelled, one_ended
 from labharness.faces.service.inbox import Unanswerable, claimed
 from labharness.faces.service.message_service import MessageService
 from labharness.faces.service.outbox import Batch, Outbox, outbox_of
@@ -37,14 +36,9 @@ async def serve_stdio(tell: Callable[[str], None], house: HouseAccess) -> None:
     """
     with outbox_of(house, VIA) as outbox:
         pipes = _Pipes(house, outbox, tell)
-        sending = asyncio.ensure_future(pipes.send())
-        taking = asyncio.ensure_future(pipes.take())
-        watched: list[asyncio.Future[Any]] = [sending, taking]
+        watched = [asyncio.ensure_future(pipes.send()), asyncio.ensure_future(pipes.take())]
         try:
-            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
-            for each in watched:
-                if each.done():
-                    each.result()
+            await one_ended(watched)
         except BrokenPipeError as why:
             tell(Text("stdio.gone", why=str(why)))
             await pipes.ended()  # a task in this process would end with it
@@ -84,8 +78,7 @@ class _Pipes(MessageService):
         """Write one message, if it is for the caller at the other end."""
         if batch.caller_id != self._caller_id:
             return False
-        await self._out.put(encode(for_caller(message)))
-        self._counts.sent[message.type] += 1
+        await self._out.put(encode(message))
         return True
 
     async def dead_letter(self, data: bytes, message_id: str | None, found: Unanswerable) -> None:

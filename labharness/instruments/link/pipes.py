@@ -105,12 +105,13 @@ class LinesOut:
             except OSError as why:
                 fault = BrokenPipeError(why.strerror)
             try:
-                self._loop.call_soon_threadsafe(_settle, done, fault)
+                self._loop.call_soon_threadsafe(settle, done, fault)
             except RuntimeError:  # the loop has ended
                 return
 
 
-def _settle(done: "asyncio.Future[None]", fault: BrokenPipeError | None) -> None:
+def settle(done: "asyncio.Future[None]", fault: BaseException | None) -> None:
+    """End a future by a fault, or without one; of one that has ended nothing changes."""
     if done.done():
         return
     if fault is None:

@@ -205,7 +205,6 @@ def test_ways_without_a_broker_are_not_mixed() -> None:
 def test_a_caller_that_reads_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sockets, "SEND_S_MAX", 0.2)
     monkeypatch.setattr(sockets, "encode", lambda message: b"x" * 4_000_000)
-    monkeypatch.setattr(sockets, "for_caller", lambda message: message)
     house: Any = SimpleNamespace(changed=asyncio.Event())
     outbox: Any = SimpleNamespace()
     service = sockets._Sockets(house, outbox, "secret", print)
