@@ -9,9 +9,12 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import astuple, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
+
+import msgspec
 
 from labharness.core.vocabulary.texts import CodedError
 from labharness.faces.caller import task_state
@@ -113,8 +116,7 @@ class CallerFile:
 
     def version(self) -> int:
         """Return a number that changes when another program has written the file."""
-        with self._read():
-            return int(self._database.execute("PRAGMA data_version").fetchone()[0])
+        return int(self._rows("PRAGMA data_version")[0][0])
 
     # ---- what was submitted
 
@@ -136,9 +138,7 @@ class CallerFile:
                 return False
             known = KnownTask(message_id, callee_id)
             if row is not None:  # its answers were heard, and another program has submitted it
-                known = task_state.again(
-                    task_state.from_json({**json.loads(row[1]), "callee_id": callee_id})
-                )
+                known = task_state.again(replace(_known(row[1]), callee_id=callee_id))
             self._know(known)
             self._database.execute(
                 "UPDATE task SET submission = ? WHERE message_id = ?", (body, message_id)
@@ -153,11 +153,8 @@ class CallerFile:
 
     def unended(self) -> Iterator[tuple[KnownTask, HcpMessage]]:
         """Return the submissions that have not ended, as they were made, the oldest first."""
-        with self._read():
-            rows = self._database.execute(
-                "SELECT known, submission FROM task WHERE submission IS NOT NULL ORDER BY n"
-            ).fetchall()
-        for known, submission in rows:
+        asked = "SELECT known, submission FROM task WHERE submission IS NOT NULL ORDER BY n"
+        for known, submission in self._rows(asked):
             task = _known(known)
             if not task.end:
                 yield task, decode(submission)
@@ -216,9 +213,7 @@ class CallerFile:
 
     def tasks(self) -> list[KnownTask]:
         """Return all tasks, the oldest first."""
-        with self._read():
-            rows = self._database.execute("SELECT known FROM task ORDER BY n").fetchall()
-        return [_known(known) for (known,) in rows]
+        return [_known(known) for (known,) in self._rows("SELECT known FROM task ORDER BY n")]
 
     def message(self, message_id: str) -> HcpMessage:
         """Return a message that was heard.
@@ -240,14 +235,10 @@ class CallerFile:
 
     def after(self, message_id: str, position: int) -> list[tuple[int, HcpMessage | Gap]]:
         """Return the next messages and gaps of a task behind a position, each with its own."""
-        with self._read():
-            rows = self._database.execute(
-                "SELECT n, message_id, body FROM told WHERE task = ? AND n > ? ORDER BY n LIMIT ?",
-                (message_id, position, READ_AT_ONCE),
-            ).fetchall()
+        asked = "SELECT n, message_id, body FROM told WHERE task = ? AND n > ? ORDER BY n LIMIT ?"
         return [
             (n, Gap(*json.loads(body)) if named is None else decode(body))
-            for n, named, body in rows
+            for n, named, body in self._rows(asked, message_id, position, READ_AT_ONCE)
         ]
 
     def read(self, message_id: str, position: int) -> None:
@@ -270,11 +261,14 @@ class CallerFile:
 
     def _found(self, asked: str, message_id: str) -> tuple[Any, ...]:
         """Return the row of a message; raises ``UnknownTask`` where there is none."""
-        with self._read():
-            found: tuple[Any, ...] | None = self._database.execute(asked, (message_id,)).fetchone()
-        if found is None:
+        found = self._rows(asked, message_id)
+        if not found:
             raise UnknownTask("call.unknown", name=message_id, path=str(self.path))
-        return found
+        return found[0]
+
+    def _rows(self, asked: str, *values: str | int) -> list[tuple[Any, ...]]:
+        with self._lock, _named(self.path):
+            return self._database.execute(asked, values).fetchall()
 
     def _row(self, message_id: str) -> tuple[bytes | None, str] | None:
         found: tuple[bytes | None, str] | None = self._database.execute(
@@ -298,13 +292,13 @@ class CallerFile:
         self._database.execute(
             "INSERT INTO task (message_id, known) VALUES (?, ?) "
             "ON CONFLICT (message_id) DO UPDATE SET known = excluded.known",
-            (task.message_id, json.dumps(task_state.as_json(task))),
+            (task.message_id, msgspec.json.encode(task).decode()),
         )
 
     def _tell(self, task: str, message: HcpMessage, gap: Gap | None) -> None:
         insert = "INSERT INTO told (task, message_id, body, session, number) VALUES (?, ?, ?, ?, ?)"
         if gap is not None:
-            self._database.execute(insert, (task, None, _gap(gap), None, None))
+            self._database.execute(insert, (task, None, json.dumps(astuple(gap)), None, None))
         number = getattr(message.payload, "sequence", None)
         row = (task, message.message_id, encode(message), message.session_id, number)
         if (self._database.execute(insert, row).lastrowid or 0) % PRUNED_EVERY == 0:
@@ -319,7 +313,7 @@ class CallerFile:
             (task, EVENTS_KEPT_MAX),
         ).fetchall()
         for session, first, last, n in dropped:
-            gap = _gap(Gap(session, first, last))
+            gap = json.dumps((session, first, last))
             self._database.execute(
                 "DELETE FROM told WHERE task = ? AND session = ? AND number IS NOT NULL AND n < ?",
                 (task, session, n),
@@ -342,11 +336,6 @@ class CallerFile:
                 self._forget(message_id)
 
     @contextmanager
-    def _read(self) -> Iterator[None]:
-        with self._lock, _named(self.path):
-            yield
-
-    @contextmanager
     def _written(self) -> Iterator[None]:
         """Write all or nothing; it is on the disk when this ends."""
         with self._lock, _named(self.path):
@@ -360,11 +349,7 @@ class CallerFile:
 
 
 def _known(body: str) -> KnownTask:
-    return task_state.from_json(json.loads(body))
-
-
-def _gap(gap: Gap) -> str:
-    return json.dumps([gap.session_id, gap.first, gap.last])
+    return msgspec.json.decode(body, type=KnownTask)
 
 
 def _opened(path: Path, busy_s: float) -> sqlite3.Connection:

@@ -5,9 +5,8 @@ that was heard is a double, and a number that is skipped is a gap, until it come
 messages are known by their `message_id`.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import EventPayload, TaskAccepted, TaskRejected
@@ -115,9 +114,6 @@ class Update:
     gap: Gap | None = None
 
 
-DOUBLE: Final = Update(fresh=False)
-
-
 def apply(task: KnownTask, message: HcpMessage) -> tuple[KnownTask, Update]:
     """Return a task after a message of it, and the news in that.
 
@@ -126,12 +122,15 @@ def apply(task: KnownTask, message: HcpMessage) -> tuple[KnownTask, Update]:
         message: One that a callee has sent about it.
     """
     if message.type != "event" and message.message_id in task.answers:
-        return task, DOUBLE
+        return task, Update(fresh=False)
     if isinstance(message.payload, TaskRejected):
         return replace(_answered(task, message), rejected=True), Update(fresh=True)
     session = _session(task, message.session_id or "")
     if isinstance(message.payload, EventPayload):
-        after, heard = _event(session, message.message_id, message.payload)
+        event = message.payload
+        after, heard = _event(session, event)
+        if event.event_type == "session_closed" and event.data["final_state"] == "ABORTED":
+            after = replace(after, end=message.message_id)  # that of an abort has no other
         return (_with(task, after) if heard.fresh else task), heard
     if isinstance(message.payload, TaskAccepted):
         token, risk_level = message.payload.session_token, message.payload.risk_level
@@ -170,20 +169,18 @@ def _with(task: KnownTask, session: KnownSession) -> KnownTask:
     return replace(task, sessions=(*task.sessions[:at], session, *task.sessions[at + 1 :]))
 
 
-def _event(
-    session: KnownSession, message_id: str, event: EventPayload
-) -> tuple[KnownSession, Update]:
+def _event(session: KnownSession, event: EventPayload) -> tuple[KnownSession, Update]:
     number, newest = event.sequence, session.newest
     if number <= newest:
         missing = _without(session.missing, number)
         late = missing != session.missing
-        return _ended(replace(session, missing=missing), message_id, event), Update(fresh=late)
+        return replace(session, missing=missing), Update(fresh=late)
     gap = Gap(session.session_id, newest + 1, number - 1) if number > newest + 1 else None
     missing = session.missing if gap is None else (*session.missing, (gap.first, gap.last))
-    after = replace(session, newest=number, missing=missing[-MISSING_MAX:])
     named = STATE_IN.get(event.event_type)
     state = session.state if named is None else str(event.data[named])
-    return _ended(replace(after, state=state), message_id, event), Update(fresh=True, gap=gap)
+    after = replace(session, newest=number, missing=missing[-MISSING_MAX:], state=state)
+    return after, Update(fresh=True, gap=gap)
 
 
 def _without(missing: tuple[tuple[int, int], ...], number: int) -> tuple[tuple[int, int], ...]:
@@ -195,29 +192,3 @@ def _without(missing: tuple[tuple[int, int], ...], number: int) -> tuple[tuple[i
         else:
             parts.append((first, last))
     return tuple((first, last) for first, last in parts if first <= last)
-
-
-def _ended(session: KnownSession, message_id: str, event: EventPayload) -> KnownSession:
-    """Return the session with its end, where the event is one: that of an abort has no other."""
-    if event.event_type == "session_closed" and event.data["final_state"] == "ABORTED":
-        return replace(session, end=message_id)
-    return session
-
-
-def as_json(task: KnownTask) -> dict[str, Any]:
-    """Return a task as JSON has it."""
-    from msgspec import to_builtins
-
-    found: dict[str, Any] = to_builtins(task)
-    return found
-
-
-def from_json(body: Mapping[str, Any]) -> KnownTask:
-    """Return the task that JSON has.
-
-    Raises:
-        msgspec.ValidationError: It has another shape.
-    """
-    from msgspec import convert
-
-    return convert(body, KnownTask)
