@@ -103,8 +103,7 @@ class AsyncCaller:
             BrokerRefused: It does not let this account in.
             BrokerAway: It does not answer in time.
         """
-        connection = self._connection
-        await self._until(lambda: True if connection.up else None, within_s)
+        await self._until(lambda: self._connection.up, within_s)
 
     async def submit(
         self,
@@ -181,10 +180,8 @@ class AsyncCaller:
     async def _message_by(
         self, wanted: Callable[[KnownTask], str], message_id: str, within_s: float
     ) -> HcpMessage:
-        def found() -> str | None:
-            return wanted(self.file.task(message_id)) or None
-
-        return self.file.message(await self._until(found, within_s, message_id))
+        found = await self._until(lambda: wanted(self.file.task(message_id)), within_s, message_id)
+        return self.file.message(found)
 
     async def events(
         self, message_id: str, within_s: float = RESULT_S_MAX
@@ -209,20 +206,16 @@ class AsyncCaller:
             if not told and isinstance(last, HcpMessage) and last.message_id == ended:
                 last = None
                 with suppress(LabError):  # a lab of another version has closed it before
-                    await self._until(partial(self._more_of, message_id, position), CLOSING_S, "")
+                    await self._until(partial(self.file.after, message_id, position), CLOSING_S)
             elif not told and ended:
                 return
             elif not told:
                 news = partial(self._news_of, message_id, position)
                 await self._until(news, within_s, message_id)
 
-    def _more_of(self, message_id: str, position: int) -> bool | None:
-        """Return whether there is more to read of a task; ``None`` for nothing."""
-        return True if self.file.after(message_id, position) else None
-
-    def _news_of(self, message_id: str, position: int) -> bool | None:
-        """Return whether there is more to read of a task, or its end; ``None`` for neither."""
-        return True if self.file.task(message_id).end else self._more_of(message_id, position)
+    def _news_of(self, message_id: str, position: int) -> object:
+        """Return the end of a task, or what there is more to read of it, if either is there."""
+        return self.file.task(message_id).end or self.file.after(message_id, position)
 
     async def abort(self, message_id: str, reason: str = "", within_s: float = SEND_S) -> None:
         """Ask a lab to abort a task; its end is heard as of any task.
@@ -241,9 +234,8 @@ class AsyncCaller:
         session = task.session
         if session is None or task.end:
             return
-        payload: dict[str, Any] = {"caller_id": self.caller_id}
-        payload |= {"session_token": session.token} if session.token else {}
-        payload |= {"reason": reason} if reason else {}
+        told = {"session_token": session.token, "reason": reason}
+        payload = {name: value for name, value in told.items() if value}
         message = self._message("abort", session.session_id, payload, None)
         await self._send(task.callee_id, message, within_s)
 
@@ -267,9 +259,7 @@ class AsyncCaller:
         try:
             async with asyncio.timeout(within_s):
                 await self._connection.publish(callee_id, message)
-        except TimeoutError as why:
-            if isinstance(why, LabError):
-                raise
+        except TimeoutError:
             text = Text("call.unconfirmed", message_id=message.message_id, within_s=within_s)
             raise self._connection.away or AnswerLate(text) from None
 
@@ -279,14 +269,14 @@ class AsyncCaller:
         """Wait until something is found in the file.
 
         Args:
-            found: Looks for it.
+            found: Looks for it; nothing and what is empty count as not found.
             within_s: Time (s) for it.
             message_id: Of the submission that is sent again while nothing is heard of it.
         """
         connection, end_s = self._connection, steady_s() + within_s
         resubmit_s = RESUBMIT_S[0]
         again_s = steady_s() + resubmit_s
-        while (value := found()) is None:
+        while not (value := found()):
             if connection.refused is not None:
                 raise connection.refused
             for each in self._jobs:

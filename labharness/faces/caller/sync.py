@@ -1,21 +1,34 @@
 """A caller for programs without an event loop: the same one, on a loop in a thread of its own."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from functools import wraps
 from pathlib import Path
 from threading import Thread
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from labharness.faces.broker.connection import Broker
-from labharness.faces.caller import caller as its
-from labharness.faces.caller.caller import LOG, AsyncCaller
+from labharness.faces.caller.caller import LOG, RESULT_S_MAX, AsyncCaller
 from labharness.faces.caller.task_state import Gap, KnownTask
 from labharness.protocols.hcp.codec import HcpMessage
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 END_S_MAX: Final = 30.0
 """Longest time (s) to hang up."""
+
+
+def _blocking(
+    method: Callable[Concatenate[AsyncCaller, P], Coroutine[Any, Any, T]],
+) -> "Callable[Concatenate[SyncCaller, P], T]":
+    """Return a method of `AsyncCaller` as one that blocks."""
+
+    @wraps(method)
+    def done(self: "SyncCaller", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._do(method(self._caller, *args, **kwargs))
+
+    return done
 
 
 class SyncCaller:
@@ -50,37 +63,14 @@ class SyncCaller:
             done.cancel()
             raise
 
-    def connected(self, within_s: float = its.CONNECT_S) -> None:
-        """Wait for the broker."""
-        self._do(self._caller.connected(within_s))
+    connected = _blocking(AsyncCaller.connected)
+    submit = _blocking(AsyncCaller.submit)
+    received = _blocking(AsyncCaller.received)
+    answer = _blocking(AsyncCaller.answer)
+    result = _blocking(AsyncCaller.result)
+    abort = _blocking(AsyncCaller.abort)
 
-    def submit(
-        self,
-        callee_id: str,
-        payload: Mapping[str, Any],
-        *,
-        message_id: str | None = None,
-        within_s: float = its.SEND_S,
-    ) -> str:
-        """Submit a task; return its `message_id`."""
-        asked = self._caller.submit(callee_id, payload, message_id=message_id, within_s=within_s)
-        return self._do(asked)
-
-    def received(self, message_id: str, within_s: float = its.RECEIVE_S) -> KnownTask:
-        """Wait until a lab has a task."""
-        return self._do(self._caller.received(message_id, within_s))
-
-    def answer(self, message_id: str, within_s: float = its.ANSWER_S_MAX) -> HcpMessage:
-        """Wait for the acceptance or the rejection of a task."""
-        return self._do(self._caller.answer(message_id, within_s))
-
-    def result(self, message_id: str, within_s: float = its.RESULT_S_MAX) -> HcpMessage:
-        """Wait for the message that ends a task."""
-        return self._do(self._caller.result(message_id, within_s))
-
-    def events(
-        self, message_id: str, within_s: float = its.RESULT_S_MAX
-    ) -> Iterator[HcpMessage | Gap]:
+    def events(self, message_id: str, within_s: float = RESULT_S_MAX) -> Iterator[HcpMessage | Gap]:
         """Return what is heard of a task and was not read yet, up to its end."""
         told = self._caller.events(message_id, within_s)
         try:
@@ -88,10 +78,6 @@ class SyncCaller:
                 yield found
         finally:
             self._do(_awaited(told.aclose()))
-
-    def abort(self, message_id: str, reason: str = "", within_s: float = its.SEND_S) -> None:
-        """Ask a lab to abort a task."""
-        self._do(self._caller.abort(message_id, reason, within_s))
 
     def task(self, name: str) -> KnownTask:
         """Return a task as the file knows it, by the unique beginning of an id."""
