@@ -6,6 +6,7 @@ A finding is one sentence. A correct driver has none. The shipped kinds pass the
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from labharness.core.vocabulary import (
@@ -343,9 +344,7 @@ def _shown(driver: Driver, face: Face, name: str) -> float:
 def _put(driver: Driver, face: Face, name: str, value: float, wait: Wait | None) -> None:
     if math.isnan(value):
         return
-    try:
+    with suppress(DeviceFault, PairDisagrees, BadReply, ValueError):
         write(driver, face, name, value)
-    except (DeviceFault, PairDisagrees, BadReply, ValueError):
-        return
-    if wait is not None:
-        wait(driver.channels[name].settle_s)
+        if wait is not None:
+            wait(driver.channels[name].settle_s)

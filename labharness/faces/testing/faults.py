@@ -6,11 +6,12 @@ another package has its own. The unit stands at the end of each name.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from labharness.core.errors import LabError
 from labharness.instruments.simulation import BusFaults
+from labharness.instruments.simulation.control import levels_of
 from labharness.lab import BadLabFile, Lab, LabPlan
 from labharness.lab.config.kinds import plant_kinds
 from labharness.lab.wiring.simulated_lab import SimulatedLab
@@ -57,14 +58,13 @@ def plant_faults(plan: LabPlan) -> Mapping[str, Level]:
     """Return the faults of a lab's plant, each with its healthy level."""
     row = plan.file.plant
     plant: Any = None if row is None else plant_kinds()[row.kind](None, **row.settings)
-    return _levels(getattr(plant, "faults", None))
+    faults = getattr(plant, "faults", None)
+    return {} if faults is None else levels_of(faults)
 
 
 def bus_faults() -> Mapping[str, Level]:
     """Return the faults of a bus, each with its healthy level."""
-    levels = dict(_levels(BusFaults()))
-    del levels["injected"]  # the bus's memory of the others
-    return levels
+    return levels_of(BusFaults())
 
 
 def fault(plan: LabPlan, name: str, level: Level = True, *, port: str | None = None) -> Act:
@@ -110,15 +110,6 @@ def simulated_of(lab: Lab) -> SimulatedLab:
     if sim_lab is None:
         raise BadLabFile(f"{lab.plan.path}: this lab has no simulated lab")
     return sim_lab
-
-
-def _levels(faults: Any) -> Mapping[str, Level]:  # noqa: ANN401 - each plant has its own class
-    if faults is None:
-        return {}
-    found = {each.name: getattr(faults, each.name) for each in fields(faults)}
-    # faults that are more than a level (sticking contacts, lying sensors) need a function of the
-    # lab
-    return {name: level for name, level in found.items() if isinstance(level, bool | int | float)}
 
 
 def _level(name: str, level: Level, healthy: Level) -> Level:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from labharness.core.errors import LabError
 from labharness.core.vocabulary import Request
@@ -85,11 +86,8 @@ class WatchedLabs:
                 self.seeds[lab] = options["chance"].seed
 
         # commands build their labs themselves; all of them pass through the class
-        Lab.__init__ = recorded  # type: ignore[method-assign, assignment]  # passes all on
-        try:
+        with patch.object(Lab, "__init__", recorded):
             yield
-        finally:
-            Lab.__init__ = build  # type: ignore[method-assign]  # as it was
 
     def prove(self) -> None:
         """Prove the wires of every lab.

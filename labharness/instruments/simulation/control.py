@@ -121,8 +121,8 @@ class SimulationControl(LocalServer):
         self._ended()
 
     def _faults(self) -> Answer:
-        buses = {name: _values_of(bus.faults) for name, bus in self._sim_lab.buses.items()}
-        return {"plant": _values_of(self._sim_lab.plant.faults), "bus": buses}
+        buses = {name: levels_of(bus.faults) for name, bus in self._sim_lab.buses.items()}
+        return {"plant": levels_of(self._sim_lab.plant.faults), "bus": buses}
 
     def _fault(self, request: Answer, reply: Reply) -> None:
         set_faults(self._sim_lab.plant.faults, _object(request, "set"), "fault of the plant")
@@ -238,7 +238,7 @@ def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 
     Raises:
         BadRequest: A name is unknown or a value is not allowed.
     """
-    known = _values_of(faults)
+    known = levels_of(faults)
     for name, value in values.items():
         now = _known("simulated.no_such", name, known, what=what)
         if isinstance(now, bool):
@@ -270,7 +270,8 @@ def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
     return value
 
 
-def _values_of(faults: Any) -> dict[str, bool | int | float]:  # noqa: ANN401 - any dataclass
+def levels_of(faults: Any) -> dict[str, bool | int | float]:  # noqa: ANN401 - any dataclass
+    """Return the faults that have a level, such as no sticking contact or lying sensor has."""
     found = {each.name: getattr(faults, each.name) for each in fields(faults)}
     return {
         name: value
