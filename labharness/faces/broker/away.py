@@ -20,21 +20,18 @@ def why_away(error: BaseException, *, secured: bool) -> Text:
         error: What the connection raised.
         secured: It was to be over TLS.
     """
-    from aiormq.exceptions import (
-        AuthenticationError,
-        InvalidFrameError,
-        ProbableAuthenticationError,
-    )
+    from aiormq import exceptions
 
+    login = exceptions.AuthenticationError | exceptions.ProbableAuthenticationError
     causes = list(_causes(error))
     for each in causes:
         if isinstance(each, ssl.SSLCertVerificationError):
             return Text("hcp.why.untrusted", why=each.verify_message)
         if isinstance(each, ssl.SSLError) and each.reason == NOT_TLS:
             return Text("hcp.why.no_tls")
-        if isinstance(each, AuthenticationError | ProbableAuthenticationError):
+        if isinstance(each, login):
             return Text("hcp.why.login")
-        if isinstance(each, InvalidFrameError) and "Connection.Close" in str(each):
+        if isinstance(each, exceptions.InvalidFrameError) and "Connection.Close" in str(each):
             return Text("hcp.why.virtual_host")
     if secured and any(isinstance(each, ssl.SSLError | ConnectionResetError) for each in causes):
         return Text("hcp.why.our_certificate")

@@ -8,12 +8,13 @@ from datetime import date
 
 WORKERS_MAX = 64  # processes
 PORT_MAX = 65_535
+SEED_MAX = 10**18 - 1
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 """A number. Python's float() also takes ``5_0`` for 50, and the digits of any script."""
 NO_NUMBER = re.compile(r"[+-]?(nan|inf)", re.IGNORECASE | re.ASCII)  # for the gate to refuse
 WINDOW = re.compile(r"(-?[0-9]+(?:\.[0-9]*)?)\s*[-:–]\s*(-?[0-9]+(?:\.[0-9]*)?)")
 """From low to high; a shift below the laser's is negative."""
-WHOLE = re.compile(r"[0-9]+")
+WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def number(text: str) -> float:
@@ -50,9 +51,7 @@ def times(text: str) -> float:
 
 def seed(text: str) -> int:
     """Return a seed."""
-    if not WHOLE.fullmatch(text) or len(text) > 18:
-        raise _wrong("value.seed", word=repr(text))
-    return int(text)
+    return _whole(text, 0, SEED_MAX, "value.seed")
 
 
 def window(text: str) -> tuple[float, float]:
@@ -89,6 +88,12 @@ def lasting(unit_s: float) -> Callable[[str], float]:
 seconds, minutes, hours = lasting(1.0), lasting(60.0), lasting(3600.0)
 
 
+def _whole(text: str, least: int, most: int, refusal: str) -> int:
+    if not WHOLE.fullmatch(text) or not least <= int(text) <= most:
+        raise _wrong(refusal, word=repr(text), most=most)
+    return int(text)
+
+
 def _up_to(text: str, most: float, refusal: str) -> float:
     value = float(text) if NUMBER.fullmatch(text) else 0.0
     if not 0 < value <= most:
@@ -98,16 +103,12 @@ def _up_to(text: str, most: float, refusal: str) -> float:
 
 def workers(text: str) -> int:
     """Return a number of processes."""
-    if not WHOLE.fullmatch(text) or not 1 <= int(text[:9]) <= WORKERS_MAX:
-        raise _wrong("value.workers", word=repr(text), most=WORKERS_MAX)
-    return int(text)
+    return _whole(text, 1, WORKERS_MAX, "value.workers")
 
 
 def port(text: str) -> int:
     """Return the number of a TCP port; 0 is any that is free."""
-    if not WHOLE.fullmatch(text) or int(text[:9]) > PORT_MAX:
-        raise _wrong("value.port", word=repr(text), most=PORT_MAX)
-    return int(text)
+    return _whole(text, 0, PORT_MAX, "value.port")
 
 
 def rate(text: str) -> float:

@@ -48,13 +48,12 @@ def legend_parts(entries: Sequence[LegendEntry], left: float, y: float, width: f
     parts: list[Html] = []
     x = left
     for each in entries:
-        mark = _mark(each, x, y)
-        room = (MARK_PX if mark else 0.0) + LETTER_PX * each.letters + GAP_PX
+        marked = each.class_ or each.colour
+        room = (MARK_PX if marked else 0.0) + LETTER_PX * each.letters + GAP_PX
         if x + room > left + width and x > left:
             x, y = left, y + LINE_PX
-            mark = _mark(each, x, y)
-        parts += mark
-        parts.append(words_at(x + (MARK_PX - 4 if mark else 0.0), y, each.label, class_="small"))
+        parts += _mark(each, x, y)
+        parts.append(words_at(x + (MARK_PX - 4 if marked else 0.0), y, each.label, class_="small"))
         x += room
     return joined(*parts)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import binascii
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -80,7 +79,7 @@ def _credentials(header: str) -> tuple[str, str]:
     kind, _, coded = header.partition(" ")
     try:
         text = base64.b64decode(coded, validate=True).decode()
-    except (binascii.Error, ValueError):
+    except ValueError:  # `binascii.Error` is one
         return "", ""
     account, _, password = text.partition(":")
     return (account, password) if kind.lower() == "basic" else ("", "")

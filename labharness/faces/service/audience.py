@@ -61,15 +61,9 @@ def _told(text: str) -> str:
     """Return words for callers, without the names; a text that has none stays one."""
     if isinstance(text, Text):
         own = OWN + text.code
-        params = {name: _param(each) for name, each in text.params.items()}
+        params = {name: _cleaned(each, said=True) for name, each in text.params.items()}
         text = Text(own if known(own) else text.code, **params)
     left = text
     for pattern, instead in NAMES:
         left = pattern.sub(Text(instead), left)
     return text if left == text else left
-
-
-def _param(value: Any) -> Any:  # noqa: ANN401 - a parameter of a text
-    if isinstance(value, list | tuple):
-        return [_param(each) for each in value]
-    return _told(value) if isinstance(value, str) else value

@@ -159,14 +159,13 @@ class Outbox:
             opening: Sessions that are told of their receipt now, elsewhere.
         """
         for session_id, task, run in self._sessions.look(tasks, self._is_this_way):
-            if self.positions.of(session_id) == FINISHED:
+            sent = self.positions.of(session_id)
+            # all there is of it was sent, because its run has not begun
+            only_waits = run is None and sent > NOTHING_SENT and task.status not in TERMINAL
+            elsewhere = task.requested_by in away or session_id in opening
+            if sent == FINISHED:
                 self._sessions.drop(session_id)
-            elif (
-                task.requested_by not in away
-                and session_id not in opening
-                and not self._only_waits(task, session_id, run)
-                and self.may_tell(task)
-            ):
+            elif not (only_waits or elsewhere) and self.may_tell(task):
                 try:
                     yield self._batch(task, session_id, run)
                 except (JournalFailed, OSError) as why:
@@ -174,11 +173,6 @@ class Outbox:
 
     def _is_this_way(self, task: Task) -> bool:
         return task.profile.get("via") == self.via
-
-    def _only_waits(self, task: Task, session_id: str, run: Attempt | None) -> bool:
-        """Return whether all there is of a session was sent, because its run has not begun."""
-        sent = self.positions.of(session_id)
-        return run is None and sent > NOTHING_SENT and task.status not in TERMINAL
 
     def may_tell(self, task: Task) -> bool:
         """Return whether a task is open, or the way is secured; a rejection holds nothing."""

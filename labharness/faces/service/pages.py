@@ -41,9 +41,6 @@ def pages_of(
         line: Returns the state of the line; it may block for some seconds.
     """
 
-    async def cards(_: Request) -> Response:
-        return _json(card)
-
     async def health(_: Request) -> Response:
         state = await asyncio.to_thread(line)
         well = counts.connected and state in HEALTHY
@@ -56,7 +53,8 @@ def pages_of(
         open_now = sum(count for status, count in statuses.items() if status not in TERMINAL)
         return Response(exposed(counts, statuses, open_now, state), media_type=METRICS_TYPE)
 
-    return [Route(CARD_PATH, cards), Route("/healthz", health), Route("/metrics", metrics)]
+    cards = Route(CARD_PATH, _json(card), methods=["GET"])
+    return [cards, Route("/healthz", health), Route("/metrics", metrics)]
 
 
 def exposed(counts: Counts, tasks: Mapping[str, int], sessions: int, line: str) -> bytes:

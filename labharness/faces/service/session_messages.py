@@ -12,8 +12,8 @@ from typing import Any, Final
 from labharness.core.vocabulary.texts import Text
 from labharness.journal.chain import Record
 from labharness.protocols.hcp import answers
-from labharness.protocols.hcp.codec import HcpMessage, MessageType
-from labharness.protocols.hcp.messages import PAYLOADS, Payload
+from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.messages import PAYLOADS
 from labharness.protocols.hcp.session import TERMINAL, next_state
 from labharness.protocols.hcp.terms import ReasonCode, Rejected
 from labharness.work.desk.left_behind import LeftBehind
@@ -108,11 +108,11 @@ def messages_of(
         elif record.kind == "task_accepted" and accepted is not None:
             yield Outgoing(record.seq, accepted)
         elif record.kind == "terminal" and closing is not None and record.body["type"] != "event":
-            yield Outgoing(closing.seq - 1, _terminal(session_id, record.body))
+            yield Outgoing(closing.seq - 1, _message(session_id, record.body))
             closed = {**closing.body, "timestamp": record.body["timestamp"]}  # now it is told
             yield Outgoing(record.seq, _event(session_id, closed, {}))
         elif record.kind == "terminal":  # of an abort: it says what the event says, and more
-            yield Outgoing(record.seq, _terminal(session_id, record.body))
+            yield Outgoing(record.seq, _message(session_id, record.body))
 
 
 def is_end(message: HcpMessage) -> bool:
@@ -136,23 +136,15 @@ def _closes(body: Mapping[str, Any]) -> bool:
 
 def _event(session_id: str, body: Mapping[str, Any], reply: Mapping[str, Any]) -> HcpMessage:
     told = {name: body[name] for name in ("event_type", "sequence", "data")}
-    payload = PAYLOADS["event"].model_validate({**told, **reply})
-    return _message(body, session_id, "event", payload)
+    return _message(session_id, {**body, "type": "event", "payload": {**told, **reply}})
 
 
-def _terminal(session_id: str, body: Mapping[str, Any]) -> HcpMessage:
-    kind = body["type"]
-    payload = PAYLOADS[kind].model_validate(body["payload"])
-    named = None if kind == "task_rejected" else session_id
-    return _message(body, named, kind, payload)
-
-
-def _message(
-    body: Mapping[str, Any], session_id: str | None, kind: MessageType, payload: Payload
-) -> HcpMessage:
+def _message(session_id: str, body: Mapping[str, Any]) -> HcpMessage:
+    kind, identity, at = (body[name] for name in ("type", "message_id", "timestamp"))
     lab_time = {"metadata": body["metadata"]} if "metadata" in body else {}
-    identity, at = body["message_id"], body["timestamp"]
-    return HcpMessage(identity, at, session_id, kind, payload, unknown=lab_time)
+    named = None if kind == "task_rejected" else session_id
+    payload = PAYLOADS[kind].model_validate(body["payload"])
+    return HcpMessage(identity, at, named, kind, payload, unknown=lab_time)
 
 
 # ---- the end of a session whose run left none
