@@ -205,3 +205,15 @@ def test_a_process_is_started_in_a_session_of_its_own_and_says_what_it_says_in_i
     lines = log.read_text().splitlines()
     assert (lines[0], sorted(lines[1:3])) == ("before", ["True ''", "wrong"])
     assert len(lines) == 5
+
+
+@pytest.mark.parametrize(
+    ("worker", "desk", "found"), [(DESK, "d", "d"), (DESK, None, "o"), ("line", "d", "o")]
+)
+def test_a_run_of_a_desk_that_there_is_no_more_is_asked_of_the_line_owner(
+    worker: str, desk: str | None, found: str
+) -> None:
+    house: Any = SimpleNamespace(desk=desk, owner="o")
+    run: Any = SimpleNamespace(worker=worker)
+    asked: Any = House._worker(house, run)
+    assert asked == found

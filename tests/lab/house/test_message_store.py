@@ -4,6 +4,8 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from labharness.lab.house.message_store import (
     MessageStore,
     Receipt,
     keep_message,
+    made_submit_file,
     told_on_receipt,
 )
 from labharness.protocols.hcp import answers
@@ -109,3 +112,12 @@ def test_a_receipt_waits_for_the_disk_itself(tmp_path: Path) -> None:
 def test_where_nothing_was_told_on_receipt_no_file_is_made(tmp_path: Path) -> None:
     assert told_on_receipt(tmp_path, "s") is None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_file_of_a_submission_is_made_once_and_left_as_it_is(tmp_path: Path) -> None:
+    kept: Any = SimpleNamespace(submission=lambda task_id: f"of {task_id}".encode())
+    (tmp_path / "tasks").mkdir()
+    path = made_submit_file(tmp_path, kept, "t")
+    assert path.read_bytes() == b"of t"
+    path.write_bytes(b"as it was")
+    assert made_submit_file(tmp_path, kept, "t").read_bytes() == b"as it was"

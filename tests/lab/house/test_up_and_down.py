@@ -174,6 +174,16 @@ def test_who_brings_a_lab_up_has_a_line_owner_that_stays_or_is_told_why_not(
             found.look()
 
 
+def test_a_line_owner_that_leaves_after_a_run_at_another_speed_is_not_asked_to_stay() -> None:
+    found = Processes()
+    assert brought_up(found, 2.0) == ""
+    assert found.begin()
+    assert taken_down(found) == RUN
+    assert f"(run: {RUN})" in brought_up(found, 5.0)
+    assert found.owner is not None
+    assert found.owner._leaving
+
+
 class Owning:
     """The door of a process that stays, or ends after some looks, and what was asked at it."""
 
@@ -237,7 +247,7 @@ def test_a_process_that_does_not_leave_is_named(
     monkeypatch.setattr(clock, "steady_s", count(0, 10).__next__)
     with pytest.raises(NotUp) as refused:
         take_down(LAB, stop=False)
-    assert refused.value.args[0] == Text("house.stays", what=what, most_s=start.LEAVE_S_MAX)
+    assert refused.value.args[0] == Text("house.stays", what=what, most_s=30.0)
 
 
 @pytest.mark.parametrize("logged", [True, False])
@@ -246,7 +256,7 @@ def test_a_process_that_ends_at_its_start_is_told_with_the_end_of_its_log(
 ) -> None:
     def spawned(command: tuple[str, ...], log: Path) -> int:
         if logged:
-            log.write_bytes(b"x" * start.LOG_BYTES_SHOWN + b"y\xff no port\n ")
+            log.write_bytes(b"x" * 2000 + b"y\xff no port\n ")
         return 7
 
     monkeypatch.setattr(start, "owner_door", _none)
@@ -255,7 +265,7 @@ def test_a_process_that_ends_at_its_start_is_told_with_the_end_of_its_log(
     with pytest.raises(NotUp) as refused:
         bring_up(replace(LAB, state_dir=tmp_path), None, tmp_path)
     log = tmp_path / "line-owner.log"
-    tail = "x" * (start.LOG_BYTES_SHOWN - 12) + "y\ufffd no port"
+    tail = "x" * (2000 - 12) + "y\ufffd no port"
     why = tail if logged else f"[Errno 2] No such file or directory: '{log}'"
     text = Text("house.did_not_start", what=OWNER, log=str(log), why=why)
     assert refused.value.args[0] == text

@@ -207,6 +207,9 @@ def test_a_latch_that_is_lost_is_looked_at_and_told_until_the_disk_is_mended(
     line.instruments = ("furnace",)
     assert asyncio.run(safe.latch_lost()) == lost
     assert safe.unverified() == ([lost] if lost else [])
+    safe._settled = None
+    late = Text("pair", what="safe", why=Text("safe.under_way", within_s=SAFE_S_MAX))
+    assert safe.unverified() == [late, *([lost] if lost else [])]
 
 
 def test_an_error_of_making_safe_is_raised_and_asked_for_again_begins_anew() -> None:
