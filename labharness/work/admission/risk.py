@@ -124,11 +124,16 @@ class RiskAssessment:
     @property
     def reasons(self) -> tuple[str, ...]:
         """One sentence for each rule that applies, in the order of the rules."""
+        return tuple(self.reason_of.values())
+
+    @property
+    def reason_of(self) -> dict[str, Text]:
+        """That sentence by the name of its rule."""
         codes = {"at least": "risk.at_least", "add": "risk.plus"}
-        return tuple(
-            Text(codes[rule.effect], points=rule.points, why=finding.reason)
+        return {
+            rule.name: Text(codes[rule.effect], points=rule.points, why=finding.reason)
             for rule, finding in self.applied
-        )
+        }
 
 
 def points_of(level: str) -> int:

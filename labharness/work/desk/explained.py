@@ -109,6 +109,5 @@ def _approval(admitting: Admitting, weighed: Weighed, requester: str) -> GateFou
 
 
 def _rules(weighed: Weighed) -> tuple[tuple[str, str], ...]:
-    names = (rule.name for rule, _ in weighed.risk.applied)
-    applied = dict(zip(names, weighed.risk.reasons, strict=True))
+    applied = weighed.risk.reason_of
     return tuple((rule.name, applied.get(rule.name, "")) for rule in RULES)

@@ -303,7 +303,8 @@ def points(vary: Vary) -> tuple[dict[str, Any], ...]:
     count = math.prod(len(values) for values in vary.values())
     if count > BATCH_MAX:
         raise BadJob("job.too_many", count=count, most=BATCH_MAX)
-    return tuple(dict(zip(vary, each, strict=True)) for each in itertools.product(*vary.values()))
+    varied_to = ([(path, value) for value in values] for path, values in vary.items())
+    return tuple(map(dict, itertools.product(*varied_to)))
 
 
 def varied(payload: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:

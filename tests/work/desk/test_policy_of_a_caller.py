@@ -337,6 +337,13 @@ def test_a_stranger_is_told_nothing_but_that(tmp_path: Path) -> None:
     assert gates(lab(tmp_path), "somebody") == {"caller": False}
 
 
+def test_where_anybody_may_ask_no_right_is_a_gate(tmp_path: Path) -> None:
+    plan = lab(tmp_path)
+    facts = replace(lab_facts_of(plan), callers=None)
+    found = explained(task()[1], facts, plan.envelope, lambda: VIRTUAL_EPOCH)
+    assert [gate.name for gate in found.gates] == ["caller", "approval"]
+
+
 def test_rights_without_effect_are_named(tmp_path: Path) -> None:
     plan = lab(tmp_path, instruments='["furnaces"]', hours="never")
     said = say("policy", "check", "--lab", plan.path)
