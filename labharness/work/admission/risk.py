@@ -128,7 +128,7 @@ class RiskAssessment:
 
     @property
     def reason_of(self) -> dict[str, Text]:
-        """That sentence by the name of its rule."""
+        """Return that sentence by the name of its rule."""
         codes = {"at least": "risk.at_least", "add": "risk.plus"}
         return {
             rule.name: Text(codes[rule.effect], points=rule.points, why=finding.reason)
