@@ -86,7 +86,8 @@ class Operation(NamedTuple):
         kind: Its effect.
         where: The process that is asked.
         right: The roles that may ask for it: an ``account`` that may read and write the files, a
-            ``person`` who signs, or those of the control plane of tasks.
+            ``person`` who signs, or those of the control plane of tasks. It decides where the row
+            has a `request`; alarms and approvals decide in their own rooms.
         group: On the first page of help.
         request: The command of the control plane of tasks that it gives.
     """

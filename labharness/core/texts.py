@@ -70,7 +70,7 @@ def whole() -> Mapping[str, TextTable]:
                 joined = _joined(found, Path(folder))
                 for code, table in joined.items():
                     if table is not found.get(code):
-                        _parsed(table.text, code)
+                        _checked(code, table)
                 found = joined
         except WrongTexts:
             raise
@@ -86,7 +86,7 @@ def templates(code: str) -> tuple[str, str] | None:
     table = shipped().get(code) or _readable().get(code)
     if table is None:
         return None
-    said = _parsed(table.text, code)
+    said = _parsed(table.text)
     return said["en"], said.get("zh", said["en"])
 
 
@@ -98,7 +98,7 @@ def known(code: str) -> bool:
 @cache
 def words() -> Mapping[str, str]:
     """Return the words that may stand as parameters, and their Chinese."""
-    return _parsed(_readable()[WORDS].text, WORDS)
+    return _parsed(_readable()[WORDS].text)
 
 
 def _readable() -> Mapping[str, TextTable]:
@@ -109,18 +109,25 @@ def _readable() -> Mapping[str, TextTable]:
         return shipped()
 
 
-def _parsed(text: str, code: str) -> dict[str, str]:
-    """Return the table of a code.
+def _checked(code: str, table: TextTable) -> None:
+    """Raise ``WrongTexts`` where a table of somebody else cannot be said."""
+    try:
+        said = _parsed(table.text)
+    except ValueError as why:
+        raise WrongTexts("texts.bad", name=code, where=str(table.home), why=str(why)) from None
+    if code != WORDS and not {"en"} <= said.keys() <= {"en", "zh"}:
+        raise WrongTexts("texts.keys", name=code, where=str(table.home))
+
+
+def _parsed(text: str) -> dict[str, str]:
+    """Return a table.
 
     Raises:
-        ValueError: It is not TOML, or has no English.
+        ValueError: It is not TOML.
     """
     import tomllib  # nothing is said by most imports of this module
 
-    said = tomllib.loads(text)
-    if code != WORDS and "en" not in said:
-        raise ValueError(f"{code} has no English")
-    return said
+    return tomllib.loads(text)
 
 
 def _joined(found: Mapping[str, TextTable], package: Path) -> dict[str, TextTable]:

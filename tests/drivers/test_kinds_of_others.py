@@ -81,17 +81,43 @@ def test_what_is_broken_in_another_package_is_one_plain_error_that_names_it(
     said.is_one_plain_error(module, words)
 
 
+@pytest.mark.parametrize(
+    ("code", "wrong"),
+    [
+        ("", "their_capabilities.alchemy has no CAPABILITY"),
+        ("CAPABILITY = object()", "its CAPABILITY lacks declaration, formats, verbs, misfits"),
+    ],
+)
 def test_a_broken_capability_of_another_package_is_one_plain_error_that_names_it(
-    theirs: Path,
+    theirs: Path, code: str, wrong: str
 ) -> None:
     (theirs / "theirs-1.0.dist-info" / "entry_points.txt").write_text(OFFERS, "utf-8")
     package = theirs / "their_capabilities"
     for folder in (package, package / "alchemy"):
         folder.mkdir()
-        (folder / "__init__.py").write_text("", "utf-8")
+        (folder / "__init__.py").write_text("" if folder is package else code, "utf-8")
     for asked in (("capabilities", "list"), ("lab", "check", "--lab", SHORT_LINE)):
         said = spawn_with(theirs, *asked)
-        said.is_one_plain_error("their_capabilities.alchemy has no CAPABILITY")
+        said.is_one_plain_error(wrong)
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong"),
+    [
+        ('[their.few] # too few\nen = "x"\n', "a header is [code] alone on its line"),
+        ('[their.few]\nen = "x"\n [their.many]\nen = "y"\n', "a header is [code] alone"),
+        ('[their.few]\nzh = "x"\n', "below it are en and"),
+        ('[their.few]\nen = "x\n', "cannot be read: "),
+    ],
+)
+def test_a_broken_text_of_another_package_is_one_plain_error_that_names_its_file(
+    theirs: Path, written: str, wrong: str
+) -> None:
+    points = "[labharness.texts]\ntheirs = their_drivers\n"
+    (theirs / "theirs-1.0.dist-info" / "entry_points.txt").write_text(points, "utf-8")
+    (theirs / "their_drivers" / "texts.toml").write_text(written, "utf-8")
+    said = spawn_with(theirs, "capabilities", "list")
+    said.is_one_plain_error("their.few", "their_drivers/texts.toml", wrong)
 
 
 PLANTS = """

@@ -25,6 +25,7 @@ from labharness.protocols.hcp.codec import BadPayload
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.callers import Caller
 from labharness.work.desk.explained import Explained, explained
+from labharness.work.desk.facts import facts_for
 
 
 def plan(chosen: argparse.Namespace) -> int:
@@ -62,7 +63,8 @@ def _rejected(why: Rejected) -> int:
 
 def prediction_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """Return the lines about a prediction (as JSON), for planner and approver."""
-    yield Text("cli.takes", took=clock_text(math.ceil(found["duration_s"])))
+    took = clock_text(math.ceil(found["duration_s"]))
+    yield Text("cli.takes", took=took) if found["steps"] else Text("cli.takes_alone", took=took)
     for channel, points in found["trajectory"].items():
         if points:
             values = [value for _, value in points]
@@ -154,7 +156,7 @@ def policy_explain(chosen: argparse.Namespace) -> int:
         return EXIT_REJECTED
     if chosen.caller:
         payload = payload.model_copy(update={"caller_id": chosen.caller})
-    facts = replace(lab_facts_of(plan), predict=None)
+    facts = facts_for(replace(lab_facts_of(plan), predict=None), payload)
     found = explained(payload, facts, plan.envelope, wall_clock_utc)
     say_either(chosen.json, asdict(found), _gates(found))
     return EXIT_COMPLETED if found.verdict is None else EXIT_REJECTED

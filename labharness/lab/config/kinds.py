@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from inspect import getmembers, isclass
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from labharness.core.texts import WrongTexts, whole
 from labharness.core.vocabulary.extras import ALERT_NEEDS, LINK_NEEDS
@@ -21,6 +21,9 @@ from labharness.work.capability import Capability
 
 PLANT = "plant"
 """The module of a simulators' package that holds its plants (physics, not instruments)."""
+
+PARTS: Final = ("declaration", "formats", "verbs", "misfits", "plan", "ways_out", "answer")
+"""The parts of every capability."""
 
 
 def imported(name: str) -> ModuleType:
@@ -122,6 +125,8 @@ def capabilities() -> dict[str, Capability]:
                 offered: Capability | None = getattr(imported(where), "CAPABILITY", None)
                 if offered is None:
                     raise LookupError(Text("kinds.no_capability", where=where))
+                if lacks := [each for each in PARTS if not hasattr(offered, each)]:
+                    raise LookupError(Text("kinds.incomplete", where=where, lacks=lacks))
                 name = offered.declaration.name
                 if name in found:
                     raise LookupError(Text("kinds.capability_twice", name=name))

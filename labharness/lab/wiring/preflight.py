@@ -40,6 +40,7 @@ from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.approval import Approved, NotApproved
 from labharness.work.desk.admitting import Admitting
+from labharness.work.desk.facts import facts_for
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.plan import (
     PHYSICAL_VERBS,
@@ -341,18 +342,24 @@ class Forecast:
 def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
     """Return the forecast of a task, or the reason that it would be rejected.
 
+    A task that needs no line is not flown: it takes as long as its plan says.
+
     Raises:
         BadLabFile: The lab has no simulated plant to fly on.
         LatchUnreadable: The line counts as latched.
     """
-    if not plan.file.has_a_plant:
-        raise BadLabFile("forecast.no_plant", path=str(plan.path))
     found = referred(plan, payload, Path("runs").absolute())
     if isinstance(found, Rejected):
         return found
     payload = found
+    facts = facts_for(lab_facts_of(plan), payload)
+    if not facts.has_line:
+        admitting = Admitting(facts=facts, envelope=plan.envelope, utc=wall_clock_utc)
+        return asyncio.run(_foreseen(admitting, payload))
+    if not plan.file.has_a_plant:
+        raise BadLabFile("forecast.no_plant", path=str(plan.path))
     loop = VirtualLoop()
-    facts = replace(lab_facts_of(plan), predict=flights(plan, loop))
+    facts = replace(facts, predict=flights(plan, loop))
     unknown = _hidden(plan)
     has_state = not unknown and plan.state_dir.is_dir()
 
@@ -369,27 +376,34 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
             admitting = Admitting(
                 facts=facts, envelope=lab.line.envelope, utc=wall_clock_utc, line=lab.line
             )
-            weighed = admitting.weigh(payload)
-            if isinstance(weighed, Rejected):
-                return await admitting.advise(payload, weighed)
-            flown = await admitting.predict(weighed, {})
-            if isinstance(flown, Rejected):
-                return await admitting.advise(payload, flown)
-            weighed, found = flown
-            if found is None:
-                raise BadLabFile("forecast.nothing", path=str(plan.path))
-            approved = admitting.approve(weighed, payload.caller_id)
-            return Forecast(
-                found,
-                asks=approved.reason if isinstance(approved, NotApproved) else "",
-                risk_level=weighed.risk.level,
-                risk_reasons=tuple(weighed.risk.reasons),
-                approved=", ".join(approved.by) if isinstance(approved, Approved) else "",
-                unknown=unknown,
-            )
+            return await _foreseen(admitting, payload, unknown)
 
     with TemporaryDirectory() as folder:
         return run(main(Path(folder)), loop)
+
+
+async def _foreseen(
+    admitting: Admitting, payload: TaskSubmit, unknown: str = ""
+) -> Forecast | Rejected:
+    weighed = admitting.weigh(payload)
+    if isinstance(weighed, Rejected):
+        return await admitting.advise(payload, weighed)
+    flown = await admitting.predict(weighed, {})
+    if isinstance(flown, Rejected):
+        return await admitting.advise(payload, flown)
+    weighed, found = flown
+    approved = admitting.approve(weighed, payload.caller_id)
+    if found is None:
+        took_s = weighed.planned.duration_s
+        found = Prediction(duration_s=took_s, steps=(), trajectory={}, units={}, gas_used_cm3={})
+    return Forecast(
+        found,
+        asks=approved.reason if isinstance(approved, NotApproved) else "",
+        risk_level=weighed.risk.level,
+        risk_reasons=tuple(weighed.risk.reasons),
+        approved=", ".join(approved.by) if isinstance(approved, Approved) else "",
+        unknown=unknown,
+    )
 
 
 def _hidden(plan: LabPlan) -> str:

@@ -117,3 +117,9 @@ def is_without_line(facts: LabFacts, payload: TaskSubmit) -> bool:
     offered = facts.capabilities.get(payload.capability)
     takes: Callable[[Mapping[str, Any]], bool] = getattr(offered, "takes", lambda inputs: True)
     return offered is not None and takes(payload.inputs)
+
+
+def facts_for(facts: LabFacts, payload: TaskSubmit) -> LabFacts:
+    """Return the facts of a lab as a task meets them: without its line where it needs none."""
+    alone = facts_without_line(facts)
+    return alone if is_without_line(alone, payload) else facts

@@ -2,21 +2,26 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from commands import ROOT, say
 from commands import payload as changed
-from commands import say
 from labharness.lab import read_lab
+from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.house.screening import screened
 from labharness.protocols.hcp.messages import ResumeFrom
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk.admitting import Admitting
+from labharness.work.desk.facts import facts_for
 from left_alone import HAZARDS
-from rig import SHORT_LINE, approved_copy, submission
+from rig import SHORT_LINE, approved_copy, as_submit, submission
+
+LAB = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +74,19 @@ def test_each_that_weighs_a_task_finds_the_same_risk_for_the_same_reasons(
         assert refused is not None
         found = [refused.reason_message, explained["verdict"]["reason_message"], planned.out]
         assert [overdue in each for each in found] == [True] * 3, found
+
+
+def test_a_task_that_needs_no_line_is_weighed_and_foreseen_without_one() -> None:
+    asked = json.loads((ROOT / "examples" / "document-analysis.json").read_text("utf-8"))
+    planned = say("plan", ROOT / "examples" / "document-analysis.json")
+    assert planned.code == 0, planned
+    assert "by its own plan; it needs no line" in planned.out
+    assert "risk R1" in planned.out
+    assert "argon" not in planned.out
+    plan, payload = read_lab(LAB), as_submit(asked)[1]
+    of_line = replace(lab_facts_of(plan), on_comm_loss={"furnace.setpoint": "hold"}, shared=True)
+    assert facts_for(of_line, payload).has_line is False
+    assert facts_for(of_line, submission()[1]) is of_line
 
 
 @pytest.mark.parametrize(
