@@ -42,7 +42,7 @@ IN_THE_JOURNAL = (
     ),
     PlantedBug(
         "head that anybody may sign",
-        "labharness.journal.heads:SignedHead.holds",
+        "labharness.core.files.signing_key:signed_by",
         "return False",
         "return True",
         "tests/journal/test_journal_tampered.py::"

@@ -311,8 +311,17 @@ def _not_safe(plan: LabPlan) -> tuple[str, ...]:
     then = Text("machine.no_guard", lab=plan.option)
     if is_at_work(plan.state_dir):
         then = Text("machine.tries_again", repeat_s=REPEAT_S)
-    found = not_safe(plan.state_dir / LOG_FILE)  # each with channel, port, at and error
-    return tuple(Text("machine.not_safe", then=then, **each) for each in found)
+    return tuple(
+        Text(
+            "machine.not_safe",
+            channel=each["channel"],
+            port=each["port"],
+            at=each["at"],
+            error=each["error"],
+            then=then,
+        )
+        for each in not_safe(plan.state_dir / LOG_FILE)
+    )
 
 
 def _ports_not_kept() -> str:
