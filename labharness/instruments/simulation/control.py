@@ -10,13 +10,16 @@ import math
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import CodedError
 from labharness.instruments.simulation.bus import LoopEnvironment, SimulatedBus
 from labharness.instruments.simulation.conversation import ByteLog
 from labharness.instruments.simulation.served import LocalServer
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 LINE_BYTES_MAX = 65_536
 LOG_ROWS_AT_ONCE = 5_000
@@ -232,7 +235,7 @@ def ask(address: str, request: Answer, timeout_s: float) -> dict[str, Any]:
     return answer
 
 
-def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 - any dataclass
+def set_faults(faults: "DataclassInstance", values: Answer, what: str) -> None:
     """Set fields of a dataclass of faults, all or none.
 
     Raises:
@@ -270,7 +273,7 @@ def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
     return value
 
 
-def levels_of(faults: Any) -> dict[str, bool | int | float]:  # noqa: ANN401 - any dataclass
+def levels_of(faults: "DataclassInstance") -> dict[str, bool | int | float]:
     """Return the faults that have a level, such as no sticking contact or lying sensor has."""
     found = {each.name: getattr(faults, each.name) for each in fields(faults)}
     return {
