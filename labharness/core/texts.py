@@ -15,6 +15,10 @@ from typing import Final, NamedTuple
 
 from labharness.core.errors import LabError
 
+ENGLISH: Final = "en"
+LANGUAGES: Final = (ENGLISH, "zh")
+"""The languages in which a person can read what the harness says."""
+
 PACKAGE: Final = Path(__file__).parent.parent
 FILE: Final = "texts.toml"
 WORDS: Final = "words"

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from labharness.core.errors import LabError
-from labharness.core.languages import ENGLISH, LANGUAGES
-from labharness.core.texts import shipped, templates, words
+from labharness.core.texts import ENGLISH, LANGUAGES, shipped, templates, words
 
 shipped()  # now: a line that trips waits for no disk
 

@@ -18,12 +18,13 @@ EXIT_USAGE = 64  # not an HCP message, bad lab file, bad output folder, bad argu
 
 MODULES = {
     "calls": ("abort", "result"),
-    "hand": ("program", "read", "set"),
+    "hand": ("program", "set"),
     "house": ("down", "line_owner", "status", "up"),
     "labs": ("arm", "doctor", "envelope", "hazards", "lab", "reset"),
     "offers": ("capabilities", "drivers", "example"),
     "plan": ("policy",),
     "owner": ("hold", "resume", "safe", "stop"),
+    "reading": ("read",),
     "records": ("artifact", "journal", "retention"),
     "report": ("compare", "history"),
     "simulate": ("simulated",),

@@ -1,7 +1,7 @@
-"""``labharness read``, ``set`` and ``program``: look at a line, set a channel, run a program.
+"""``labharness set`` and ``program``: set a channel, run a program.
 
-If a process owns the line, each command goes through its control socket. Without an owner only
-reading works. ``set --attend`` makes this process the owner, which leaves the line safe at its end.
+If a process owns the line, each command goes through its control socket. ``set --attend`` makes
+this process the owner, which leaves the line safe at its end.
 """
 
 import argparse
@@ -29,20 +29,17 @@ from labharness.faces.cli.show import (
     latched,
     say,
     say_each,
-    say_json,
     say_queued,
     warn,
     with_lab,
 )
 from labharness.faces.cli.stopping import stoppable
-from labharness.faces.cli.watching import value_text
 from labharness.instruments.link.conversation import LineControl, NoOwner
 from labharness.lab import LabPlan
-from labharness.lab.config.channels import BadChannel, check_readable, check_settable, needed_first
+from labharness.lab.config.channels import check_settable, needed_first
 from labharness.lab.config.lock import read_owner
 from labharness.lab.config.programs import examine, read_program_file
 from labharness.lab.operate.attend import Attendance
-from labharness.lab.operate.idle_line import read_now
 from labharness.lab.wiring.runs import fresh_folder
 from labharness.line import Instrument
 from labharness.line.command import programmer_of
@@ -50,33 +47,6 @@ from labharness.work.desk.folder import JOURNAL_NAME
 
 ROOM_C = 20.0  # temperature at which a program is assumed to begin
 ENDINGS = {"confirmed": EXIT_COMPLETED, "refused": EXIT_REJECTED}
-
-
-def read(chosen: argparse.Namespace) -> int:
-    """Print readings; return 1 if one is missing."""
-    with with_lab(chosen) as plan:
-        answers: dict[str, Mapping[str, Any]] = {}
-        for channel in chosen.channels:
-            try:
-                check_readable(plan, channel)
-            except BadChannel as why:
-                answers[channel] = {"ok": False, "error": str(why)}
-        there = [channel for channel in chosen.channels if channel not in answers]
-        owner = owner_of(plan) if there else None
-        if owner is not None:
-            with owner:
-                answers |= {each: owner.ask(do="read", channel=each) for each in there}
-        elif there:
-            answers |= zip(there, read_now(plan, there), strict=True)
-        found = [answers[channel] for channel in chosen.channels]
-        for channel, each in zip(chosen.channels, found, strict=True):
-            if not each["ok"]:
-                warn(Text("pair", what=channel, why=each["error"]))
-            elif not chosen.json:
-                say(f"{channel} {value_text(each['value'])} {each['unit']}".rstrip())
-        if chosen.json:
-            say_json(found)
-        return EXIT_COMPLETED if all(each["ok"] for each in found) else EXIT_FAILED
 
 
 def set(chosen: argparse.Namespace) -> int:  # named like its row

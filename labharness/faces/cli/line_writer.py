@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import TextIO
 
-from labharness.core.languages import ENGLISH
+from labharness.core.texts import ENGLISH
 
 LINES_MAX = 1000  # in the queue; older ones are left out, and counted
 FLUSH_S_MAX = 2.0  # for a stalled terminal, once

@@ -8,8 +8,8 @@ from shutil import get_terminal_size
 from textwrap import fill, wrap
 from typing import Any, Final, NoReturn
 
-from labharness.core.languages import ENGLISH, LANGUAGES
 from labharness.core.operations import GROUPS, Argument, Operation, choice, row
+from labharness.core.texts import ENGLISH, LANGUAGES
 from labharness.faces.cli import EXIT_USAGE
 
 NEGATIVE = re.compile(r"-(\.?[0-9].*|inf|nan)", re.IGNORECASE)

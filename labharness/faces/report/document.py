@@ -4,7 +4,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from labharness.core.languages import LANGUAGES
+from labharness.core.texts import LANGUAGES
 from labharness.faces.report.markup import Html, clock, escaped, joined
 from labharness.faces.report.words import both, known, phrase, say
 

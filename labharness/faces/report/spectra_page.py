@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from labharness.analysis.analysed import Analysed
 from labharness.analysis.measured import MeasuredLine
 from labharness.analysis.photoluminescence import PlBand
-from labharness.core.languages import ENGLISH
+from labharness.core.texts import ENGLISH
 from labharness.core.vocabulary import share_text
 from labharness.core.vocabulary.measured import measured_text
 from labharness.faces.report.document import document

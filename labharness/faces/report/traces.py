@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
-from labharness.core.languages import LANGUAGES
+from labharness.core.texts import LANGUAGES
 from labharness.core.vocabulary.channels import owner_of
 from labharness.faces.report import markup
 from labharness.faces.report.facts import Phase, Points, RunFacts

@@ -5,8 +5,7 @@ The text ``phase.<stage>`` names a stage of a capability's plans.
 
 from typing import Final
 
-from labharness.core.languages import LANGUAGES
-from labharness.core.texts import templates
+from labharness.core.texts import LANGUAGES, templates
 from labharness.core.vocabulary.texts import in_language
 from labharness.faces.report.markup import Html, el, escaped, joined, text
 

@@ -24,7 +24,7 @@ from labharness.core.clock import utc_text
 from labharness.core.errors import LabError
 from labharness.core.files.durable import sync_folder
 from labharness.core.files.named import open_named, open_own
-from labharness.core.languages import ENGLISH
+from labharness.core.texts import ENGLISH
 from labharness.core.vocabulary.extras import EXTRAS
 from labharness.core.vocabulary.texts import Text, coded, revived
 from labharness.safety.alarm import board as alarms

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from labharness.core import texts
-from labharness.core.languages import LANGUAGES
+from labharness.core.texts import LANGUAGES
 from labharness.core.vocabulary.texts import Text, coded, in_language, revived, words_of
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.layout import FORMAT

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hostile import grown, hostile_journal
-from labharness.core.languages import LANGUAGES
+from labharness.core.texts import LANGUAGES
 from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import main
 from labharness.faces.report.both_runs import differences

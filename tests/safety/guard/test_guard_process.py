@@ -30,7 +30,6 @@ OURS = {
     "core.clock",
     "core.errors",
     "core.files",
-    "core.languages",
     "core.on_demand",
     "core.operations",
     "core.texts",
