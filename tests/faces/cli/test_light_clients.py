@@ -30,6 +30,11 @@ HEAVY = (
     "labharness.safety.kernel",
     "labharness.lab.config.lab_plan",
 )
+DRIVES = (
+    "labharness.lab.operate.attend",
+    "labharness.lab.wiring.runs",
+    "labharness.work.desk.desk",
+)
 RUN = "import sys; from labharness.faces.cli import main; code = main(sys.argv[1:])\n" + (
     "sys.stderr.write(f'{code} ' + ' '.join(sys.modules))"
 )
@@ -82,6 +87,13 @@ def answering(path: Path) -> Iterator[None]:
             thread.join()
 
 
+def loaded(command: list[str], heavy: tuple[str, ...]) -> tuple[str, list[str]]:
+    """Run a command; return its exit code, and what it loaded of what is heavy."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    code, *modules = done.stderr.splitlines()[-1].split()
+    return code, [each for each in modules if each.startswith(heavy)]
+
+
 ALONE = ("status", "down", "stop", "hold", "resume", "tasks list", "jobs list", "alarms list")
 ANSWERED = (
     "status",
@@ -107,10 +119,8 @@ def test_a_small_client_loads_nothing_that_drives_or_simulates(
     asked = shlex.split(words.removesuffix(" !"))
     command = [sys.executable, "-c", RUN, *asked, "--lab", str(SHORT_LINE)]
 
-    def loaded() -> tuple[str, list[str]]:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        code, *modules = done.stderr.splitlines()[-1].split()
-        return code, [each for each in modules if each.startswith(HEAVY)]
+    def found() -> tuple[str, list[str]]:
+        return loaded(command, HEAVY)
 
     if words.endswith("!"):
         sockets = (local.CONTROL, local.HOUSE, local.OWNER)
@@ -119,6 +129,14 @@ def test_a_small_client_loads_nothing_that_drives_or_simulates(
             answering(home / sockets[1]),
             answering(home / sockets[2]),
         ):
-            assert loaded() == ("0", [])
+            assert found() == ("0", [])
     else:
-        assert loaded()[1] == []
+        assert found()[1] == []
+
+
+def test_a_reading_without_an_owner_loads_nothing_that_only_drives_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LABHARNESS_STATE", str(tmp_path))
+    command = [sys.executable, "-c", RUN, "read", "furnace.temperature", "--lab", str(SHORT_LINE)]
+    assert loaded(command, ("numpy", *DRIVES)) == ("0", [])
