@@ -434,6 +434,19 @@ def test_a_trip_alarm_cannot_be_shelved_suppressed_or_taken_out_of_service(
         assert "never for an alarm of severity" in found
 
 
+@pytest.mark.parametrize(
+    ("event", "role", "only"),
+    [
+        (AlarmEvent.ACKNOWLEDGE, Actor.SYSTEM, "operator, maintainer"),
+        (AlarmEvent.REMOVE_FROM_SERVICE, Actor.OPERATOR, "maintainer"),
+        (AlarmEvent.ACTIVATE, Actor.MAINTAINER, "system"),
+    ],
+)
+def test_who_may_not_is_told_who_may(event: AlarmEvent, role: Actor, only: str) -> None:
+    told = f"{event}: not by {role}, only by {only}"
+    assert {change(state, Severity.WARNING, event, role) for state in STATES} == {told}
+
+
 def test_a_latched_alarm_is_reset_only_when_its_cause_is_gone_and_somebody_knows() -> None:
     for state, role in product(STATES, Actor):
         if not isinstance(change(state, Severity.TRIP, AlarmEvent.RESET, role), str):
