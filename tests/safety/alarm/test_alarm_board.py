@@ -29,6 +29,7 @@ from labharness.safety.alarm.board import (
     left_over,
     level_due,
     take,
+    watch_anew,
 )
 from labharness.safety.alarm.outlets import AlarmFile
 
@@ -91,6 +92,7 @@ def test_a_graver_alarm_calls_again_within_the_group() -> None:
 def test_after_the_window_it_is_another_fault_unless_a_trip_stands() -> None:
     assert told(up("warm", 0), up("flow", 10.1))[1] == ["warm", "flow"]
     assert told(up("heat", 0, TRIP), up("flow", 10.1))[1] == ["heat"]
+    assert told(up("heat", 0, TRIP), up("flow", 1), up("warm", 10.1))[1] == ["heat"]
 
 
 @pytest.mark.promise(22)
@@ -134,10 +136,11 @@ def test_a_shelved_alarm_calls_nobody_and_calls_when_its_time_is_over() -> None:
 def test_no_shelf_lasts_longer_than_the_bound(event: AlarmEvent) -> None:
     board, _ = told(up("warm", 0), by(event, "warm", 0))
     assert board.alarms["warm"].until == START + SHELVED_MAX
+    assert list(expired(board, START)) == []
     assert [each.alarm for each in expired(board, START + SHELVED_MAX)] == ["warm"]
     assert [each.alarm for each in expired(board, START - MINUTE)] == ["warm"], "clock set back"
-    refused = take(board, by(AlarmEvent.TIMED_SHELVE, "warm", 1, shelve_s=8 * 3600 + 1.0))
-    assert "at most 480 min" in refused.refusal
+    refused = take(board, by(AlarmEvent.TIMED_SHELVE, "warm", 1, shelve_s=8 * 3600 + 60.0))
+    assert "asked 481 min, at most 480 min" in refused.refusal
 
 
 @pytest.mark.parametrize("gap", [{"who": " "}, {"why": ""}])
@@ -191,6 +194,9 @@ def test_the_longest_wait_of_a_group_says_who_is_due_not_the_youngest() -> None:
 def test_a_new_watch_finds_nothing_active_but_what_is_latched() -> None:
     board, _ = told(up("warm", 0), up("heat", 0, TRIP))
     assert [each.alarm for each in left_over(board, START)] == ["warm"]
+    first = take(watch_anew(board), up("flow", 1)).call
+    assert first is not None
+    assert (first.number, first.members) == (1, ("flow",))
 
 
 NAMES = [f"alarm{number}" for number in range(12)]
