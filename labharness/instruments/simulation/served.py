@@ -77,7 +77,7 @@ CLIENTS_MAX = 4  # of one TCP port at once; further ones are refused
 UNREAD_BYTES_MAX = 4_194_304  # a client that does not read its replies is disconnected at this size
 
 
-class CannotServe(LabError, RuntimeError, code="cannot_serve"):
+class CannotServe(LabError, RuntimeError, code="cannot_serve", usage=True):
     """A link cannot be opened; the message names it and the reason."""
 
 
