@@ -226,7 +226,7 @@ class PtyPort:
                 return False
             return True
 
-        return Conversation(self._outlet, number, send, roomy=self._resume, free_s=free_s)
+        return Conversation(self._outlet, number, send, roomy=self._resume, begins_s=free_s)
 
     def _resume(self) -> None:
         if self._paused and self._master >= 0:
