@@ -111,7 +111,7 @@ class Story:
             self.journal,
             MortalDoor(self.world, self.fuse),
             self.world,
-            self.home,
+            home=self.home,
             lab="lab",
             now_s=lambda: self.now_s,
             new_id=self.mint,

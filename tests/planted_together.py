@@ -17,8 +17,8 @@ KEPT_TOGETHER = (
     ),
     PlantedBug(
         "record that stands beside the submissions alone, and is forgotten there",
-        "labharness.lab.house.house:House.__post_init__",
-        "self.journal.catch_up(self._kept.pending_records())",
+        "labharness.lab.house.intake:Intake.__post_init__",
+        "self.journal.catch_up(self.kept.pending_records())",
         "pass",
         ACCESS + "test_a_house_that_dies_behind_the_answer_has_every_task_that_was_told_of",
         promise=61,

@@ -231,16 +231,18 @@ def _line(name: str, line: FittedLine, converged: Mask, units_per_count: Array) 
 
 
 WORDS = ("file", "material", "line")
-MEASURED = {
-    "position_cm1": "position_cm1",
-    "sigma_position_cm1": "position_sigma_cm1",
-    "fwhm_cm1": "fwhm_cm1",
-    "sigma_fwhm_cm1": "fwhm_sigma_cm1",
-    "height_counts": "height_counts",
-    "sigma_height_counts": "height_sigma_counts",
-    "area_counts_cm1": "area_counts_cm1",
-    "sigma_area_counts_cm1": "area_sigma_counts_cm1",
-}
+
+
+def with_sigmas(*quantities: str) -> dict[str, str]:
+    """Return the column of each quantity and of its uncertainty, each with its attribute."""
+    found: dict[str, str] = {}
+    for each in quantities:
+        quantity, _, unit = each.partition("_")
+        found |= {each: each, f"sigma_{each}": f"{quantity}_sigma_{unit}"}
+    return found
+
+
+MEASURED = with_sigmas("position_cm1", "fwhm_cm1", "height_counts", "area_counts_cm1")
 """Columns of a line that stands out, and the attributes of a measured line."""
 
 COLUMNS = (

@@ -218,44 +218,41 @@ class RefereeViolation:
     detail: str
 
 
+@dataclass(eq=False)
 class Referee:
     """Check the plant once a second, as a process of the simulated lab itself.
 
-    Args:
+    Attributes:
         plan: The lab's files.
         table: The faults and harms of its line.
         sim_lab: The simulated lab.
         stop: Called at the first violation.
     """
 
-    def __init__(
-        self,
-        plan: LabPlan,
-        table: FaultTable,
-        sim_lab: SimulatedLab,
-        stop: Callable[[], None],
-    ) -> None:
-        port_of = {each.name: each.port for each in plan.instruments}
-        watches = plan.envelope.watches.items()
+    plan: LabPlan
+    table: FaultTable
+    sim_lab: SimulatedLab
+    stop: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        port_of = {each.name: each.port for each in self.plan.instruments}
+        watches = self.plan.envelope.watches.items()
         watched = frozenset(port_of[owner_of(name)] for name, watch in watches if watch.procedure)
         self.scene = Scene(watched=watched)
         self.violation: RefereeViolation | None = None
         self.demands: dict[str, float] = {}
-        self._sim_lab = sim_lab
-        self._table = table
-        self._latching = [row.sets for row in table.fault if row.latches and row.sets]
-        self._stop = stop
+        self._latching = [row.sets for row in self.table.fault if row.latches and row.sets]
         self._response_ports = {
             port_of[owner_of(step.channel)]
-            for procedure in plan.envelope.procedures.values()
+            for procedure in self.plan.envelope.procedures.values()
             for step in procedure.steps
         }
-        self._rules = rules_of(table)
+        self._rules = rules_of(self.table)
         self._since: dict[str, float] = {}
-        self.masking = Masking(table, self.scene.blind)
+        self.masking = Masking(self.table, self.scene.blind)
         self._must_trip_since_s = math.inf
         self._digest = sha256()
-        sim_lab.env.process(self._watch())
+        self.sim_lab.env.process(self._watch())
 
     @property
     def digest(self) -> str:
@@ -273,7 +270,7 @@ class Referee:
     @property
     def now_s(self) -> float:
         """Lab time."""
-        return self._sim_lab.env.now * 1e-6
+        return self.sim_lab.env.now * 1e-6
 
     def _begin_clocks(self, word: str) -> None:
         """Start the clocks of a mask's rules anew, unless another one still hides them."""
@@ -289,32 +286,32 @@ class Referee:
         self.masking.growth_begins()
 
     def _watch(self) -> Generator[simpy.Event, object, None]:
-        sim_lab, plant = self._sim_lab, self._sim_lab.plant
+        sim_lab, plant = self.sim_lab, self.sim_lab.plant
         while True:
             yield sim_lab.env.seconds(GRAIN_S)
             self._judge(plant.truth(), self.now_s)
 
     def _judge(self, truth: Mapping[str, Any], now_s: float) -> None:
-        scene, plant = self.scene, self._sim_lab.plant
-        buses = self._sim_lab.buses
+        scene, plant = self.scene, self.sim_lab.plant
+        buses = self.sim_lab.buses
         scene.cut = {name for name, bus in buses.items() if bus.faults.cut}
         scene.deaf = scene.cut | {name for name, bus in buses.items() if _unheard(bus.faults)}
         scene.disturbed |= scene.deaf
         if plant.faults.sensors or scene.silent:
             scene.silent = {
-                heater for heater in self._table.heaters if plant.parts[heater].sensor_broken
+                heater for heater in self.table.heaters if plant.parts[heater].sensor_broken
             }
-        values = self._table.values(truth, scene)
+        values = self.table.values(truth, scene)
         for word in self.masking.seeing(values, now_s):
             self.masking.sees(word)
             self._begin_clocks(word)
         on = bool(values["in_use"])
         scene.used = scene.used or on
         self._expect_latch(now_s)
-        state = [truth[name] for name in self._table.digest]
+        state = [truth[name] for name in self.table.digest]
         self._digest.update(struct.pack(f"<{1 + len(state)}d?", now_s, *state, on))
         values |= scene.values()
-        lossy = any(self._sim_lab.buses[port].faults.noisy for port in self._response_ports)
+        lossy = any(self.sim_lab.buses[port].faults.noisy for port in self._response_ports)
         for rule in self._rules:
             blind = not scene.blind.isdisjoint(rule.masks)
             if rule.counts is not None and blind:
@@ -329,13 +326,13 @@ class Referee:
             if blind:
                 self.demands[rule.name] = self.demands.get(rule.name, 0.0) + GRAIN_S
             elif self.violation is None:
-                detail = self._table.detail.format_map(values)
+                detail = self.table.detail.format_map(values)
                 self.violation = RefereeViolation(rule.name, now_s, for_s, allowed_s, detail)
-                self._stop()
+                self.stop()
 
     def _expect_latch(self, now_s: float) -> None:
         """Note when a line in use must have tripped, even if it noticed nothing."""
-        scene, plant = self.scene, self._sim_lab.plant
+        scene, plant = self.scene, self.sim_lab.plant
         latching = any(getattr(plant.faults, field) for field in self._latching)
         must = latching or scene.silent or scene.watched_port_cut
         if not (scene.used and scene.harness == "alive" and must):

@@ -9,11 +9,14 @@ class LabError(Exception):
     Attributes:
         code: Names the kind of error, and stays whatever the text says. A class without one of its
             own has that of the class it refines.
+        usage: Whether a typed word or a named file is wrong: a command then ends with 64, after
+            any other error with 1. It is stated with the code.
     """
 
     code: ClassVar[str] = "lab_error"
+    usage: ClassVar[bool] = False
 
-    def __init_subclass__(cls, *, code: str = "") -> None:
+    def __init_subclass__(cls, *, code: str = "", usage: bool = False) -> None:
         super().__init_subclass__()
         if code:
-            cls.code = code
+            cls.code, cls.usage = code, usage

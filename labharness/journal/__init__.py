@@ -8,6 +8,4 @@ if TYPE_CHECKING:
     from labharness.journal.layout import JournalDamaged, JournalFailed
     from labharness.journal.store import Journal, SqliteJournal, block_lab_s
 
-__all__ = ["Journal", "JournalDamaged", "JournalFailed", "SqliteJournal", "block_lab_s"]
-
 __getattr__ = on_demand(__name__, "layout", "store")

@@ -29,10 +29,11 @@ LOG = logging.getLogger(__name__)
 TICK_S = 1.0  # poll period of a line; the kernel's clock hand
 
 
+@dataclass(eq=False)
 class Poller:
     """Polls the scans of a line on an absolute grid of seconds, so that it never drifts.
 
-    Args:
+    Attributes:
         loop: The event loop.
         guard: The way to the ports.
         scans: The scans of the line.
@@ -44,38 +45,34 @@ class Poller:
         fault: Called with each scan that its instrument refuses, and the reason.
     """
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        guard: Guard,
-        scans: Sequence[BoundScan],
-        tick_s: float,
-        take: Callable[[BoundScan, tuple[float, ...]], object],
-        tick: Callable[[], None],
-        heartbeat: Callable[[], None],
-        fault: Callable[[BoundScan, str], None] = lambda scan, why: None,
-    ) -> None:
-        self._loop = loop
-        self._heartbeat = heartbeat
-        self._heartbeat_s = guard.heartbeat_s
+    loop: asyncio.AbstractEventLoop
+    guard: Guard
+    scans: Sequence[BoundScan]
+    tick_s: float
+    take: Callable[[BoundScan, tuple[float, ...]], object]
+    tick: Callable[[], None]
+    heartbeat: Callable[[], None]
+    fault: Callable[[BoundScan, str], None] = lambda scan, why: None
+
+    def __post_init__(self) -> None:
+        self._heartbeat_s = self.guard.heartbeat_s
         self._heartbeat_timer: asyncio.TimerHandle | None = None
-        self._tick_s = tick_s
-        self._tick = tick
         self._number = 0
         self._start_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._waiters: list[asyncio.Future[None]] = []
         ports: dict[str, list[BoundScan]] = {}
-        for scan in scans:
+        for scan in self.scans:
             if scan.ticks:
                 ports.setdefault(scan.port, []).append(scan)
         self._chains = [
-            _Chain(port, guard.at(port), each, take, fault) for port, each in ports.items()
+            _Chain(port, self.guard.at(port), each, self.take, self.fault)
+            for port, each in ports.items()
         ]
 
     def start(self) -> None:
         """Begin: the first poll is now."""
-        self._start_s = self._loop.time()
+        self._start_s = self.loop.time()
         self._turn()
 
     def stop(self) -> None:
@@ -95,28 +92,28 @@ class Poller:
 
     async def next_tick(self) -> None:
         """Wait for the next grid point, when the scans of this one have long been answered."""
-        waiter = self._loop.create_future()
+        waiter = self.loop.create_future()
         self._waiters.append(waiter)
         await waiter
 
     def _turn(self) -> None:
-        self._tick()
+        self.tick()
         self.wake()
         number = self._number
         for chain in self._chains:
             chain.poll(number)
         self._number = number + 1
-        next_s = self._start_s + (number + 1) * self._tick_s
-        self._timer = self._loop.call_at(next_s, self._turn)
+        next_s = self._start_s + (number + 1) * self.tick_s
+        self._timer = self.loop.call_at(next_s, self._turn)
         if self._heartbeat_s < float("inf"):
             self._feed(next_s)
 
     def _feed(self, until_s: float) -> None:
-        self._heartbeat()
-        next_s = self._loop.time() + self._heartbeat_s
+        self.heartbeat()
+        next_s = self.loop.time() + self._heartbeat_s
         self._heartbeat_timer = None
         if next_s < until_s:
-            self._heartbeat_timer = self._loop.call_at(next_s, self._feed, until_s)
+            self._heartbeat_timer = self.loop.call_at(next_s, self._feed, until_s)
 
 
 @dataclass(eq=False)

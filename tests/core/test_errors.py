@@ -11,6 +11,7 @@ from commands import say
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import CodedError
 from labharness.faces import cli
+from labharness.lab import BadLabFile
 from rig import HERE
 
 PAGE = HERE.parent / "docs" / "reference" / "errors.md"
@@ -49,21 +50,25 @@ def test_every_public_error_has_a_code_that_it_states_itself(error: type[BaseExc
 def test_no_code_names_two_errors() -> None:
     codes = [code_of(each) for each in ERRORS]
     assert sorted(codes) == sorted(set(codes))
-    assert set(codes) >= cli.USAGE_CODES
 
 
 def test_an_error_without_a_code_of_its_own_has_that_of_the_one_it_refines() -> None:
     class Worse(ERRORS[0]):  # type: ignore[misc, valid-type]  # any of them
         """Somebody else's."""
 
+    class Other(BadLabFile, code="other"):
+        """One with a code, which says nothing of its use."""
+
     assert code_of(Worse) == code_of(ERRORS[0])
+    assert (BadLabFile.usage, Other.usage) == (True, False)
 
 
 def test_the_page_of_errors_lists_every_code() -> None:
     rows = ["| code | exit code | meaning |", "|---|---|---|"]
     for each in sorted(ERRORS, key=code_of):
         meaning = (each.__doc__ or "").splitlines()[0]
-        ends = cli.EXIT_USAGE if code_of(each) in cli.USAGE_CODES else cli.EXIT_FAILED
+        assert issubclass(each, LabError)
+        ends = cli.EXIT_USAGE if each.usage else cli.EXIT_FAILED
         rows.append(f"| `{code_of(each)}` | {ends} | {meaning} |")
     table = "\n".join(rows)
     assert PAGE.read_text("utf-8").endswith(f"\n\n{table}\n"), f"it should end with\n{table}"
@@ -79,8 +84,6 @@ def test_the_page_of_errors_lists_every_code() -> None:
 def test_a_command_prints_the_code_behind_the_first_line(
     text: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from labharness.lab import BadLabFile
-
     def fails(chosen: object) -> int:
         raise BadLabFile(text)
 

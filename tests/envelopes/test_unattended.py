@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from commands import say, spawn_on_full_disk
 from labharness.core.clock import wall_clock_utc
 from labharness.lab import BadLabFile, Lab, read_lab
-from labharness.lab.config.hazards import read_hazards, record_proof
+from labharness.lab.config.hazards import Proof, read_hazards, record_proof
 from labharness.work.admission.risk import safe_in_time
 from left_alone import HAZARDS, hazards, is_refused, on_their_own, unattended
 from rig import SOON, Ran, accepted
@@ -117,11 +118,11 @@ def test_a_recorded_proof_test_lifts_the_refusal_and_voids_no_approval(
 def test_a_failed_proof_test_counts_against_the_safeguard(tmp_path: Path) -> None:
     path = tmp_path / "hazards.toml"
     path.write_text(HAZARDS, "utf-8")
-    words = {"by": "Ada", "reason": "did not open", "today": TODAY}
-    record_proof(read_hazards(path), "laser", day=TODAY, passed=False, **words)  # type: ignore[arg-type]  # the names are its own
+    proof = Proof(hazard="laser", day=TODAY, by="Ada", reason="did not open", passed=False)
+    record_proof(read_hazards(path), proof, TODAY)
     (why,) = read_hazards(path).missing(["laser"], TODAY)
     assert "failed its proof test on 2026-01-01" in why
-    record_proof(read_hazards(path), "laser", day=TODAY, passed=True, **words)  # type: ignore[arg-type]  # the names are its own
+    record_proof(read_hazards(path), replace(proof, passed=True), TODAY)
     assert read_hazards(path).missing(["laser"], TODAY) == ()
 
 

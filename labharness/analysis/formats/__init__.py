@@ -15,9 +15,12 @@ from labharness.analysis.formats.labspec_xml import MARK as LABSPEC_XML
 from labharness.analysis.formats.labspec_xml import parse_labspec_xml
 from labharness.analysis.formats.maps import is_grid, parse_grid, parse_wire_text
 from labharness.analysis.formats.nexus import MARK as HDF5
-from labharness.analysis.formats.nexus import NexusNotes, nexus_bytes, parse_nexus
+from labharness.analysis.formats.nexus import NexusNotes as NexusNotes
+from labharness.analysis.formats.nexus import nexus_bytes as nexus_bytes
+from labharness.analysis.formats.nexus import parse_nexus
 from labharness.analysis.formats.own import parse_own
-from labharness.analysis.formats.recording import BadFile, Recording
+from labharness.analysis.formats.recording import BadFile as BadFile
+from labharness.analysis.formats.recording import Recording as Recording
 from labharness.analysis.formats.rod import SHIFT, parse_rod
 from labharness.analysis.formats.spc import is_spc, parse_spc
 from labharness.analysis.formats.table import plain_numerals
@@ -26,16 +29,6 @@ from labharness.analysis.formats.trivista import parse_trivista
 from labharness.analysis.formats.wdf import MAGIC, parse_wdf
 from labharness.analysis.formats.witec import parse_witec
 from labharness.core.vocabulary.extras import EXTRAS
-
-__all__ = [
-    "BYTES_MAX",
-    "BadFile",
-    "NexusNotes",
-    "Recording",
-    "csv_text",
-    "nexus_bytes",
-    "read_spectra",
-]
 
 BYTES_MAX = 256 * 1024 * 1024
 """Size (bytes) of the largest file. A map of 16,000 spectra of 1,024 points has 67 MB."""

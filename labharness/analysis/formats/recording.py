@@ -38,7 +38,7 @@ NUMBER_MAX = 1e30
 damaged."""
 
 
-class BadFile(CodedError, ValueError, code="bad_file"):
+class BadFile(CodedError, ValueError, code="bad_file", usage=True):
     """A file that cannot be read; the message says in one line what was expected where.
 
     Args:

@@ -14,7 +14,7 @@ PASSPHRASE_MIN = 8
 KEY_FILE_BYTES_MAX = 4096
 
 
-class BadKey(CodedError, ValueError, code="bad_key"):
+class BadKey(CodedError, ValueError, code="bad_key", usage=True):
     """A key file cannot be made or used; the message says why."""
 
 

@@ -31,7 +31,7 @@ BOUNDS = {
 """The code of each error of pydantic that names a bound, and where pydantic keeps that."""
 
 
-class BadTable(LabError, ValueError, code="bad_table"):
+class BadTable(LabError, ValueError, code="bad_table", usage=True):
     """No TOML, or a table that is not as its model says."""
 
 

@@ -15,7 +15,7 @@ KEYS = ("title", "holdback_c", "segment")
 TITLE_MAX = 200  # characters
 
 
-class BadProgram(CodedError, ValueError, code="bad_program"):
+class BadProgram(CodedError, ValueError, code="bad_program", usage=True):
     """A program that is not valid; the message names the place and the allowed values."""
 
 

@@ -43,7 +43,6 @@ class ReplyRule(Protocol):
 
     def take(self, buffer: bytes, transaction: int) -> int:
         """Return how many bytes of ``buffer`` are the reply, as the module's first lines say."""
-        ...
 
 
 def _crc_of(byte: int) -> int:

@@ -33,29 +33,6 @@ MODULES = {
 }
 """The commands whose module does not have their own name."""
 
-USAGE_CODES = frozenset(
-    {
-        "bad_arming",
-        "bad_campaign",
-        "bad_channel",
-        "bad_file",
-        "bad_key",
-        "bad_lab_file",
-        "bad_output",
-        "bad_path",
-        "bad_program",
-        "bad_served_folder",
-        "bad_simulation_request",
-        "bad_table",
-        "bad_use",
-        "cannot_guard",
-        "cannot_serve",
-        "cannot_write",
-        "not_hcp",
-    }
-)
-"""Codes of errors in a typed word or a named file; every other error ends with 1."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; return its exit code."""
@@ -124,7 +101,7 @@ def _ended_by(why: BaseException) -> int:
     if not isinstance(why, LabError):
         raise why
     warn(str(why), why.code)
-    return EXIT_USAGE if why.code in USAGE_CODES else EXIT_FAILED
+    return EXIT_USAGE if why.usage else EXIT_FAILED
 
 
 def _carry_out(chosen: argparse.Namespace) -> int:

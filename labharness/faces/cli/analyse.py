@@ -14,7 +14,7 @@ from labharness.analysis.evidence import ROWS_BY_ORIGIN, Reference
 from labharness.analysis.formats import BYTES_MAX, Recording, read_spectra
 from labharness.analysis.layers import LayerVerdict
 from labharness.analysis.line_table import MATERIAL_NAMES
-from labharness.analysis.measured import PeakTable
+from labharness.analysis.measured import PeakTable, with_sigmas
 from labharness.analysis.photoluminescence import PlBand, pl_bands
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary import share_text
@@ -340,20 +340,11 @@ def _peak_table(shown: Analysed) -> PeakTable:
 
 
 def _band(band: PlBand) -> dict[str, Any]:
-    found: dict[str, Any] = {"stands_out": band.stands_out}
+    found = {"stands_out": "stands_out"}
     if band.stands_out:
-        found |= {
-            "position_nm": band.position_nm,
-            "sigma_position_nm": band.position_sigma_nm,
-            "energy_ev": band.energy_ev,
-            "fwhm_nm": band.fwhm_nm,
-            "sigma_fwhm_nm": band.fwhm_sigma_nm,
-            "height_counts": band.height_counts,
-            "sigma_height_counts": band.height_sigma_counts,
-            "area_counts_nm": band.area_counts_nm,
-            "sigma_area_counts_nm": band.area_sigma_counts_nm,
-        }
-    return found
+        found |= {**with_sigmas("position_nm"), "energy_ev": "energy_ev"}
+        found |= with_sigmas("fwhm_nm", "height_counts", "area_counts_nm")
+    return {name: getattr(band, attribute) for name, attribute in found.items()}
 
 
 def file_bytes(path: Path) -> bytes:

@@ -32,7 +32,7 @@ MARKS: dict[tuple[str, str], tuple[bytes, bytes]] = {
 """By option and ending: the first bytes of a file of this program, and bytes further on."""
 
 
-class CannotWrite(CodedError, code="cannot_write"):
+class CannotWrite(CodedError, code="cannot_write", usage=True):
     """An output file cannot be written; the message says why."""
 
 

@@ -25,7 +25,7 @@ from labharness.faces.cli.show import (
     with_lab,
 )
 from labharness.lab import read_lab
-from labharness.lab.config.hazards import record_proof
+from labharness.lab.config.hazards import Proof, record_proof
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.usable import unsigned, unusable
 from labharness.lab.config.wires import Finding, port_costs
@@ -161,15 +161,14 @@ def doctor(chosen: argparse.Namespace) -> int:
 def hazards_proof(chosen: argparse.Namespace) -> int:
     """Record a proof test of a hardware safeguard; return 1 if something is still missing."""
     today = wall_clock_utc().date()
-    proof = record_proof(
-        chosen_lab(chosen.lab).hazards,
-        chosen.hazard,
+    proof = Proof(
+        hazard=chosen.hazard,
         day=chosen.date or today,
-        today=today,
         by=chosen.name,
         reason=chosen.reason,
         passed=not chosen.failed,
     )
+    record_proof(chosen_lab(chosen.lab).hazards, proof, today)
     code = "cli.proof_passed" if proof.passed else "cli.proof_failed"
     say(Text(code, hazard=proof.hazard, day=str(proof.day), by=proof.by))
     rows = chosen_lab(chosen.lab).hazards.hazard  # like the next run reads them

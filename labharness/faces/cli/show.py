@@ -22,11 +22,11 @@ class OutputLost(CodedError, OSError, code="output_lost"):
     """Standard output cannot be written: its disk is full, or worse."""
 
 
-class BadPath(CodedError, ValueError, code="bad_path"):
+class BadPath(CodedError, ValueError, code="bad_path", usage=True):
     """A path was named at which the operating system does not let this account look."""
 
 
-class BadUse(CodedError, code="bad_use"):
+class BadUse(CodedError, code="bad_use", usage=True):
     """An argument, or a file that it names, cannot be used in this command."""
 
 

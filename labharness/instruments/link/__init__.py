@@ -8,6 +8,4 @@ if TYPE_CHECKING:
     from labharness.instruments.link.links import Link, LinkLost, RemoteEnd
     from labharness.instruments.link.loopback import LoopbackLink
 
-__all__ = ["Link", "LinkLost", "LoopbackLink", "RemoteEnd"]
-
 __getattr__ = on_demand(__name__, "links", "loopback")

@@ -39,7 +39,7 @@ Reply = Callable[[Answer], None]
 Thing = TypeVar("Thing")
 
 
-class BadRequest(CodedError, ValueError, code="bad_simulation_request"):
+class BadRequest(CodedError, ValueError, code="bad_simulation_request", usage=True):
     """The simulated lab refuses a request; the message says what it allows."""
 
 

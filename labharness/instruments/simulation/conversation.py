@@ -6,7 +6,7 @@ Bytes under way on a wire: put in together, they arrive one after the other.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 
 from labharness.core.clock import monotonic_ns
@@ -162,36 +162,32 @@ class Outlet:
     log: ByteLog
 
 
+@dataclass(eq=False)
 class Conversation:
     """The exchange between one client and the instruments of one port.
 
-    Args:
+    Attributes:
         outlet: The bus behind the port.
         client: Number of the port's client, counted from 1.
         send: Sends bytes to the client; returns whether they were taken.
         roomy: Called when there is room for requests again.
-        free_s: End of the wire time of the previous client's bytes.
+        begins_s: End of the wire time of the previous client's bytes.
     """
 
-    def __init__(
-        self,
-        outlet: Outlet,
-        client: int,
-        send: Callable[[bytes], bool],
-        *,
-        roomy: Callable[[], None] = lambda: None,
-        free_s: float = 0.0,
-    ) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._outlet = outlet
-        self._client = client
-        self._send = send
-        self._roomy = roomy
+    outlet: Outlet
+    client: int
+    send: Callable[[bytes], bool]
+    _: KW_ONLY
+    roomy: Callable[[], None] = lambda: None
+    begins_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._loop, outlet = asyncio.get_running_loop(), self.outlet
         byte_s = BITS_PER_CHARACTER / outlet.baud if outlet.baud else 0.0
         gap_s = outlet.face.gap_characters * byte_s
         self._gap_s = max(gap_s, GAP_S_MIN, GAP_WALL_S_MIN * outlet.speed) if gap_s else 0.0
         self._chunk_s = CHUNK_WALL_S * outlet.speed
-        self._requests = Wire(byte_s, free_s)
+        self._requests = Wire(byte_s, self.begins_s)
         self._replies = Wire(byte_s)
         self._listening: asyncio.TimerHandle | None = None
         self._talking: asyncio.TimerHandle | None = None
@@ -215,7 +211,7 @@ class Conversation:
         now = self._loop.time()
         requests = self._requests
         silent = self._gap_s and len(requests) and now - requests.free_s > self._gap_s
-        if silent and not self._outlet.face.frame_length(requests.whole()):
+        if silent and not self.outlet.face.frame_length(requests.whole()):
             requests.take(len(requests))  # silence ends a frame, complete or not
         requests.put(data, now)
         self._listen()
@@ -236,7 +232,7 @@ class Conversation:
         if self._listening is not None:
             self._listening.cancel()
             self._listening = None
-        requests, outlet = self._requests, self._outlet
+        requests, outlet = self._requests, self.outlet
         while length := outlet.face.frame_length(requests.whole()) if len(requests) else 0:
             due_s, now = requests.due_s(length), self._loop.time()
             if due_s > now + GRID_S:
@@ -251,10 +247,10 @@ class Conversation:
                 self._listening = self._loop.call_at(requests.free_s, self._listen)
                 return
             requests.take(len(requests))
-        self._roomy()
+        self.roomy()
 
     def _deliver(self, reply: bytes) -> None:
-        if self._over or self._outlet.bus.faults.cut:
+        if self._over or self.outlet.bus.faults.cut:
             return
         if len(self._replies) + len(reply) <= REPLIES_BYTES_MAX:
             self._replies.put(reply, self._loop.time() - self._lag_s)
@@ -268,7 +264,7 @@ class Conversation:
         now = self._loop.time()
         data = replies.take(replies.arrived(now))
         at_ns = monotonic_ns()
-        if data and not self._outlet.bus.faults.cut and self._send(data):
+        if data and not self.outlet.bus.faults.cut and self.send(data):
             self._note("sent", data, at_ns)
         if len(replies) and not self._over:
             next_s = max(replies.due_s(1), now + self._chunk_s)
@@ -276,4 +272,4 @@ class Conversation:
 
     def _note(self, event: str, data: bytes, at_ns: int | None = None) -> None:
         at_ns = monotonic_ns() if at_ns is None else at_ns
-        self._outlet.log.note(at_ns, self._outlet.name, self._client, event, data)
+        self.outlet.log.note(at_ns, self.outlet.name, self.client, event, data)

@@ -77,7 +77,7 @@ CLIENTS_MAX = 4  # of one TCP port at once; further ones are refused
 UNREAD_BYTES_MAX = 4_194_304  # a client that does not read its replies is disconnected at this size
 
 
-class CannotServe(LabError, RuntimeError, code="cannot_serve"):
+class CannotServe(LabError, RuntimeError, code="cannot_serve", usage=True):
     """A link cannot be opened; the message names it and the reason."""
 
 
@@ -226,7 +226,7 @@ class PtyPort:
                 return False
             return True
 
-        return Conversation(self._outlet, number, send, roomy=self._resume, free_s=free_s)
+        return Conversation(self._outlet, number, send, roomy=self._resume, begins_s=free_s)
 
     def _resume(self) -> None:
         if self._paused and self._master >= 0:

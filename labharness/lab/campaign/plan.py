@@ -19,7 +19,7 @@ POINTS_MAX: Final = 1_000
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,47}")
 
 
-class BadCampaign(CodedError, ValueError, code="bad_campaign"):
+class BadCampaign(CodedError, ValueError, code="bad_campaign", usage=True):
     """A campaign that cannot be carried out as its file says; the message says why."""
 
 

@@ -31,7 +31,7 @@ PLACE_DIGITS: Final = 6
 """Of a digest: few labs of one account share a name, and the path of a socket must be short."""
 
 
-class BadLabFile(CodedError, ValueError, code="bad_lab_file"):
+class BadLabFile(CodedError, ValueError, code="bad_lab_file", usage=True):
     """A file of the lab cannot be honoured as it stands; the message says where and why."""
 
 

@@ -15,7 +15,7 @@ PROCESS = ("temperature", "flow", "pressure")
 """The quantity that a channel called ``setpoint`` sets."""
 
 
-class BadChannel(CodedError, ValueError, code="bad_channel"):
+class BadChannel(CodedError, ValueError, code="bad_channel", usage=True):
     """A name or a unit is not valid here; the message lists the valid ones."""
 
 

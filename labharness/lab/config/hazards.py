@@ -147,23 +147,15 @@ def read_hazards(path: Path, real_ports: Sequence[str] = ()) -> HazardTable:
     return table
 
 
-def record_proof(
-    table: HazardTable,
-    hazard: str,
-    *,
-    day: date,
-    today: date,
-    by: str,
-    reason: str,
-    passed: bool,
-) -> Proof:
+def record_proof(table: HazardTable, proof: Proof, today: date) -> None:
     """Add a proof test to the log.
 
     Raises:
         BadLabFile: The hazard is unknown or has no safeguard, the day is in the future or long
             past, the name misleads, or the log cannot be written.
     """
-    if why_not := bad_name(by):
+    hazard, day = proof.hazard, proof.day
+    if why_not := bad_name(proof.by):
         raise BadLabFile(why_not)
     row = next((row for row in table.hazard if row.name == hazard), None)
     if row is None:
@@ -178,14 +170,12 @@ def record_proof(
         )
     if day > today:
         raise BadLabFile("hazards.to_come", hazard=hazard, day=str(day), today=str(today))
-    proof = Proof(hazard=hazard, day=day, by=by, reason=reason, passed=passed)
     log = table._path.with_suffix(LOG_SUFFIX)
     line = json.dumps({**asdict(proof), "day": day.isoformat()}, ensure_ascii=False, sort_keys=True)
     try:
         append_durably(log, line)
     except OSError as why:
         raise BadLabFile("pair", what=str(log), why=why.strerror or str(why)) from None
-    return proof
 
 
 def _read_log(path: Path) -> tuple[Proof, ...]:

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
 from typing import Final
 
 from labharness.core.errors import LabError
@@ -20,14 +19,13 @@ from labharness.lab.house.intake import (
     RUNTIME,
     TITLE_CHARACTERS,
     Intake,
-    Receive,
     ReceivedSubmission,
     Submitted,
     attempt_of,
     must,
 )
 from labharness.lab.house.jobs import HouseJobs
-from labharness.lab.house.message_store import MessageStore, made_submit_file
+from labharness.lab.house.message_store import made_submit_file
 from labharness.lab.house.orders import (
     DESK,
     RECORDS_MAX,
@@ -43,7 +41,6 @@ from labharness.lab.house.orders import (
     why_away,
 )
 from labharness.protocols.hcp.codec import decode
-from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.confidential import Way
 from labharness.work.task.commands import (
     FailTask,
@@ -59,7 +56,6 @@ from labharness.work.task.commands import (
     silent,
 )
 from labharness.work.task.following import followed, found_again, read_up_to
-from labharness.work.task.house import HouseJournal
 from labharness.work.task.queue import (
     READY,
     Need,
@@ -70,7 +66,7 @@ from labharness.work.task.queue import (
     waiting,
     waits,
 )
-from labharness.work.task.record import Attempt, Job, RetryPolicy, Task, Tasks
+from labharness.work.task.record import Attempt, Job, Task, Tasks
 from labharness.work.task.states import TERMINAL, may_become
 
 LOG = logging.getLogger(__name__)
@@ -83,70 +79,38 @@ LOST_S: Final = 10.0
 be read, after which the run counts as lost."""
 
 WHOLE_LINE: Final = Need(("line",))
-TEN_ATTEMPTS: Final = RetryPolicy(attempts_max=10)
 
 
 @dataclass(eq=False)
-class House:
+class House(Intake):
     """The tasks of one lab, from submission to their end.
 
     Attributes:
-        journal: Of the house.
         owner: The line owner.
         runs: The folders of the runs.
-        home: The lab's state directory, for the submissions.
-        lab: Id of the lab.
-        now_s: World time, in seconds since 1970, UTC.
-        new_id: Mints ids of tasks and sessions.
-        receive: Answers a submission that can have an answer at once.
-        data_key: Returns the file of the key for confidential data; ``None`` for none.
-        needs_no_line: Returns whether a submission needs no line.
         needs: Returns what a run of a task needs; by default the whole line, alone.
         tell: Tells people of failed background work; not where lab time has another speed.
         desk: Carries out tasks without instruments; ``None`` where the line has them all.
-        retries: Policy of its tasks.
-        submit_all, create_job: As of `Intake.submit_all` and `HouseJobs.create`.
+        create_job: As of `HouseJobs.create`.
     """
 
-    journal: HouseJournal
     owner: LineOwnerWorker
     runs: RunFiles
-    home: Path
     _: KW_ONLY
-    lab: str
-    now_s: Callable[[], float]
-    new_id: Callable[[], str]
-    receive: Receive = lambda message_id, payload, session_id, way: None
-    data_key: Callable[[], Path | None] = lambda: None
-    needs_no_line: Callable[[TaskSubmit], bool] = lambda payload: False
     needs: Needs = lambda task: WHOLE_LINE
     tell: Callable[[str], None] = lambda text: None
     desk: DeskWorker | None = None
-    retries: RetryPolicy = TEN_ATTEMPTS
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._heard_s = self.now_s()  # when the line owner last answered
         self._unread_s: dict[str, float] = {}  # runs whose journals cannot be read, and since when
         self._speed: float | None = 1.0  # of the line, as its owner said last
         self._called: frozenset[tuple[str, str]] = frozenset()  # requests that persons were told of
-        self._kept = MessageStore(self.home)
-        self.journal.catch_up(self._kept.pending_records())
-        self._intake = Intake(
-            self.journal,
-            self._kept,
-            self.home,
-            self.data_key,
-            self.lab,
-            self.now_s,
-            self.new_id,
-            self.receive,
-            self.needs_no_line,
-            self.retries,
-        )
         self._jobs = HouseJobs(
             self.journal, self._submit_run, self.home, self.now_s, self.new_id, self._told
         )
-        self.submit_all, self.create_job = self._intake.submit_all, self._jobs.create
+        self.create_job = self._jobs.create
 
     @property
     def tasks(self) -> Tasks:
@@ -180,7 +144,7 @@ class House:
             JournalFailed: It could not be written.
         """
         asked = ReceivedSubmission(data, decode(data), seed, tuple(links), via=via, way=way)
-        return self._intake.submit(asked)
+        return self.take(asked)
 
     def _told(self, text: str) -> None:
         if self._speed == 1.0:
@@ -190,7 +154,7 @@ class House:
         owned = {"job_id": job.job_id, "job_run": run, "visibility": "background"}
         if title:
             owned["title"] = title[:TITLE_CHARACTERS]
-        self._intake.submit(ReceivedSubmission(data, decode(data), job.seed, owned=owned))
+        self.take(ReceivedSubmission(data, decode(data), job.seed, owned=owned))
 
     def give(self, command: TaskCommand, actor: TaskActor) -> None:
         """Carry out a command of a person or a caller on a task.
@@ -258,7 +222,7 @@ class House:
 
     def close(self) -> None:
         """Close what it has opened itself; the journal is its owner's."""
-        self._kept.close()
+        self.kept.close()
 
     # ---- the house's own turn
 
@@ -460,7 +424,7 @@ class House:
         order = RunOrder(
             run_id=run.run_id,
             folder=self.runs.folder(run.run_id),
-            submit=str(made_submit_file(self.home, self._kept, task.task_id)),
+            submit=str(made_submit_file(self.home, self.kept, task.task_id)),
             seed=task.profile.get("seed"),
             resume_from=_resumed_from(run),
         )

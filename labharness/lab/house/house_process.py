@@ -203,7 +203,7 @@ class HouseProcess:
             self._journal,
             OwnerClient(plan),
             RunFolders(self._runs),
-            plan.state_dir,
+            home=plan.state_dir,
             lab=plan.file.lab.id,
             now_s=lambda: wall_clock_utc().timestamp(),
             new_id=Chance(None).uuid4,

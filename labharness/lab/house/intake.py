@@ -6,7 +6,7 @@ confidential submission is kept encrypted or redacted.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -56,6 +56,8 @@ the acceptance of one that only waits for its turn."""
 
 DIGEST: Final = "digest"
 """In the profile of a task: what a repeated key is compared by."""
+
+TEN_ATTEMPTS: Final = RetryPolicy(attempts_max=10)
 
 TITLE_CHARACTERS: Final = 120
 
@@ -113,35 +115,40 @@ class ReceivedSubmission:
     noted: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)
 class Intake:
-    """The submissions of one lab.
+    """The part of a house that takes submissions.
 
     Attributes:
         journal: Of the house.
-        kept: Keeps the submissions, and what is told on receipt.
-        home: The lab's state directory.
-        data_key: Returns the file of the lab's key for confidential data; ``None`` for none.
+        home: The lab's state directory, for the submissions.
         lab: Id of the lab.
         now_s: World time, in seconds since 1970, UTC.
         new_id: Mints ids of tasks, sessions and messages.
-        receive: Answers what can be answered at once.
+        receive: Answers a submission that can have an answer at once.
+        data_key: Returns the file of the key for confidential data; ``None`` for none.
         needs_no_line: Returns whether a submission needs no line.
-        retry: Policy of its tasks; the bound of inactivity is for those of the line.
+        retries: Policy of its tasks; the bound of inactivity is for those of the line.
+        kept: Keeps the submissions, and what is told on receipt.
     """
 
     journal: HouseJournal
-    kept: MessageStore
+    _: KW_ONLY
     home: Path
-    data_key: Callable[[], Path | None]
     lab: str
     now_s: Callable[[], float]
     new_id: Callable[[], str]
-    receive: Receive
-    needs_no_line: Callable[[TaskSubmit], bool]
-    retry: RetryPolicy
+    receive: Receive = lambda message_id, payload, session_id, way: None
+    data_key: Callable[[], Path | None] = lambda: None
+    needs_no_line: Callable[[TaskSubmit], bool] = lambda payload: False
+    retries: RetryPolicy = TEN_ATTEMPTS
+    kept: MessageStore = field(init=False)
 
-    def submit(self, submission: ReceivedSubmission) -> Submitted:
+    def __post_init__(self) -> None:
+        self.kept = MessageStore(self.home)
+        self.journal.catch_up(self.kept.pending_records())
+
+    def take(self, submission: ReceivedSubmission) -> Submitted:
         """Keep one submission as a task; raises as `House.submit`."""
         (found,) = self.submit_all((submission,))
         self.journal.flush()  # its sender may look for it in the journal
@@ -202,7 +209,7 @@ class Intake:
         rejected = answer if isinstance(answer, Rejected) else None
         kept, described = self._storable(task_id, asked, was, rejected)
         without_line = was is None and self.needs_no_line(payload)
-        retry = self.retry if was is None else was.retry  # of a repetition it may differ by now
+        retry = self.retries if was is None else was.retry  # of a repetition it may differ by now
         if without_line:
             retry = replace(retry, inactivity_timeout_s=None)
         told = _redacted_submission(payload)

@@ -155,19 +155,15 @@ class Worker(Protocol):
 
     def held(self) -> str:
         """Return what keeps it from a run (a person, a latch); ``""`` where it is free."""
-        ...
 
     def begin(self, order: RunOrder) -> None:
         """Ask for a run; an order that it has taken before changes nothing."""
-        ...
 
     def ask(self, run_id: str, do: str, reason: str, by: str = "") -> None:
         """Ask for ``abort`` of a run, or for a person: ``hold`` or ``resume``."""
-        ...
 
     def confirm(self, run_id: str, step: str, by: str) -> str:
         """Confirm to a run that its manual step is done; return the step."""
-        ...
 
 
 class LineOwnerWorker(Worker, Protocol):
@@ -175,11 +171,9 @@ class LineOwnerWorker(Worker, Protocol):
 
     def status(self) -> OwnerStatus | None:
         """Return its state; ``None`` where it does not answer."""
-        ...
 
     def latch_reason(self) -> str:
         """Return why its line takes no run until a person has reset it; ``""`` if it is open."""
-        ...
 
 
 class DeskWorker(Worker, Protocol):
@@ -187,7 +181,6 @@ class DeskWorker(Worker, Protocol):
 
     def status_of(self, run_id: str) -> OwnerStatus:
         """Return its state as far as one run is concerned, which it names if it carries it out."""
-        ...
 
 
 class RunFiles(Protocol):
@@ -195,19 +188,15 @@ class RunFiles(Protocol):
 
     def folder(self, run_id: str) -> str:
         """Return the folder of a run."""
-        ...
 
     def begun(self, run_id: str) -> bool:
         """Return whether the run has left anything: a journal, or the reason why it has none."""
-        ...
 
     def records(self, run_id: str, after: int) -> Iterable[Record]:
         """Return the committed records of its journal after one, each as it is asked for."""
-        ...
 
     def left(self, run_id: str) -> tuple[str, str]:
         """Return code and reason of the error that ended it outside its journal, or nothing."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from labharness.core.operations import (
     NAME,
     RUNS,
     SIGNED,
+    WHY,
     flag,
     heading,
     option,
@@ -24,10 +25,8 @@ CHANNELS = word("channels", "CHANNEL", many="+")
 SEGMENTS = word("file", "FILE.toml")
 FOR = option("--for", "SECONDS", "end after this time", value="seconds", stored="for_s")
 CHECKED = flag("--clock-checked", "you have compared this computer's clock with another one")
-BY = (
-    NAME,
-    option("--reason", "TEXT", "why; it is recorded", default=""),
-)
+BY = (NAME, WHY)
+PROGRAM = (INSTRUMENT, LAB, *BY)
 
 of_line = partial(row, where="line owner", group="line")
 of_program = partial(steer, where="line owner")
@@ -88,21 +87,9 @@ OPERATIONS = (
         "store it in the instrument; each segment is judged and read back",
         *(INSTRUMENT, SEGMENTS, LAB, *BY),
     ),
-    of_program(
-        "program start",
-        "start the uploaded program, or resume a held one",
-        *(INSTRUMENT, LAB, *BY),
-    ),
-    of_program(
-        "program hold",
-        "hold it at its present value; the heat stays on",
-        *(INSTRUMENT, LAB, *BY),
-    ),
-    of_program(
-        "program reset",
-        "end it; the instrument returns to its own setpoint",
-        *(INSTRUMENT, LAB, *BY),
-    ),
+    of_program("program start", "start the uploaded program, or resume a held one", *PROGRAM),
+    of_program("program hold", "hold it at its present value; the heat stays on", *PROGRAM),
+    of_program("program reset", "end it; the instrument returns to its own setpoint", *PROGRAM),
     heading(
         "retention", "list how long runs are kept, or remove those that are over", group="records"
     ),

@@ -48,7 +48,7 @@ LOG_LINE = "{utc} {lab_s:12.6f} {levelname:7} {name}: {message}"
 SIMULATED_SEED = 1  # default of a simulated run, so that an example is repeatable
 
 
-class BadOutput(CodedError, ValueError, code="bad_output"):
+class BadOutput(CodedError, ValueError, code="bad_output", usage=True):
     """The output folder cannot take a run."""
 
 

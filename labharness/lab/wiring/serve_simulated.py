@@ -40,7 +40,7 @@ STOP_SIGNALS = tuple(
 Tell = Callable[[Mapping[str, Any]], None]
 
 
-class BadFolder(CodedError, ValueError, code="bad_served_folder"):
+class BadFolder(CodedError, ValueError, code="bad_served_folder", usage=True):
     """The folder cannot be served from; the message says why."""
 
 

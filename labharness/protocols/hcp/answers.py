@@ -1,6 +1,7 @@
 """Build the messages that a callee sends; ids and times are arguments."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from labharness.protocols.hcp.codec import HcpMessage, MessageType
@@ -43,13 +44,8 @@ def task_rejected(
     """
     if rejected.reason_code not in REASON_CODES:
         raise ValueError(f"{rejected.reason_code!r} is none of {', '.join(REASON_CODES)}")
-    payload = {
-        "reason_code": rejected.reason_code,
-        "reason_message": rejected.reason_message,
-        "assessed_risk_level": rejected.assessed_risk_level,
-        "suggestion": rejected.suggestion,
-        "in_reply_to": in_reply_to,
-    }
+    said = {each.name: getattr(rejected, each.name) for each in fields(rejected)}
+    payload = {**said, "in_reply_to": in_reply_to}
     return _built("task_rejected", message_id, timestamp, None, payload)
 
 

@@ -70,7 +70,7 @@ _CALLER: Final = re.compile(CALLERS)
 _BRACKETS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
-class NotHcp(CodedError, ValueError, code="not_hcp"):
+class NotHcp(CodedError, ValueError, code="not_hcp", usage=True):
     """Bytes that are not an HCP message.
 
     They have no sender to answer, so they go to the dead letters.

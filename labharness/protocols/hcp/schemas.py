@@ -35,12 +35,9 @@ KINDS: Final[tuple[MessageType, ...]] = get_args(MessageType)
 EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "data_classification": DATA_CLASSES,
     "error_code": ERROR_CODES,
-    "final_state": STATES,
-    "from_state": STATES,
     "priority": PRIORITIES,
     "reason_code": REASON_CODES,
-    "state": STATES,
-    "to_state": STATES,
+    **dict.fromkeys(("final_state", "from_state", "state", "to_state"), STATES),
 }
 """Fields whose values the codec reads as any text: admission judges them, or another lab may have
 more. Their known values are examples."""

@@ -14,24 +14,4 @@ if TYPE_CHECKING:
     from labharness.safety.guard.latch import Latch, LatchUnreadable, not_tried
     from labharness.safety.guard.port import Finished, Port, PortState, SafeFrame
 
-__all__ = [
-    "Done",
-    "Finished",
-    "Guard",
-    "GuardCore",
-    "Latch",
-    "LatchUnreadable",
-    "LatchView",
-    "NotPermitted",
-    "Permit",
-    "Port",
-    "PortBusy",
-    "PortState",
-    "SafeFrame",
-    "Sent",
-    "Shell",
-    "Source",
-    "not_tried",
-]
-
 __getattr__ = on_demand(__name__, "port", "core", "latch", "contract")

@@ -45,7 +45,7 @@ LINKS = {"serial": SERIAL, "tcp": TCP}
 """The fields of a port, by its link."""
 
 
-class BadArming(LabError, ValueError, code="bad_arming"):
+class BadArming(LabError, ValueError, code="bad_arming", usage=True):
     """armed.json is missing or wrong; the message says where."""
 
 

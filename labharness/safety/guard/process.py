@@ -451,7 +451,7 @@ REAL_TIME_PRIORITY = 1  # the lowest there is: above every ordinary process, bel
 HARNESSES_WAITING_MAX = 4  # at the door; one is let in, the others are told so
 
 
-class CannotGuard(CodedError, RuntimeError, code="cannot_guard"):
+class CannotGuard(CodedError, RuntimeError, code="cannot_guard", usage=True):
     """The guard process cannot begin; the message says why, and what would help."""
 
 

@@ -191,17 +191,14 @@ class Capability(Protocol):
 
     def misfits(self, facts: LineFacts) -> Iterator[str]:
         """Return the values of the lab file for which no task can be planned."""
-        ...
 
     def plan(
         self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
     ) -> Planned | CannotDo:
         """Turn a request into instructions, or return why not, and a suggestion."""
-        ...
 
     def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
         """Return other inputs near to these that may be accepted, the nearest first."""
-        ...
 
     def answer(
         self, records: Sequence[StepRecord], constraints: Mapping[str, Any]
@@ -213,7 +210,6 @@ class Capability(Protocol):
             constraints: ``confidence_threshold``; and ``intent``, the caller's words, which are
                 never obeyed: an answer may say that they name something else.
         """
-        ...
 
 
 class CapabilityWithoutLine(Capability, Protocol):
@@ -225,7 +221,6 @@ class CapabilityWithoutLine(Capability, Protocol):
 
     def bound(self, inputs: Mapping[str, Any], around: Surroundings) -> Mapping[str, Verb]:
         """Return the verbs of one task."""
-        ...
 
 
 _READ: Final = TypeAdapter(Declaration)

@@ -36,19 +36,15 @@ class ActiveRun(Protocol):
 
     def abort(self, reason: str) -> None:
         """End what runs, in order; the line is made safe."""
-        ...
 
     async def hold(self, reason: str) -> str:
         """Let no further command through until ``resume``; return when that begins."""
-        ...
 
     async def resume(self, reason: str) -> None:
         """Go on after a hold."""
-        ...
 
     def about(self) -> Mapping[str, Any]:
         """Return what runs."""
-        ...
 
 
 class Nobody:

@@ -20,7 +20,6 @@ class Approvers(Protocol):
 
     async def decide(self, request: ApprovalRequest) -> Approved | Rejected:
         """Wait for their decision, within a bound."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

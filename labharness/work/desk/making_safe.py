@@ -12,7 +12,7 @@ the line and belong to no session any more.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from labharness.core.clock import failure_of
@@ -168,30 +168,25 @@ class Cooled:
         return {"cold": not self.warm, **asdict(self), "unverified": list(self.unverified)}
 
 
+@dataclass(eq=False)
 class Cooling:
     """The watch over one line.
 
-    Args:
+    Attributes:
         line: A line that is polled still.
         making_safe: Has made it safe, or is about to.
         tell: Called with what is to be read, as ``tell(kind, data)``.
     """
 
-    def __init__(
-        self,
-        line: Line,
-        making_safe: MakingSafe,
-        tell: Callable[[str, Mapping[str, Any]], None],
-    ) -> None:
-        self._line = line
-        self._making_safe = making_safe
-        self._tell = tell
-        self._broken_off = ""
+    line: Line
+    making_safe: MakingSafe
+    tell: Callable[[str, Mapping[str, Any]], None]
+    _broken_off: str = field(default="", init=False)
 
     @property
     def said(self) -> str:
         """Until when it lasts, in one sentence."""
-        return Text("cooling.watch", cold=self._line.cold_text)
+        return Text("cooling.watch", cold=self.line.cold_text)
 
     def break_off(self, reason: str) -> None:
         """End the watch at the next poll: a line that is not cold then is latched as it is."""
@@ -199,25 +194,25 @@ class Cooling:
 
     async def watch(self) -> Cooled:
         """Watch until the line is cold, latch one that is left warm, record the end, disarm."""
-        line, since_s = self._line, self._line.clock.now_s()
+        line, since_s = self.line, self.line.clock.now_s()
         line.events.on_warning = self._warned
-        self._tell("cooling", {"message": self.said})
+        self.tell("cooling", {"message": self.said})
         warm = await self._warm()
         if warm:
             self._latch(warm)
         if line.memory.trip is not None:  # it may have come, or been verified, during the watch
             await line.trip_response.verified()
-        await self._making_safe.latch_lost()
+        await self.making_safe.latch_lost()
         cooled = Cooled(
             warm=warm,
-            unverified=tuple(self._making_safe.unverified()),
+            unverified=tuple(self.making_safe.unverified()),
             tripped="" if line.memory.trip is None else line.memory.trip.detail,
             watched_s=line.clock.now_s() - since_s,
             below=line.cold_text,
         )
         line.monitor.note("cooled", cooled.to_json())
         line.disarm()
-        self._tell("cooled", {"message": cooled.text})
+        self.tell("cooled", {"message": cooled.text})
         return cooled
 
     async def _warm(self) -> str:
@@ -225,7 +220,7 @@ class Cooling:
         try:
             return await self._until_cold()
         except asyncio.CancelledError:
-            if (failure := failure_of(self._line.clock.loop)) is None:
+            if (failure := failure_of(self.line.clock.loop)) is None:
                 raise
             why: BaseException = failure
         except Exception as broken:  # noqa: BLE001 - the line is latched, and the failure is reported
@@ -234,18 +229,18 @@ class Cooling:
         return Text("failure.internal", what=repr(why))
 
     async def _until_cold(self) -> str:
-        await self._making_safe.ended()
-        since_s = self._line.clock.now_s()
-        if await self._line.watch_until_cold(lambda: bool(self._broken_off)):
+        await self.making_safe.ended()
+        since_s = self.line.clock.now_s()
+        if await self.line.watch_until_cold(lambda: bool(self._broken_off)):
             return ""
         if self._broken_off:
             return Text("cooling.broken_off", why=self._broken_off)
-        if self._line.clock.now_s() - since_s >= COOL_WATCH_S_MAX:
+        if self.line.clock.now_s() - since_s >= COOL_WATCH_S_MAX:
             return Text("cooling.too_long", hours=COOL_WATCH_S_MAX / 3600)
         return Text("cooling.unheard")
 
     def _latch(self, warm: str) -> None:
-        line = self._line
+        line = self.line
         if line.memory.trip is not None:
             return
         now_s = line.clock.now_s()
@@ -255,5 +250,5 @@ class Cooling:
 
     def _warned(self, text: str) -> None:
         """Record and tell a warning of the line; no session takes it any more."""
-        self._line.monitor.note("cooling", {"warning": text})
-        self._tell("warning", {"message": text})
+        self.line.monitor.note("cooling", {"warning": text})
+        self.tell("warning", {"message": text})

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -29,17 +29,16 @@ IGNORED_MAX: Final = 20
 NAME_CHARACTERS: Final = 160
 
 
+@dataclass(eq=False)
 class Session:
     """A session from its first event to its last.
 
-    Args:
+    Attributes:
         session_id: Made on receipt.
         journal: The record of its events, written before they are reported.
         clock: Lab time, and the calendar's.
         new_id: Mints the ids of its events.
         tell: Called with every event as it happens (the command line's progress, an outbox).
-
-    Attributes:
         sequence: Number of the newest event.
         token: Its token; ``None`` before it is accepted.
         scope: The work that it does; ``None`` before it is accepted.
@@ -47,26 +46,20 @@ class Session:
         confidential: Its events quote nothing of its task.
     """
 
-    def __init__(
-        self,
-        session_id: str,
-        journal: SqliteJournal,
-        clock: Clock,
-        new_id: Callable[[], str],
-        tell: Callable[[str, Mapping[str, Any]], None],
-    ) -> None:
-        self.session_id = session_id
+    session_id: str
+    journal: SqliteJournal
+    clock: Clock
+    new_id: Callable[[], str]
+    tell: Callable[[str, Mapping[str, Any]], None]
+
+    def __post_init__(self) -> None:
         self.state: SessionState = INITIAL
-        self.journal = journal
-        self.clock = clock
-        self._new_id = new_id
-        self.tell = tell
         self.sequence = 0
         self.token: TokenRecord | None = None
         self.scope: Scope | None = None
         self.metadata: dict[str, str] = {}
         self.confidential = self._encrypted = False
-        self._created_at = self._updated_at = utc_text(clock.utc())
+        self._created_at = self._updated_at = utc_text(self.clock.utc())
 
     def record(self, kind: str, body: Mapping[str, Any]) -> None:
         """Append a record of the run to its journal; raises ``JournalFailed``."""
@@ -112,7 +105,7 @@ class Session:
         body = {
             "event_type": event_type,
             "sequence": self.sequence,
-            "message_id": self._new_id(),  # kept, so that an event told again is the same message
+            "message_id": self.new_id(),  # kept, so that an event told again is the same message
             "timestamp": self._updated_at,
             "data": self._clear(event_type, data),
             **self.clock.metadata(),

@@ -63,10 +63,11 @@ class Progress:
     status: Status
 
 
+@dataclass(eq=False)
 class Executor:
     """Carries out an instruction set in its order, each step within its time.
 
-    Args:
+    Attributes:
         instructions: The plan.
         operations: The line.
         verbs: The verb of each action.
@@ -79,28 +80,23 @@ class Executor:
         BadInstruction: An action has no verb.
     """
 
-    def __init__(
-        self,
-        instructions: InstructionSet,
-        operations: Operations,
-        verbs: Mapping[str, Verb],
-        observer: Callable[[Progress], None] = lambda progress: None,
-        reached: Callable[[Sequence[StepRecord]], Awaitable[None]] | None = None,
-        done: Sequence[StepRecord] = (),
-    ) -> None:
-        for each in instructions.instructions:
-            if each.action not in verbs:
-                name, known = each.instruction_id, ", ".join(verbs)
+    instructions: InstructionSet
+    operations: Operations
+    verbs: Mapping[str, Verb]
+    observer: Callable[[Progress], None] = lambda progress: None
+    reached: Callable[[Sequence[StepRecord]], Awaitable[None]] | None = None
+    done: Sequence[StepRecord] = ()
+
+    def __post_init__(self) -> None:
+        for each in self.instructions.instructions:
+            if each.action not in self.verbs:
+                name, known = each.instruction_id, ", ".join(self.verbs)
                 raise BadInstruction(
                     "instruction.no_verb", name=name, action=each.action, known=known
                 )
-        self._operations = operations
-        self._verbs = verbs
-        self._observer = observer
-        self._reached = reached
-        fresh = [StepRecord(each) for each in instructions.instructions[len(done) :]]
-        self._records = [*done, *fresh]
-        self._first = len(done)
+        self._first = len(self.done)
+        left = self.instructions.instructions[self._first :]
+        self._records = [*self.done, *map(StepRecord, left)]
         self._index = 0
 
     async def run(self) -> tuple[StepRecord, ...]:
@@ -122,8 +118,8 @@ class Executor:
                 self._index = index + 1
                 what = self._records[index].instruction
                 results[what.instruction_id] = await self._carry_out(index, results)
-                if what.checkpoint and self._reached is not None and index >= self._first:
-                    await self._reached(self._records[: index + 1])
+                if what.checkpoint and self.reached is not None and index >= self._first:
+                    await self.reached(self._records[: index + 1])
         finally:
             self._records = [
                 replace(each, status=Status.SKIPPED) if each.status is Status.PENDING else each
@@ -158,7 +154,7 @@ class Executor:
         self, index: int, results: Mapping[str, Mapping[str, Any]]
     ) -> Mapping[str, Any]:
         instruction = self._records[index].instruction
-        started_s = self._operations.now_s()
+        started_s = self.operations.now_s()
         self._put(index, status=Status.RUNNING, started_s=started_s)
         status, error, result = Status.FAILED, "interrupted", None
         try:
@@ -169,7 +165,7 @@ class Executor:
             error = why.reason
             raise
         finally:
-            ended_s = self._operations.now_s()
+            ended_s = self.operations.now_s()
             self._put(index, status=status, ended_s=ended_s, result=result, error=error)
         return result
 
@@ -181,13 +177,13 @@ class Executor:
             parameters = resolve(instruction.parameters, results)
         except LookupError as why:
             raise StepFailed(name, stage, str(why), FailureKind.EXECUTION) from None
-        deadline_s = started_s - self._operations.held_s() + instruction.timeout_s
-        step = RunningStep(instruction, self._operations, parameters, deadline_s)
+        deadline_s = started_s - self.operations.held_s() + instruction.timeout_s
+        step = RunningStep(instruction, self.operations, parameters, deadline_s)
         try:
-            return await self._verbs[instruction.action](step)
+            return await self.verbs[instruction.action](step)
         except ConnectionError as why:
             raise step.failed(Text("instrument.silent", why=str(why))) from why
 
     def _put(self, index: int, **changes: Any) -> None:  # noqa: ANN401 - fields of a record
         self._records[index] = replace(self._records[index], **changes)
-        self._observer(self.progress())
+        self.observer(self.progress())

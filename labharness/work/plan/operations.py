@@ -15,7 +15,6 @@ class Operator(Protocol):
         A plan asks through the line. ``PermissionError`` means that the envelope refuses the step,
         and that no person was asked.
         """
-        ...
 
 
 class Operations(Operator, Protocol):
@@ -23,11 +22,9 @@ class Operations(Operator, Protocol):
 
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command; it is judged before a byte leaves."""
-        ...
 
     async def read(self, channel: str) -> float:
         """Measure one channel now; raises ``ConnectionError`` when the instrument is silent."""
-        ...
 
     async def query(
         self, instrument: str, name: str, about: Mapping[str, object] | None = None
@@ -39,24 +36,18 @@ class Operations(Operator, Protocol):
             name: The driver's name for the query.
             about: Facts to be kept with the result: its place, its exposure.
         """
-        ...
 
     def latest(self, channel: str) -> float:
         """Return the last polled reading; NaN when it is stale or was never read."""
-        ...
 
     def volumes_purged(self, contaminant: str) -> float:
         """Return the tube volumes of measured inert flow since the contaminant was last present."""
-        ...
 
     async def next_tick(self) -> None:
         """Wait for the end of the next poll, about 1 s; raises when the line has tripped."""
-        ...
 
     def now_s(self) -> float:
         """Return the lab time in seconds."""
-        ...
 
     def held_s(self) -> float:
         """Return the lab time for which the line has been held: no deadline counts it."""
-        ...

@@ -6,28 +6,13 @@ from typing import Any, Final
 from labharness.work.task import facts as f
 from labharness.work.task.record import Task, Tasks
 from labharness.work.task.snapshot import attempt_of, edge_of, last_error, named, progress_of, utc
+from labharness.work.task.states import STATUSES, WAITING
 
 # A status that a task takes -> its event. The wish to cancel has a fact and an event of its own.
 _BY_STATUS: Final = {
-    "accepted": "task.accepted",
-    "queued": "task.queued",
-    "preparing": "task.updated",
-    "running": "task.updated",
-    "waiting_input": "task.waiting",
-    "waiting_permission": "task.waiting",
-    "waiting_resource": "task.waiting",
-    "blocked": "task.blocked",
-    "paused": "task.paused",
-    "retrying": "task.retrying",
-    "cancelling": "task.updated",
-    "cancelled": "task.cancelled",
-    "timed_out": "task.timed_out",
-    "failed": "task.failed",
-    "lost": "task.lost",
-    "completed": "task.completed",
-    "archived": "task.archived",
-    "stale": "task.updated",
-    "unknown": "task.updated",
+    **{each: f"task.{each}" for each in STATUSES if each != "draft"},
+    **dict.fromkeys(WAITING, "task.waiting"),
+    **dict.fromkeys(("preparing", "running", "cancelling", "stale", "unknown"), "task.updated"),
 }
 _ATTEMPT: Final = ("task.attempt.started", "task.attempt.completed", "task.attempt.failed")
 

@@ -24,7 +24,10 @@ from labharness.core.operations import (
 STEP = word("step", "STEP", told="the step that the task waits for, as tasks show names it")
 NEEDED = option("--reason", "TEXT", "why; it is recorded", value="words", required=True)
 KIND = word("kind", "KIND", told="such as blocked_by, child, source_task, evidence")
-OTHER = word("target", "OTHER")
+ONE = (REQUEST, LAB)
+ENDS = (REQUEST, KIND, word("target", "OTHER"), LAB)
+EVERYBODY = "caller operator runtime"
+of_everybody = partial(read, right=EVERYBODY)
 staff = partial(steer, where="house", right="operator runtime")
 
 OPERATIONS = (
@@ -42,54 +45,38 @@ OPERATIONS = (
         *BEYOND,
         where="house",
         group="first",
-        right="caller operator runtime",
+        right=EVERYBODY,
         request="create_task",
     ),
     heading("tasks", "list, show and steer the tasks of a lab", group="first"),
-    read(
+    of_everybody(
         "tasks list",
         "print one line for each, or one snapshot as JSON",
         LAB,
         JSON,
-        right="caller operator runtime",
         request="list_tasks",
     ),
-    read(
-        "tasks show",
-        "print one task with its attempts",
-        REQUEST,
-        LAB,
-        JSON,
-        right="caller operator runtime",
-        request="get_task",
-    ),
+    of_everybody("tasks show", "print one task with its attempts", *ONE, JSON, request="get_task"),
     read("tasks graph", "print the relationships of the tasks", LAB, JSON),
     read("tasks events", "print what happened to the tasks, as JSON Lines", LAB),
-    read("tasks result", "print the answer of a task", REQUEST, LAB, JSON),
+    read("tasks result", "print the answer of a task", *ONE, JSON),
     staff(
-        "tasks pause",
-        "pause a task; one at work holds its line",
-        REQUEST,
-        LAB,
-        WHY,
-        request="pause_task",
+        "tasks pause", "pause a task; one at work holds its line", *ONE, WHY, request="pause_task"
     ),
-    staff("tasks resume", "resume a paused task", REQUEST, LAB, WHY, request="resume_task"),
+    staff("tasks resume", "resume a paused task", *ONE, WHY, request="resume_task"),
     steer(
         "tasks cancel",
         "cancel a task and all below it; its line is made safe",
-        REQUEST,
-        LAB,
+        *ONE,
         WHY,
         where="house",
-        right="caller operator runtime",
+        right=EVERYBODY,
         request="cancel_task",
     ),
     staff(
         "tasks retry",
         "try a failed task once more",
-        REQUEST,
-        LAB,
+        *ONE,
         NEEDED,
         flag("--resume", "go on from its last checkpoint, with the same sample"),
         request="retry_task",
@@ -108,8 +95,7 @@ OPERATIONS = (
     staff(
         "tasks update",
         "change what people call a task, its place in the queue, or who sees to it",
-        REQUEST,
-        LAB,
+        *ONE,
         option("--title", "TEXT", "its title", value="words"),
         option("--objective", "TEXT", "what is to be reached, for people", value="words"),
         choice("--priority", ("low", "normal", "high", "urgent"), "its place in the queue", None),
@@ -119,23 +105,12 @@ OPERATIONS = (
     staff(
         "tasks archive",
         "put an ended task aside; its record stays",
-        REQUEST,
-        LAB,
+        *ONE,
         WHY,
         request="archive_task",
     ),
-    staff(
-        "tasks link", "relate a task to another", REQUEST, KIND, OTHER, LAB, request="link_tasks"
-    ),
-    staff(
-        "tasks unlink",
-        "end that; the record stays",
-        REQUEST,
-        KIND,
-        OTHER,
-        LAB,
-        request="unlink_tasks",
-    ),
+    staff("tasks link", "relate a task to another", *ENDS, request="link_tasks"),
+    staff("tasks unlink", "end that; the record stays", *ENDS, request="unlink_tasks"),
     heading("jobs", "make and show batches and schedules of tasks", group="tasks"),
     ask(
         "jobs create",
@@ -155,12 +130,11 @@ OPERATIONS = (
         request="create_job",
     ),
     read("jobs list", "print one line for each", LAB, JSON),
-    read("jobs show", "print one job with its tasks and missed runs", REQUEST, LAB, JSON),
+    read("jobs show", "print one job with its tasks and missed runs", *ONE, JSON),
     steer(
         "jobs end",
         "end a job; its tasks go on",
-        REQUEST,
-        LAB,
+        *ONE,
         WHY,
         JSON,
         where="house",

@@ -45,7 +45,7 @@ class Busy:
             journal,
             world,
             world,
-            self.home,
+            home=self.home,
             lab="lab",
             now_s=lambda: 1000.0,
             new_id=Chance(None).uuid4,

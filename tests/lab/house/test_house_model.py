@@ -42,7 +42,7 @@ class SmallHouse:
             self.journal,
             self.line,
             self.line,
-            self.home,
+            home=self.home,
             lab="lab",
             now_s=lambda: self.now_s,
             new_id=self.mint,

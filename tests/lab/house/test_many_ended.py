@@ -78,7 +78,7 @@ def turns(home: Path, number: int) -> int:
             journal,
             world,
             world,
-            home,
+            home=home,
             lab="lab",
             now_s=lambda: 2000.0 + next(minted),
             new_id=lambda: f"id-{next(minted)}",
