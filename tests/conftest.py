@@ -24,6 +24,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from alarmed import Watched, watching
 from labharness.core.clock import VirtualLoop
 from labharness.core.clock import run as run_on
 from labharness.faces.testing.bench import Bench, Ran, VirtualTime
@@ -220,6 +221,12 @@ def short_plan() -> LabPlan:
 def lab(simulated_lab: Bench, short_plan: LabPlan) -> AbstractAsyncContextManager[Lab]:
     """A line that runs while its test does, which is a coroutine: the short one."""
     return simulated_lab.on(short_plan).running()
+
+
+@pytest.fixture
+def watched(short_plan: LabPlan, tmp_path: Path) -> AbstractAsyncContextManager[Watched]:
+    """The short line, armed and running, with its alarms."""
+    return watching(short_plan, tmp_path)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 
 from guard_rig import GuardBench, bench
 from guard_stubs import ARMED, Remote, Started, talking
+from guard_turns import Harness, Turn, guarding
 from labharness.safety.guard.remote import RemoteGuard
 
 
@@ -15,6 +16,21 @@ from labharness.safety.guard.remote import RemoteGuard
 def rig(tmp_path: Path) -> Iterator[GuardBench]:
     with bench(tmp_path) as made:
         yield made
+
+
+@pytest.fixture
+def turn(tmp_path: Path) -> Iterator[Turn]:
+    """A guard process that begins where a test says, one turn after the other."""
+    with guarding(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def harness(turn: Turn) -> Harness:
+    """One that has come, and armed the line."""
+    harness = turn.comes()
+    harness.arm()
+    return harness
 
 
 @pytest.fixture
